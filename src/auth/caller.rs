@@ -1,0 +1,66 @@
+//! The caller of an operation.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::id::Id;
+use crate::error::{Error, Result};
+
+/// How far a key reaches. Each operation of the contract lists the scopes that may call it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[serde(rename_all = "lowercase")]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum Scope {
+    /// An application, with no person behind it.
+    Public,
+    /// A person.
+    Customer,
+    /// The platform's staff.
+    Administrator,
+    /// Whoever holds an admission token.
+    Redeemer,
+}
+
+/// Whose key a request came with.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The key's own identifier.
+    pub key: Id,
+    /// How far it reaches.
+    pub scope: Scope,
+    /// The account it acts for.
+    pub account: Option<Id>,
+    /// Whether the key is a session's.
+    pub is_session: bool,
+    /// What an admission token's key may redeem.
+    pub redeemer: Option<Redeemer>,
+}
+
+/// The token behind a redeemer's key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Redeemer {
+    /// The token.
+    pub token: Id,
+    /// The event that it belongs to.
+    pub event: Id,
+}
+
+impl Caller {
+    /// Whether this is the platform's staff.
+    pub fn is_administrator(&self) -> bool {
+        self.scope == Scope::Administrator
+    }
+
+    /// Whether this key acts for that account.
+    pub fn is(&self, account: Id) -> bool {
+        self.account == Some(account)
+    }
+
+    /// Succeeds for the account itself and for the platform's staff.
+    ///
+    /// # Errors
+    /// [`Error::NOT_YOURS`] for anyone else.
+    pub fn require_account(&self, account: Id) -> Result<()> {
+        if self.is_administrator() || self.is(account) { Ok(()) } else { Err(Error::NOT_YOURS) }
+    }
+}

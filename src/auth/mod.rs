@@ -1,0 +1,11 @@
+//! Who calls: keys, the caller that a key stands for, and passwords.
+//!
+//! Here is only what a key says. What relation its caller has to a resource is asked where the resource is loaded.
+
+mod caller;
+mod keys;
+mod password;
+
+pub use caller::{Caller, Redeemer, Scope};
+pub use keys::{KeyKind, NewKey, authenticate, end, issue};
+pub use password::Passwords;

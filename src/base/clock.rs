@@ -1,0 +1,142 @@
+//! Time: one representation inside (microseconds since 1970, UTC), one function for each format on the wire.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+
+use super::id::Id;
+
+/// A moment, in microseconds since 1970-01-01 UTC, which is what both databases keep exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, sqlx::Type)]
+#[sqlx(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// 9999-12-31T23:59:00Z, the end of an event for which none was given (wire facts).
+    pub const NEVER: Timestamp = Timestamp(253_402_300_740_000_000);
+
+    /// This moment and some time more; a sum past the end of time stays at the end.
+    pub fn plus(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(micros))
+    }
+
+    /// Whole seconds since 1970.
+    pub fn seconds(self) -> i64 {
+        self.0.div_euclid(1_000_000)
+    }
+
+    fn utc(self) -> DateTime<Utc> {
+        DateTime::from_timestamp_micros(self.0).unwrap_or_default()
+    }
+
+    /// `2026-11-21T18:30`: the start and end of events and sales.
+    pub fn to_minutes(self) -> String {
+        self.utc().format("%Y-%m-%dT%H:%M").to_string()
+    }
+
+    /// `2026-11-21 18:30:05`: the start of sessions.
+    pub fn to_plain_seconds(self) -> String {
+        self.utc().format("%Y-%m-%d %H:%M:%S").to_string()
+    }
+
+    /// `2026-11-21T18:30:05+00:00`: tickets, admissions and everything that is an RFC 3339 date-time.
+    pub fn to_offset_seconds(self) -> String {
+        self.utc().format("%Y-%m-%dT%H:%M:%S+00:00").to_string()
+    }
+
+    /// Reads a date and time with or without seconds, fraction and zone; UTC where no zone is given (wire facts).
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.replacen(' ', "T", 1);
+        let zoned = ["%Y-%m-%dT%H:%M%#z", "%Y-%m-%dT%H:%M:%S%.f%#z"];
+        let plain = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"];
+        let utc =
+            zoned.iter().find_map(|format| DateTime::parse_from_str(&text, format).ok()).map(|time| time.to_utc()).or_else(
+                || plain.iter().find_map(|format| NaiveDateTime::parse_from_str(&text, format).ok()).map(|time| time.and_utc()),
+            )?;
+        Some(Self(utc.timestamp_micros()))
+    }
+}
+
+/// Reads a date of birth in either shape of the requirement, `YYYY-MM-DD` or `DD-MM-YYYY`, and gives it as the first.
+pub fn parse_birth_date(text: &str) -> Option<String> {
+    let date = match text.find('-') {
+        Some(4) => NaiveDate::parse_from_str(text, "%Y-%m-%d"),
+        _ => NaiveDate::parse_from_str(text, "%d-%m-%Y"),
+    };
+    date.ok().map(|date| date.format("%Y-%m-%d").to_string())
+}
+
+/// Where the time comes from. A test moves it with [`Clock::advance`].
+#[derive(Debug, Default)]
+pub struct Clock {
+    /// Microseconds by which this clock runs ahead of the machine's.
+    ahead: AtomicI64,
+    last_id: AtomicI64,
+}
+
+impl Clock {
+    /// The present moment.
+    pub fn now(&self) -> Timestamp {
+        Timestamp(Utc::now().timestamp_micros() + self.ahead.load(Ordering::Relaxed))
+    }
+
+    /// Moves this clock forward.
+    pub fn advance(&self, duration: Duration) {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        self.ahead.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// A new identifier: the time in units of 100 microseconds, which has 14 digits, and always more than the last one.
+    ///
+    /// Two servers may draw the same one; the primary key refuses the second, and the transaction is run again.
+    pub fn next_id(&self) -> Id {
+        let now = self.now().0 / 100;
+        let next = |last: i64| Some(now.max(last + 1));
+        match self.last_id.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
+            Ok(last) | Err(last) => Id(now.max(last + 1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_read_in_every_shape_and_given_back_in_utc() {
+        for (text, expected) in [
+            ("2026-12-01T19:30", Some("2026-12-01T19:30")),
+            ("2026-12-01 19:30", Some("2026-12-01T19:30")),
+            ("2026-12-01T19:30:15", Some("2026-12-01T19:30")),
+            ("2026-12-01T19:30:15.123456", Some("2026-12-01T19:30")),
+            ("2026-12-01T19:30Z", Some("2026-12-01T19:30")),
+            ("2026-12-01T19:30:00+02:00", Some("2026-12-01T17:30")),
+            ("2026-12-01T19:30-0530", Some("2026-12-02T01:00")),
+            ("9999-12-31T23:59", Some("9999-12-31T23:59")),
+            ("2026-13-01T19:30", None),
+            ("2026-02-30T19:30", None),
+            ("yesterday", None),
+        ] {
+            let read = Timestamp::parse(text).map(Timestamp::to_minutes);
+            assert_eq!(read.as_deref(), expected, "{text}");
+        }
+        assert_eq!(Timestamp::parse("9999-12-31T23:59"), Some(Timestamp::NEVER));
+    }
+
+    #[test]
+    fn a_birth_date_is_read_in_both_shapes() {
+        assert_eq!(parse_birth_date("1990-02-28").as_deref(), Some("1990-02-28"));
+        assert_eq!(parse_birth_date("28-02-1990").as_deref(), Some("1990-02-28"));
+        assert_eq!(parse_birth_date("30-02-1990"), None);
+    }
+
+    #[test]
+    fn identifiers_have_14_digits_and_rise() {
+        let clock = Clock::default();
+        let ids: Vec<Id> = (0..1000).map(|_| clock.next_id()).collect();
+        assert!(ids.is_sorted_by(|a, b| a < b));
+        assert!(ids.iter().all(|id| id.to_string().len() == 14));
+    }
+}

@@ -1,0 +1,8 @@
+//! What everything else is built from: time, identifiers, money, paging and the formats of the wire. Depends on nothing here.
+
+pub mod clock;
+pub mod id;
+pub mod money;
+pub mod paging;
+pub mod secret;
+pub mod wire;

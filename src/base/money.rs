@@ -1,0 +1,125 @@
+//! Money: an integer of minor units inside, a number with two decimals on the wire.
+
+use std::iter::Sum;
+use std::ops::{Add, Mul, Sub};
+
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::{InstanceType, NumberValidation, Schema, SchemaObject};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An amount in minor units (cents, pesewas) of the platform's one currency.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, sqlx::Type)]
+#[sqlx(transparent)]
+pub struct Money(pub i64);
+
+impl Money {
+    /// Nothing.
+    pub const ZERO: Money = Money(0);
+}
+
+impl Add for Money {
+    type Output = Money;
+    fn add(self, other: Money) -> Money {
+        Money(self.0 + other.0)
+    }
+}
+
+impl Sub for Money {
+    type Output = Money;
+    fn sub(self, other: Money) -> Money {
+        Money(self.0 - other.0)
+    }
+}
+
+impl Mul<i64> for Money {
+    type Output = Money;
+    fn mul(self, times: i64) -> Money {
+        Money(self.0 * times)
+    }
+}
+
+impl Sum for Money {
+    fn sum<I: Iterator<Item = Money>>(amounts: I) -> Money {
+        amounts.fold(Money::ZERO, Add::add)
+    }
+}
+
+/// The nearest number: exact to the cent for any amount below 10 trillion.
+impl Serialize for Money {
+    #[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53 minor units")]
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0 as f64 / 100.0)
+    }
+}
+
+impl JsonSchema for Money {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "Money".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        amount_schema(NumberValidation::default())
+    }
+}
+
+/// An amount as a request gives it. The contract has held it to two decimals and to at most a million.
+#[derive(Debug, Clone, Copy)]
+pub struct Amount(pub Money);
+
+impl<'de> Deserialize<'de> for Amount {
+    #[expect(clippy::cast_possible_truncation, reason = "the contract bounds amounts at a million")]
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let number = f64::deserialize(deserializer)?;
+        Ok(Self(Money((number * 100.0).round() as i64)))
+    }
+}
+
+impl JsonSchema for Amount {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "Amount".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        amount_schema(NumberValidation {
+            minimum: Some(0.0),
+            maximum: Some(1_000_000.0),
+            multiple_of: Some(0.01),
+            ..NumberValidation::default()
+        })
+    }
+}
+
+fn amount_schema(bounds: NumberValidation) -> Schema {
+    let bounded = bounds != NumberValidation::default();
+    SchemaObject {
+        instance_type: Some(InstanceType::Number.into()),
+        format: Some("float".to_owned()),
+        number: bounded.then(|| Box::new(bounds)),
+        ..SchemaObject::default()
+    }
+    .into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_cross_the_wire_to_the_cent() -> serde_json::Result<()> {
+        for cents in [0, 1, 99, 199, 12_000, 12_345_678, 99_999_999] {
+            let text = serde_json::to_string(&Money(cents))?;
+            let back: Amount = serde_json::from_str(&text)?;
+            assert_eq!(back.0, Money(cents), "{text}");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,99 @@
+//! Lists in pages: the envelope of the requirement, and what a caller asks for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Entries on a page when the caller doesn't say (requirement).
+pub const RECORDS_DEFAULT: i64 = 25;
+/// Entries on a page at the most.
+pub const RECORDS_MAXIMUM: i64 = 100;
+
+/// Which page of a list, and how many entries a page has.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+pub struct Paging {
+    #[serde(default = "records_default")]
+    #[schemars(range(min = 1, max = 100))]
+    records: i64,
+    #[serde(default = "first_page")]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    page: i64,
+}
+
+fn records_default() -> i64 {
+    RECORDS_DEFAULT
+}
+
+fn first_page() -> i64 {
+    1
+}
+
+impl Paging {
+    /// Entries a page.
+    pub fn limit(self) -> i64 {
+        self.records
+    }
+
+    /// Entries on the pages before.
+    pub fn offset(self) -> i64 {
+        (self.page - 1) * self.records
+    }
+
+    /// Whether this page may be answered though it is empty.
+    pub fn is_first(self) -> bool {
+        self.page == 1
+    }
+}
+
+/// The direction of a sort, which only counts when a sort is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SortOrder {
+    /// The smallest first.
+    #[default]
+    Asc,
+    /// The greatest first.
+    Desc,
+}
+
+impl SortOrder {
+    /// The word of SQL.
+    pub fn sql(self) -> &'static str {
+        match self {
+            Self::Asc => " asc",
+            Self::Desc => " desc",
+        }
+    }
+}
+
+/// One page of a list, as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "{T}Page")]
+pub struct Page<T> {
+    /// How many results there are in all.
+    #[schemars(range(min = 0))]
+    pub total: i64,
+    /// The number of this page, from 1.
+    #[schemars(range(min = 1))]
+    pub page: i64,
+    /// How many results a page has at the most.
+    #[schemars(range(min = 1))]
+    pub records: i64,
+    /// The results of this page.
+    pub entries: Vec<T>,
+}
+
+/// The rows of one page and the number of rows on all of them, as a store gives it.
+#[derive(Debug)]
+pub struct Rows<R> {
+    /// How many rows there are in all.
+    pub total: i64,
+    /// The rows of this page.
+    pub rows: Vec<R>,
+}
+
+impl Paging {
+    /// The envelope around a page's entries.
+    pub fn page<T>(self, total: i64, entries: Vec<T>) -> Page<T> {
+        Page { total, page: self.page, records: self.records, entries }
+    }
+}

@@ -1,0 +1,42 @@
+//! Random secrets, and the form in which they are kept.
+
+use rand::RngExt;
+use sha2::{Digest, Sha256};
+
+const LOWER: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+const UPPER: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/// A new API key: 32 characters of `[a-z0-9]` (wire facts), 165 bits.
+pub fn api_key() -> String {
+    random(LOWER, 32)
+}
+
+/// A new admission token's code: 8 of `[0-9A-Z]`.
+pub fn token_code() -> String {
+    random(UPPER, 8)
+}
+
+/// A new ticket's serial: `[0-9A-Z]{6}-[0-9A-Z]{12}`.
+pub fn ticket_serial() -> String {
+    format!("{}-{}", random(UPPER, 6), random(UPPER, 12))
+}
+
+/// A new account's number: `[A-Z]{2}-[A-Z0-9]{8}`.
+pub fn account_number() -> String {
+    format!("{}-{}", random(&UPPER[10..], 2), random(UPPER, 8))
+}
+
+/// The SHA-256 of a random secret, in hexadecimal: what is stored and searched for.
+pub fn hash(secret: &str) -> String {
+    hex(&Sha256::digest(secret.as_bytes()))
+}
+
+/// Bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn random(alphabet: &[u8], length: usize) -> String {
+    let mut rng = rand::rng();
+    (0..length).map(|_| char::from(alphabet[rng.random_range(0..alphabet.len())])).collect()
+}

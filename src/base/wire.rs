@@ -1,0 +1,164 @@
+//! The texts of the wire whose shape the contract names: URIs, times, references to other resources.
+
+use std::marker::PhantomData;
+
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::{InstanceType, Schema, SchemaObject, StringValidation};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
+use super::clock::{self, Timestamp};
+use super::id::Id;
+
+/// The schema of a string with a format, a pattern and bounds on its length in characters.
+pub fn text_schema(format: Option<&str>, pattern: Option<&str>, min: Option<u32>, max: Option<u32>) -> Schema {
+    let bounds = StringValidation { pattern: pattern.map(str::to_owned), min_length: min, max_length: max };
+    SchemaObject {
+        instance_type: Some(InstanceType::String.into()),
+        format: format.map(str::to_owned),
+        string: (bounds != StringValidation::default()).then(|| Box::new(bounds)),
+        ..SchemaObject::default()
+    }
+    .into()
+}
+
+/// Declares a text type of the wire with its format, pattern and length, as the contract has them.
+macro_rules! wire_text {
+    ($(#[$doc:meta])* $name:ident, $format:expr, $pattern:expr, $min:expr, $max:expr) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub String);
+
+        impl schemars::JsonSchema for $name {
+            fn is_referenceable() -> bool {
+                false
+            }
+
+            fn schema_name() -> String {
+                stringify!($name).to_owned()
+            }
+
+            fn json_schema(_: &mut schemars::r#gen::SchemaGenerator) -> schemars::schema::Schema {
+                $crate::base::wire::text_schema($format, $pattern, $min, $max)
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text)
+            }
+        }
+    };
+}
+pub(crate) use wire_text;
+
+wire_text!(
+    /// A URI relative to the base address, such as `/events/17637000000001`.
+    Uri, Some("uri-reference"), None, None, None
+);
+wire_text!(
+    /// An absolute URI.
+    AbsoluteUri, Some("uri"), None, None, None
+);
+wire_text!(
+    /// An RFC 3339 date and time.
+    DateTime, Some("date-time"), None, None, None
+);
+wire_text!(
+    /// A moment to the minute, `YYYY-MM-DDTHH:MM`, in UTC.
+    Minutes, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$"), None, None
+);
+wire_text!(
+    /// A moment to the second with UTC's offset, `YYYY-MM-DDTHH:MM:SS+00:00`.
+    OffsetSeconds, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$"), None, None
+);
+
+/// A moment as a request gives it: with or without seconds, fraction and zone.
+#[derive(Debug, Clone, Copy)]
+pub struct EventTime(pub Timestamp);
+
+impl<'de> Deserialize<'de> for EventTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Timestamp::parse(&text).map(Self).ok_or_else(|| D::Error::custom("is no date and time"))
+    }
+}
+
+impl JsonSchema for EventTime {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "EventTime".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let pattern = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$";
+        text_schema(Some("event-time"), Some(pattern), None, None)
+    }
+}
+
+/// A date of birth as a request gives it, in either shape; kept as `YYYY-MM-DD`.
+#[derive(Debug, Clone)]
+pub struct BirthDate(pub String);
+
+impl<'de> Deserialize<'de> for BirthDate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        clock::parse_birth_date(&text).map(Self).ok_or_else(|| D::Error::custom("is no date"))
+    }
+}
+
+impl JsonSchema for BirthDate {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "BirthDate".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        text_schema(Some("birth-date"), Some(r"^(\d{4}-\d{2}-\d{2}|\d{2}-\d{2}-\d{4})$"), None, None)
+    }
+}
+
+/// A collection of the API, for [`Reference`].
+pub trait Collection {
+    /// Where its resources lie, such as `/regions/`.
+    const PATH: &'static str;
+}
+
+/// A resource named in a request by its identifier or by its URI. One that cannot exist reads as [`Id::NONE`].
+#[derive(Debug)]
+pub struct Reference<C> {
+    /// The identifier that was named.
+    pub id: Id,
+    collection: PhantomData<C>,
+}
+
+impl<'de, C: Collection> Deserialize<'de> for Reference<C> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let identifier = text.rsplit('/').next().unwrap_or_default();
+        Ok(Self { id: Id::parse(identifier).unwrap_or(Id::NONE), collection: PhantomData })
+    }
+}
+
+impl<C: Collection> JsonSchema for Reference<C> {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        format!("Reference to {}", C::PATH)
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let pattern = format!("^(/v3)?({})?[A-Za-z0-9-]+$", C::PATH);
+        text_schema(None, Some(&pattern), Some(1), Some(200))
+    }
+}

@@ -1,0 +1,181 @@
+//! Settings: the command line, with an environment variable for every option.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::base::money::Money;
+use crate::http::parse_version;
+
+/// Where the server's data are: what every command needs that touches them.
+#[derive(Debug, Clone, Args)]
+pub struct Storage {
+    /// Database: `sqlite:PATH` or `postgres://USER@HOST/NAME` [default: sqlite:DATA_DIR/boxoffice.db]
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    pub database: Option<String>,
+    /// Folder for everything that the server keeps in files
+    #[arg(long, env = "BOXOFFICE_DATA_DIR", default_value = "data", value_name = "FOLDER")]
+    pub data_dir: PathBuf,
+}
+
+impl Storage {
+    /// The database's address.
+    pub fn database_url(&self) -> String {
+        self.database.clone().unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("boxoffice.db").display()))
+    }
+}
+
+/// What the server is told, as options of `serve`.
+#[derive(Debug, Clone, Args)]
+pub struct ServeOptions {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would print it as a heading")]
+    pub storage: Storage,
+    /// Address to listen on
+    #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
+    pub listen: SocketAddr,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "clap would print it as a heading")]
+    pub settings: SettingsOptions,
+}
+
+/// The platform's settings, as options.
+#[derive(Debug, Clone, Args)]
+pub struct SettingsOptions {
+    /// Address under which clients reach the server, for absolute URIs [default: http://LISTEN]
+    #[arg(long, env = "BOXOFFICE_PUBLIC_URL", value_name = "URL")]
+    pub public_url: Option<String>,
+    /// Where images are kept: a folder, or s3://BUCKET/PREFIX with the AWS_* variables [default: DATA_DIR/media]
+    #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE")]
+    pub media: Option<String>,
+    /// Currency of all amounts, as an ISO 4217 code
+    #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE")]
+    pub currency: String,
+    /// Minutes for which an open order holds its places
+    #[arg(long, env = "BOXOFFICE_RESERVATION_MINUTES", default_value_t = 15, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
+    pub reservation_minutes: u32,
+    /// Convenience fee of a ticket by its unit price: UP_TO:FEE, …, and the fee above the last step
+    #[arg(long, env = "BOXOFFICE_FEE_STEPS", default_value = "50:0.99,100:1.99,150:2.99,200:3.99,4.99", value_name = "STEPS")]
+    pub fee_steps: FeeSteps,
+    /// Lowest client version that is still served
+    #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION")]
+    pub minimum_client_version: ClientVersion,
+}
+
+/// The platform's settings.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The address under which clients reach the server, without a slash at its end.
+    pub public_url: String,
+    /// Where images are kept.
+    pub media: String,
+    /// ISO 4217.
+    pub currency: String,
+    /// How long an open order holds its places.
+    pub reservation: Duration,
+    /// The convenience fee of a ticket.
+    pub fee_steps: FeeSteps,
+    /// The lowest client version that is still served.
+    pub minimum_client_version: [u32; 3],
+}
+
+impl ServeOptions {
+    /// The settings, with defaults that follow from others filled in.
+    pub fn settings(&self) -> Settings {
+        self.settings.settings(&self.storage, &format!("http://{}", self.listen))
+    }
+}
+
+impl SettingsOptions {
+    /// The settings; `address` is the public one where none is given.
+    pub fn settings(&self, storage: &Storage, address: &str) -> Settings {
+        let public_url = self.public_url.as_deref().unwrap_or(address);
+        Settings {
+            public_url: public_url.trim_end_matches('/').to_owned(),
+            media: self.media.clone().unwrap_or_else(|| storage.data_dir.join("media").display().to_string()),
+            currency: self.currency.clone(),
+            reservation: Duration::from_secs(u64::from(self.reservation_minutes) * 60),
+            fee_steps: self.fee_steps.clone(),
+            minimum_client_version: self.minimum_client_version.0,
+        }
+    }
+}
+
+/// A client's version: three numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct ClientVersion(pub [u32; 3]);
+
+impl FromStr for ClientVersion {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        parse_version(text).map(Self).context("a version is one to three numbers, such as 3.0.0")
+    }
+}
+
+/// The convenience fee of a ticket by its unit price (wire facts). A free ticket carries none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeeSteps {
+    /// Unit prices up to which a fee holds, rising.
+    pub steps: Vec<(Money, Money)>,
+    /// The fee above the last step.
+    pub above: Money,
+}
+
+impl FeeSteps {
+    /// The fee of one ticket at this price.
+    pub fn fee(&self, unit_price: Money) -> Money {
+        if unit_price == Money::ZERO {
+            return Money::ZERO;
+        }
+        let step = self.steps.iter().find(|(up_to, _)| unit_price <= *up_to);
+        step.map_or(self.above, |(_, fee)| *fee)
+    }
+}
+
+impl FromStr for FeeSteps {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let mut parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        let above = parse_money(parts.pop().context("fee steps are empty")?)?;
+        let steps = parts.into_iter().map(|part| {
+            let (up_to, fee) = part.split_once(':').context("a fee step is PRICE:FEE")?;
+            Ok((parse_money(up_to)?, parse_money(fee)?))
+        });
+        let steps = steps.collect::<anyhow::Result<Vec<_>>>()?;
+        anyhow::ensure!(steps.is_sorted_by(|a, b| a.0 < b.0), "fee steps must rise");
+        Ok(Self { steps, above })
+    }
+}
+
+/// `12`, `12.5` or `12.50`.
+fn parse_money(text: &str) -> anyhow::Result<Money> {
+    let text = text.trim();
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    anyhow::ensure!(fraction.len() <= 2, "an amount has at most two decimals: {text}");
+    let minor: i64 = format!("{fraction:0<2}").parse().with_context(|| format!("no amount: {text}"))?;
+    let major: i64 = whole.parse().with_context(|| format!("no amount: {text}"))?;
+    anyhow::ensure!(major >= 0 && minor >= 0, "an amount is not negative: {text}");
+    Ok(Money(major * 100 + minor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fees_follow_their_steps() -> anyhow::Result<()> {
+        let steps: FeeSteps = "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse()?;
+        for (price, fee) in [(0, 0), (1, 99), (5000, 99), (5001, 199), (10000, 199), (20000, 399), (20001, 499)] {
+            assert_eq!(steps.fee(Money(price)), Money(fee), "{price}");
+        }
+        assert!("50:0.99".parse::<FeeSteps>().is_err());
+        assert!("100:1,50:2,3".parse::<FeeSteps>().is_err());
+        Ok(())
+    }
+}

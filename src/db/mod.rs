@@ -1,0 +1,18 @@
+//! The door to both databases: one SQL text, native drivers, transactions that are run again when the database asks for it.
+//!
+//! ```ignore
+//! transaction!(app.db, |tx| store::insert(tx, &order).await)?;
+//! let mut tx = app.db.read().await?;
+//! let row: Option<OrderRow> = tx.query("select * from orders where id = $1").bind(id).optional().await?;
+//! ```
+
+mod pool;
+mod query;
+mod select;
+mod violation;
+
+pub(crate) use pool::transaction;
+pub use pool::{Db, Tx};
+pub use query::{Param, Query, Record, Scalar};
+pub use select::Select;
+pub use violation::{Violation, ViolationExt};

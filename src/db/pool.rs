@@ -1,0 +1,188 @@
+//! Pools and transactions.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use anyhow::Context;
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+
+use super::query::Query;
+use super::violation;
+use crate::error::{Error, Result};
+
+/// How often a transaction is run before the database's refusal is given to the caller.
+const ATTEMPTS: u32 = 8;
+
+/// Either database.
+#[derive(Debug, Clone)]
+pub enum Db {
+    /// The embedded one: any number of readers beside one writer, whose turn is waited for here and not in the file.
+    Sqlite {
+        /// Read-only connections.
+        readers: SqlitePool,
+        /// The one connection that writes.
+        writer: SqlitePool,
+    },
+    /// A server that several programs can share.
+    Postgres(PgPool),
+}
+
+/// A transaction, or a connection for reading.
+#[derive(Debug)]
+pub enum Tx {
+    /// A transaction that holds SQLite's write lock from its beginning.
+    Sqlite(Transaction<'static, Sqlite>),
+    /// A transaction at PostgreSQL's default level, read committed.
+    Postgres(Transaction<'static, Postgres>),
+    /// A read-only connection; each statement sees what is committed when it begins.
+    SqliteReader(PoolConnection<Sqlite>),
+    /// A connection used for reading; each statement sees what is committed when it begins.
+    PostgresReader(PoolConnection<Postgres>),
+}
+
+impl Db {
+    /// Opens the database at `url` (`sqlite:PATH` or `postgres://…`), makes the embedded one where it is absent,
+    /// and brings its tables up to date.
+    pub async fn open(url: &str) -> anyhow::Result<Self> {
+        let db = if url.starts_with("postgres:") || url.starts_with("postgresql:") {
+            let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
+            let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(Duration::from_secs(10));
+            Self::Postgres(pool.connect_with(options).await.context("cannot reach PostgreSQL")?)
+        } else {
+            Self::open_sqlite(url).await?
+        };
+        match &db {
+            Self::Sqlite { writer, .. } => sqlx::migrate!("migrations/sqlite").run(writer).await,
+            Self::Postgres(pool) => sqlx::migrate!("migrations/postgres").run(pool).await,
+        }
+        .context("cannot bring the database's tables up to date")?;
+        Ok(db)
+    }
+
+    async fn open_sqlite(url: &str) -> anyhow::Result<Self> {
+        let path = url.strip_prefix("sqlite:").unwrap_or(url);
+        let path = path.strip_prefix("//").unwrap_or(path);
+        if let Some(folder) = Path::new(path).parent() {
+            std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+        }
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(Duration::from_secs(5));
+        let wait = Duration::from_secs(30);
+        let writer = SqlitePoolOptions::new().max_connections(1).acquire_timeout(wait);
+        let writer = writer.connect_with(options.clone()).await.with_context(|| format!("cannot open {path}"))?;
+        let readers = SqlitePoolOptions::new().max_connections(8).acquire_timeout(wait);
+        let readers = readers.connect_with(options.read_only(true)).await?;
+        Ok(Self::Sqlite { readers, writer })
+    }
+
+    /// A connection for reading.
+    pub async fn read(&self) -> Result<Tx> {
+        Ok(match self {
+            Self::Sqlite { readers, .. } => Tx::SqliteReader(readers.acquire().await?),
+            Self::Postgres(pool) => Tx::PostgresReader(pool.acquire().await?),
+        })
+    }
+
+    /// Begins a transaction; on SQLite it holds the write lock from here on. [`transaction!`] is the way to use it.
+    ///
+    /// # Errors
+    /// When no connection can be had.
+    pub async fn begin(&self) -> Result<Tx> {
+        Ok(match self {
+            Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+        })
+    }
+
+    /// Whether a transaction that ended like this is to be run again: waits a moment and says so, or gives the outcome back.
+    pub async fn again<T>(&self, outcome: Result<T>, attempt: &mut u32) -> ControlFlow<Result<T>> {
+        match outcome {
+            Err(Error::Database(error)) if *attempt < ATTEMPTS && violation::is_transient(&error) => {
+                let jitter = u64::from(rand::random::<u8>() % 8);
+                tokio::time::sleep(Duration::from_millis((1 << *attempt) + jitter)).await;
+                *attempt += 1;
+                ControlFlow::Continue(())
+            }
+            outcome => ControlFlow::Break(outcome),
+        }
+    }
+
+    /// Closes every connection; a write-ahead log is folded into the embedded database's file.
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite { readers, writer } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+/// Runs an expression in one transaction, commits it when it succeeds, and gives its result.
+///
+/// When the database says that running it again may succeed (busy, deadlock, an identifier that two servers drew), it is run
+/// again from its beginning, so it may have no effect but through the transaction.
+///
+/// A macro, because the compiler can't yet see that the future of a function taking an async closure may cross threads
+/// (rust-lang/rust#110338).
+macro_rules! transaction {
+    ($db:expr, |$tx:ident| $work:expr) => {{
+        let db: &$crate::db::Db = &$db;
+        let mut attempt = 1;
+        loop {
+            let outcome: $crate::error::Result<_> = async {
+                let mut begun = db.begin().await?;
+                let $tx = &mut begun;
+                let value = $work?;
+                begun.commit().await?;
+                Ok(value)
+            }
+            .await;
+            if let std::ops::ControlFlow::Break(outcome) = db.again(outcome, &mut attempt).await {
+                break outcome;
+            }
+        }
+    }};
+}
+pub(crate) use transaction;
+
+impl Tx {
+    /// Makes what was done durable. A transaction that is dropped instead leaves nothing behind.
+    ///
+    /// # Errors
+    /// When the database refuses; then nothing was done.
+    pub async fn commit(self) -> Result<()> {
+        match self {
+            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Postgres(tx) => tx.commit().await?,
+            Self::SqliteReader(_) | Self::PostgresReader(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Begins a statement; its text is the same on both databases, with `$1`, `$2` … for what is bound.
+    pub fn query(&mut self, sql: &'static str) -> Query<'_> {
+        match self {
+            Self::Sqlite(tx) => Query::Sqlite(tx, sqlx::query(sql)),
+            Self::SqliteReader(connection) => Query::Sqlite(connection, sqlx::query(sql)),
+            Self::Postgres(tx) => Query::Postgres(tx, sqlx::query(sql)),
+            Self::PostgresReader(connection) => Query::Postgres(connection, sqlx::query(sql)),
+        }
+    }
+
+    /// Whether this is PostgreSQL, for the few statements whose text must differ.
+    pub fn is_postgres(&self) -> bool {
+        matches!(self, Self::Postgres(_) | Self::PostgresReader(_))
+    }
+}

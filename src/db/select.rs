@@ -1,0 +1,138 @@
+//! A `SELECT` whose conditions are there only when they are asked for, such as a list with its filters.
+
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder, Row, Sqlite, SqliteConnection};
+
+use super::pool::Tx;
+use super::query::{Param, Record};
+use crate::base::paging::{Paging, Rows};
+use crate::error::{Code, Result};
+
+/// A `SELECT` in the making, in the dialect of the transaction that it was begun on.
+#[must_use]
+pub enum Select<'a> {
+    /// On the embedded database.
+    Sqlite(&'a mut SqliteConnection, QueryBuilder<Sqlite>),
+    /// On PostgreSQL.
+    Postgres(&'a mut PgConnection, QueryBuilder<Postgres>),
+}
+
+impl Tx {
+    /// Begins `select …`; `rest` goes up to `where true` or to where conditions can follow with `and`.
+    pub fn select(&mut self, rest: &str) -> Select<'_> {
+        self.begin_select("select ", rest)
+    }
+
+    /// The same for a list that is answered in pages: every row also counts them all. To be ended by [`Select::page`].
+    pub fn list(&mut self, rest: &str) -> Select<'_> {
+        self.begin_select("select count(*) over () as list_total, ", rest)
+    }
+
+    fn begin_select(&mut self, start: &str, rest: &str) -> Select<'_> {
+        let text = format!("{start}{rest}");
+        match self {
+            Self::Sqlite(tx) => Select::Sqlite(tx, QueryBuilder::new(text)),
+            Self::SqliteReader(connection) => Select::Sqlite(connection, QueryBuilder::new(text)),
+            Self::Postgres(tx) => Select::Postgres(tx, QueryBuilder::new(text)),
+            Self::PostgresReader(connection) => Select::Postgres(connection, QueryBuilder::new(text)),
+        }
+    }
+}
+
+impl Select<'_> {
+    /// Adds text that binds nothing.
+    pub fn push(mut self, text: &str) -> Self {
+        self.text(text);
+        self
+    }
+
+    /// Adds `and` and a condition in which every `?` stands for `value`; nothing where there is no value.
+    pub fn and<T: Clone + for<'q> Param<'q>>(mut self, condition: &str, value: Option<T>) -> Self {
+        let Some(value) = value else { return self };
+        self.text(" and ");
+        for (index, part) in condition.split('?').enumerate() {
+            if index > 0 {
+                self.value(value.clone());
+            }
+            self.text(part);
+        }
+        self
+    }
+
+    /// Adds `and column in (…)`. No values: no row.
+    pub fn and_in<T: for<'q> Param<'q>>(mut self, column: &str, values: impl IntoIterator<Item = T>) -> Self {
+        self.text(" and ");
+        self.text(column);
+        self.text(" in (null");
+        for value in values {
+            self.text(", ");
+            self.value(value);
+        }
+        self.text(")");
+        self
+    }
+
+    /// Every row.
+    pub async fn all<R: Record>(self) -> Result<Vec<R>> {
+        let rows: sqlx::Result<Vec<R>> = match self {
+            Self::Sqlite(connection, mut query) => query.build().fetch_all(connection).await?.iter().map(R::from_row).collect(),
+            Self::Postgres(connection, mut query) => query.build().fetch_all(connection).await?.iter().map(R::from_row).collect(),
+        };
+        Ok(rows?)
+    }
+
+    /// One page of a [`Tx::list`]. A page past the last one is an error; the first page of an empty list is not (wire facts).
+    pub async fn page<R: Record>(mut self, paging: Paging) -> Result<Rows<R>> {
+        self.text(" limit ");
+        self.value(paging.limit());
+        self.text(" offset ");
+        self.value(paging.offset());
+        let counted: Vec<Counted<R>> = self.all().await?;
+        if counted.is_empty() && !paging.is_first() {
+            return Err(Code::PagePastEnd.into());
+        }
+        let total = counted.first().map_or(0, |first| first.total);
+        Ok(Rows { total, rows: counted.into_iter().map(|counted| counted.row).collect() })
+    }
+
+    fn text(&mut self, text: &str) {
+        match self {
+            Self::Sqlite(_, query) => {
+                query.push(text);
+            }
+            Self::Postgres(_, query) => {
+                query.push(text);
+            }
+        }
+    }
+
+    fn value<T: for<'q> Param<'q>>(&mut self, value: T) {
+        match self {
+            Self::Sqlite(_, query) => {
+                query.push_bind(value);
+            }
+            Self::Postgres(_, query) => {
+                query.push_bind(value);
+            }
+        }
+    }
+}
+
+/// A row, and how many there are on all pages.
+struct Counted<R> {
+    total: i64,
+    row: R,
+}
+
+impl<'r, R: FromRow<'r, SqliteRow>> FromRow<'r, SqliteRow> for Counted<R> {
+    fn from_row(row: &'r SqliteRow) -> sqlx::Result<Self> {
+        Ok(Self { total: row.try_get("list_total")?, row: R::from_row(row)? })
+    }
+}
+
+impl<'r, R: FromRow<'r, PgRow>> FromRow<'r, PgRow> for Counted<R> {
+    fn from_row(row: &'r PgRow) -> sqlx::Result<Self> {
+        Ok(Self { total: row.try_get("list_total")?, row: R::from_row(row)? })
+    }
+}

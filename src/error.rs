@@ -1,0 +1,171 @@
+//! What can go wrong, without HTTP in it. `http::failure` alone knows what a client sees of it.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Declares the stable codes with the text a client reads where nothing more exact is said.
+macro_rules! codes {
+    ($($variant:ident = $code:literal: $text:literal,)*) => {
+        /// The stable code of an error. Programs tell errors apart by it; texts may change.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        pub enum Code {
+            $(#[doc = $text] #[serde(rename = $code)] $variant,)*
+        }
+
+        impl Code {
+            /// The code as it is written on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            /// What it means, for the client to read.
+            pub fn text(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    ArgumentsInvalid = "arguments.invalid": "Some arguments are missing or invalid.",
+    BodyMalformed = "body.malformed": "The request's body is not valid JSON.",
+    AdmissionNone = "admission.none": "None of these tickets can be admitted here.",
+    KeyMissing = "key.missing": "Your request could not be authenticated.",
+    SessionWrongPassword = "session.wrong-password": "The password is wrong.",
+    PaymentDeclined = "payment.declined": "The payment was declined. The order is still open; try another means of payment.",
+    KeyRefused = "key.refused": "You are restricted from accessing this resource.",
+    ResourceNotYours = "resource.not-yours": "You have no permission to do this with this resource.",
+    AccountDeactivated = "account.deactivated": "This account is deactivated.",
+    EndpointUnknown = "endpoint.unknown": "The requested endpoint does not exist on this server.",
+    ResourceNotFound = "resource.not-found": "There is presently no resource with the given URI.",
+    PagePastEnd = "page.past-end": "The list has no such page. Ask for a smaller page.",
+    AccountUnknown = "account.unknown": "No account has this username or e-mail.",
+    CodeUnknown = "code.unknown": "No admission token has this code.",
+    MethodNotAllowed = "method.not-allowed": "This endpoint does not allow this method. The Allow header names those it does.",
+    AccountTaken = "account.taken": "Another account holds these arguments.",
+    RegionTaken = "region.taken": "Another region holds this name.",
+    RegionInUse = "region.in-use": "Venues lie in this region. Move or remove them first.",
+    CategoryTaken = "category.taken": "Another category holds this name.",
+    CategoryInUse = "category.in-use": "Events are of this category or of a subcategory to be removed.",
+    VenueTaken = "venue.taken": "Another venue holds this name.",
+    VenueInUse = "venue.in-use": "Events are or have been staged at this venue.",
+    HostTaken = "host.taken": "Another host holds this name.",
+    HostRemoved = "host.removed": "The host has been removed.",
+    EventTaken = "event.taken": "Another event holds this title.",
+    EventSold = "event.sold": "Tickets to this event have been sold. Withdraw or cancel it instead.",
+    EventNotDraft = "event.not-draft": "Only a draft can be submitted for review.",
+    EventNotListed = "event.not-listed": "This event is not listed.",
+    EventOver = "event.over": "This event is over.",
+    EventCancelled = "event.cancelled": "This event is cancelled.",
+    SectionTaken = "section.taken": "Another section of this event holds this name.",
+    SectionInUse = "section.in-use": "This section has sold tickets or active reservations.",
+    SectionSoldOut = "section.sold-out": "This section has not that many places left.",
+    SectionInactive = "section.inactive": "This section is not active.",
+    SectionNotOnSale = "section.not-on-sale": "This section is not on sale at this time.",
+    SectionCapacity = "section.capacity": "The capacity cannot be less than the places sold and reserved.",
+    SubmissionDecided = "submission.decided": "This submission has been decided.",
+    OrderTooMany = "order.too-many": "The account has too many open orders. Pay for or cancel one first.",
+    OrderNotOpen = "order.not-open": "This order is not open any more.",
+    TokenGlobal = "token.global": "The event's global token can be neither changed nor removed.",
+    ClientOutdated = "client.outdated": "Please upgrade your client to complete this request",
+    BodyTooLarge = "body.too-large": "The request's body is too large.",
+    MediaTypeUnsupported = "media-type.unsupported": "The request's body must be application/json.",
+    ServerError = "server.error": "There was a server error while excuting this request. Please see system logs for details.",
+    PaymentGateway = "payment.gateway": "The payment gateway failed. Nothing was taken; try again later.",
+}
+
+/// Whether an argument is missing or invalid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ProblemKind {
+    /// It was required, and absent, null or blank.
+    Missing,
+    /// It was there, and not as the contract says.
+    Invalid,
+}
+
+/// What is wrong with one argument of a request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "FieldProblem")]
+pub struct Problem {
+    /// The argument's name.
+    pub name: String,
+    /// Whether it is missing or invalid.
+    pub problem: ProblemKind,
+    /// What is wrong with it, in words.
+    pub detail: String,
+}
+
+impl Problem {
+    /// A required argument that was not given.
+    pub fn missing(name: &str) -> Self {
+        Self { name: name.to_owned(), problem: ProblemKind::Missing, detail: "is required".to_owned() }
+    }
+
+    /// An argument that cannot be taken; `detail` completes the sentence that its name begins.
+    pub fn invalid(name: &str, detail: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), problem: ProblemKind::Invalid, detail: detail.into() }
+    }
+}
+
+/// Why an operation was not carried out. Whichever it is, nothing was changed.
+#[derive(Debug)]
+pub enum Error {
+    /// Arguments are missing or invalid: all of them, in the contract's order.
+    Invalid(Vec<Problem>),
+    /// A rule, a state or a permission stands against it.
+    Refused(Code, Cow<'static, str>),
+    /// The database failed.
+    Database(sqlx::Error),
+    /// Something inside failed. The cause is for the log alone.
+    Internal(anyhow::Error),
+}
+
+/// The result of whatever can fail as [`Error`] says.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// No such resource, or none that this caller may know of.
+    pub const NOT_FOUND: Error =
+        Error::Refused(Code::ResourceNotFound, Cow::Borrowed("There is presently no resource with the given URI."));
+    /// The caller has not the relation to the resource that the operation asks for.
+    pub const NOT_YOURS: Error =
+        Error::Refused(Code::ResourceNotYours, Cow::Borrowed("You have no permission to do this with this resource."));
+
+    /// One invalid argument; `detail` completes the sentence that its name begins.
+    pub fn invalid(name: &str, detail: impl Into<String>) -> Self {
+        Self::Invalid(vec![Problem::invalid(name, detail)])
+    }
+}
+
+impl Code {
+    /// This refusal with a text that says exactly what stood against it.
+    pub fn because(self, text: impl Into<Cow<'static, str>>) -> Error {
+        Error::Refused(self, text.into())
+    }
+}
+
+impl From<Code> for Error {
+    fn from(code: Code) -> Self {
+        Self::Refused(code, Cow::Borrowed(code.text()))
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<anyhow::Error> for Error {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Internal(error)
+    }
+}
+
+/// Succeeds when nothing is wrong with the arguments, and names all that is otherwise.
+pub fn no_problems(problems: Vec<Problem>) -> Result<()> {
+    if problems.is_empty() { Ok(()) } else { Err(Error::Invalid(problems)) }
+}

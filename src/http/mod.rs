@@ -1,0 +1,22 @@
+//! HTTP: the front door before every endpoint, the endpoints' extractors and replies, and what a client sees of an error.
+
+mod extract;
+mod failure;
+mod front;
+mod reply;
+mod server;
+
+pub use extract::{Json, Query};
+pub use failure::Failure;
+pub use front::parse_version;
+pub use reply::{Created, Located};
+pub use server::{Api, Running, start};
+
+use std::sync::Arc;
+
+use dropshot::RequestContext;
+
+use crate::app::App;
+
+/// What every endpoint is given by dropshot.
+pub type Rq = RequestContext<Arc<App>>;

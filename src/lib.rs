@@ -1,0 +1,41 @@
+//! `boxoffice`: an event-ticketing platform as a REST API, written against one OpenAPI document.
+//!
+//! A tour along the path of one request, `POST /orders`:
+//!
+//! 1. [`http`]'s front door finds the endpoint, checks the client's version, the key ([`auth`]) and its scope, and holds the
+//!    request against the [`contract`]: whatever is missing or invalid is answered here, all at once.
+//! 2. `orders::endpoints::order_create` takes the caller and the body as Rust types and calls one function of the service.
+//! 3. `orders::service::place` begins a transaction ([`db`]), loads what it touches, asks for permission where it loads it,
+//!    and applies the rules.
+//! 4. `orders::store` has the SQL, a function for each statement.
+//! 5. The service turns rows into the view that the contract describes; what goes wrong is an [`error::Error`], which
+//!    `http::Failure` alone turns into a status and a body.
+//!
+//! Features import `base`, `db`, `http`, `auth` and features before them in this list, never one after.
+
+pub mod accounts;
+pub mod admissions;
+pub mod app;
+pub mod auth;
+pub mod base;
+pub mod categories;
+pub mod config;
+pub mod contract;
+pub mod db;
+pub mod defaults;
+pub mod error;
+pub mod events;
+pub mod hosts;
+pub mod http;
+pub mod integrations;
+pub mod jobs;
+pub mod media;
+pub mod orders;
+pub mod payments;
+pub mod regions;
+pub mod review;
+pub mod sections;
+pub mod sessions;
+pub mod tickets;
+pub mod tokens;
+pub mod venues;

@@ -1,0 +1,44 @@
+//! The region operations of the contract.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+
+use super::model::{Region, RegionCreate, RegionFilter, RegionPath, RegionUpdate};
+use super::service;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(region_list, &[]);
+    api.add(region_create, &[Code::RegionTaken]);
+    api.add(region_get, &[]);
+    api.add(region_update, &[Code::RegionTaken]);
+    api.add(region_delete, &[Code::RegionInUse]);
+}
+
+#[endpoint { method = GET, path = "/regions", tags = ["Regions"] }]
+async fn region_list(rq: Rq, query: Query<RegionFilter>) -> Result<HttpResponseOk<Page<Region>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+}
+
+#[endpoint { method = POST, path = "/regions", tags = ["Regions"] }]
+async fn region_create(rq: Rq, body: Json<RegionCreate>) -> Result<Created<Region>, Failure> {
+    Ok(Created(service::create(rq.context(), body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/regions/{region}", tags = ["Regions"] }]
+async fn region_get(rq: Rq, path: Path<RegionPath>) -> Result<HttpResponseOk<Region>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().region).await?))
+}
+
+#[endpoint { method = PUT, path = "/regions/{region}", tags = ["Regions"] }]
+async fn region_update(rq: Rq, path: Path<RegionPath>, body: Json<RegionUpdate>) -> Result<HttpResponseOk<Region>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), path.into_inner().region, body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/regions/{region}", tags = ["Regions"] }]
+async fn region_delete(rq: Rq, path: Path<RegionPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), path.into_inner().region).await?;
+    Ok(HttpResponseDeleted())
+}
