@@ -1,14 +1,20 @@
-//! Wires configuration, database, jobs and server together. A test starts it on port 0.
+//! Wires settings, database, jobs and server together. A test starts it on port 0.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread::available_parallelism;
 
 use slog::Logger;
 
 use crate::auth::Passwords;
 use crate::base::clock::Clock;
 use crate::config::Settings;
+use crate::contract::Contract;
 use crate::db::Db;
-use crate::http::Api;
+use crate::http::{self, Api, Running};
+use crate::jobs::Jobs;
+use crate::media::MediaStore;
+use crate::payments::{Gateway, Sandbox};
 
 /// What every operation works with.
 pub struct App {
@@ -20,8 +26,66 @@ pub struct App {
     pub settings: Settings,
     /// Hashes and checks passwords.
     pub passwords: Passwords,
+    /// Where images are kept.
+    pub media: MediaStore,
+    /// Who takes the money.
+    pub gateway: Box<dyn Gateway>,
     /// The log.
     pub log: Logger,
+}
+
+impl App {
+    /// Opens the database at `database_url` and everything else that the operations need.
+    ///
+    /// # Errors
+    /// When the database or the place for images can't be opened.
+    pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Arc<Self>> {
+        let cores = available_parallelism().map_or(1, usize::from);
+        Ok(Arc::new(Self {
+            db: Db::open(database_url).await?,
+            clock: Clock::default(),
+            passwords: Passwords::new(cores),
+            media: MediaStore::open(&settings.media)?,
+            gateway: Box::new(Sandbox),
+            settings,
+            log,
+        }))
+    }
+}
+
+/// The server and its jobs, under way.
+pub struct Platform {
+    app: Arc<App>,
+    server: Running,
+    jobs: Jobs,
+}
+
+impl Platform {
+    /// Starts answering on `listen`, and the jobs.
+    ///
+    /// # Errors
+    /// When the address can't be had.
+    pub fn start(app: Arc<App>, listen: SocketAddr) -> anyhow::Result<Self> {
+        let server = http::start(Arc::clone(&app), api(), Contract::builtin()?, listen)?;
+        let jobs = Jobs::start(&app);
+        Ok(Self { app, server, jobs })
+    }
+
+    /// The address that it listens on, with the port that it was given.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Takes no more requests, finishes what is under way, and closes the database.
+    ///
+    /// # Errors
+    /// When the server had failed.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        self.server.stop().await?;
+        self.jobs.stop().await;
+        self.app.db.close().await;
+        Ok(())
+    }
 }
 
 /// Every endpoint.

@@ -29,41 +29,39 @@ impl Storage {
     }
 }
 
-/// What the server is told, as options of `serve`.
+/// Where the data are and how the platform behaves: what every command needs that works with it.
 #[derive(Debug, Clone, Args)]
-pub struct ServeOptions {
+pub struct PlatformOptions {
     #[command(flatten)]
-    #[expect(missing_docs, reason = "clap would print it as a heading")]
-    pub storage: Storage,
+    storage: Storage,
+    #[command(flatten)]
+    settings: SettingsOptions,
     /// Address to listen on
     #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
-    pub listen: SocketAddr,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "clap would print it as a heading")]
-    pub settings: SettingsOptions,
+    listen: SocketAddr,
 }
 
 /// The platform's settings, as options.
 #[derive(Debug, Clone, Args)]
-pub struct SettingsOptions {
+struct SettingsOptions {
     /// Address under which clients reach the server, for absolute URIs [default: http://LISTEN]
     #[arg(long, env = "BOXOFFICE_PUBLIC_URL", value_name = "URL")]
-    pub public_url: Option<String>,
+    public_url: Option<String>,
     /// Where images are kept: a folder, or s3://BUCKET/PREFIX with the AWS_* variables [default: DATA_DIR/media]
     #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE")]
-    pub media: Option<String>,
+    media: Option<String>,
     /// Currency of all amounts, as an ISO 4217 code
     #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE")]
-    pub currency: String,
+    currency: String,
     /// Minutes for which an open order holds its places
     #[arg(long, env = "BOXOFFICE_RESERVATION_MINUTES", default_value_t = 15, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
-    pub reservation_minutes: u32,
+    reservation_minutes: u32,
     /// Convenience fee of a ticket by its unit price: UP_TO:FEE, …, and the fee above the last step
     #[arg(long, env = "BOXOFFICE_FEE_STEPS", default_value = "50:0.99,100:1.99,150:2.99,200:3.99,4.99", value_name = "STEPS")]
-    pub fee_steps: FeeSteps,
+    fee_steps: FeeSteps,
     /// Lowest client version that is still served
     #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION")]
-    pub minimum_client_version: ClientVersion,
+    minimum_client_version: ClientVersion,
 }
 
 /// The platform's settings.
@@ -83,24 +81,29 @@ pub struct Settings {
     pub minimum_client_version: [u32; 3],
 }
 
-impl ServeOptions {
+impl PlatformOptions {
+    /// The database's address.
+    pub fn database_url(&self) -> String {
+        self.storage.database_url()
+    }
+
+    /// The address to listen on.
+    pub fn listen(&self) -> SocketAddr {
+        self.listen
+    }
+
     /// The settings, with defaults that follow from others filled in.
     pub fn settings(&self) -> Settings {
-        self.settings.settings(&self.storage, &format!("http://{}", self.listen))
-    }
-}
-
-impl SettingsOptions {
-    /// The settings; `address` is the public one where none is given.
-    pub fn settings(&self, storage: &Storage, address: &str) -> Settings {
-        let public_url = self.public_url.as_deref().unwrap_or(address);
+        let options = &self.settings;
+        let public_url = options.public_url.clone().unwrap_or_else(|| format!("http://{}", self.listen));
+        let media = options.media.clone().unwrap_or_else(|| self.storage.data_dir.join("media").display().to_string());
         Settings {
             public_url: public_url.trim_end_matches('/').to_owned(),
-            media: self.media.clone().unwrap_or_else(|| storage.data_dir.join("media").display().to_string()),
-            currency: self.currency.clone(),
-            reservation: Duration::from_secs(u64::from(self.reservation_minutes) * 60),
-            fee_steps: self.fee_steps.clone(),
-            minimum_client_version: self.minimum_client_version.0,
+            media,
+            currency: options.currency.clone(),
+            reservation: Duration::from_secs(u64::from(options.reservation_minutes) * 60),
+            fee_steps: options.fee_steps.clone(),
+            minimum_client_version: options.minimum_client_version.0,
         }
     }
 }

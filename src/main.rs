@@ -1,2 +1,7 @@
-//! x
-fn main() {}
+//! The program `boxoffice`. All it does is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    boxoffice::command::run()
+}

@@ -48,6 +48,9 @@ CREATE TABLE payments (
     placed BIGINT NOT NULL
 );
 CREATE INDEX payments_order ON payments (order_id, id);
+-- What the gateway still has to be asked, which a job looks for again and again: beside the states of the API there are a
+-- charge under way, a charge of which nobody knows what came, and money owed back.
+CREATE INDEX payments_unsettled ON payments (id) WHERE status IN ('Pending', 'Abandoned', 'Refunding');
 
 CREATE TABLE tickets (
     id INTEGER PRIMARY KEY,

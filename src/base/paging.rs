@@ -1,7 +1,10 @@
 //! Lists in pages: the envelope of the requirement, and what a caller asks for.
 
 use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// Entries on a page when the caller doesn't say (requirement).
 pub const RECORDS_DEFAULT: i64 = 25;
@@ -11,41 +14,78 @@ pub const RECORDS_MAXIMUM: i64 = 100;
 /// Which page of a list, and how many entries a page has.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 pub struct Paging {
-    #[serde(default = "records_default")]
-    #[schemars(range(min = 1, max = 100))]
-    records: i64,
-    #[serde(default = "first_page")]
-    #[schemars(range(min = 1, max = 1_000_000_000))]
-    page: i64,
+    #[serde(default)]
+    records: Records,
+    #[serde(default)]
+    page: PageNumber,
 }
 
-fn records_default() -> i64 {
-    RECORDS_DEFAULT
+/// Entries on a page.
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct Records(i64);
+
+/// A page's number, from 1.
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct PageNumber(i64);
+
+impl Default for Records {
+    fn default() -> Self {
+        Self(RECORDS_DEFAULT)
+    }
 }
 
-fn first_page() -> i64 {
-    1
+impl Default for PageNumber {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl JsonSchema for Records {
+    fn schema_name() -> String {
+        "Records".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        defaulted(json!({
+            "type": "integer", "format": "int64", "minimum": 1, "maximum": RECORDS_MAXIMUM, "default": RECORDS_DEFAULT,
+        }))
+    }
+}
+
+impl JsonSchema for PageNumber {
+    fn schema_name() -> String {
+        "PageNumber".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        defaulted(json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": 1_000_000_000, "default": 1 }))
+    }
+}
+
+/// The schema of a parameter with a default, which dropshot keeps only in a schema of its own.
+fn defaulted(schema: Value) -> Schema {
+    serde_json::from_value(schema).unwrap_or(Schema::Bool(false))
 }
 
 impl Paging {
     /// Entries a page.
     pub fn limit(self) -> i64 {
-        self.records
+        self.records.0
     }
 
     /// Entries on the pages before.
     pub fn offset(self) -> i64 {
-        (self.page - 1) * self.records
+        (self.page.0 - 1) * self.records.0
     }
 
     /// Whether this page may be answered though it is empty.
     pub fn is_first(self) -> bool {
-        self.page == 1
+        self.page.0 == 1
     }
 }
 
 /// The direction of a sort, which only counts when a sort is asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SortOrder {
     /// The smallest first.
@@ -53,6 +93,16 @@ pub enum SortOrder {
     Asc,
     /// The greatest first.
     Desc,
+}
+
+impl JsonSchema for SortOrder {
+    fn schema_name() -> String {
+        "SortOrder".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        defaulted(json!({ "type": "string", "enum": ["asc", "desc"], "default": "asc" }))
+    }
 }
 
 impl SortOrder {
@@ -94,6 +144,6 @@ pub struct Rows<R> {
 impl Paging {
     /// The envelope around a page's entries.
     pub fn page<T>(self, total: i64, entries: Vec<T>) -> Page<T> {
-        Page { total, page: self.page, records: self.records, entries }
+        Page { total, page: self.page.0, records: self.records.0, entries }
     }
 }

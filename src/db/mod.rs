@@ -6,11 +6,13 @@
 //! let row: Option<OrderRow> = tx.query("select * from orders where id = $1").bind(id).optional().await?;
 //! ```
 
+mod insert;
 mod pool;
 mod query;
 mod select;
 mod violation;
 
+pub use insert::Values;
 pub(crate) use pool::transaction;
 pub use pool::{Db, Tx};
 pub use query::{Param, Query, Record, Scalar};

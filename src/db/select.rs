@@ -1,4 +1,4 @@
-//! A `SELECT` whose conditions are there only when they are asked for, such as a list with its filters.
+//! A `SELECT` whose conditions are there only when they are asked for, such as a list with its filters; an `UPDATE` likewise.
 
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
@@ -21,15 +21,21 @@ pub enum Select<'a> {
 impl Tx {
     /// Begins `select …`; `rest` goes up to `where true` or to where conditions can follow with `and`.
     pub fn select(&mut self, rest: &str) -> Select<'_> {
-        self.begin_select("select ", rest)
+        self.build("select ", rest)
     }
 
     /// The same for a list that is answered in pages: every row also counts them all. To be ended by [`Select::page`].
     pub fn list(&mut self, rest: &str) -> Select<'_> {
-        self.begin_select("select count(*) over () as list_total, ", rest)
+        self.build("select count(*) over () as list_total, ", rest)
     }
 
-    fn begin_select(&mut self, start: &str, rest: &str) -> Select<'_> {
+    /// Begins `update …` of the rows that its conditions tell; to be ended by `returning`, which gives those it changed.
+    pub fn update(&mut self, rest: &str) -> Select<'_> {
+        self.build("update ", rest)
+    }
+
+    /// Begins any statement that is put together at run time.
+    pub(super) fn build(&mut self, start: &str, rest: &str) -> Select<'_> {
         let text = format!("{start}{rest}");
         match self {
             Self::Sqlite(tx) => Select::Sqlite(tx, QueryBuilder::new(text)),
@@ -47,17 +53,21 @@ impl Select<'_> {
         self
     }
 
-    /// Adds `and` and a condition in which every `?` stands for `value`; nothing where there is no value.
-    pub fn and<T: Clone + for<'q> Param<'q>>(mut self, condition: &str, value: Option<T>) -> Self {
-        let Some(value) = value else { return self };
-        self.text(" and ");
-        for (index, part) in condition.split('?').enumerate() {
+    /// Adds text in which every `?` stands for `value`.
+    pub fn with<T: Clone + for<'q> Param<'q>>(mut self, text: &str, value: T) -> Self {
+        for (index, part) in text.split('?').enumerate() {
             if index > 0 {
                 self.value(value.clone());
             }
             self.text(part);
         }
         self
+    }
+
+    /// Adds `and` and a condition in which every `?` stands for `value`; nothing where there is no value.
+    pub fn and<T: Clone + for<'q> Param<'q>>(self, condition: &str, value: Option<T>) -> Self {
+        let Some(value) = value else { return self };
+        self.push(" and ").with(condition, value)
     }
 
     /// Adds `and column in (…)`. No values: no row.

@@ -1,14 +1,23 @@
 //! The successful answers that dropshot has no type for.
 
-use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponse, HttpResponseCreated};
+use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponse, HttpResponseCreated, HttpResponseHeaders};
 use http::{HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::base::wire::Uri;
 
 /// A resource that knows its URI.
 pub trait Located {
     /// Its `self`.
     fn location(&self) -> &str;
+}
+
+/// The header, as the contract declares it.
+#[derive(Serialize, JsonSchema)]
+struct LocationHeader {
+    #[expect(dead_code, reason = "declares the header; `to_result` sets it")]
+    location: Uri,
 }
 
 /// 201 with the new resource, and its URI in `Location`.
@@ -25,7 +34,7 @@ impl<T: Located + Serialize + JsonSchema + Send + Sync + 'static> HttpResponse f
     }
 
     fn response_metadata() -> ApiEndpointResponse {
-        HttpResponseCreated::<T>::response_metadata()
+        HttpResponseHeaders::<HttpResponseCreated<T>, LocationHeader>::response_metadata()
     }
 
     fn status_code(&self) -> StatusCode {

@@ -14,7 +14,6 @@ use schemars::JsonSchema;
 use semver::Version;
 use serde::Deserialize;
 use serde_json::Value;
-use slog::Logger;
 
 use super::Rq;
 use super::front::Front;
@@ -22,6 +21,7 @@ use crate::app::App;
 use crate::contract::drift::Server;
 use crate::contract::{Contract, METHODS};
 use crate::error::Code;
+use crate::log;
 
 /// The endpoints as written, each with the refusals of its own: those that don't follow from its having a key,
 /// arguments or a body.
@@ -124,8 +124,8 @@ impl Running {
 ///
 /// # Errors
 /// When the address cannot be had.
-pub fn start(app: Arc<App>, api: Api, contract: Contract, listen: SocketAddr, log: &Logger) -> anyhow::Result<Running> {
-    let front = Arc::new(Front::new(contract, api.description, log.clone()));
+pub fn start(app: Arc<App>, api: Api, contract: Contract, listen: SocketAddr) -> anyhow::Result<Running> {
+    let front = Arc::new(Front::new(contract, api.description, app.log.clone()));
     let mut dispatcher = ApiDescription::new();
     for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "CONNECT"] {
         let front = Arc::clone(&front);
@@ -141,7 +141,8 @@ pub fn start(app: Arc<App>, api: Api, contract: Contract, listen: SocketAddr, lo
         dispatcher.register(endpoint).map_err(|error| anyhow!(error))?;
     }
     let config = ConfigDropshot { bind_address: listen, ..ConfigDropshot::default() };
-    let server = ServerBuilder::new(dispatcher, app, log.new(slog::o!())).config(config).start();
+    let log = log::warnings_only(&app.log);
+    let server = ServerBuilder::new(dispatcher, app, log).config(config).start();
     let server = server.map_err(|error| anyhow!(error)).with_context(|| format!("cannot listen on {listen}"))?;
     Ok(Running { server })
 }
