@@ -16,7 +16,7 @@ fn main() {
             simplify(operation);
         }
     }
-    use_f64(&mut document);
+    plain(&mut document);
     let document = serde_json::from_value(document).expect("spec/openapi.yaml is OpenAPI 3.0");
     let mut settings = GenerationSettings::default();
     settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
@@ -50,16 +50,22 @@ fn simplify(operation: &mut Value) {
     }
 }
 
-/// An amount with two decimals does not survive 32 bits.
-fn use_f64(value: &mut Value) {
+/// What a caller passes and gets are plain texts and numbers. Bounds, lengths and patterns would give each its own type, to be
+/// parsed at every call; the server names everything that it refuses anyway. An amount with two decimals needs 64 bits.
+fn plain(value: &mut Value) {
     match value {
         Value::Object(object) => {
-            if object.get("format") == Some(&json!("float")) {
-                object.insert("format".to_owned(), json!("double"));
+            if object.get("type").is_some_and(Value::is_string) {
+                for constraint in ["pattern", "minLength", "maxLength", "minimum", "maximum", "multipleOf"] {
+                    object.remove(constraint);
+                }
+                if object.get("format") == Some(&json!("float")) {
+                    object.insert("format".to_owned(), json!("double"));
+                }
             }
-            object.values_mut().for_each(use_f64);
+            object.values_mut().for_each(plain);
         }
-        Value::Array(items) => items.iter_mut().for_each(use_f64),
+        Value::Array(items) => items.iter_mut().for_each(plain),
         _ => {}
     }
 }

@@ -1,6 +1,11 @@
-//! To be written.
+//! Admissions: who was let in where, when and by whom, each by redeeming one ticket.
+//!
+//! A gate sends the serials that it scanned and is answered with the admissions made; a serial that can't be admitted
+//! is just not among them. The ticket and its admission change in one transaction.
 
-use crate::http::Api;
+mod endpoints;
+mod model;
+mod service;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;

@@ -1,6 +1,12 @@
-//! To be written.
+//! Categories: how events are classified, each with its subcategories. Reference data that the platform's staff keep.
+//!
+//! A category's name is unique. Neither a category nor a subcategory that an event uses can be removed.
 
-use crate::http::Api;
+mod endpoints;
+mod model;
+mod service;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use model::{Categories, Category};
+pub use service::views;

@@ -1,6 +1,9 @@
-//! To be written.
+//! What a client needs to know of the platform before anybody signs in: countries to choose from, the server's time, and its
+//! settings. None of it touches the database.
 
-use crate::http::Api;
+mod countries;
+mod endpoints;
+mod model;
+mod service;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;

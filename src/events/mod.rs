@@ -1,6 +1,18 @@
-//! To be written.
+//! Events: what hosts publish and tickets are sold for.
+//!
+//! An event begins as a Draft that only its host's administrators and the platform's staff see, is submitted for review, and
+//! is Listed once approved; then everyone sees it. [`load`], [`load_managed`] and [`load_visible`] load one and ask for the
+//! permission in the same call. Its images are in the object store before its row says so.
 
-use crate::http::Api;
+mod endpoints;
+mod images;
+mod model;
+mod requests;
+mod service;
+mod store;
+mod view;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use model::{Event, EventPath, EventRow, EventStatus, Events};
+pub use service::{decide, load, load_managed, load_visible};
+pub use view::views;

@@ -1,6 +1,14 @@
-//! To be written.
+//! Hosts: who stages events. Whoever registers a host becomes its administrator; its administrators and the platform's staff
+//! act for it.
+//!
+//! A host's name is unique. A removed host is gone for everyone, but its row stays: its events and tickets remain.
 
-use crate::http::Api;
+mod endpoints;
+mod model;
+mod service;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use model::Hosts;
+pub use service::{require_active, require_administrator};
+pub use store::exists;

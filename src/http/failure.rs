@@ -1,6 +1,7 @@
 //! What a client sees of an error: the one place that knows its status and its body.
 
 use std::fmt;
+use std::sync::Arc;
 
 use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
 use http::StatusCode;
@@ -9,16 +10,17 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::Serialize;
 
+use super::extract::Passed;
 use crate::error::{Code, Error, Problem, ProblemKind};
 
 /// An error as it is answered. The cause of a failure inside goes to the log, never into the body.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Failure {
     code: Code,
     text: String,
     fields: Option<Vec<Problem>>,
     /// For the log alone.
-    cause: Option<anyhow::Error>,
+    cause: Option<Arc<anyhow::Error>>,
 }
 
 /// The body of every error.
@@ -74,7 +76,7 @@ impl Failure {
 
     /// What failed inside, for the log.
     pub fn cause(&self) -> Option<&anyhow::Error> {
-        self.cause.as_ref()
+        self.cause.as_deref()
     }
 
     /// The body, as JSON.
@@ -91,7 +93,7 @@ impl From<Error> for Failure {
             Error::Database(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause.into())),
             Error::Internal(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause)),
         };
-        Self { code, text, fields, cause }
+        Self { code, text, fields, cause: cause.map(Arc::new) }
     }
 }
 
@@ -146,7 +148,10 @@ impl fmt::Display for Failure {
 }
 
 impl HttpResponseError for Failure {
+    /// dropshot asks for this once, when an endpoint has failed, and then makes a response of a type that can't be named:
+    /// the front door answers with what is kept here.
     fn status_code(&self) -> ErrorStatusCode {
+        Passed::keep(self.clone());
         ErrorStatusCode::from_status(self.status()).unwrap_or(ErrorStatusCode::INTERNAL_SERVER_ERROR)
     }
 }

@@ -16,7 +16,6 @@ pub trait Located {
 /// The header, as the contract declares it.
 #[derive(Serialize, JsonSchema)]
 struct LocationHeader {
-    #[expect(dead_code, reason = "declares the header; `to_result` sets it")]
     location: Uri,
 }
 

@@ -78,9 +78,8 @@ impl Api {
         let has_body = operation.get("requestBody").is_some();
         let own = self.refusals.get(id).into_iter().copied().flatten().map(|code| code.status().as_u16());
         let mut statuses: BTreeSet<u16> = own.chain([500]).collect();
-        if !self.open.contains(id) {
-            statuses.extend([401, 403, 412]);
-        }
+        // What a browser fetches by itself it keeps, and asks only whether it has changed.
+        statuses.extend(if self.open.contains(id) { [304].as_slice() } else { &[401, 403, 412] });
         if has_body || parameters().next().is_some() {
             statuses.insert(400);
         }

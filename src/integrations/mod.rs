@@ -1,6 +1,12 @@
-//! To be written.
+//! Integrations: keys for programs, made by the platform's staff, where nobody can sign in.
+//!
+//! An integration acts as an account, with a role of its own. Its key is in the answer to its making and never again.
+//! A key of the same kind that belongs to nobody is an application's own; only the command line makes those, and no
+//! operation shows them.
 
-use crate::http::Api;
+mod endpoints;
+mod model;
+mod service;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;

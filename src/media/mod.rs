@@ -1,6 +1,20 @@
-//! To be written.
+//! Images: what hosts send for their events, and the icons that regions get without anybody sending any.
+//!
+//! - `image` reads base64 from a body as an [`Image`] that is known to be one.
+//! - `store` keeps images by name, in a folder or in an S3 bucket. The database says which event has which image.
+//! - `icon` draws a region's icon from its country's name.
+//!
+//! Browsers fetch them by themselves, so the two operations ask for neither a key nor a version, and help caches.
 
-use crate::http::Api;
+mod endpoints;
+mod icon;
+mod image;
+mod service;
+mod sql;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use icon::name as icon_name;
+pub use image::Image;
+pub use service::{ImageKind, delete_image, image_uri, parse, put_image};
+pub use store::MediaStore;

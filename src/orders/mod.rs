@@ -1,6 +1,20 @@
-//! To be written.
+//! Orders: tickets reserved together by one account, from being placed to being paid, cancelled or timed out.
+//!
+//! Placing ([`placement`]) reserves places by conditional updates in ascending order of the sections, so that no section is
+//! oversold and no two orders wait for each other. An open order whose reservation is over counts as timed out in every read,
+//! even before [`expire_due`] says so in the table. How an order ends is in [`settlement`]; `payments` asks it to fulfil what
+//! has been paid, and is asked by it to give back what was paid for an order that ended otherwise: the two are one layer.
 
-use crate::http::Api;
+mod endpoints;
+mod model;
+mod placement;
+mod search;
+mod service;
+mod settlement;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use model::{OrderNumber, OrderRow, OrderStatus, uri};
+pub use service::{find_own, lock_own};
+pub use settlement::{expire_due, fulfil};
+pub use store::lock;

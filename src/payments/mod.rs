@@ -1,6 +1,19 @@
-//! To be written.
+//! Payments: what is taken for an order through the gateway, or recorded by the platform's staff.
+//!
+//! No transaction stays open while the gateway is asked. A payment is first kept as `Pending`, which counts as taken, so that
+//! two payments at the same moment cannot exceed the order's total; then the gateway is asked; then a second transaction
+//! confirms it, and fulfils the order once its total is reached. If the order has ended meanwhile, the money is owed back.
+//! If the server ends in between, the payment stays `Pending`, and a job has the gateway undo it ([`refunds`]).
+//! `orders` and `payments` are one layer.
 
-use crate::http::Api;
+mod endpoints;
+mod gateway;
+mod model;
+mod refunds;
+mod service;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use gateway::{Charge, Gateway, Outcome, Refund, Sandbox};
+pub use refunds::{give_back, settle_due};
+pub use store::owe;

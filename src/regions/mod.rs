@@ -9,3 +9,4 @@ mod store;
 
 pub use endpoints::register;
 pub use model::Regions;
+pub use store::exists;

@@ -8,6 +8,7 @@ use crate::base::paging::Page;
 use crate::base::wire::{AbsoluteUri, Uri};
 use crate::db::{ViolationExt, transaction};
 use crate::error::{Code, Error, Result};
+use crate::media;
 
 pub async fn list(app: &App, filter: &RegionFilter) -> Result<Page<Region>> {
     let found = store::list(&mut app.db.read().await?, filter, app.clock.now()).await?;
@@ -45,7 +46,7 @@ pub async fn delete(app: &App, id: Id) -> Result<()> {
 fn view(app: &App, row: RegionRow) -> Region {
     Region {
         uri: Uri(format!("/regions/{}", row.id)),
-        icon: AbsoluteUri(format!("{}/media/{}", app.settings.public_url, row.country)),
+        icon: AbsoluteUri(format!("{}/media/{}", app.settings.public_url, media::icon_name(&row.country))),
         name: row.name,
         country: row.country,
         district: row.district,

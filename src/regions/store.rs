@@ -25,6 +25,14 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<RegionRow>> {
     tx.query("select * from regions where id = $1").bind(id).optional().await
 }
 
+/// Whether there is such a region.
+///
+/// # Errors
+/// When the database fails.
+pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
+    Ok(find(tx, id).await?.is_some())
+}
+
 pub async fn insert(tx: &mut Tx, row: &RegionRow) -> Result<()> {
     tx.query("insert into regions (id, name, country, district, city) values ($1, $2, $3, $4, $5)")
         .bind(row.id)

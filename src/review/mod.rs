@@ -1,6 +1,15 @@
-//! To be written.
+//! Review: the platform's staff decide on what others want to make public.
+//!
+//! A submission is known by the base64 of its content's URI, so that content which is submitted again keeps it; the latest
+//! one counts, and at most one is pending. What a decision does to each type of content is one `match` in the service.
+//! The rows and the view are below events, which submit themselves; the endpoints ask events to carry out the decision.
 
-use crate::http::Api;
+mod endpoints;
+mod model;
+mod service;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use model::{Submission, SubmissionStatus, SubmissionType};
+pub use service::submit;
+pub use store::forget;

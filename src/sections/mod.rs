@@ -1,6 +1,14 @@
-//! To be written.
+//! Sections: the parts of an event, each with its own price, places and time of sale.
+//!
+//! `sections.sold` and `sections.reserved` are the count of places, and the database's CHECK on them is the last word on
+//! overselling. A reservation that is over no longer counts: every read leaves it out, every write releases it first.
+//! The rows and the view are below events, which show their sections; the endpoints ask events for permission.
 
-use crate::http::Api;
+mod endpoints;
+mod model;
+mod service;
+pub mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use model::{Price, Section, SectionRow, SectionUri, price, uri, view_long, view_short};
+pub use store::{release_expired, rows};

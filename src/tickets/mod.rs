@@ -1,6 +1,14 @@
-//! To be written.
+//! Tickets: the right to one place in a section of an event, issued when an order is fulfilled.
+//!
+//! A ticket is Issued until it is redeemed at the gate, is Pending while an open transfer offers it to somebody else, and
+//! Void once it was given back. Only an Issued one can be redeemed, and only once: [`redeem`] is a conditional update.
 
-use crate::http::Api;
+mod endpoints;
+mod model;
+mod service;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use model::{Serial, Ticket, TicketRow, TicketStatus};
+pub use service::issue;
+pub use store::redeem;

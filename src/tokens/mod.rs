@@ -1,6 +1,17 @@
-//! To be written.
+//! Admission tokens: what lets an event's staff redeem its tickets without an account.
+//!
+//! A token covers sections of one event. Its code, which the event's host hands out, is exchanged for a redeemer's key
+//! as often as it is asked for. Every event has a global token from its beginning, which covers all its sections.
+//!
+//! Here is also [`reach`]: which sections of an event a caller may admit to, be it by a token or as its host.
 
-use crate::http::Api;
+mod endpoints;
+mod model;
+mod reach;
+mod service;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use model::uri;
+pub use reach::{Reach, covers, reach};
+pub use service::create_global;

@@ -1,6 +1,13 @@
-//! To be written.
+//! Venues: where events are staged. Each lies in a region, and its name is unique.
+//!
+//! A venue that the platform's staff make is approved at once. A customer's waits for review; until then it is its creator's,
+//! to see and to use, and nobody else's but the staff's. A venue that has or had events can't be removed.
 
-use crate::http::Api;
+mod endpoints;
+mod model;
+mod service;
+mod store;
 
-/// Adds these operations to the server.
-pub fn register(_: &mut Api) {}
+pub use endpoints::register;
+pub use model::{Venue, Venues};
+pub use service::{is_usable, views};

@@ -39,7 +39,7 @@ const PRESENT: &str = "present";
 pub struct Server {
     /// What dropshot emits for the endpoints as written.
     pub openapi: Value,
-    /// The error statuses that each operation can give, by operationId. dropshot knows only of `4XX` and `5XX`.
+    /// The statuses besides success that each operation can give, by operationId. dropshot knows only of `4XX` and `5XX`.
     pub error_statuses: BTreeMap<String, BTreeSet<u16>>,
 }
 
@@ -212,7 +212,7 @@ impl<'a> Comparison<'a> {
             self.one_sided(status, "status", documented.contains_key(status));
         }
         let mut compared = Vec::new();
-        for (status, response) in documented {
+        for (status, response) in documented.into_iter().filter(|(status, _)| status.starts_with(['4', '5'])) {
             let class = rules::error_class(&status);
             let body = (class, schemas(response));
             if compared.contains(&body) {
@@ -309,7 +309,7 @@ fn responses<'a>(
 ) -> (BTreeMap<String, &'a Value>, BTreeMap<String, &'a Value>) {
     let all = operation["responses"].as_object().into_iter().flatten();
     all.map(|(status, response)| (status.clone(), side.resolve(response)))
-        .partition(|(status, _)| !status.starts_with(['4', '5']))
+        .partition(|(status, _)| status.starts_with('2') || status.as_str() == "default")
 }
 
 /// The schema of each media type of a request body or response.

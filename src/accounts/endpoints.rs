@@ -1,0 +1,43 @@
+//! The account operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{Account, AccountCreate, AccountFilter, AccountPath, AccountUpdate};
+use super::service;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(account_list, &[]);
+    api.add(account_create, &[Code::ResourceNotYours, Code::AccountTaken]);
+    api.add(account_get, &[]);
+    api.add(account_update, &[Code::AccountTaken]);
+}
+
+#[endpoint { method = GET, path = "/accounts", tags = ["Accounts"] }]
+async fn account_list(rq: Rq, query: Query<AccountFilter>) -> Result<HttpResponseOk<Page<Account>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+}
+
+#[endpoint { method = POST, path = "/accounts", tags = ["Accounts"] }]
+async fn account_create(rq: Rq, caller: Caller, body: Json<AccountCreate>) -> Result<Created<Account>, Failure> {
+    Ok(Created(service::sign_up(rq.context(), &caller, body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/accounts/{number}", tags = ["Accounts"] }]
+async fn account_get(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.into_inner().number).await?))
+}
+
+#[endpoint { method = PUT, path = "/accounts/{number}", tags = ["Accounts"] }]
+async fn account_update(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AccountPath>,
+    body: Json<AccountUpdate>,
+) -> Result<HttpResponseOk<Account>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, &path.into_inner().number, body.0).await?))
+}

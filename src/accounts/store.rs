@@ -1,0 +1,136 @@
+//! SQL of accounts.
+
+use super::model::{AccountFilter, AccountRow, AccountUpdate};
+use crate::auth::KeyKind;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::paging::Rows;
+use crate::db::Tx;
+use crate::error::Result;
+
+/// Whether there is any account at all.
+///
+/// # Errors
+/// When the database fails.
+pub async fn any(tx: &mut Tx) -> Result<bool> {
+    tx.query("select exists (select 1 from accounts)").scalar().await
+}
+
+/// The account of this identifier.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
+    tx.query("select * from accounts where id = $1").bind(id).optional().await
+}
+
+/// The account of this number.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find_by_number(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
+    tx.query("select * from accounts where number = $1").bind(number.as_ref().to_owned()).optional().await
+}
+
+/// The accounts of these identifiers, in no order.
+pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
+    tx.select("* from accounts where true").and_in("id", ids).all().await
+}
+
+/// Accounts, the oldest first.
+pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<Rows<AccountRow>> {
+    tx.list("a.* from accounts a where true")
+        .and("a.number = ?", filter.number.clone().map(|number| number.0))
+        .and("lower(a.email) = lower(?)", filter.email.clone())
+        .and("lower(a.username) = lower(?)", filter.username.clone())
+        .push(" order by a.id")
+        .page(filter.paging)
+        .await
+}
+
+/// Whether an account other than `id` holds this username, and whether one holds this e-mail address.
+pub async fn taken(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<(bool, bool)> {
+    let taken: Option<(bool, bool)> = tx
+        .query(
+            "select exists (select 1 from accounts where lower(username) = lower($2) and id <> $1),
+             exists (select 1 from accounts where lower(email) = lower($3) and id <> $1)",
+        )
+        .bind(id)
+        .bind(username.map(str::to_owned))
+        .bind(email.map(str::to_owned))
+        .optional()
+        .await?;
+    Ok(taken.unwrap_or_default())
+}
+
+/// Inserts an account, unless its number is taken.
+pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Result<bool> {
+    let inserted = tx
+        .query(
+            "insert into accounts (id, number, username, email, password_hash, role, verified, activated, first_name,
+             last_name, title, date_of_birth, phone, country, first_address_line, second_address_line, city, state)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+             on conflict (number) do nothing",
+        )
+        .bind(row.id)
+        .bind(row.number.clone())
+        .bind(row.username.clone())
+        .bind(row.email.clone())
+        .bind(password_hash.to_owned())
+        .bind(row.role)
+        .bind(row.verified)
+        .bind(row.activated)
+        .bind(row.first_name.clone())
+        .bind(row.last_name.clone())
+        .bind(row.title.clone())
+        .bind(row.date_of_birth.clone())
+        .bind(row.phone.clone())
+        .bind(row.country.clone())
+        .bind(row.first_address_line.clone())
+        .bind(row.second_address_line.clone())
+        .bind(row.city.clone())
+        .bind(row.state.clone())
+        .execute()
+        .await?;
+    Ok(inserted == 1)
+}
+
+/// Changes what is given and leaves the rest; another e-mail address has not been verified.
+pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: Option<&str>) -> Result<Option<AccountRow>> {
+    tx.query(
+        "update accounts set username = coalesce($2, username), email = coalesce($3, email),
+         verified = verified and lower(coalesce($3, email)) = lower(email), password_hash = coalesce($4, password_hash),
+         first_name = coalesce($5, first_name), last_name = coalesce($6, last_name), title = coalesce($7, title),
+         date_of_birth = coalesce($8, date_of_birth), phone = coalesce($9, phone), country = coalesce($10, country),
+         first_address_line = coalesce($11, first_address_line), second_address_line = coalesce($12, second_address_line),
+         city = coalesce($13, city), state = coalesce($14, state) where id = $1 returning *",
+    )
+    .bind(id)
+    .bind(change.username.clone())
+    .bind(change.email.clone())
+    .bind(password_hash.map(str::to_owned))
+    .bind(change.first_name.clone())
+    .bind(change.last_name.clone())
+    .bind(change.title.map(|title| title.as_str().to_owned()))
+    .bind(change.date_of_birth.clone().map(|date| date.0))
+    .bind(change.phone.clone())
+    .bind(change.country.clone())
+    .bind(change.first_address_line.clone())
+    .bind(change.second_address_line.clone())
+    .bind(change.city.clone())
+    .bind(change.state.clone())
+    .optional()
+    .await
+}
+
+/// Ends every session of the account but the one with the key `kept`.
+pub async fn end_sessions(tx: &mut Tx, account: Id, kept: Id, now: Timestamp) -> Result<()> {
+    tx.query("update api_keys set ended = $4 where account_id = $1 and kind = $2 and id <> $3 and ended is null")
+        .bind(account)
+        .bind(KeyKind::Session)
+        .bind(kept)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(())
+}

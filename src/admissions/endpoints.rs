@@ -1,0 +1,45 @@
+//! The admission operations of the contract.
+
+use dropshot::{HttpResponseCreated, HttpResponseOk, Path, endpoint};
+
+use super::model::{Admission, AdmissionCreate, AdmissionFilter, AdmissionPath};
+use super::service;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::events::EventPath;
+use crate::http::{Api, Failure, Json, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(event_admission_list, &[]);
+    api.add(event_admission_create, &[Code::AdmissionNone]);
+    api.add(event_admission_get, &[]);
+}
+
+#[endpoint { method = GET, path = "/events/{event}/admissions", tags = ["Admissions"] }]
+async fn event_admission_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<EventPath>,
+    query: Query<AdmissionFilter>,
+) -> Result<HttpResponseOk<Page<Admission>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.into_inner().event, &query.0).await?))
+}
+
+/// Answers a plain array and no `Location`, as there may be several.
+#[endpoint { method = POST, path = "/events/{event}/admissions", tags = ["Admissions"] }]
+async fn event_admission_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<EventPath>,
+    body: Json<AdmissionCreate>,
+) -> Result<HttpResponseCreated<Vec<Admission>>, Failure> {
+    Ok(HttpResponseCreated(service::create(rq.context(), &caller, path.into_inner().event, &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/events/{event}/admissions/{admission}", tags = ["Admissions"] }]
+async fn event_admission_get(rq: Rq, caller: Caller, path: Path<AdmissionPath>) -> Result<HttpResponseOk<Admission>, Failure> {
+    let AdmissionPath { event, admission } = path.into_inner();
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, event, admission).await?))
+}

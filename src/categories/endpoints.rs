@@ -1,0 +1,48 @@
+//! The category operations of the contract.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+
+use super::model::{Category, CategoryCreate, CategoryPath, CategoryUpdate};
+use super::service;
+use crate::base::paging::{Page, Paging};
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(category_list, &[]);
+    api.add(category_create, &[Code::CategoryTaken]);
+    api.add(category_get, &[]);
+    api.add(category_update, &[Code::CategoryTaken, Code::CategoryInUse]);
+    api.add(category_delete, &[Code::CategoryInUse]);
+}
+
+#[endpoint { method = GET, path = "/categories", tags = ["Categories"] }]
+async fn category_list(rq: Rq, query: Query<Paging>) -> Result<HttpResponseOk<Page<Category>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), query.0).await?))
+}
+
+#[endpoint { method = POST, path = "/categories", tags = ["Categories"] }]
+async fn category_create(rq: Rq, body: Json<CategoryCreate>) -> Result<Created<Category>, Failure> {
+    Ok(Created(service::create(rq.context(), &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/categories/{category}", tags = ["Categories"] }]
+async fn category_get(rq: Rq, path: Path<CategoryPath>) -> Result<HttpResponseOk<Category>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().category).await?))
+}
+
+#[endpoint { method = PUT, path = "/categories/{category}", tags = ["Categories"] }]
+async fn category_update(
+    rq: Rq,
+    path: Path<CategoryPath>,
+    body: Json<CategoryUpdate>,
+) -> Result<HttpResponseOk<Category>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), path.into_inner().category, &body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/categories/{category}", tags = ["Categories"] }]
+async fn category_delete(rq: Rq, path: Path<CategoryPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), path.into_inner().category).await?;
+    Ok(HttpResponseDeleted())
+}

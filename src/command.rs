@@ -1,0 +1,260 @@
+//! The command line.
+
+use std::fmt::Display;
+use std::io::{Write, stderr, stdout};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use slog::{Level, Logger, info};
+
+use crate::app::{App, Platform, api};
+use crate::auth::Scope;
+use crate::config::{PlatformOptions, Storage};
+use crate::contract::{Contract, drift};
+use crate::db::Db;
+use crate::{demo, log, setup};
+
+/// An event-ticketing platform as a REST API, written against one OpenAPI document
+#[derive(Debug, Parser)]
+#[command(name = "boxoffice", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Least important messages to log
+    #[arg(long, env = "BOXOFFICE_LOG_LEVEL", global = true, default_value = "info", value_name = "LEVEL")]
+    log_level: LogLevel,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogLevel {
+    Error,
+    Warning,
+    Info,
+    Debug,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the platform
+    Serve(Box<PlatformOptions>),
+    /// Compare the contract with the server as written; exit 0 when they agree, 1 when they differ, 2 when it could not run
+    Drift(DriftOptions),
+    /// Bring the database's tables up to date
+    Migrate(Storage),
+    /// Accounts
+    Account {
+        #[command(subcommand)]
+        command: AccountCommand,
+    },
+    /// API keys
+    Key {
+        #[command(subcommand)]
+        command: KeyCommand,
+    },
+    /// Fill an empty database with a small believable world
+    Demo(Box<PlatformOptions>),
+}
+
+#[derive(Debug, Args)]
+struct DriftOptions {
+    /// OpenAPI document to compare [default: the one that this program was built from]
+    #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
+    spec: Option<PathBuf>,
+    /// How to print the differences
+    #[arg(long, env = "BOXOFFICE_FORMAT", default_value = "text")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum AccountCommand {
+    /// Make an account and print its number
+    Create(Box<AccountOptions>),
+}
+
+#[derive(Debug, Args)]
+struct AccountOptions {
+    #[command(flatten)]
+    platform: PlatformOptions,
+    /// Username, 3 to 32 of letters, digits, `.`, `_` and `-`
+    #[arg(long, env = "BOXOFFICE_USERNAME")]
+    username: String,
+    /// E-mail address
+    #[arg(long, env = "BOXOFFICE_EMAIL")]
+    email: String,
+    /// Password, 8 to 128 characters
+    #[arg(long, env = "BOXOFFICE_PASSWORD", hide_env_values = true)]
+    password: String,
+    /// What the account may do
+    #[arg(long, env = "BOXOFFICE_ROLE", default_value = "customer")]
+    role: Role,
+}
+
+#[derive(Debug, Subcommand)]
+enum KeyCommand {
+    /// Make an integration's key and print it, and nothing else
+    Create(Box<KeyOptions>),
+}
+
+#[derive(Debug, Args)]
+struct KeyOptions {
+    #[command(flatten)]
+    platform: PlatformOptions,
+    /// How far the key reaches
+    #[arg(long, env = "BOXOFFICE_ROLE")]
+    role: Role,
+    /// Number of the account that the key acts for
+    #[arg(long, env = "BOXOFFICE_ACCOUNT", value_name = "NUMBER")]
+    account: Option<String>,
+    /// What the key is for
+    #[arg(long, env = "BOXOFFICE_NAME", default_value = "command line")]
+    name: String,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Role {
+    Public,
+    Customer,
+    Administrator,
+}
+
+impl From<Role> for Scope {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Public => Self::Public,
+            Role::Customer => Self::Customer,
+            Role::Administrator => Self::Administrator,
+        }
+    }
+}
+
+impl From<LogLevel> for Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Self::Error,
+            LogLevel::Warning => Self::Warning,
+            LogLevel::Info => Self::Info,
+            LogLevel::Debug => Self::Debug,
+        }
+    }
+}
+
+/// Does what the command line asks for.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let (log, _written_when_dropped) = log::open(cli.log_level.into());
+    let done = match cli.command {
+        Command::Drift(options) => return print_drift(&options),
+        command => runtime().and_then(|runtime| runtime.block_on(execute(command, &log))),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the asynchronous runtime")
+}
+
+async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
+    match command {
+        Command::Serve(options) => serve(&options, log).await,
+        Command::Drift(_) => Ok(()),
+        Command::Migrate(storage) => {
+            Db::open(&storage.database_url()).await?.close().await;
+            say("The database's tables are up to date.")
+        }
+        Command::Account { command: AccountCommand::Create(options) } => {
+            let app = open(&options.platform, log).await?;
+            say(setup::create_account(&app, &options.username, &options.email, &options.password, options.role.into()).await?)
+        }
+        Command::Key { command: KeyCommand::Create(options) } => {
+            let app = open(&options.platform, log).await?;
+            say(setup::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
+        }
+        Command::Demo(options) => say(demo::fill(&open(&options, log).await?).await?),
+    }
+}
+
+async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App>> {
+    App::open(&options.database_url(), options.settings(), log.clone()).await
+}
+
+async fn serve(options: &PlatformOptions, log: &Logger) -> anyhow::Result<()> {
+    let app = open(options, log).await?;
+    if let Some(welcome) = setup::first_start(&app).await? {
+        say(welcome)?;
+    }
+    let platform = Platform::start(Arc::clone(&app), options.listen())?;
+    info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
+    asked_to_stop().await?;
+    info!(log, "stopping: what is under way is finished first");
+    platform.stop().await
+}
+
+/// Waits for Ctrl-C or SIGTERM.
+async fn asked_to_stop() -> anyhow::Result<()> {
+    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted.context("cannot listen for Ctrl-C"),
+        _ = terminated.recv() => Ok(()),
+    }
+}
+
+fn print_drift(options: &DriftOptions) -> ExitCode {
+    match find_drift(options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            complain(format!("drift could not run: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Prints every difference; whether there are none.
+fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
+    let contract = match &options.spec {
+        None => Contract::builtin()?,
+        Some(file) => {
+            let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+            let document = serde_yaml_ng::from_str(&text).with_context(|| format!("{} is no YAML", file.display()))?;
+            Contract::new(document)?
+        }
+    };
+    let server = api().emitted()?;
+    let differences = drift::compare(&contract.document, &server);
+    match options.format {
+        Format::Json => say(serde_json::to_string_pretty(&differences)?)?,
+        Format::Text => {
+            for difference in &differences {
+                say(difference)?;
+            }
+            say(format!("{} operations, {} differences", contract.operations().count(), differences.len()))?;
+        }
+    }
+    Ok(differences.is_empty())
+}
+
+/// Prints what the command was asked for.
+fn say(what: impl Display) -> anyhow::Result<()> {
+    writeln!(stdout(), "{what}").context("cannot write to standard output")
+}
+
+/// Tells what went wrong, where it doesn't mix with what a command prints.
+fn complain(what: impl Display) {
+    // Nobody is left to tell when standard error is closed.
+    let _unheard = writeln!(stderr(), "boxoffice: {what}");
+}

@@ -1,0 +1,76 @@
+//! The names of the countries.
+
+use celes::Country;
+
+/// Names as English speakers know them, by ISO 3166's two letters, where the crate's list has an official name turned around
+/// (`Islamic Republic Of Iran`) or without its punctuation (`Coted Ivoire`).
+const COMMON: [(&str, &str); 30] = [
+    ("BN", "Brunei"),
+    ("BQ", "Bonaire, Sint Eustatius and Saba"),
+    ("CC", "Cocos (Keeling) Islands"),
+    ("CI", "Ivory Coast"),
+    ("FK", "Falkland Islands"),
+    ("FM", "Micronesia"),
+    ("GB", "United Kingdom"),
+    ("GW", "Guinea-Bissau"),
+    ("HM", "Heard Island and McDonald Islands"),
+    ("IR", "Iran"),
+    ("KP", "North Korea"),
+    ("KR", "South Korea"),
+    ("LA", "Laos"),
+    ("MD", "Moldova"),
+    ("MF", "Saint Martin"),
+    ("MK", "North Macedonia"),
+    ("PS", "Palestine"),
+    ("RU", "Russia"),
+    ("SH", "Saint Helena, Ascension and Tristan da Cunha"),
+    ("ST", "Sao Tome and Principe"),
+    ("SX", "Sint Maarten"),
+    ("SY", "Syria"),
+    ("TL", "Timor-Leste"),
+    ("TR", "Turkey"),
+    ("TW", "Taiwan"),
+    ("TZ", "Tanzania"),
+    ("US", "United States"),
+    ("VA", "Vatican City"),
+    ("VE", "Venezuela"),
+    ("VI", "United States Virgin Islands"),
+];
+
+/// Every country's name, in alphabetical order.
+pub fn names() -> Vec<String> {
+    let mut names: Vec<String> = Country::get_countries().iter().map(name).collect();
+    names.sort_unstable();
+    names
+}
+
+/// The common name, or the crate's, which writes every word with a capital and puts an article first.
+fn name(country: &Country) -> String {
+    if let Some((_, name)) = COMMON.iter().find(|(letters, _)| *letters == country.alpha2) {
+        return (*name).to_owned();
+    }
+    let name = country.long_name.strip_prefix("The ").unwrap_or(country.long_name);
+    [" And ", " Of ", " The "].iter().fold(name.to_owned(), |name, word| name.replace(word, &word.to_lowercase()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_sorted_and_told_once() {
+        let names = names();
+        assert_eq!(names.len(), 250);
+        assert!(names.is_sorted_by(|a, b| a < b));
+        for name in ["Antigua and Barbuda", "Democratic Republic of the Congo", "Gambia", "Ghana", "Ivory Coast"] {
+            assert!(names.iter().any(|other| other == name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_common_name_belongs_to_a_country() {
+        for (letters, name) in COMMON {
+            assert!(Country::get_countries().iter().any(|country| country.alpha2 == letters), "{name}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A small believable world, made through the API by the people who would make it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use boxoffice_client::{Client, Error, types};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::app::{App, Platform};
+use crate::setup::{self, Welcome};
+
+/// The password of everyone in this world but the administrator.
+const PASSWORD: &str = "a demo password";
+
+/// What was made.
+#[derive(Debug)]
+pub struct Made {
+    welcome: Welcome,
+    lines: Vec<String>,
+}
+
+impl fmt::Display for Made {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.lines {
+            writeln!(f, "{line}")?;
+        }
+        writeln!(f, "Everyone's password but the administrator's is: {PASSWORD}")?;
+        self.welcome.fmt(f)
+    }
+}
+
+/// Fills an empty database.
+///
+/// # Errors
+/// When it is not empty, or anything of it can't be made.
+pub async fn fill(app: &Arc<App>) -> anyhow::Result<Made> {
+    let Some(welcome) = setup::first_start(app).await? else {
+        bail!("the database is not empty: it has accounts already. Name another with --database or --data-dir");
+    };
+    let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let platform = Platform::start(Arc::clone(app), loopback)?;
+    let address = format!("http://{}", platform.address());
+    let mut world = World {
+        staff: Client::connect(&address, &welcome.administrator_key)?,
+        anyone: Client::connect(&address, &welcome.public_key)?,
+        address,
+        lines: Vec::new(),
+    };
+    let filled = world.fill().await;
+    platform.stop().await?;
+    filled?;
+    Ok(Made { welcome, lines: world.lines })
+}
+
+struct World {
+    address: String,
+    staff: Client,
+    anyone: Client,
+    lines: Vec<String>,
+}
+
+impl World {
+    async fn fill(&mut self) -> anyhow::Result<()> {
+        let accra = self.region("Greater Accra", "Ghana", "Accra").await?;
+        let ashanti = self.region("Ashanti", "Ghana", "Kumasi").await?;
+        let theatre = self.venue("National Theatre", &accra, "Liberia Road, Accra", -0.2009, 5.5527).await?;
+        let garden = self.venue("Botanical Garden Stage", &accra, "Legon, Accra", -0.1870, 5.6600).await?;
+        let hall = self.venue("Great Hall", &ashanti, "KNUST Campus, Kumasi", -1.5716, 6.6745).await?;
+        let music = self.category("Music", &["Jazz", "Highlife", "Gospel"]).await?;
+        let stage = self.category("Stage", &["Drama", "Comedy"]).await?;
+
+        let kofi = self.person("kofi", "Kofi", "Boateng").await?;
+        let esi = self.person("esi", "Esi", "Owusu").await?;
+        let ama = self.person("ama", "Ama", "Mensah").await?;
+        let live = self.host(&kofi, "Accra Live").await?;
+        let players = self.host(&esi, "The Legon Players").await?;
+
+        let jazz = event(&live, "Harmattan Jazz Night", &music, "Jazz", &garden, 30);
+        let jazz = self.listed(&kofi, jazz, &[("General Admission", 0.0, 500), ("VIP", 120.0, 60)]).await?;
+        let highlife = event(&live, "Highlife on the Lawn", &music, "Highlife", &garden, 60);
+        self.listed(&kofi, highlife, &[("Lawn", 45.0, 800)]).await?;
+        let play = event(&players, "The Marriage of Anansewa", &stage, "Drama", &theatre, 45);
+        let play = self.listed(&esi, play, &[("Stalls", 80.0, 300), ("Balcony", 40.0, 200)]).await?;
+        let gospel = event(&live, "Gospel in the Great Hall", &music, "Gospel", &hall, 90);
+        kofi.event_create().body(read::<types::EventCreate>(gospel)?).send().await.map_err(told)?;
+        self.lines.push("Draft: Gospel in the Great Hall".to_owned());
+
+        self.sale(&ama, &[(&jazz[0], 2), (&jazz[1], 2)], true).await?;
+        self.sale(&ama, &[(&play[0], 2)], true).await?;
+        self.sale(&esi, &[(&jazz[1], 1)], false).await
+    }
+
+    async fn region(&self, name: &str, country: &str, city: &str) -> anyhow::Result<String> {
+        let body = read::<types::RegionCreate>(json!({ "name": name, "country": country, "city": city }))?;
+        Ok(self.staff.region_create().body(body).send().await.map_err(told)?.into_inner().self_)
+    }
+
+    async fn venue(&self, name: &str, region: &str, address: &str, longitude: f64, latitude: f64) -> anyhow::Result<String> {
+        let body = json!({ "name": name, "region": region, "address": address, "longitude": longitude, "latitude": latitude });
+        let body = read::<types::VenueCreate>(body)?;
+        Ok(self.staff.venue_create().body(body).send().await.map_err(told)?.into_inner().self_)
+    }
+
+    async fn category(&self, name: &str, subcategories: &[&str]) -> anyhow::Result<String> {
+        let body = read::<types::CategoryCreate>(json!({ "name": name, "subcategories": subcategories }))?;
+        Ok(self.staff.category_create().body(body).send().await.map_err(told)?.into_inner().self_)
+    }
+
+    async fn person(&mut self, username: &str, first_name: &str, last_name: &str) -> anyhow::Result<Client> {
+        let email = format!("{username}@example.com");
+        let account = json!({
+            "username": username, "password": PASSWORD, "email": email, "firstName": first_name, "lastName": last_name,
+        });
+        let account = self.anyone.account_create().body(read::<types::AccountCreate>(account)?).send().await.map_err(told)?;
+        let session = json!({ "identification": username, "password": PASSWORD });
+        let session = self.anyone.session_create().body(read::<types::SessionCreate>(session)?).send().await.map_err(told)?;
+        self.lines.push(format!("Customer: {first_name} {last_name}, username {username}, account {}", account.number));
+        Ok(Client::connect(&self.address, &session.key)?)
+    }
+
+    async fn host(&mut self, owner: &Client, name: &str) -> anyhow::Result<String> {
+        let body = json!({ "name": name, "contact": "Front office", "email": "office@example.com" });
+        let host = owner.host_create().body(read::<types::HostCreate>(body)?).send().await.map_err(told)?;
+        self.lines.push(format!("Host: {name}, {}", host.self_));
+        Ok(host.into_inner().self_)
+    }
+
+    /// Makes an event with its sections, and has it approved. The long URIs of its sections.
+    async fn listed(&mut self, owner: &Client, event: Value, sections: &[(&str, f64, i64)]) -> anyhow::Result<Vec<String>> {
+        let event = owner.event_create().body(read::<types::EventCreate>(event)?).send().await.map_err(told)?;
+        let id = event.self_.rsplit('/').next().unwrap_or_default();
+        let mut uris = Vec::new();
+        for (name, price, capacity) in sections {
+            let section = json!({
+                "name": name, "basePrice": price, "capacity": capacity, "salesStart": "2020-01-01T00:00", "salesEnd": event.end,
+            });
+            let section = owner.section_create().event(id).body(read::<types::SectionCreate>(section)?).send().await;
+            uris.push(format!("{}{}", event.self_, section.map_err(told)?.self_));
+        }
+        let submission = owner.event_submission_create().event(id).send().await.map_err(told)?;
+        let submission = submission.self_.rsplit('/').next().unwrap_or_default();
+        self.staff.submission_delete().submission(submission).approved(true).send().await.map_err(told)?;
+        self.lines.push(format!("Event: {}, {}", event.title, event.self_));
+        Ok(uris)
+    }
+
+    async fn sale(&mut self, buyer: &Client, items: &[(&String, i64)], paid: bool) -> anyhow::Result<()> {
+        let items: HashMap<_, _> = items.iter().map(|(section, quantity)| ((*section).clone(), *quantity)).collect();
+        let order = buyer.order_create().body(read::<types::OrderCreate>(json!({ "items": items }))?).send().await;
+        let order = order.map_err(told)?.into_inner();
+        let number = order.number.to_string();
+        if paid && order.total > 0.0 {
+            let payment = read::<types::PaymentCreate>(json!({ "method": "card", "token": "tok_approve" }))?;
+            buyer.order_payment_create().order(number.as_str()).body(payment).send().await.map_err(told)?;
+        }
+        self.lines.push(format!("Order: {number}, {:.2} in all, {}", order.total, if paid { "paid" } else { "open" }));
+        Ok(())
+    }
+}
+
+/// The request for an event that begins in so many days.
+fn event(host: &str, title: &str, category: &str, subcategory: &str, venue: &str, days: i64) -> Value {
+    let start = chrono::Utc::now() + chrono::Duration::days(days);
+    json!({
+        "host": host, "title": title, "description": format!("{title}, with friends."), "type": "Standard", "public": true,
+        "category": category, "subcategory": subcategory, "venue": venue, "tags": [subcategory.to_lowercase()],
+        "start": start.format("%Y-%m-%dT19:00").to_string(), "end": start.format("%Y-%m-%dT23:00").to_string(),
+    })
+}
+
+fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
+    serde_json::from_value(value).context("the demo doesn't fit the contract")
+}
+
+/// What the API refused, in words.
+fn told(error: Error<types::Error>) -> anyhow::Error {
+    match error {
+        Error::ErrorResponse(response) => {
+            let status = response.status();
+            let error = response.into_inner();
+            anyhow::anyhow!("{status}: {}", error.error.or(error.message).unwrap_or_default())
+        }
+        other => anyhow::anyhow!("{other}"),
+    }
+}

@@ -1,0 +1,75 @@
+//! The event operations of the contract.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+
+use super::model::{Event, EventPath};
+use super::requests::{EventCreate, EventQuery, EventUpdate, HostEventQuery, HostEventsPath, PublishedEventQuery};
+use super::service;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::review::Submission;
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(host_event_list, &[]);
+    api.add(published_event_list, &[]);
+    api.add(event_list, &[]);
+    api.add(event_create, &[Code::EventTaken, Code::HostRemoved]);
+    api.add(event_get, &[]);
+    api.add(event_update, &[Code::EventTaken, Code::EventCancelled]);
+    api.add(event_delete, &[Code::EventSold]);
+    api.add(event_submission_create, &[Code::EventNotDraft, Code::HostRemoved]);
+}
+
+#[endpoint { method = GET, path = "/hosts/{host}/events", tags = ["Events"] }]
+async fn host_event_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostEventsPath>,
+    query: Query<HostEventQuery>,
+) -> Result<HttpResponseOk<Page<Event>>, Failure> {
+    Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.into_inner().host, query.0).await?))
+}
+
+#[endpoint { method = GET, path = "/published-events", tags = ["Events"] }]
+async fn published_event_list(rq: Rq, query: Query<PublishedEventQuery>) -> Result<HttpResponseOk<Page<Event>>, Failure> {
+    Ok(HttpResponseOk(service::list_published(rq.context(), query.0).await?))
+}
+
+#[endpoint { method = GET, path = "/events", tags = ["Events"] }]
+async fn event_list(rq: Rq, caller: Caller, query: Query<EventQuery>) -> Result<HttpResponseOk<Page<Event>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, query.0).await?))
+}
+
+#[endpoint { method = POST, path = "/events", tags = ["Events"] }]
+async fn event_create(rq: Rq, caller: Caller, body: Json<EventCreate>) -> Result<Created<Event>, Failure> {
+    Ok(Created(service::create(rq.context(), &caller, &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/events/{event}", tags = ["Events"] }]
+async fn event_get(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<Event>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().event).await?))
+}
+
+#[endpoint { method = PUT, path = "/events/{event}", tags = ["Events"] }]
+async fn event_update(
+    rq: Rq,
+    caller: Caller,
+    path: Path<EventPath>,
+    body: Json<EventUpdate>,
+) -> Result<HttpResponseOk<Event>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.into_inner().event, &body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/events/{event}", tags = ["Events"] }]
+async fn event_delete(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), &caller, path.into_inner().event).await?;
+    Ok(HttpResponseDeleted())
+}
+
+#[endpoint { method = POST, path = "/events/{event}/submissions", tags = ["Events"] }]
+async fn event_submission_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<Created<Submission>, Failure> {
+    Ok(Created(service::submit(rq.context(), &caller, path.into_inner().event).await?))
+}

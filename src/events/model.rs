@@ -1,0 +1,137 @@
+//! Events as they are answered and kept.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::wire::{Collection, Minutes, Uri};
+use crate::categories::Category;
+use crate::http::Located;
+use crate::sections::Section;
+use crate::venues::Venue;
+
+/// The collection, for references to an event.
+#[derive(Debug)]
+pub struct Events;
+
+impl Collection for Events {
+    const PATH: &'static str = "/events/";
+}
+
+/// Where an event stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[sqlx(type_name = "text")]
+pub enum EventStatus {
+    /// It is being prepared.
+    Draft,
+    /// It waits for the platform's staff.
+    #[serde(rename = "Under Review")]
+    #[sqlx(rename = "Under Review")]
+    UnderReview,
+    /// It is public.
+    Listed,
+    /// It will not take place.
+    Cancelled,
+}
+
+/// An event as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Event {
+    /// Its URI.
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    /// Its unique title.
+    pub title: String,
+    /// What to expect of it.
+    pub description: String,
+    /// Where it stands.
+    pub status: EventStatus,
+    /// What kind of event it is, in the host's words.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Whether it is open to the public.
+    pub public: bool,
+    /// Its category.
+    pub category: Category,
+    /// One of the category's subcategories.
+    pub subcategory: String,
+    /// When it starts.
+    pub start: Minutes,
+    /// When it ends.
+    pub end: Minutes,
+    /// Where it is staged.
+    pub venue: Venue,
+    /// What the host declines to answer for.
+    pub disclaimer: String,
+    /// Words to find it by.
+    pub tags: Vec<String>,
+    /// Absolute URI of the wide image, or empty.
+    pub banner: String,
+    /// Absolute URI of the small image, or empty.
+    pub thumbnail: String,
+    /// How many tickets it has sold.
+    #[schemars(range(min = 0))]
+    pub popularity: i64,
+    /// Its sections, with their short URIs.
+    pub sections: Vec<Section>,
+    /// When it was published, or empty before.
+    pub published: String,
+    /// URI of the host that stages it.
+    pub host: Uri,
+}
+
+impl Located for Event {
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+/// The path of an event and of what lies below it.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct EventPath {
+    /// The event.
+    pub event: Id,
+}
+
+/// An event as it is kept.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct EventRow {
+    /// Its identifier.
+    pub id: Id,
+    /// The host that stages it.
+    pub host_id: Id,
+    /// Its unique title.
+    pub title: String,
+    /// What to expect of it.
+    pub description: String,
+    /// Where it stands.
+    pub status: EventStatus,
+    /// What kind of event it is, in the host's words.
+    #[sqlx(rename = "type")]
+    pub kind: String,
+    /// Whether it is open to the public.
+    pub public: bool,
+    /// Its category.
+    pub category_id: Id,
+    /// One of the category's subcategories.
+    pub subcategory: String,
+    /// Where it is staged.
+    pub venue_id: Id,
+    /// When it starts.
+    pub starts: Timestamp,
+    /// When it ends; [`Timestamp::NEVER`] where no end was given.
+    pub ends: Timestamp,
+    /// What the host declines to answer for.
+    pub disclaimer: String,
+    /// Words to find it by: a JSON array of strings.
+    pub tags: String,
+    /// Whether the object store holds its wide image.
+    pub banner: bool,
+    /// Whether the object store holds its small image.
+    pub thumbnail: bool,
+    /// When it was published.
+    pub published: Option<Timestamp>,
+    /// Tickets sold and not given back.
+    pub popularity: i64,
+}

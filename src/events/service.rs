@@ -1,0 +1,235 @@
+//! What the event operations mean, and who may see or change an event.
+
+use super::images::{Images, discard};
+use super::model::{Event, EventRow, EventStatus};
+use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
+use super::store::{self, Narrowing, Shown};
+use super::view::{view_one, views};
+use crate::app::App;
+use crate::auth::{Caller, Scope};
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::paging::Page;
+use crate::db::{Tx, ViolationExt, transaction};
+use crate::error::{Code, Error, Problem, Result, no_problems};
+use crate::review::{self, Submission, SubmissionType};
+use crate::{categories, hosts, sections, tokens, venues};
+
+const TITLE: &str = "events_title_key";
+
+/// An event, whoever asks.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] where there is none.
+pub async fn load(tx: &mut Tx, id: Id) -> Result<EventRow> {
+    store::find(tx, id).await?.ok_or(Error::NOT_FOUND)
+}
+
+/// An event for who may change it: its host's administrators and the platform's staff.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] where there is none, [`Error::NOT_YOURS`] for anyone else.
+pub async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
+    let row = load(tx, id).await?;
+    hosts::require_administrator(tx, caller, row.host_id).await?;
+    Ok(row)
+}
+
+/// An event for who may see it: anyone once it is Listed or Cancelled, else who may change it. A redeemer's key sees the event
+/// of its token, and no other.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] where there is none, [`Error::NOT_YOURS`] for anyone else.
+pub async fn load_visible(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
+    let row = load(tx, id).await?;
+    if caller.scope == Scope::Redeemer {
+        let is_its_own = caller.redeemer.is_some_and(|redeemer| redeemer.event == id);
+        return if is_its_own { Ok(row) } else { Err(Error::NOT_YOURS) };
+    }
+    if !matches!(row.status, EventStatus::Listed | EventStatus::Cancelled) {
+        hosts::require_administrator(tx, caller, row.host_id).await?;
+    }
+    Ok(row)
+}
+
+/// The same as [`load_managed`], for a change that depends on what the event is: others wait until this transaction ends.
+async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
+    let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    hosts::require_administrator(tx, caller, row.host_id).await?;
+    Ok(row)
+}
+
+pub async fn list(app: &App, caller: &Caller, query: EventQuery) -> Result<Page<Event>> {
+    let host = query.host.map(|host| host.id);
+    let narrowing = Narrowing { shown: Shown::To(caller), host, status: query.status, public: query.public };
+    page(app, &mut app.db.read().await?, &query.filter, narrowing).await
+}
+
+pub async fn list_published(app: &App, query: PublishedEventQuery) -> Result<Page<Event>> {
+    let host = query.host.map(|host| host.id);
+    let narrowing = Narrowing { shown: Shown::Published, host, status: None, public: None };
+    page(app, &mut app.db.read().await?, &query.filter, narrowing).await
+}
+
+pub async fn list_of_host(app: &App, caller: &Caller, host: Id, query: HostEventQuery) -> Result<Page<Event>> {
+    let mut tx = app.db.read().await?;
+    match hosts::require_active(&mut tx, host).await {
+        Err(Error::Refused(Code::HostRemoved, _)) => return Err(Error::NOT_FOUND),
+        outcome => outcome?,
+    }
+    let narrowing = Narrowing { shown: Shown::To(caller), host: Some(host), status: query.status, public: query.public };
+    page(app, &mut tx, &query.filter, narrowing).await
+}
+
+async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>) -> Result<Page<Event>> {
+    let found = store::list(tx, filter, narrowing, app.clock.now()).await?;
+    Ok(filter.paging.page(found.total, views(app, tx, found.rows).await?))
+}
+
+pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Event> {
+    let mut tx = app.db.read().await?;
+    let row = load_visible(&mut tx, caller, id).await?;
+    view_one(app, &mut tx, row).await
+}
+
+pub async fn create(app: &App, caller: &Caller, new: &EventCreate) -> Result<Event> {
+    let images = Images::parse(new.banner.as_ref(), new.thumbnail.as_ref());
+    let row = new.row(app.clock.next_id(), app.clock.now(), &images);
+    if images.has_new() {
+        // Storing an image takes its time, so no transaction waits for it; all that could refuse it is asked before.
+        let mut tx = app.db.read().await?;
+        check_new(&mut tx, caller, &row, &images.problems).await?;
+        check_title(&mut tx, &row).await?;
+        drop(tx);
+        images.store(app, row.id).await?;
+    }
+    let created = transaction!(app.db, |tx| {
+        check_new(tx, caller, &row, &images.problems).await?;
+        store::insert(tx, &row).await.or_unique(TITLE, Code::EventTaken)?;
+        tokens::create_global(app, tx, row.id).await?;
+        view_one(app, tx, row.clone()).await
+    });
+    if created.is_err() {
+        discard(app, &row, None).await;
+    }
+    created
+}
+
+pub async fn update(app: &App, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
+    let images = Images::parse(change.banner.as_ref(), change.thumbnail.as_ref());
+    if images.has_new() {
+        let mut tx = app.db.read().await?;
+        let before = load_managed(&mut tx, caller, id).await?;
+        let row = change.apply(&before, &images);
+        check_change(&mut tx, caller, &before, &row, &images.problems).await?;
+        check_title(&mut tx, &row).await?;
+        drop(tx);
+        images.store(app, id).await?;
+    }
+    let (before, after, event) = transaction!(app.db, |tx| {
+        let before = lock_managed(tx, caller, id).await?;
+        let row = change.apply(&before, &images);
+        check_change(tx, caller, &before, &row, &images.problems).await?;
+        store::update(tx, &row).await.or_unique(TITLE, Code::EventTaken)?;
+        let event = view_one(app, tx, row.clone()).await?;
+        Ok::<_, Error>((before, row, event))
+    })?;
+    discard(app, &before, Some(&after)).await;
+    Ok(event)
+}
+
+pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
+    let now = app.clock.now();
+    let row = transaction!(app.db, |tx| remove(tx, caller, id, now).await)?;
+    discard(app, &row, None).await;
+    Ok(())
+}
+
+async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<EventRow> {
+    let row = lock_managed(tx, caller, id).await?;
+    let parts = sections::store::of_events(tx, [id], now).await?;
+    if parts.iter().any(|section| section.sold > 0) {
+        return Err(Code::EventSold.into());
+    }
+    if parts.iter().any(|section| section.reserved > 0) {
+        return Err(Code::EventSold.because("Places of this event are reserved for open orders. Withdraw or cancel it instead."));
+    }
+    store::delete_expired_reservations(tx, id, now).await?;
+    store::end_admission_keys(tx, id, now).await?;
+    review::forget(tx, SubmissionType::Event, id).await?;
+    // Tickets that were made void keep their event, which a foreign key says.
+    store::delete(tx, id).await.or_foreign_key(Code::EventSold)?;
+    Ok(row)
+}
+
+pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {
+    transaction!(app.db, |tx| {
+        let row = load_managed(tx, caller, id).await?;
+        if !store::step(tx, id, EventStatus::Draft, EventStatus::UnderReview, None).await? {
+            return Err(Code::EventNotDraft.into());
+        }
+        hosts::require_active(tx, row.host_id).await?;
+        review::submit(app, tx, SubmissionType::Event, id, caller.account).await
+    })
+}
+
+/// What the decision on its submission does to an event: it is Listed, or a Draft again. A removed host lists no more events.
+///
+/// # Errors
+/// [`Code::HostRemoved`] for an approval, [`Code::SubmissionDecided`] for an event that is not under review.
+pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
+    let (to, published) = if approved { (EventStatus::Listed, Some(now)) } else { (EventStatus::Draft, None) };
+    if approved {
+        let host = load(tx, id).await?.host_id;
+        hosts::require_active(tx, host).await?;
+    }
+    let decided = store::step(tx, id, EventStatus::UnderReview, to, published).await?;
+    if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
+}
+
+/// What stands against a new event. Who may not act for the host learns nothing of the rest.
+async fn check_new(tx: &mut Tx, caller: &Caller, row: &EventRow, images: &[Problem]) -> Result<()> {
+    let mut problems = Vec::new();
+    if hosts::exists(tx, row.host_id).await? {
+        hosts::require_administrator(tx, caller, row.host_id).await?;
+    } else {
+        problems.push(Problem::invalid("host", "names no host"));
+    }
+    problems.extend(problems_of(tx, caller, None, row).await?);
+    problems.extend_from_slice(images);
+    no_problems(problems)?;
+    hosts::require_active(tx, row.host_id).await
+}
+
+/// What stands against an event's change from `before` to `row`.
+async fn check_change(tx: &mut Tx, caller: &Caller, before: &EventRow, row: &EventRow, images: &[Problem]) -> Result<()> {
+    let mut problems = problems_of(tx, caller, Some(before), row).await?;
+    problems.extend_from_slice(images);
+    no_problems(problems)?;
+    if before.status == EventStatus::Cancelled { Err(Code::EventCancelled.into()) } else { Ok(()) }
+}
+
+/// Whether another event has the title, before an image is stored for nothing; the unique index has the last word.
+async fn check_title(tx: &mut Tx, row: &EventRow) -> Result<()> {
+    if store::is_title_taken(tx, row).await? { Err(Code::EventTaken.into()) } else { Ok(()) }
+}
+
+/// What is wrong with the event as it would be, in the contract's order. A venue that it has already may stay.
+async fn problems_of(tx: &mut Tx, caller: &Caller, before: Option<&EventRow>, row: &EventRow) -> Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    match categories::views(tx, [row.category_id]).await?.get(&row.category_id) {
+        None => problems.push(Problem::invalid("category", "names no category")),
+        Some(category) if !category.subcategories.contains(&row.subcategory) => {
+            problems.push(Problem::invalid("subcategory", "is no subcategory of the category"));
+        }
+        Some(_) => {}
+    }
+    let moves = before.is_none_or(|before| before.venue_id != row.venue_id);
+    if moves && !venues::is_usable(tx, caller, row.venue_id).await? {
+        problems.push(Problem::invalid("venue", "names no venue you may use"));
+    }
+    if row.ends <= row.starts {
+        problems.push(Problem::invalid("end", "must be after start"));
+    }
+    Ok(problems)
+}

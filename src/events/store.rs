@@ -1,0 +1,175 @@
+//! SQL of events.
+
+use super::model::{EventRow, EventStatus};
+use super::requests::{EventFilter, EventSort};
+use crate::auth::Caller;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::paging::Rows;
+use crate::db::{Select, Tx};
+use crate::error::Result;
+use crate::sections::SectionUri;
+
+/// Which events a list may show.
+#[derive(Debug)]
+pub enum Shown<'a> {
+    /// Those Listed and open to the public, to everyone.
+    Published,
+    /// What this caller may see.
+    To(&'a Caller),
+}
+
+/// What is asked of a list, beside what all lists of events are asked.
+#[derive(Debug)]
+pub struct Narrowing<'a> {
+    pub shown: Shown<'a>,
+    pub host: Option<Id>,
+    pub status: Option<EventStatus>,
+    pub public: Option<bool>,
+}
+
+/// Events in the order of making, unless a sort is asked for; then those without its value come last, and ties in the order
+/// of making.
+pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>, now: Timestamp) -> Result<Rows<EventRow>> {
+    let direction = filter.order.sql();
+    let order = match filter.sort {
+        None => " order by e.id".to_owned(),
+        Some(EventSort::Alphabetical) => format!(" order by lower(e.title){direction}, e.id"),
+        Some(EventSort::Published) => format!(" order by e.published is null, e.published{direction}, e.id"),
+        Some(EventSort::Popularity) => format!(" order by e.popularity{direction}, e.id"),
+        Some(EventSort::Start) => format!(" order by e.starts{direction}, e.id"),
+    };
+    let select = show(tx.list("e.* from events e where true"), &narrowing.shown)
+        .and("e.venue_id in (select v.id from venues v where v.region_id = ?)", filter.region.as_ref().map(|region| region.id))
+        .and("e.host_id = ?", narrowing.host)
+        .and("lower(e.title) like lower(?) escape '\\'", filter.title.as_deref().map(containing))
+        .and("e.status = ?", narrowing.status)
+        .and("e.ends > ?", (filter.active == Some(true)).then_some(now))
+        .and("e.ends <= ?", (filter.active == Some(false)).then_some(now))
+        .and("e.public = ?", narrowing.public);
+    with_section(select, filter.section.as_deref()).push(&order).page(filter.paging).await
+}
+
+/// Listed and Cancelled events are for anyone, all others for their host's administrators and the platform's staff.
+fn show<'a>(select: Select<'a>, shown: &Shown<'_>) -> Select<'a> {
+    const OPEN: &str = "e.status in ('Listed', 'Cancelled')";
+    match shown {
+        Shown::Published => select.push(" and e.status = 'Listed' and e.public = true"),
+        Shown::To(caller) if caller.is_administrator() => select,
+        Shown::To(Caller { account: None, .. }) => select.push(&format!(" and {OPEN}")),
+        Shown::To(Caller { account, .. }) => select.and(
+            &format!("({OPEN} or e.host_id in (select m.host_id from host_administrators m where m.account_id = ?))"),
+            *account,
+        ),
+    }
+}
+
+/// A section is named by its identifier, either of its URIs or its exact name. An identifier can be part of the text:
+/// it is a number.
+fn with_section<'a>(select: Select<'a>, section: Option<&str>) -> Select<'a> {
+    let Some(text) = section else { return select };
+    let uri = SectionUri::parse(text);
+    let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text)).unwrap_or(Id::NONE);
+    let named = format!("exists (select 1 from sections s where s.event_id = e.id and (s.id = {} or s.name = ?))", id.0);
+    select.and(&named, Some(text.to_owned())).and("e.id = ?", uri.and_then(|uri| uri.event))
+}
+
+/// A pattern for whatever contains this text, in which none of its characters is one of the pattern's.
+fn containing(text: &str) -> String {
+    let text = text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
+    format!("%{text}%")
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
+    tx.query("select * from events where id = $1").bind(id).optional().await
+}
+
+/// The event as it is after everyone else's changes, which then wait until this transaction ends.
+pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
+    tx.query("update events set title = title where id = $1 returning *").bind(id).optional().await
+}
+
+/// Whether another event has this title.
+pub async fn is_title_taken(tx: &mut Tx, row: &EventRow) -> Result<bool> {
+    let other = "select exists (select 1 from events where title = $1 and id <> $2)";
+    tx.query(other).bind(row.title.clone()).bind(row.id).scalar().await
+}
+
+pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
+    tx.query(
+        "insert into events (id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts,
+         ends, disclaimer, tags, banner, thumbnail, published, popularity)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, null, 0)",
+    )
+    .bind(row.id)
+    .bind(row.host_id)
+    .bind(row.title.clone())
+    .bind(row.description.clone())
+    .bind(row.status)
+    .bind(row.kind.clone())
+    .bind(row.public)
+    .bind(row.category_id)
+    .bind(row.subcategory.clone())
+    .bind(row.venue_id)
+    .bind(row.starts)
+    .bind(row.ends)
+    .bind(row.disclaimer.clone())
+    .bind(row.tags.clone())
+    .bind(row.banner)
+    .bind(row.thumbnail)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Writes what a host may change.
+pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
+    tx.query(
+        "update events set title = $2, description = $3, type = $4, public = $5, category_id = $6, subcategory = $7,
+         venue_id = $8, starts = $9, ends = $10, disclaimer = $11, tags = $12, banner = $13, thumbnail = $14 where id = $1",
+    )
+    .bind(row.id)
+    .bind(row.title.clone())
+    .bind(row.description.clone())
+    .bind(row.kind.clone())
+    .bind(row.public)
+    .bind(row.category_id)
+    .bind(row.subcategory.clone())
+    .bind(row.venue_id)
+    .bind(row.starts)
+    .bind(row.ends)
+    .bind(row.disclaimer.clone())
+    .bind(row.tags.clone())
+    .bind(row.banner)
+    .bind(row.thumbnail)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Takes the event one step on, unless it has left the step before; tells whether it did. `published` is only ever set.
+pub async fn step(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus, published: Option<Timestamp>) -> Result<bool> {
+    let update = "update events set status = $3, published = coalesce($4, published) where id = $1 and status = $2";
+    Ok(tx.query(update).bind(id).bind(from).bind(to).bind(published).execute().await? == 1)
+}
+
+/// Deletes the reservations of places in this event that are over; its sections need no count of them any more.
+pub async fn delete_expired_reservations(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
+    let delete = "delete from reservations where expires <= $2 and section_id in (select id from sections where event_id = $1)";
+    tx.query(delete).bind(id).bind(now).execute().await?;
+    Ok(())
+}
+
+/// Ends the keys that were issued for the event's admission tokens.
+pub async fn end_admission_keys(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
+    let update = "update api_keys set ended = $2
+        where ended is null and token_id in (select t.id from tokens t where t.event_id = $1)";
+    tx.query(update).bind(id).bind(now).execute().await?;
+    Ok(())
+}
+
+/// Removes the event, with its sections and admission tokens. Tickets and reservations stand against it.
+pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("delete from events where id = $1").bind(id).execute().await?;
+    Ok(())
+}

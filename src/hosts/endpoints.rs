@@ -1,0 +1,44 @@
+//! The host operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{Host, HostCreate, HostFilter, HostPath, HostUpdate};
+use super::service;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(host_list, &[]);
+    api.add(host_create, &[Code::HostTaken]);
+    api.add(host_get, &[]);
+    api.add(host_update, &[Code::HostTaken]);
+}
+
+#[endpoint { method = GET, path = "/hosts", tags = ["Hosts"] }]
+async fn host_list(rq: Rq, query: Query<HostFilter>) -> Result<HttpResponseOk<Page<Host>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+}
+
+#[endpoint { method = POST, path = "/hosts", tags = ["Hosts"] }]
+async fn host_create(rq: Rq, caller: Caller, body: Json<HostCreate>) -> Result<Created<Host>, Failure> {
+    Ok(Created(service::create(rq.context(), &caller, &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/hosts/{host}", tags = ["Hosts"] }]
+async fn host_get(rq: Rq, path: Path<HostPath>) -> Result<HttpResponseOk<Host>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().host).await?))
+}
+
+#[endpoint { method = PUT, path = "/hosts/{host}", tags = ["Hosts"] }]
+async fn host_update(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostPath>,
+    body: Json<HostUpdate>,
+) -> Result<HttpResponseOk<Host>, Failure> {
+    let host = path.into_inner().host;
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, host, &body.0).await?))
+}

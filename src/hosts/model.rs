@@ -1,0 +1,134 @@
+//! Hosts on the wire and in the database.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::accounts::AccountNumber;
+use crate::base::id::Id;
+use crate::base::paging::Paging;
+use crate::base::wire::{Collection, Uri};
+use crate::http::Located;
+
+/// The collection, for references to a host.
+#[derive(Debug)]
+pub struct Hosts;
+
+impl Collection for Hosts {
+    const PATH: &'static str = "/hosts/";
+}
+
+/// A host as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Host {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub name: String,
+    pub contact: String,
+    #[schemars(email)]
+    pub email: String,
+    pub description: String,
+    pub phone: String,
+    pub website: String,
+    pub country: String,
+    pub first_address_line: String,
+    pub second_address_line: String,
+    pub city: String,
+    pub state: String,
+    pub business_no: String,
+}
+
+impl Located for Host {
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct HostPath {
+    pub host: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct HostFilter {
+    #[serde(flatten)]
+    pub paging: Paging,
+    /// Only hosts that the account with this number administers.
+    pub account: Option<AccountNumber>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostCreate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: String,
+    #[schemars(length(min = 1, max = 200))]
+    pub contact: String,
+    #[schemars(email, length(max = 254))]
+    pub email: String,
+    #[schemars(length(max = 10000))]
+    pub description: Option<String>,
+    #[schemars(length(max = 40))]
+    pub phone: Option<String>,
+    #[schemars(url, length(max = 2000))]
+    pub website: Option<String>,
+    #[schemars(length(max = 200))]
+    pub country: Option<String>,
+    #[schemars(length(max = 200))]
+    pub first_address_line: Option<String>,
+    #[schemars(length(max = 200))]
+    pub second_address_line: Option<String>,
+    #[schemars(length(max = 200))]
+    pub city: Option<String>,
+    #[schemars(length(max = 200))]
+    pub state: Option<String>,
+    #[schemars(length(max = 100))]
+    pub business_no: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HostUpdate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: Option<String>,
+    #[schemars(length(min = 1, max = 200))]
+    pub contact: Option<String>,
+    #[schemars(email, length(max = 254))]
+    pub email: Option<String>,
+    #[schemars(length(max = 10000))]
+    pub description: Option<String>,
+    #[schemars(length(max = 40))]
+    pub phone: Option<String>,
+    #[schemars(url, length(max = 2000))]
+    pub website: Option<String>,
+    #[schemars(length(max = 200))]
+    pub country: Option<String>,
+    #[schemars(length(max = 200))]
+    pub first_address_line: Option<String>,
+    #[schemars(length(max = 200))]
+    pub second_address_line: Option<String>,
+    #[schemars(length(max = 200))]
+    pub city: Option<String>,
+    #[schemars(length(max = 200))]
+    pub state: Option<String>,
+    #[schemars(length(max = 100))]
+    pub business_no: Option<String>,
+}
+
+/// A host as it is kept.
+#[derive(Debug, sqlx::FromRow)]
+pub struct HostRow {
+    pub id: Id,
+    pub name: String,
+    pub contact: String,
+    pub email: String,
+    pub description: String,
+    pub phone: String,
+    pub website: String,
+    pub country: String,
+    pub first_address_line: String,
+    pub second_address_line: String,
+    pub city: String,
+    pub state: String,
+    pub business_no: String,
+}

@@ -1,0 +1,104 @@
+//! SQL of hosts.
+
+use super::model::{HostCreate, HostFilter, HostRow, HostUpdate};
+use crate::base::id::Id;
+use crate::base::paging::Rows;
+use crate::db::Tx;
+use crate::error::Result;
+
+/// Hosts, the oldest first, without those that were removed.
+pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<Rows<HostRow>> {
+    const ADMINISTERED: &str = "exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
+        where m.host_id = h.id and a.number = ?)";
+    let account = filter.account.as_ref().map(|number| number.0.clone());
+    tx.list("h.* from hosts h where h.removed = false")
+        .and(ADMINISTERED, account)
+        .push(" order by h.id")
+        .page(filter.paging)
+        .await
+}
+
+/// A host that has not been removed.
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<HostRow>> {
+    tx.query("select * from hosts where id = $1 and removed = false").bind(id).optional().await
+}
+
+/// Whether there is such a host, removed or not.
+///
+/// # Errors
+/// When the database fails.
+pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
+    Ok(is_removed(tx, id).await?.is_some())
+}
+
+/// `None` where there never was such a host.
+pub async fn is_removed(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
+    let row: Option<(bool,)> = tx.query("select removed from hosts where id = $1").bind(id).optional().await?;
+    Ok(row.map(|(removed,)| removed))
+}
+
+pub async fn is_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
+    tx.query("select exists (select 1 from host_administrators where host_id = $1 and account_id = $2)")
+        .bind(host)
+        .bind(account)
+        .scalar()
+        .await
+}
+
+pub async fn insert(tx: &mut Tx, id: Id, new: &HostCreate) -> Result<HostRow> {
+    let row: Option<HostRow> = tx
+        .query(
+            "insert into hosts (id, name, contact, email, description, phone, website, country, first_address_line,
+         second_address_line, city, state, business_no, removed)
+         values ($1, $2, $3, $4, coalesce($5, ''), coalesce($6, ''), coalesce($7, ''), coalesce($8, ''), coalesce($9, ''),
+         coalesce($10, ''), coalesce($11, ''), coalesce($12, ''), coalesce($13, ''), false) returning *",
+        )
+        .bind(id)
+        .bind(new.name.clone())
+        .bind(new.contact.clone())
+        .bind(new.email.clone())
+        .bind(new.description.clone())
+        .bind(new.phone.clone())
+        .bind(new.website.clone())
+        .bind(new.country.clone())
+        .bind(new.first_address_line.clone())
+        .bind(new.second_address_line.clone())
+        .bind(new.city.clone())
+        .bind(new.state.clone())
+        .bind(new.business_no.clone())
+        .optional()
+        .await?;
+    row.ok_or_else(|| sqlx::Error::RowNotFound.into())
+}
+
+pub async fn insert_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<()> {
+    tx.query("insert into host_administrators (host_id, account_id) values ($1, $2)").bind(host).bind(account).execute().await?;
+    Ok(())
+}
+
+/// Changes what is given and leaves the rest.
+pub async fn update(tx: &mut Tx, id: Id, change: &HostUpdate) -> Result<Option<HostRow>> {
+    tx.query(
+        "update hosts set name = coalesce($2, name), contact = coalesce($3, contact), email = coalesce($4, email),
+         description = coalesce($5, description), phone = coalesce($6, phone), website = coalesce($7, website),
+         country = coalesce($8, country), first_address_line = coalesce($9, first_address_line),
+         second_address_line = coalesce($10, second_address_line), city = coalesce($11, city),
+         state = coalesce($12, state), business_no = coalesce($13, business_no)
+         where id = $1 and removed = false returning *",
+    )
+    .bind(id)
+    .bind(change.name.clone())
+    .bind(change.contact.clone())
+    .bind(change.email.clone())
+    .bind(change.description.clone())
+    .bind(change.phone.clone())
+    .bind(change.website.clone())
+    .bind(change.country.clone())
+    .bind(change.first_address_line.clone())
+    .bind(change.second_address_line.clone())
+    .bind(change.city.clone())
+    .bind(change.state.clone())
+    .bind(change.business_no.clone())
+    .optional()
+    .await
+}

@@ -1,0 +1,28 @@
+//! The integration operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{Integration, IntegrationCreate, IntegrationPath, IntegrationWithKey};
+use super::service;
+use crate::auth::Caller;
+use crate::http::{Api, Created, Failure, Json, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(integration_create, &[]);
+    api.add(integration_get, &[]);
+}
+
+#[endpoint { method = POST, path = "/integrations", tags = ["Integrations"] }]
+async fn integration_create(
+    rq: Rq,
+    caller: Caller,
+    body: Json<IntegrationCreate>,
+) -> Result<Created<IntegrationWithKey>, Failure> {
+    Ok(Created(service::create(rq.context(), &caller, body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/integrations/{integration}", tags = ["Integrations"] }]
+async fn integration_get(rq: Rq, path: Path<IntegrationPath>) -> Result<HttpResponseOk<Integration>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().integration).await?))
+}

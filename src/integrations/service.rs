@@ -1,0 +1,63 @@
+//! What the integration operations mean. Who may call them, the contract's scopes say.
+
+use super::model::{Integration, IntegrationCreate, IntegrationRow, IntegrationWithKey};
+use super::store;
+use crate::accounts::{self, AccountNumber};
+use crate::app::App;
+use crate::auth::{self, Caller, KeyKind, NewKey};
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::wire::{DateTime, Uri};
+use crate::db::{Tx, transaction};
+use crate::error::{Error, Problem, Result, no_problems};
+
+pub async fn create(app: &App, caller: &Caller, new: IntegrationCreate) -> Result<IntegrationWithKey> {
+    let (row, key) = transaction!(app.db, |tx| make(app, tx, caller, &new).await)?;
+    Ok(IntegrationWithKey { integration: view(row), key })
+}
+
+pub async fn get(app: &App, id: Id) -> Result<Integration> {
+    let row = store::find(&mut app.db.read().await?, id).await?;
+    Ok(view(row.ok_or(Error::NOT_FOUND)?))
+}
+
+/// Makes an integration, unless something is wrong with what it refers to.
+async fn make(app: &App, tx: &mut Tx, caller: &Caller, new: &IntegrationCreate) -> Result<(IntegrationRow, String)> {
+    let account = match &new.account {
+        // Missing where the caller's own key belongs to nobody.
+        None => caller.account.ok_or_else(|| Problem::missing("account")),
+        Some(number) => {
+            let found = accounts::find_by_number(tx, number).await?;
+            found.map(|account| account.id).ok_or_else(|| Problem::invalid("account", "names no account"))
+        }
+    };
+    let expires = new
+        .expires
+        .as_ref()
+        .map(|expires| Timestamp::parse(&expires.0).ok_or_else(|| Problem::invalid("expires", "is no date and time")));
+    let expires = expires.transpose();
+    let problems = [account.as_ref().err(), expires.as_ref().err()];
+    no_problems(problems.into_iter().flatten().cloned().collect())?;
+    let key = NewKey {
+        kind: KeyKind::Integration,
+        name: &new.name,
+        scope: new.role.into(),
+        account: account.ok(),
+        token: None,
+        expires: expires.ok().flatten(),
+    };
+    let (id, key) = auth::issue(app, tx, &key).await?;
+    let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    Ok((row, key))
+}
+
+fn view(row: IntegrationRow) -> Integration {
+    Integration {
+        uri: Uri(format!("/integrations/{}", row.id)),
+        name: row.name,
+        role: row.role,
+        account: AccountNumber(row.number),
+        expires: row.expires.map(|expires| DateTime(expires.to_offset_seconds())),
+        created: DateTime(row.created.to_offset_seconds()),
+    }
+}

@@ -1,0 +1,129 @@
+//! The media operations of the contract.
+
+use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseOk, Path, endpoint};
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::service::{self, ImageKind};
+use super::store::Stored;
+use crate::base::id::Id;
+use crate::base::wire::wire_text;
+use crate::error::Error;
+use crate::http::{Api, Failure, Rq};
+
+/// A country's icon hardly ever changes.
+const KEEP_ICON: &str = "public, max-age=86400";
+/// An event's image may be replaced at any time, under the same address.
+const KEEP_IMAGE: &str = "public, max-age=300";
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add_open(media_icon_get, &[]);
+    api.add_open(media_image_get, &[]);
+}
+
+wire_text!(
+    /// The file name of an icon.
+    IconName, None, Some(r"^[a-z0-9_]+\.png$"), None, Some(200)
+);
+wire_text!(
+    /// The identifier of an event in an image's address.
+    EventNumber, None, Some("^[0-9]{14}$"), None, None
+);
+
+#[derive(Deserialize, JsonSchema)]
+struct IconPath {
+    image: IconName,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct ImagePath {
+    image: ImageKind,
+    event: EventNumber,
+}
+
+#[endpoint { method = GET, path = "/media/{image}", tags = ["Media"] }]
+async fn media_icon_get(rq: Rq, path: Path<IconPath>) -> Result<Picture, Failure> {
+    let icon = service::icon(rq.context(), &path.into_inner().image.0).await?;
+    Ok(Picture::new(icon, KEEP_ICON, rq.request.headers()))
+}
+
+#[endpoint { method = GET, path = "/media/{image}/{event}", tags = ["Media"] }]
+async fn media_image_get(rq: Rq, path: Path<ImagePath>) -> Result<Picture, Failure> {
+    let ImagePath { image, event } = path.into_inner();
+    let event = Id::parse(&event.0).ok_or(Error::NOT_FOUND)?;
+    let image = service::event_image(rq.context(), image, event).await?;
+    Ok(Picture::new(image, KEEP_IMAGE, rq.request.headers()))
+}
+
+/// An image, or 304 to whoever has it already.
+struct Picture {
+    image: Stored,
+    keep: &'static str,
+    is_known: bool,
+}
+
+impl Picture {
+    fn new(image: Stored, keep: &'static str, request: &HeaderMap) -> Self {
+        Self { is_known: has(request, &image.etag), image, keep }
+    }
+}
+
+impl HttpResponse for Picture {
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
+        let status = self.status_code();
+        let Self { image, keep, is_known } = self;
+        let etag = HeaderValue::try_from(image.etag).map_err(|error| HttpError::for_internal_error(error.to_string()))?;
+        let mut response = Response::new(if is_known { Body::empty() } else { Body::from(image.bytes) });
+        *response.status_mut() = status;
+        let headers = response.headers_mut();
+        headers.insert(header::ETAG, etag);
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
+        // What people have sent is shown as the image that it was found to be, and never guessed to be a page.
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        if !is_known {
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.media_type));
+        }
+        Ok(response)
+    }
+
+    /// An endpoint declares one status; 304 stands in the contract alone.
+    fn response_metadata() -> ApiEndpointResponse {
+        HttpResponseOk::<FreeformBody>::response_metadata()
+    }
+
+    fn status_code(&self) -> StatusCode {
+        if self.is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK }
+    }
+}
+
+/// Whether `If-None-Match` names this entity tag. Its comparison is weak: a cache on the way may have added `W/`.
+fn has(request: &HeaderMap, etag: &str) -> bool {
+    let values = request.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let mut tags = values.flat_map(|value| value.split(',')).map(str::trim);
+    tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entity_tag_is_found_in_every_form_of_the_header() {
+        for (value, expected) in [
+            ("\"a\"", true),
+            ("W/\"a\"", true),
+            ("\"b\", \"a\"", true),
+            ("\"b\",W/\"a\"", true),
+            ("*", true),
+            ("\"b\"", false),
+            ("a", false),
+            ("", false),
+        ] {
+            let headers = HeaderMap::from_iter([(header::IF_NONE_MATCH, HeaderValue::from_static(value))]);
+            assert_eq!(has(&headers, "\"a\""), expected, "{value}");
+        }
+        assert!(!has(&HeaderMap::new(), "\"a\""));
+    }
+}

@@ -1,0 +1,61 @@
+//! The order operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath};
+use super::{placement, service};
+use crate::accounts::AccountPath;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+
+/// What can stand against an order.
+const NOT_SOLD: [Code; 7] = [
+    Code::SectionSoldOut,
+    Code::SectionInactive,
+    Code::SectionNotOnSale,
+    Code::EventNotListed,
+    Code::EventOver,
+    Code::HostRemoved,
+    Code::OrderTooMany,
+];
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(order_list, &[]);
+    api.add(order_create, &NOT_SOLD);
+    api.add(order_get, &[]);
+    api.add(order_cancellation_create, &[Code::OrderNotOpen]);
+    api.add(account_order_list, &[]);
+}
+
+#[endpoint { method = GET, path = "/orders", tags = ["Orders"] }]
+async fn order_list(rq: Rq, query: Query<OrderFilter>) -> Result<HttpResponseOk<Page<Order>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+}
+
+#[endpoint { method = POST, path = "/orders", tags = ["Orders"] }]
+async fn order_create(rq: Rq, caller: Caller, body: Json<OrderCreate>) -> Result<Created<Order>, Failure> {
+    Ok(Created(placement::place(rq.context(), &caller, &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/orders/{order}", tags = ["Orders"] }]
+async fn order_get(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().order.id()).await?))
+}
+
+#[endpoint { method = POST, path = "/orders/{order}/cancellations", tags = ["Orders"] }]
+async fn order_cancellation_create(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, Failure> {
+    Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.into_inner().order.id()).await?))
+}
+
+#[endpoint { method = GET, path = "/accounts/{number}/orders", tags = ["Orders"] }]
+async fn account_order_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AccountPath>,
+    query: Query<AccountOrderFilter>,
+) -> Result<HttpResponseOk<Page<Order>>, Failure> {
+    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.into_inner().number, &query.0).await?))
+}

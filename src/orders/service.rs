@@ -1,0 +1,131 @@
+//! What the order operations mean, apart from placing ([`super::placement`]) and ending ([`super::settlement`]) an order.
+
+use super::model::{AccountOrderFilter, Criteria, ItemRow, ModifierUri, Order, OrderFilter, OrderItem, OrderNumber, OrderRow};
+use super::model::{OrderStatus, uri};
+use super::{search, settlement, store};
+use crate::accounts::{self, AccountNumber};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::paging::Page;
+use crate::base::wire::{Collection, DateTime, Uri};
+use crate::db::{Tx, transaction};
+use crate::error::{Code, Error, Result};
+use crate::events::Events;
+use crate::{payments, sections};
+
+pub async fn list(app: &App, filter: &OrderFilter) -> Result<Page<Order>> {
+    let number = filter.number.as_deref().map(search::parse).transpose()?;
+    let now = app.clock.now();
+    let mut tx = app.db.read().await?;
+    let account = match &filter.customer {
+        Some(number) => Some(accounts::find_by_number(&mut tx, number).await?.map_or(Id::NONE, |account| account.id)),
+        None => None,
+    };
+    let criteria = Criteria::new(account, filter.status, filter.sort, filter.order);
+    let found = match number {
+        Some(number) => search::page(&mut tx, &number, criteria, filter.paging, now).await?,
+        None => store::list(&mut tx, criteria, filter.paging, now).await?,
+    };
+    Ok(filter.paging.page(found.total, views(&mut tx, found.rows, now).await?))
+}
+
+pub async fn list_of_account(
+    app: &App,
+    caller: &Caller,
+    number: &AccountNumber,
+    filter: &AccountOrderFilter,
+) -> Result<Page<Order>> {
+    let now = app.clock.now();
+    let mut tx = app.db.read().await?;
+    let account = accounts::load(&mut tx, caller, number).await?.id;
+    let criteria = Criteria::new(Some(account), filter.status, filter.sort, filter.order);
+    let found = store::list(&mut tx, criteria, filter.paging, now).await?;
+    Ok(filter.paging.page(found.total, views(&mut tx, found.rows, now).await?))
+}
+
+pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Order> {
+    let mut tx = app.db.read().await?;
+    let row = find_own(&mut tx, caller, id).await?;
+    view(&mut tx, row, app.clock.now()).await
+}
+
+/// Cancels an open order. What was paid for part of it is given back afterwards, because no transaction waits for the gateway;
+/// what the gateway fails to give back now, a job asks it for again.
+pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Order> {
+    let order = transaction!(app.db, |tx| cancel_open(tx, caller, id, app.clock.now()).await)?;
+    payments::give_back(app, id).await?;
+    Ok(order)
+}
+
+async fn cancel_open(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<Order> {
+    let row = lock_own(tx, caller, id).await?;
+    if !row.is_open(now) {
+        return Err(Code::OrderNotOpen.because("This order is no longer open, so it can't be cancelled."));
+    }
+    settlement::end(tx, row.id, OrderStatus::Cancelled).await?;
+    view(tx, row.ended(OrderStatus::Cancelled), now).await
+}
+
+/// An order, for its customer and the platform's staff.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`], and [`Error::NOT_YOURS`] for anyone else.
+pub async fn find_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
+    let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    caller.require_account(row.account_id)?;
+    Ok(row)
+}
+
+/// The same for who is about to change it: nobody else does before this transaction ends.
+///
+/// # Errors
+/// As [`find_own`].
+pub async fn lock_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
+    let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    caller.require_account(row.account_id)?;
+    Ok(row)
+}
+
+/// One order as it is answered.
+pub async fn view(tx: &mut Tx, row: OrderRow, now: Timestamp) -> Result<Order> {
+    let id = row.id;
+    let order = views(tx, vec![row], now).await?.pop();
+    order.ok_or_else(|| Error::Internal(anyhow::anyhow!("the order {id} cannot be shown")))
+}
+
+/// Orders as they are answered, with two queries for all of them.
+async fn views(tx: &mut Tx, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
+    let mut items = store::items(tx, rows.iter().map(|row| row.id)).await?;
+    let customers = accounts::views(tx, rows.iter().map(|row| row.account_id)).await?;
+    let orders = rows.into_iter().map(|row| {
+        let customer = customers.get(&row.account_id).cloned();
+        let customer = customer.ok_or_else(|| anyhow::anyhow!("the order {} has no customer", row.id))?;
+        let items = items.extract_if(.., |item| item.order_id == row.id).map(item_view).collect();
+        Ok(Order {
+            uri: uri(row.id),
+            number: OrderNumber(row.id.to_string()),
+            status: row.status(now),
+            placed: DateTime(row.placed.to_offset_seconds()),
+            subtotal: row.subtotal,
+            fees: row.fees,
+            total: row.total(),
+            items,
+            customer,
+            payments: Uri(format!("/orders/{}/payments", row.id)),
+        })
+    });
+    orders.collect()
+}
+
+fn item_view(item: ItemRow) -> OrderItem {
+    let section = sections::uri(item.event_id, item.section_id);
+    OrderItem {
+        event: Uri(format!("{}{}", Events::PATH, item.event_id)),
+        modifier: ModifierUri(item.modifier_id.map(|modifier| Uri(format!("{}/modifiers/{modifier}", section.0)))),
+        section,
+        quantity: item.quantity,
+        unit_price: item.unit_price,
+    }
+}

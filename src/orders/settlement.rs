@@ -1,0 +1,87 @@
+//! How orders end: fulfilled, cancelled or timed out.
+//!
+//! Whoever changes the counts of several sections goes through them in ascending order, and in each deletes reservations before
+//! it changes the count. So transactions that meet wait for one another, and never in a circle.
+
+use std::collections::BTreeMap;
+
+use super::model::{ItemRow, OrderRow, OrderStatus, Places};
+use super::store;
+use crate::app::App;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::db::{Tx, transaction};
+use crate::error::Result;
+use crate::{payments, sections, tickets};
+
+/// Fulfils an open order that is locked and paid: its places are sold, and its tickets issued.
+///
+/// False, with the order timed out, when another server, whose clock was ahead, had already given its places away.
+///
+/// # Errors
+/// When the database fails.
+pub async fn fulfil(app: &App, tx: &mut Tx, order: &OrderRow, now: Timestamp) -> Result<bool> {
+    let items = store::items(tx, [order.id]).await?;
+    let held = store::delete_reservations(tx, order.id).await?;
+    if held.len() < items.len() {
+        free(tx, held).await?;
+        end(tx, order.id, OrderStatus::TimedOut).await?;
+        return Ok(false);
+    }
+    for places in held {
+        store::sell_reserved(tx, places).await?;
+    }
+    store::set_fulfilled(tx, order.id, now).await?;
+    deliver(app, tx, order, &items).await?;
+    Ok(true)
+}
+
+/// Ends an open order that is locked: its places are free again, and what was paid for it is owed back.
+pub async fn end(tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
+    let held = store::delete_reservations(tx, order).await?;
+    free(tx, held).await?;
+    store::set_ended(tx, order, status).await?;
+    payments::owe(tx, [order]).await
+}
+
+/// The step of a job: times out a few open orders whose reservations are over, and has the gateway asked for whatever is to be
+/// given back. Tells how many orders there were; to be called until there are none.
+///
+/// # Errors
+/// When the database fails.
+pub async fn expire_due(app: &App) -> Result<u64> {
+    let now = app.clock.now();
+    let ended = transaction!(app.db, |tx| time_out(tx, now).await)?;
+    payments::settle_due(app).await?;
+    Ok(ended)
+}
+
+async fn time_out(tx: &mut Tx, now: Timestamp) -> Result<u64> {
+    let ended = store::time_out_due(tx, now).await?;
+    for section in store::reserved_sections(tx, ended.clone()).await? {
+        sections::release_expired(tx, [section], now).await?;
+    }
+    let count = ended.len() as u64;
+    payments::owe(tx, ended).await?;
+    Ok(count)
+}
+
+async fn free(tx: &mut Tx, held: Vec<Places>) -> Result<()> {
+    for places in held {
+        store::free(tx, places).await?;
+    }
+    Ok(())
+}
+
+/// Issues the tickets of an order whose places are sold, and counts them for their events.
+pub async fn deliver(app: &App, tx: &mut Tx, order: &OrderRow, items: &[ItemRow]) -> Result<()> {
+    let mut sold: BTreeMap<Id, i64> = BTreeMap::new();
+    for item in items {
+        *sold.entry(item.event_id).or_default() += item.quantity;
+    }
+    for (event, quantity) in sold {
+        store::raise_popularity(tx, event, quantity).await?;
+    }
+    let items: Vec<_> = items.iter().map(|item| (item.event_id, item.section_id, item.quantity)).collect();
+    tickets::issue(app, tx, order.id, order.account_id, &items).await
+}

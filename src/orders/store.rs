@@ -1,0 +1,188 @@
+//! SQL of orders, and of the counts of places and tickets that they change.
+
+use super::model::{Criteria, ItemRow, OrderRow, OrderStatus, Places, SellerRow};
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::paging::{Paging, Rows};
+use crate::db::{Select, Tx};
+use crate::error::Result;
+
+/// Numbers that are searched at a time.
+pub const SEARCH_BATCH: usize = 2000;
+
+/// Orders by the time of placing, which is the order of their identifiers.
+pub async fn list(tx: &mut Tx, criteria: Criteria, paging: Paging, now: Timestamp) -> Result<Rows<OrderRow>> {
+    let orders = narrowed(tx.list("o.* from orders o where true"), criteria, now);
+    orders.push(" order by o.id").push(criteria.direction.sql()).page(paging).await
+}
+
+/// The next identifiers after `after`, at most [`SEARCH_BATCH`].
+pub async fn ids(tx: &mut Tx, criteria: Criteria, after: Option<Id>, now: Timestamp) -> Result<Vec<Id>> {
+    let beyond = if criteria.is_ascending() { "o.id > ?" } else { "o.id < ?" };
+    let orders = narrowed(tx.select("o.id from orders o where true"), criteria, now).and(beyond, after);
+    let orders = orders.push(" order by o.id").push(criteria.direction.sql());
+    let found: Vec<(Id,)> = orders.push(&format!(" limit {SEARCH_BATCH}")).all().await?;
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+fn narrowed<'a>(orders: Select<'a>, criteria: Criteria, now: Timestamp) -> Select<'a> {
+    let orders = orders.and("o.account_id = ?", criteria.account);
+    match criteria.status {
+        Some(OrderStatus::Placed) => orders.and("o.status = 'Placed' and o.expires > ?", Some(now)),
+        Some(OrderStatus::TimedOut) => {
+            orders.and("(o.status = 'Timed Out' or o.status = 'Placed' and o.expires <= ?)", Some(now))
+        }
+        status => orders.and("o.status = ?", status),
+    }
+}
+
+/// These orders, in the order of a list.
+pub async fn find_all(tx: &mut Tx, ids: Vec<Id>, criteria: Criteria) -> Result<Vec<OrderRow>> {
+    let orders = tx.select("o.* from orders o where true").and_in("o.id", ids);
+    orders.push(" order by o.id").push(criteria.direction.sql()).all().await
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
+    tx.query("select * from orders where id = $1").bind(id).optional().await
+}
+
+/// An order as it is after everyone else's changes, which then wait until this transaction ends.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
+    tx.query("update orders set status = status where id = $1 returning *").bind(id).optional().await
+}
+
+/// The items of these orders, each order's together and in its own order.
+pub async fn items(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ItemRow>> {
+    tx.select("* from order_items where true").and_in("order_id", orders).push(" order by order_id, position").all().await
+}
+
+/// What decides whether tickets to these events are sold.
+pub async fn sellers(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<SellerRow>> {
+    tx.select(
+        "e.id, e.title, e.status, e.ends, h.removed as host_removed
+         from events e join hosts h on h.id = e.host_id where true",
+    )
+    .and_in("e.id", events)
+    .all()
+    .await
+}
+
+/// Makes everyone else who orders for this account wait until this transaction ends.
+pub async fn lock_account(tx: &mut Tx, account: Id) -> Result<()> {
+    tx.query("update accounts set activated = activated where id = $1").bind(account).execute().await?;
+    Ok(())
+}
+
+/// How many open orders an account has.
+pub async fn count_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<i64> {
+    tx.query("select count(*) from orders where account_id = $1 and status = 'Placed' and expires > $2")
+        .bind(account)
+        .bind(now)
+        .scalar()
+        .await
+}
+
+pub async fn insert(tx: &mut Tx, row: &OrderRow, fulfilled: Option<Timestamp>) -> Result<()> {
+    tx.query(
+        "insert into orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(row.id)
+    .bind(row.account_id)
+    .bind(row.stored())
+    .bind(row.placed)
+    .bind(row.expires)
+    .bind(fulfilled)
+    .bind(row.subtotal)
+    .bind(row.fees)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn insert_items(tx: &mut Tx, items: &[ItemRow]) -> Result<()> {
+    let into = "order_items (order_id, position, event_id, section_id, quantity, unit_price, modifier_id)";
+    tx.insert_rows(into, items, |item, values| {
+        values.bind(item.order_id).bind(item.position).bind(item.event_id).bind(item.section_id);
+        values.bind(item.quantity).bind(item.unit_price).bind(item.modifier_id);
+    })
+    .await
+}
+
+/// Writes down which places an order holds until when; [`reserve`] has taken them.
+pub async fn insert_reservations(tx: &mut Tx, order: &OrderRow, items: &[ItemRow]) -> Result<()> {
+    tx.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |item, values| {
+        values.bind(order.id).bind(item.section_id).bind(item.quantity).bind(order.expires);
+    })
+    .await
+}
+
+/// Deletes the reservations of an order, and gives what they held by ascending section.
+pub async fn delete_reservations(tx: &mut Tx, order: Id) -> Result<Vec<Places>> {
+    let deleted = tx.query("delete from reservations where order_id = $1 returning section_id, quantity").bind(order);
+    let mut places: Vec<Places> = deleted.all().await?;
+    places.sort_by_key(|places| places.section_id);
+    Ok(places)
+}
+
+/// The sections in which these orders still hold places, ascending.
+pub async fn reserved_sections(tx: &mut Tx, orders: Vec<Id>) -> Result<Vec<Id>> {
+    let sections = tx.select("distinct section_id from reservations where true").and_in("order_id", orders);
+    let found: Vec<(Id,)> = sections.push(" order by section_id").all().await?;
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+/// Reserves places in a section if that many are left, and tells whether they were.
+pub async fn reserve(tx: &mut Tx, places: Places) -> Result<bool> {
+    let sql = "update sections set reserved = reserved + $2 where id = $1 and sold + reserved + $2 <= capacity";
+    change(tx, sql, places).await
+}
+
+/// Sells places that nobody had reserved, likewise.
+pub async fn sell(tx: &mut Tx, places: Places) -> Result<bool> {
+    change(tx, "update sections set sold = sold + $2 where id = $1 and sold + reserved + $2 <= capacity", places).await
+}
+
+/// Sells places that were reserved.
+pub async fn sell_reserved(tx: &mut Tx, places: Places) -> Result<bool> {
+    change(tx, "update sections set reserved = reserved - $2, sold = sold + $2 where id = $1", places).await
+}
+
+/// Frees places that were reserved.
+pub async fn free(tx: &mut Tx, places: Places) -> Result<bool> {
+    change(tx, "update sections set reserved = reserved - $2 where id = $1", places).await
+}
+
+async fn change(tx: &mut Tx, sql: &'static str, places: Places) -> Result<bool> {
+    Ok(tx.query(sql).bind(places.section_id).bind(places.quantity).execute().await? == 1)
+}
+
+/// Counts tickets sold to an event.
+pub async fn raise_popularity(tx: &mut Tx, event: Id, tickets: i64) -> Result<()> {
+    tx.query("update events set popularity = popularity + $2 where id = $1").bind(event).bind(tickets).execute().await?;
+    Ok(())
+}
+
+pub async fn set_fulfilled(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
+    tx.query("update orders set status = 'Fulfilled', fulfilled = $2 where id = $1").bind(id).bind(now).execute().await?;
+    Ok(())
+}
+
+/// Ends an order unpaid, in this state.
+pub async fn set_ended(tx: &mut Tx, id: Id, status: OrderStatus) -> Result<()> {
+    tx.query("update orders set status = $2 where id = $1").bind(id).bind(status).execute().await?;
+    Ok(())
+}
+
+/// Times out the next few orders whose reservations are over, and gives them.
+///
+/// The state is asked for twice, because another server may time out the same orders while this one waits for it.
+pub async fn time_out_due(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
+    let due = "id in (select id from orders where status = 'Placed' and expires <= ? order by expires limit 50)";
+    let update = tx.update("orders set status = 'Timed Out' where status = 'Placed'").and(due, Some(now));
+    let ended: Vec<(Id,)> = update.push(" returning id").all().await?;
+    Ok(ended.into_iter().map(|(id,)| id).collect())
+}

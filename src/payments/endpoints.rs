@@ -1,0 +1,43 @@
+//! The payment operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{Payment, PaymentCreate, PaymentFilter, PaymentPath, PaymentsPath};
+use super::service;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(order_payment_list, &[]);
+    api.add(order_payment_create, &[Code::OrderNotOpen, Code::PaymentDeclined, Code::PaymentGateway]);
+    api.add(order_payment_get, &[]);
+}
+
+#[endpoint { method = GET, path = "/orders/{order}/payments", tags = ["Payments"] }]
+async fn order_payment_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<PaymentsPath>,
+    query: Query<PaymentFilter>,
+) -> Result<HttpResponseOk<Page<Payment>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.into_inner().order.id(), query.0.paging).await?))
+}
+
+#[endpoint { method = POST, path = "/orders/{order}/payments", tags = ["Payments"] }]
+async fn order_payment_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<PaymentsPath>,
+    body: Json<PaymentCreate>,
+) -> Result<Created<Payment>, Failure> {
+    Ok(Created(service::create(rq.context(), &caller, path.into_inner().order.id(), body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/orders/{order}/payments/{payment}", tags = ["Payments"] }]
+async fn order_payment_get(rq: Rq, caller: Caller, path: Path<PaymentPath>) -> Result<HttpResponseOk<Payment>, Failure> {
+    let path = path.into_inner();
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.order.id(), path.payment).await?))
+}

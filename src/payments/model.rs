@@ -1,0 +1,148 @@
+//! Payments on the wire and in the database.
+
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::money::{Amount, Money};
+use crate::base::paging::Paging;
+use crate::base::wire::{DateTime, Uri, wire_text};
+use crate::http::Located;
+use crate::orders::{self, OrderNumber};
+
+wire_text!(
+    /// The number of a payment, which is its identifier.
+    PaymentNumber, None, Some(r"^\d{14}$"), None, None
+);
+
+/// How a payment is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[serde(rename_all = "lowercase")]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum PaymentMethod {
+    /// Through the gateway.
+    Card,
+    /// Outside the platform, recorded by its staff.
+    External,
+}
+
+/// The state of a payment as it is answered. The table has three more, which the module's store explains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
+#[sqlx(type_name = "text")]
+pub enum PaymentStatus {
+    /// Taken.
+    Confirmed,
+    /// Not taken, because the gateway said no.
+    Declined,
+    /// Given back.
+    Refunded,
+}
+
+/// A payment as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Payment {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub number: PaymentNumber,
+    pub order: Uri,
+    pub method: PaymentMethod,
+    pub amount: Money,
+    pub status: PaymentStatus,
+    pub reference: String,
+    pub placed: DateTime,
+}
+
+impl Located for Payment {
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct PaymentsPath {
+    pub order: OrderNumber,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct PaymentPath {
+    pub order: OrderNumber,
+    pub payment: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct PaymentFilter {
+    #[serde(flatten)]
+    pub paging: Paging,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct PaymentCreate {
+    pub method: PaymentMethod,
+    pub amount: Option<PaidAmount>,
+    #[schemars(length(max = 200))]
+    pub token: Option<String>,
+    #[schemars(length(max = 200))]
+    pub reference: Option<String>,
+}
+
+/// An amount that is not nothing.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(transparent)]
+pub struct PaidAmount(pub Amount);
+
+impl JsonSchema for PaidAmount {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "PaidAmount".to_owned()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Amount::json_schema(generator).into_object();
+        schema.number().minimum = Some(0.01);
+        schema.into()
+    }
+}
+
+/// A payment as it is kept, apart from its state.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct PaymentRow {
+    pub id: Id,
+    pub order_id: Id,
+    pub method: PaymentMethod,
+    pub amount: Money,
+    /// The gateway's, or that of an external payment; empty when there is none.
+    pub reference: String,
+    pub placed: Timestamp,
+}
+
+/// A payment that is shown, with the state that is shown.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ShownRow {
+    #[sqlx(flatten)]
+    pub payment: PaymentRow,
+    pub shown: PaymentStatus,
+}
+
+impl ShownRow {
+    /// The payment as it is answered.
+    pub fn view(self) -> Payment {
+        let Self { payment, shown } = self;
+        let order = orders::uri(payment.order_id);
+        Payment {
+            uri: Uri(format!("{}/payments/{}", order.0, payment.id)),
+            number: PaymentNumber(payment.id.to_string()),
+            order,
+            method: payment.method,
+            amount: payment.amount,
+            status: shown,
+            reference: payment.reference,
+            placed: DateTime(payment.placed.to_offset_seconds()),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What the payment operations mean.
+
+use slog::warn;
+use tokio::time::timeout;
+
+use super::gateway::{Charge, Outcome, PATIENCE};
+use super::model::{Payment, PaymentCreate, PaymentMethod, PaymentRow, PaymentStatus, ShownRow};
+use super::{refunds, store};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::base::id::Id;
+use crate::base::money::Money;
+use crate::base::paging::{Page, Paging};
+use crate::db::{Tx, transaction};
+use crate::error::{Code, Error, Problem, Result};
+use crate::orders::{self, OrderRow};
+
+pub async fn list(app: &App, caller: &Caller, order: Id, paging: Paging) -> Result<Page<Payment>> {
+    let mut tx = app.db.read().await?;
+    orders::find_own(&mut tx, caller, order).await?;
+    let found = store::list(&mut tx, order, paging).await?;
+    Ok(paging.page(found.total, found.rows.into_iter().map(ShownRow::view).collect()))
+}
+
+pub async fn get(app: &App, caller: &Caller, order: Id, payment: Id) -> Result<Payment> {
+    let mut tx = app.db.read().await?;
+    orders::find_own(&mut tx, caller, order).await?;
+    Ok(store::find(&mut tx, order, payment).await?.ok_or(Error::NOT_FOUND)?.view())
+}
+
+pub async fn create(app: &App, caller: &Caller, order: Id, new: PaymentCreate) -> Result<Payment> {
+    let payment = match new.method {
+        PaymentMethod::External => transaction!(app.db, |tx| record(app, tx, caller, order, &new).await)?,
+        PaymentMethod::Card => {
+            let payment = transaction!(app.db, |tx| begin(app, tx, caller, order, &new).await)?;
+            charge(app, payment, new.token.unwrap_or_default()).await?
+        }
+    };
+    Ok(ShownRow { payment, shown: PaymentStatus::Confirmed }.view())
+}
+
+/// Records what was paid outside the platform.
+async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &PaymentCreate) -> Result<PaymentRow> {
+    let order = orders::lock_own(tx, caller, order).await?;
+    if !caller.is_administrator() {
+        return Err(Error::NOT_YOURS);
+    }
+    let reference = given(new.reference.as_deref()).ok_or_else(|| Error::Invalid(vec![Problem::missing("reference")]))?;
+    let payment = payment(app, tx, &order, new, reference).await?;
+    store::put(tx, &payment, "Confirmed").await?;
+    if settle(app, tx, &order).await? { Ok(payment) } else { Err(not_open()) }
+}
+
+/// Keeps a payment as pending, so that what it takes counts before the gateway is asked.
+async fn begin(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &PaymentCreate) -> Result<PaymentRow> {
+    let order = orders::lock_own(tx, caller, order).await?;
+    let token = given(new.token.as_deref()).ok_or_else(|| Error::Invalid(vec![Problem::missing("token")]))?;
+    if !app.gateway.accepts(token) {
+        return Err(Error::invalid("token", "is none of the gateway's"));
+    }
+    let payment = payment(app, tx, &order, new, "").await?;
+    store::put(tx, &payment, "Pending").await?;
+    Ok(payment)
+}
+
+/// A new payment for an order that is locked, of what it asks for or else of all that is outstanding.
+async fn payment(app: &App, tx: &mut Tx, order: &OrderRow, new: &PaymentCreate, reference: &str) -> Result<PaymentRow> {
+    let now = app.clock.now();
+    if !order.is_open(now) {
+        return Err(not_open());
+    }
+    let outstanding = order.total() - store::taken_and_pending(tx, order.id).await?;
+    if outstanding <= Money::ZERO {
+        return Err(Code::OrderNotOpen.because("All of this order is being paid just now."));
+    }
+    let amount = new.amount.map_or(outstanding, |amount| amount.0.0);
+    if amount > outstanding {
+        let (whole, cents) = (outstanding.0 / 100, outstanding.0 % 100);
+        return Err(Error::invalid("amount", format!("must be at most {whole}.{cents:02}, which is outstanding")));
+    }
+    Ok(PaymentRow {
+        id: app.clock.next_id(),
+        order_id: order.id,
+        method: new.method,
+        amount,
+        reference: reference.to_owned(),
+        placed: now,
+    })
+}
+
+/// Asks the gateway for a pending payment, and writes down what it says. No transaction is open meanwhile.
+async fn charge(app: &App, mut payment: PaymentRow, token: String) -> Result<PaymentRow> {
+    let currency = app.settings.currency.clone();
+    let charge = Charge { payment: payment.id, order: payment.order_id, amount: payment.amount, currency, token };
+    let answer = timeout(PATIENCE, app.gateway.charge(&charge)).await;
+    match answer.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time"))) {
+        Ok(Outcome::Approved { reference }) => {
+            payment.reference = reference;
+            if transaction!(app.db, |tx| confirm(app, tx, &payment).await)? {
+                return Ok(payment);
+            }
+            refunds::give_back(app, payment.order_id).await?;
+            Err(Code::OrderNotOpen.because("This order was closed before the payment was made, so the payment is given back."))
+        }
+        Ok(Outcome::Declined) => {
+            transaction!(app.db, |tx| store::end_pending(tx, &payment, "Declined").await)?;
+            Err(Code::PaymentDeclined.into())
+        }
+        Err(error) => {
+            warn!(app.log, "the gateway failed"; "payment" => %payment.id, "cause" => format!("{error:#}"));
+            transaction!(app.db, |tx| store::end_pending(tx, &payment, "Abandoned").await)?;
+            refunds::give_back(app, payment.order_id).await?;
+            Err(Code::PaymentGateway.into())
+        }
+    }
+}
+
+/// Confirms a payment whose money was taken, if its order is open still; otherwise it is owed back.
+async fn confirm(app: &App, tx: &mut Tx, payment: &PaymentRow) -> Result<bool> {
+    let order = orders::lock(tx, payment.order_id).await?.ok_or(Error::NOT_FOUND)?;
+    let open =
+        order.is_open(app.clock.now()) && store::end_pending(tx, payment, "Confirmed").await? && settle(app, tx, &order).await?;
+    if !open {
+        store::put(tx, payment, "Refunding").await?;
+    }
+    Ok(open)
+}
+
+/// Fulfils a locked order once its total is reached. False when it could not be, because its places were gone.
+async fn settle(app: &App, tx: &mut Tx, order: &OrderRow) -> Result<bool> {
+    if store::taken(tx, order.id).await? < order.total() {
+        return Ok(true);
+    }
+    orders::fulfil(app, tx, order, app.clock.now()).await
+}
+
+/// What is there and not blank.
+fn given(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+fn not_open() -> Error {
+    Code::OrderNotOpen.because("This order is no longer open, so it can't be paid.")
+}

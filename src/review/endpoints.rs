@@ -1,0 +1,35 @@
+//! The review operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{Decision, Submission, SubmissionFilter, SubmissionPath};
+use super::service;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Failure, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(submission_list, &[]);
+    api.add(submission_get, &[]);
+    api.add(submission_delete, &[Code::SubmissionDecided, Code::HostRemoved]);
+}
+
+#[endpoint { method = GET, path = "/submissions", tags = ["Review"] }]
+async fn submission_list(rq: Rq, query: Query<SubmissionFilter>) -> Result<HttpResponseOk<Page<Submission>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+}
+
+#[endpoint { method = GET, path = "/submissions/{submission}", tags = ["Review"] }]
+async fn submission_get(rq: Rq, path: Path<SubmissionPath>) -> Result<HttpResponseOk<Submission>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &path.into_inner().submission).await?))
+}
+
+#[endpoint { method = DELETE, path = "/submissions/{submission}", tags = ["Review"] }]
+async fn submission_delete(
+    rq: Rq,
+    path: Path<SubmissionPath>,
+    query: Query<Decision>,
+) -> Result<HttpResponseOk<Submission>, Failure> {
+    Ok(HttpResponseOk(service::decide(rq.context(), &path.into_inner().submission, &query.0).await?))
+}

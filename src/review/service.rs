@@ -1,0 +1,63 @@
+//! What the review operations mean. They are for the platform's staff, which the contract's scopes say.
+
+use anyhow::Context;
+
+use super::model::{
+    Content, Decision, Submission, SubmissionFilter, SubmissionId, SubmissionRow, SubmissionStatus, SubmissionType,
+};
+use super::store;
+use crate::app::App;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::paging::Page;
+use crate::db::{Tx, transaction};
+use crate::error::{Code, Error, Result};
+use crate::events;
+
+/// Puts content up for review.
+///
+/// # Errors
+/// When the database fails; a unique index allows one pending submission of each piece of content.
+pub async fn submit(app: &App, tx: &mut Tx, kind: SubmissionType, id: Id, submitter: Option<Id>) -> Result<Submission> {
+    let content = Content { kind, id };
+    store::insert(tx, app.clock.next_id(), content, app.clock.now(), submitter).await?;
+    let row = store::find(tx, content).await?;
+    Ok(row.context("what was inserted is there")?.into())
+}
+
+pub async fn list(app: &App, filter: &SubmissionFilter) -> Result<Page<Submission>> {
+    let found = store::list(&mut app.db.read().await?, filter).await?;
+    Ok(filter.paging.page(found.total, found.rows.into_iter().map(Submission::from).collect()))
+}
+
+pub async fn get(app: &App, id: &SubmissionId) -> Result<Submission> {
+    Ok(load(&mut app.db.read().await?, id).await?.into())
+}
+
+pub async fn decide(app: &App, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
+    let now = app.clock.now();
+    transaction!(app.db, |tx| carry_out(tx, id, decision, now).await)
+}
+
+async fn carry_out(tx: &mut Tx, id: &SubmissionId, decision: &Decision, now: Timestamp) -> Result<Submission> {
+    let row = load(tx, id).await?;
+    let status = if decision.approved { SubmissionStatus::Approved } else { SubmissionStatus::Rejected };
+    let reason = decision.reason.clone().unwrap_or_default();
+    if !store::decide(tx, row.id, status, reason.clone()).await? {
+        return Err(Code::SubmissionDecided.into());
+    }
+    match row.kind {
+        SubmissionType::Event => events::decide(tx, row.content_id, decision.approved, now).await?,
+        SubmissionType::Venue if decision.approved => store::approve_venue(tx, row.content_id).await?,
+        // A rejected venue stays its creator's.
+        SubmissionType::Venue => {}
+        SubmissionType::Advertisement => return Err(Error::NOT_FOUND),
+    }
+    Ok(SubmissionRow { status, reason, ..row }.into())
+}
+
+/// The latest submission of the content that an identifier names.
+async fn load(tx: &mut Tx, id: &SubmissionId) -> Result<SubmissionRow> {
+    let content = Content::parse(&id.0).ok_or(Error::NOT_FOUND)?;
+    store::find(tx, content).await?.ok_or(Error::NOT_FOUND)
+}

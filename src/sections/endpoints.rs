@@ -1,0 +1,97 @@
+//! The section operations of the contract, each by the long URI and by the short one.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+
+use super::model::{Section, SectionCreate, SectionPath, SectionShorthandPath, SectionUpdate, SectionUri};
+use super::service;
+use crate::auth::Caller;
+use crate::error::Code;
+use crate::events::EventPath;
+use crate::http::{Api, Created, Failure, Json, Rq};
+
+const CREATING: &[Code] = &[Code::SectionTaken, Code::HostRemoved, Code::EventCancelled];
+const CHANGING: &[Code] = &[Code::SectionTaken, Code::SectionCapacity, Code::EventCancelled];
+const REMOVING: &[Code] = &[Code::SectionInUse];
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(section_create, CREATING);
+    api.add(section_get, &[]);
+    api.add(section_update, CHANGING);
+    api.add(section_delete, REMOVING);
+    api.add(section_shorthand_get, &[]);
+    api.add(section_shorthand_update, CHANGING);
+    api.add(section_shorthand_delete, REMOVING);
+}
+
+impl From<SectionPath> for SectionUri {
+    fn from(path: SectionPath) -> Self {
+        Self { event: Some(path.event), section: path.section }
+    }
+}
+
+impl From<SectionShorthandPath> for SectionUri {
+    fn from(path: SectionShorthandPath) -> Self {
+        Self { event: None, section: path.section }
+    }
+}
+
+#[endpoint { method = POST, path = "/events/{event}/sections", tags = ["Sections"] }]
+async fn section_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<EventPath>,
+    body: Json<SectionCreate>,
+) -> Result<Created<Section>, Failure> {
+    Ok(Created(service::create(rq.context(), &caller, path.into_inner().event, &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
+async fn section_get(rq: Rq, caller: Caller, path: Path<SectionPath>) -> Result<HttpResponseOk<Section>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().into()).await?))
+}
+
+#[endpoint { method = PUT, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
+async fn section_update(
+    rq: Rq,
+    caller: Caller,
+    path: Path<SectionPath>,
+    body: Json<SectionUpdate>,
+) -> Result<HttpResponseOk<Section>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.into_inner().into(), &body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
+async fn section_delete(rq: Rq, caller: Caller, path: Path<SectionPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), &caller, path.into_inner().into()).await?;
+    Ok(HttpResponseDeleted())
+}
+
+#[endpoint { method = GET, path = "/sections/{section}", tags = ["Sections"] }]
+async fn section_shorthand_get(
+    rq: Rq,
+    caller: Caller,
+    path: Path<SectionShorthandPath>,
+) -> Result<HttpResponseOk<Section>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().into()).await?))
+}
+
+#[endpoint { method = PUT, path = "/sections/{section}", tags = ["Sections"] }]
+async fn section_shorthand_update(
+    rq: Rq,
+    caller: Caller,
+    path: Path<SectionShorthandPath>,
+    body: Json<SectionUpdate>,
+) -> Result<HttpResponseOk<Section>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.into_inner().into(), &body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/sections/{section}", tags = ["Sections"] }]
+async fn section_shorthand_delete(
+    rq: Rq,
+    caller: Caller,
+    path: Path<SectionShorthandPath>,
+) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), &caller, path.into_inner().into()).await?;
+    Ok(HttpResponseDeleted())
+}

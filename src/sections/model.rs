@@ -1,0 +1,248 @@
+//! Sections on the wire and in the database.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::money::{Amount, Money};
+use crate::base::wire::{EventTime, Minutes, Uri};
+use crate::http::Located;
+
+/// A section as it is answered.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Section {
+    /// Short inside its event and in answers about itself, long everywhere else (wire facts).
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    /// Unique within the event.
+    pub name: String,
+    /// What it offers.
+    pub description: String,
+    /// What a ticket costs, before fees.
+    pub price: Price,
+    /// When sales begin.
+    pub sales_start: Minutes,
+    /// When sales end.
+    pub sales_end: Minutes,
+    /// Whether it is offered for sale.
+    pub active: bool,
+    /// Places in all.
+    pub capacity: i64,
+    /// Places sold.
+    pub sold: i64,
+    /// Places that can still be ordered.
+    pub remaining: i64,
+    /// Places held for open orders.
+    pub reserved: i64,
+}
+
+impl Located for Section {
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+/// What a ticket of a section costs, before fees.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Price {
+    /// Before any price modifier.
+    pub base: Money,
+    /// Of one ticket bought now.
+    pub current: Money,
+    /// When the current price may next change; the end of sales at the latest.
+    pub expires: Minutes,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SectionPath {
+    pub event: Id,
+    pub section: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SectionShorthandPath {
+    pub section: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SectionCreate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: String,
+    pub base_price: Amount,
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub capacity: i64,
+    pub sales_start: EventTime,
+    pub sales_end: EventTime,
+    #[schemars(length(max = 10_000))]
+    pub description: Option<String>,
+    pub active: Option<bool>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SectionUpdate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: Option<String>,
+    pub base_price: Option<Amount>,
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub capacity: Option<i64>,
+    pub sales_start: Option<EventTime>,
+    pub sales_end: Option<EventTime>,
+    #[schemars(length(max = 10_000))]
+    pub description: Option<String>,
+    pub active: Option<bool>,
+}
+
+/// A section as it is kept, without the reservations that are over.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct SectionRow {
+    /// Its identifier.
+    pub id: Id,
+    /// The event that it is a part of.
+    pub event_id: Id,
+    /// Unique within the event.
+    pub name: String,
+    /// What it offers.
+    pub description: String,
+    /// Price of a ticket before any price modifier.
+    pub base_price: Money,
+    /// Places in all.
+    pub capacity: i64,
+    /// Places sold, which are the tickets issued and not given back.
+    pub sold: i64,
+    /// Places held for open orders.
+    pub reserved: i64,
+    /// When sales begin.
+    pub sales_start: Timestamp,
+    /// When sales end.
+    pub sales_end: Timestamp,
+    /// Whether it is offered for sale.
+    pub active: bool,
+}
+
+impl SectionCreate {
+    /// The section as it begins.
+    pub fn row(&self, id: Id, event: Id) -> SectionRow {
+        SectionRow {
+            id,
+            event_id: event,
+            name: self.name.clone(),
+            description: self.description.clone().unwrap_or_default(),
+            base_price: self.base_price.0,
+            capacity: self.capacity,
+            sold: 0,
+            reserved: 0,
+            sales_start: self.sales_start.0,
+            sales_end: self.sales_end.0,
+            active: self.active.unwrap_or(true),
+        }
+    }
+}
+
+impl SectionUpdate {
+    /// The section with these changes.
+    pub fn apply(&self, row: SectionRow) -> SectionRow {
+        SectionRow {
+            name: self.name.clone().unwrap_or(row.name),
+            description: self.description.clone().unwrap_or(row.description),
+            base_price: self.base_price.map_or(row.base_price, |price| price.0),
+            capacity: self.capacity.unwrap_or(row.capacity),
+            sales_start: self.sales_start.map_or(row.sales_start, |time| time.0),
+            sales_end: self.sales_end.map_or(row.sales_end, |time| time.0),
+            active: self.active.unwrap_or(row.active),
+            ..row
+        }
+    }
+}
+
+/// A section named by either of its URIs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SectionUri {
+    /// The event that the long form names.
+    pub event: Option<Id>,
+    /// The section.
+    pub section: Id,
+}
+
+impl SectionUri {
+    /// Reads `/events/{event}/sections/{section}` or `/sections/{section}`, with or without `/v3` before it.
+    pub fn parse(text: &str) -> Option<Self> {
+        let path = text.strip_prefix("/v3").unwrap_or(text);
+        let (event, section) = match path.strip_prefix("/events/") {
+            Some(rest) => rest.split_once("/sections/").map(|(event, section)| (Some(event), section))?,
+            None => (None, path.strip_prefix("/sections/")?),
+        };
+        let event = event.map(|event| Id::parse(event).ok_or(())).transpose().ok()?;
+        Some(Self { event, section: Id::parse(section)? })
+    }
+
+    /// Whether this can be the URI of that section: the long form names its event too.
+    pub fn names(self, row: &SectionRow) -> bool {
+        self.section == row.id && self.event.is_none_or(|event| event == row.event_id)
+    }
+}
+
+/// The long URI, by which a section is known outside its event.
+pub fn uri(event: Id, section: Id) -> Uri {
+    Uri(format!("/events/{event}/sections/{section}"))
+}
+
+/// A section as it is shown outside its event, such as in a ticket.
+pub fn view_long(row: &SectionRow) -> Section {
+    view(row, uri(row.event_id, row.id))
+}
+
+/// A section as it is shown inside its event, and in answers about itself.
+pub fn view_short(row: &SectionRow) -> Section {
+    view(row, Uri(format!("/sections/{}", row.id)))
+}
+
+fn view(row: &SectionRow, uri: Uri) -> Section {
+    Section {
+        uri,
+        name: row.name.clone(),
+        description: row.description.clone(),
+        price: price(row),
+        sales_start: Minutes(row.sales_start.to_minutes()),
+        sales_end: Minutes(row.sales_end.to_minutes()),
+        active: row.active,
+        capacity: row.capacity,
+        sold: row.sold,
+        remaining: row.capacity - row.sold - row.reserved,
+        reserved: row.reserved,
+    }
+}
+
+/// What one ticket costs now. Until there are price modifiers that is the base price, up to the end of sales.
+pub fn price(row: &SectionRow) -> Price {
+    Price { base: row.base_price, current: row.base_price, expires: Minutes(row.sales_end.to_minutes()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_section_is_named_by_either_uri() {
+        let (event, section) = (Id(17_637_000_000_051), Id(17_637_000_000_061));
+        let long = Some(SectionUri { event: Some(event), section });
+        let short = Some(SectionUri { event: None, section });
+        for (text, expected) in [
+            ("/events/17637000000051/sections/17637000000061", long),
+            ("/v3/events/17637000000051/sections/17637000000061", long),
+            ("/sections/17637000000061", short),
+            ("/v3/sections/17637000000061", short),
+            ("17637000000061", None),
+            ("/sections/1763700000006", None),
+            ("/events/17637000000051/sections/", None),
+            ("/events/x/sections/17637000000061", None),
+            ("/venues/17637000000051/sections/17637000000061", None),
+        ] {
+            assert_eq!(SectionUri::parse(text), expected, "{text}");
+        }
+        assert_eq!(SectionUri::parse(&uri(event, section).0), long);
+    }
+}

@@ -1,0 +1,77 @@
+//! What the section operations mean.
+
+use super::model::{Section, SectionCreate, SectionRow, SectionUpdate, SectionUri, view_short};
+use super::store;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::db::{Tx, ViolationExt, transaction};
+use crate::error::{Code, Error, Result};
+use crate::events::{self, EventRow, EventStatus};
+use crate::hosts;
+
+pub async fn create(app: &App, caller: &Caller, event: Id, new: &SectionCreate) -> Result<Section> {
+    let row = transaction!(app.db, |tx| add(tx, caller, new.row(app.clock.next_id(), event)).await)?;
+    Ok(view_short(&row))
+}
+
+async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow> {
+    let event = events::load_managed(tx, caller, row.event_id).await?;
+    check_sales(&row)?;
+    check_changeable(&event)?;
+    hosts::require_active(tx, event.host_id).await?;
+    store::insert(tx, &row).await.or_unique("sections_event_id_name_key", Code::SectionTaken)?;
+    Ok(row)
+}
+
+pub async fn get(app: &App, caller: &Caller, uri: SectionUri) -> Result<Section> {
+    let mut tx = app.db.read().await?;
+    let row = store::rows(&mut tx, [uri.section], app.clock.now()).await?.remove(&uri.section);
+    let row = row.filter(|row| uri.names(row)).ok_or(Error::NOT_FOUND)?;
+    events::load_visible(&mut tx, caller, row.event_id).await?;
+    Ok(view_short(&row))
+}
+
+pub async fn update(app: &App, caller: &Caller, uri: SectionUri, change: &SectionUpdate) -> Result<Section> {
+    let now = app.clock.now();
+    let row = transaction!(app.db, |tx| modify(tx, caller, uri, change, now).await)?;
+    Ok(view_short(&row))
+}
+
+async fn modify(tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionUpdate, now: Timestamp) -> Result<SectionRow> {
+    let (row, event) = load_managed(tx, caller, uri, now).await?;
+    let row = change.apply(row);
+    check_sales(&row)?;
+    check_changeable(&event)?;
+    let updated = store::update(tx, &row).await.or_unique("sections_event_id_name_key", Code::SectionTaken)?;
+    if updated { Ok(row) } else { Err(Code::SectionCapacity.into()) }
+}
+
+pub async fn delete(app: &App, caller: &Caller, uri: SectionUri) -> Result<()> {
+    let now = app.clock.now();
+    transaction!(app.db, |tx| remove(tx, caller, uri, now).await)
+}
+
+async fn remove(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -> Result<()> {
+    let (row, _) = load_managed(tx, caller, uri, now).await?;
+    // Tickets that were made void keep their section too, which a foreign key says.
+    let deleted = store::delete(tx, row.id).await.or_foreign_key(Code::SectionInUse)?;
+    if deleted { Ok(()) } else { Err(Code::SectionInUse.into()) }
+}
+
+/// A section for who may change it, locked and without the reservations that are over; and its event.
+async fn load_managed(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -> Result<(SectionRow, EventRow)> {
+    store::release_expired(tx, [uri.section], now).await?;
+    let row = store::lock(tx, uri.section).await?.filter(|row| uri.names(row)).ok_or(Error::NOT_FOUND)?;
+    let event = events::load_managed(tx, caller, row.event_id).await?;
+    Ok((row, event))
+}
+
+fn check_sales(row: &SectionRow) -> Result<()> {
+    if row.sales_end > row.sales_start { Ok(()) } else { Err(Error::invalid("salesEnd", "must be after salesStart")) }
+}
+
+fn check_changeable(event: &EventRow) -> Result<()> {
+    if event.status == EventStatus::Cancelled { Err(Code::EventCancelled.into()) } else { Ok(()) }
+}

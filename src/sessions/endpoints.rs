@@ -1,0 +1,38 @@
+//! The session operations of the contract.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
+
+use super::model::{Session, SessionCreate};
+use super::service;
+use crate::auth::Caller;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(session_create, &[Code::AccountUnknown, Code::SessionWrongPassword, Code::AccountDeactivated]);
+    api.add(session_active_get, &[Code::ResourceNotFound]);
+    api.add(session_active_delete, &[Code::ResourceNotFound]);
+}
+
+#[endpoint { method = POST, path = "/sessions", tags = ["Sessions"] }]
+async fn session_create(rq: Rq, body: Json<SessionCreate>) -> Result<Created<Session>, Failure> {
+    Ok(Created(service::open(rq.context(), body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/sessions/active", tags = ["Sessions"] }]
+async fn session_active_get(rq: Rq, caller: Caller) -> Result<HttpResponseOk<Session>, Failure> {
+    Ok(HttpResponseOk(service::active(rq.context(), &caller, key_of(&rq)).await?))
+}
+
+#[endpoint { method = DELETE, path = "/sessions/active", tags = ["Sessions"] }]
+async fn session_active_delete(rq: Rq, caller: Caller) -> Result<HttpResponseDeleted, Failure> {
+    service::end(rq.context(), &caller).await?;
+    Ok(HttpResponseDeleted())
+}
+
+/// The key as it was sent: only its hash is kept, so that nobody but its holder can tell it.
+fn key_of(rq: &Rq) -> String {
+    let key = rq.request.headers().get("x-api-key").and_then(|key| key.to_str().ok());
+    key.unwrap_or_default().trim().to_owned()
+}

@@ -1,0 +1,87 @@
+//! What the session operations mean.
+
+use tokio::sync::OnceCell;
+
+use super::model::{Credentials, Session, SessionCreate};
+use super::store;
+use crate::accounts::{self, AccountRow};
+use crate::app::App;
+use crate::auth::{self, Caller, KeyKind, NewKey};
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::secret;
+use crate::base::wire::Uri;
+use crate::db::{Tx, transaction};
+use crate::error::{Code, Error, Result};
+
+/// Opens a session for whoever knows the account's password.
+pub async fn open(app: &App, new: SessionCreate) -> Result<Session> {
+    let found = store::credentials(&mut app.db.read().await?, &new.identification).await?;
+    let Some(found) = found else {
+        // The same work as for a known name, so that the time it takes tells nobody which names are known.
+        app.passwords.verify(new.password.0, nobodys_hash(app).await?).await?;
+        return Err(Code::AccountUnknown.into());
+    };
+    if !app.passwords.verify(new.password.0, found.password_hash.clone()).await? {
+        return Err(Code::SessionWrongPassword.into());
+    }
+    if !found.account.activated {
+        return Err(Code::AccountDeactivated.into());
+    }
+    let (id, key, started) = transaction!(app.db, |tx| issue(app, tx, &found).await)?;
+    Ok(view(id, key, started, found.account))
+}
+
+/// The session that this key belongs to.
+pub async fn active(app: &App, caller: &Caller, key: String) -> Result<Session> {
+    let account = account_of(caller)?;
+    let mut tx = app.db.read().await?;
+    let started = store::started(&mut tx, caller.key).await?;
+    let account = accounts::find(&mut tx, account).await?.ok_or(Error::NOT_FOUND)?;
+    Ok(view(caller.key, key, started, account))
+}
+
+/// Ends the session that this key belongs to.
+pub async fn end(app: &App, caller: &Caller) -> Result<()> {
+    account_of(caller)?;
+    transaction!(app.db, |tx| auth::end(tx, caller.key, app.clock.now()).await)
+}
+
+/// The account of a session's key; any other key has no session.
+fn account_of(caller: &Caller) -> Result<Id> {
+    caller.account.filter(|_| caller.is_session).ok_or(Error::NOT_FOUND)
+}
+
+async fn issue(app: &App, tx: &mut Tx, who: &Credentials) -> Result<(Id, String, Timestamp)> {
+    if !store::hold(tx, who.account.id, &who.password_hash).await? {
+        return Err(Code::SessionWrongPassword.because("The password was changed or the account deactivated just now."));
+    }
+    let new = NewKey {
+        kind: KeyKind::Session,
+        name: "",
+        scope: who.account.role.into(),
+        account: Some(who.account.id),
+        token: None,
+        expires: None,
+    };
+    let (id, key) = auth::issue(app, tx, &new).await?;
+    let started = store::started(tx, id).await?;
+    Ok((id, key, started))
+}
+
+/// A hash that no account has, made at its first use.
+async fn nobodys_hash(app: &App) -> Result<String> {
+    static HASH: OnceCell<String> = OnceCell::const_new();
+    HASH.get_or_try_init(|| app.passwords.hash(secret::api_key())).await.cloned()
+}
+
+fn view(id: Id, key: String, started: Timestamp, account: AccountRow) -> Session {
+    Session {
+        uri: Uri("/sessions/active".to_owned()),
+        id: id.0,
+        open: true,
+        started: started.to_plain_seconds(),
+        key,
+        account: accounts::view(account),
+    }
+}

@@ -1,0 +1,43 @@
+//! The ticket operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{EventTicketFilter, Ticket, TicketPath};
+use super::service;
+use crate::accounts::AccountPath;
+use crate::auth::Caller;
+use crate::base::paging::{Page, Paging};
+use crate::events::EventPath;
+use crate::http::{Api, Failure, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(event_ticket_list, &[]);
+    api.add(account_ticket_list, &[]);
+    api.add(ticket_get, &[]);
+}
+
+#[endpoint { method = GET, path = "/events/{event}/tickets", tags = ["Tickets"] }]
+async fn event_ticket_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<EventPath>,
+    query: Query<EventTicketFilter>,
+) -> Result<HttpResponseOk<Page<Ticket>>, Failure> {
+    Ok(HttpResponseOk(service::list_of_event(rq.context(), &caller, path.into_inner().event, &query.0).await?))
+}
+
+#[endpoint { method = GET, path = "/accounts/{number}/tickets", tags = ["Tickets"] }]
+async fn account_ticket_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AccountPath>,
+    query: Query<Paging>,
+) -> Result<HttpResponseOk<Page<Ticket>>, Failure> {
+    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.into_inner().number, query.0).await?))
+}
+
+#[endpoint { method = GET, path = "/tickets/{ticket}", tags = ["Tickets"] }]
+async fn ticket_get(rq: Rq, caller: Caller, path: Path<TicketPath>) -> Result<HttpResponseOk<Ticket>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().ticket).await?))
+}

@@ -1,0 +1,89 @@
+//! What the ticket operations mean: an owner sees its tickets, whoever admits to an event sees those of the event.
+
+use anyhow::anyhow;
+
+use super::model::{EventTicketFilter, Redeemed, Serial, Ticket, TicketRow, TicketStatus};
+use super::store;
+use crate::accounts::{self, AccountNumber};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::paging::{Page, Paging};
+use crate::base::secret;
+use crate::base::wire::{OffsetSeconds, Uri};
+use crate::db::Tx;
+use crate::error::{Error, Result};
+use crate::{events, sections, tokens};
+
+pub async fn list_of_event(app: &App, caller: &Caller, event: Id, filter: &EventTicketFilter) -> Result<Page<Ticket>> {
+    let mut tx = app.db.read().await?;
+    let event = events::load(&mut tx, event).await?;
+    let reach = tokens::reach(&mut tx, caller, &event).await?;
+    let since = filter.modified_since.map(|since| since.0);
+    let found = store::list_of_event(&mut tx, event.id, reach, since, filter.paging).await?;
+    let entries = views(&mut tx, found.rows, app.clock.now()).await?;
+    Ok(filter.paging.page(found.total, entries))
+}
+
+pub async fn list_of_account(app: &App, caller: &Caller, number: &AccountNumber, paging: Paging) -> Result<Page<Ticket>> {
+    let mut tx = app.db.read().await?;
+    let account = accounts::load(&mut tx, caller, number).await?;
+    let found = store::list_of_account(&mut tx, account.id, paging).await?;
+    let entries = views(&mut tx, found.rows, app.clock.now()).await?;
+    Ok(paging.page(found.total, entries))
+}
+
+pub async fn get(app: &App, caller: &Caller, ticket: Id) -> Result<Ticket> {
+    let mut tx = app.db.read().await?;
+    let row = store::find(&mut tx, ticket).await?.ok_or(Error::NOT_FOUND)?;
+    if !caller.is(row.owner_id) {
+        events::load_managed(&mut tx, caller, row.event_id).await?;
+    }
+    let mut views = views(&mut tx, vec![row], app.clock.now()).await?;
+    views.pop().ok_or(Error::NOT_FOUND)
+}
+
+/// Issues the tickets of a fulfilled order to an account: for each (event, section, quantity) that many.
+///
+/// # Errors
+/// When the database fails.
+pub async fn issue(app: &App, tx: &mut Tx, order: Id, account: Id, items: &[(Id, Id, i64)]) -> Result<()> {
+    let now = app.clock.now();
+    let mut tickets = Vec::new();
+    for &(event_id, section_id, quantity) in items {
+        tickets.extend((0..quantity).map(|_| TicketRow {
+            id: app.clock.next_id(),
+            serial: secret::ticket_serial(),
+            order_id: order,
+            event_id,
+            section_id,
+            owner_id: account,
+            status: TicketStatus::Issued,
+            issued: now,
+            redeemed: None,
+            modified: now,
+        }));
+    }
+    store::insert(tx, &tickets).await
+}
+
+/// Tickets with their sections and owners, each loaded once.
+async fn views(tx: &mut Tx, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
+    let sections = sections::rows(tx, rows.iter().map(|row| row.section_id), now).await?;
+    let owners = accounts::views(tx, rows.iter().map(|row| row.owner_id)).await?;
+    let view = |row: TicketRow| {
+        let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
+        let (section, owner) = section.ok_or_else(|| anyhow!("ticket {} lacks its section or owner", row.id))?;
+        Ok(Ticket {
+            uri: Uri(format!("/tickets/{}", row.id)),
+            serial: Serial(row.serial),
+            status: row.status,
+            section: sections::view_long(section),
+            owner: owner.clone(),
+            issued: OffsetSeconds(row.issued.to_offset_seconds()),
+            redeemed: Redeemed(row.redeemed.map_or_else(|| "N/A".to_owned(), Timestamp::to_offset_seconds)),
+        })
+    };
+    rows.into_iter().map(view).collect()
+}

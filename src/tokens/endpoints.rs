@@ -1,0 +1,70 @@
+//! The token operations of the contract.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+
+use super::model::{CodePath, Token, TokenAuthentication, TokenCreate, TokenFilter, TokenPath, TokenUpdate};
+use super::service;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::events::EventPath;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(event_token_list, &[]);
+    api.add(event_token_create, &[]);
+    api.add(event_token_get, &[]);
+    api.add(event_token_update, &[Code::TokenGlobal]);
+    api.add(event_token_delete, &[Code::TokenGlobal]);
+    api.add(token_authentication_get, &[Code::CodeUnknown]);
+}
+
+#[endpoint { method = GET, path = "/events/{event}/tokens", tags = ["Tokens"] }]
+async fn event_token_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<EventPath>,
+    query: Query<TokenFilter>,
+) -> Result<HttpResponseOk<Page<Token>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.into_inner().event, &query.0).await?))
+}
+
+#[endpoint { method = POST, path = "/events/{event}/tokens", tags = ["Tokens"] }]
+async fn event_token_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<EventPath>,
+    body: Json<TokenCreate>,
+) -> Result<Created<Token>, Failure> {
+    Ok(Created(service::create(rq.context(), &caller, path.into_inner().event, &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/events/{event}/tokens/{token}", tags = ["Tokens"] }]
+async fn event_token_get(rq: Rq, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseOk<Token>, Failure> {
+    let TokenPath { event, token } = path.into_inner();
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, event, token).await?))
+}
+
+#[endpoint { method = PUT, path = "/events/{event}/tokens/{token}", tags = ["Tokens"] }]
+async fn event_token_update(
+    rq: Rq,
+    caller: Caller,
+    path: Path<TokenPath>,
+    body: Json<TokenUpdate>,
+) -> Result<HttpResponseOk<Token>, Failure> {
+    let TokenPath { event, token } = path.into_inner();
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, event, token, &body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/events/{event}/tokens/{token}", tags = ["Tokens"] }]
+async fn event_token_delete(rq: Rq, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseDeleted, Failure> {
+    let TokenPath { event, token } = path.into_inner();
+    service::delete(rq.context(), &caller, event, token).await?;
+    Ok(HttpResponseDeleted())
+}
+
+#[endpoint { method = GET, path = "/tokens/{code}", tags = ["Tokens"] }]
+async fn token_authentication_get(rq: Rq, path: Path<CodePath>) -> Result<HttpResponseOk<TokenAuthentication>, Failure> {
+    Ok(HttpResponseOk(service::authenticate(rq.context(), &path.into_inner().code).await?))
+}

@@ -1,0 +1,63 @@
+//! Which sections of an event a caller may admit to.
+
+use super::store;
+use crate::auth::{Caller, Scope};
+use crate::base::id::Id;
+use crate::db::Tx;
+use crate::error::{Error, Result};
+use crate::events::EventRow;
+use crate::hosts;
+
+/// The sections of an event that a caller may admit to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// All of them: an administrator of its host, or of the platform.
+    Event,
+    /// Those that this token covers.
+    Token(Id),
+}
+
+impl Reach {
+    /// The token whose sections they are; `None` where they are all of them.
+    pub fn token(self) -> Option<Id> {
+        match self {
+            Self::Event => None,
+            Self::Token(token) => Some(token),
+        }
+    }
+}
+
+/// What of this event the caller may admit to.
+///
+/// # Errors
+/// [`Error::NOT_YOURS`] for whoever may not at all, among them a redeemer of another event.
+pub async fn reach(tx: &mut Tx, caller: &Caller, event: &EventRow) -> Result<Reach> {
+    if caller.scope == Scope::Redeemer {
+        let redeemer = caller.redeemer.filter(|redeemer| redeemer.event == event.id);
+        return redeemer.map(|redeemer| Reach::Token(redeemer.token)).ok_or(Error::NOT_YOURS);
+    }
+    hosts::require_administrator(tx, caller, event.host_id).await?;
+    Ok(Reach::Event)
+}
+
+/// The condition that a token, every `?` in it, covers the section in this column. For [`crate::db::Select::and`].
+pub fn covers(section_column: &str) -> String {
+    format!(
+        "(exists (select 1 from tokens k where k.id = ? and k.global)
+          or {section_column} in (select ks.section_id from token_sections ks where ks.token_id = ?))"
+    )
+}
+
+impl Reach {
+    /// Succeeds when this section is within reach.
+    ///
+    /// # Errors
+    /// [`Error::NOT_YOURS`] when it isn't.
+    pub async fn require(self, tx: &mut Tx, section: Id) -> Result<()> {
+        match self {
+            Self::Event => Ok(()),
+            Self::Token(token) if store::covers(tx, token, section).await? => Ok(()),
+            Self::Token(_) => Err(Error::NOT_YOURS),
+        }
+    }
+}

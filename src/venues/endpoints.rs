@@ -1,0 +1,45 @@
+//! The venue operations of the contract.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+
+use super::model::{Venue, VenueCreate, VenueFilter, VenuePath, VenueUpdate};
+use super::service;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(venue_list, &[]);
+    api.add(venue_create, &[Code::VenueTaken]);
+    api.add(venue_get, &[]);
+    api.add(venue_update, &[Code::VenueTaken]);
+    api.add(venue_delete, &[Code::VenueInUse]);
+}
+
+#[endpoint { method = GET, path = "/venues", tags = ["Venues"] }]
+async fn venue_list(rq: Rq, caller: Caller, query: Query<VenueFilter>) -> Result<HttpResponseOk<Page<Venue>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, &query.0).await?))
+}
+
+#[endpoint { method = POST, path = "/venues", tags = ["Venues"] }]
+async fn venue_create(rq: Rq, caller: Caller, body: Json<VenueCreate>) -> Result<Created<Venue>, Failure> {
+    Ok(Created(service::create(rq.context(), &caller, &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/venues/{venue}", tags = ["Venues"] }]
+async fn venue_get(rq: Rq, caller: Caller, path: Path<VenuePath>) -> Result<HttpResponseOk<Venue>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().venue).await?))
+}
+
+#[endpoint { method = PUT, path = "/venues/{venue}", tags = ["Venues"] }]
+async fn venue_update(rq: Rq, path: Path<VenuePath>, body: Json<VenueUpdate>) -> Result<HttpResponseOk<Venue>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), path.into_inner().venue, &body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/venues/{venue}", tags = ["Venues"] }]
+async fn venue_delete(rq: Rq, path: Path<VenuePath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), path.into_inner().venue).await?;
+    Ok(HttpResponseDeleted())
+}

@@ -1,0 +1,99 @@
+//! SQL of venues.
+
+use super::model::{VenueCreate, VenueFilter, VenueRow, VenueUpdate};
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::paging::Rows;
+use crate::db::Tx;
+use crate::error::Result;
+
+/// Approved venues and those that `account` made, the oldest first.
+pub async fn list(tx: &mut Tx, filter: &VenueFilter, account: Option<Id>) -> Result<Rows<VenueRow>> {
+    tx.list("v.* from venues v where true")
+        .and("(v.approved or v.creator_id = ?)", Some(account))
+        .and("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
+        .and("lower(v.name) like lower(?) escape '\\'", filter.name.as_deref().map(containing))
+        .push(" order by v.id")
+        .page(filter.paging)
+        .await
+}
+
+/// A pattern of `like` for whatever contains this text, with nothing in it that `like` would read as its own.
+fn containing(text: &str) -> String {
+    let mut pattern = String::from("%");
+    for letter in text.chars() {
+        if matches!(letter, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(letter);
+    }
+    pattern.push('%');
+    pattern
+}
+
+pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<VenueRow>> {
+    tx.select("* from venues where true").and_in("id", ids).all().await
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
+    tx.query("select * from venues where id = $1").bind(id).optional().await
+}
+
+pub async fn insert(tx: &mut Tx, id: Id, new: &VenueCreate, approved: bool, creator: Option<Id>) -> Result<VenueRow> {
+    let row: Option<VenueRow> = tx
+        .query(
+            "insert into venues (id, name, region_id, address, longitude, latitude, approved, creator_id)
+             values ($1, $2, $3, $4, $5, $6, $7, $8) returning *",
+        )
+        .bind(id)
+        .bind(new.name.clone())
+        .bind(new.region.id)
+        .bind(new.address.clone())
+        .bind(new.longitude)
+        .bind(new.latitude)
+        .bind(approved)
+        .bind(creator)
+        .optional()
+        .await?;
+    row.ok_or_else(|| sqlx::Error::RowNotFound.into())
+}
+
+/// Puts a venue before the platform's staff.
+pub async fn submit(tx: &mut Tx, id: Id, venue: Id, submitted: Timestamp, submitter: Option<Id>) -> Result<()> {
+    tx.query(
+        "insert into submissions (id, type, content_id, status, submitted, submitter_id, reason)
+         values ($1, 'venue', $2, 'Pending', $3, $4, '')",
+    )
+    .bind(id)
+    .bind(venue)
+    .bind(submitted)
+    .bind(submitter)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn delete_submissions(tx: &mut Tx, venue: Id) -> Result<()> {
+    tx.query("delete from submissions where type = 'venue' and content_id = $1").bind(venue).execute().await?;
+    Ok(())
+}
+
+/// Changes what is given and leaves the rest.
+pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate) -> Result<Option<VenueRow>> {
+    tx.query(
+        "update venues set name = coalesce($2, name), region_id = coalesce($3, region_id), address = coalesce($4, address),
+         longitude = coalesce($5, longitude), latitude = coalesce($6, latitude) where id = $1 returning *",
+    )
+    .bind(id)
+    .bind(change.name.clone())
+    .bind(change.region.as_ref().map(|region| region.id))
+    .bind(change.address.clone())
+    .bind(change.longitude)
+    .bind(change.latitude)
+    .optional()
+    .await
+}
+
+pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
+    Ok(tx.query("delete from venues where id = $1").bind(id).execute().await? == 1)
+}
