@@ -1,0 +1,308 @@
+//! Accounts: who makes, reads and changes them, and what is unique.
+
+use boxoffice_client::Client;
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, PASSWORD, Refusal, World};
+
+on_both_databases![
+    an_account_is_made_with_all_particulars,
+    a_username_a_password_and_an_email_are_enough,
+    an_account_is_read_by_itself_and_by_staff,
+    staff_alone_make_staff,
+    a_username_and_an_email_belong_to_one_account,
+    of_many_who_want_a_username_at_once_one_gets_it,
+    what_a_new_account_says_is_checked,
+    staff_list_accounts_and_filter_them,
+    a_list_of_accounts_has_pages,
+    a_change_leaves_what_it_does_not_name,
+    a_change_may_not_blank_what_an_account_needs,
+    an_account_is_changed_by_itself_and_by_staff,
+    a_change_may_not_take_what_another_account_holds,
+    a_new_password_ends_the_other_sessions,
+    a_password_set_by_staff_ends_every_session,
+    another_email_has_not_been_verified,
+];
+
+impl World {
+    /// Sends a body that makes an account, with the public key.
+    async fn sign_up(&self, body: &Value) -> Answer {
+        self.request("POST", "/accounts").json(body).send().await
+    }
+}
+
+fn new_account(username: &str, email: &str) -> Value {
+    json!({ "username": username, "email": email, "password": PASSWORD })
+}
+
+async fn an_account_is_made_with_all_particulars(world: World) {
+    let particulars = json!({
+        "firstName": "Ama", "lastName": "Mensah", "title": "Ms", "dateOfBirth": "18-04-1992", "phone": "+233 24 555 0134",
+        "country": "Ghana", "firstAddressLine": "12 Oxford Street", "secondAddressLine": "", "city": "Accra",
+        "state": "Greater Accra", "role": "customer",
+    });
+    let mut body = new_account("Ama.Mensah", "Ama.Mensah@example.com");
+    body.as_object_mut().unwrap().extend(particulars.as_object().unwrap().clone());
+
+    let answer = world.sign_up(&body).await;
+
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let number = answer.body["number"].as_str().unwrap();
+    let uri = format!("/accounts/{number}");
+    assert_eq!(answer.header("location"), uri);
+    let expected = json!({
+        "self": uri, "number": number, "username": "Ama.Mensah", "email": "Ama.Mensah@example.com", "role": "customer",
+        "verified": false, "activated": true, "firstName": "Ama", "lastName": "Mensah", "title": "Ms",
+        "dateOfBirth": "1992-04-18", "phone": "+233 24 555 0134", "country": "Ghana",
+        "firstAddressLine": "12 Oxford Street", "secondAddressLine": "", "city": "Accra", "state": "Greater Accra",
+        "preferences": format!("{uri}/preferences"),
+    });
+    assert_eq!(answer.body, expected);
+    assert_eq!(world.request("GET", &uri).key(&world.staff.key).send().await.body, expected);
+}
+
+async fn a_username_a_password_and_an_email_are_enough(world: World) {
+    let mut body = new_account("kofi", "kofi@example.com");
+    body["firstName"] = Value::Null;
+
+    let account = world.sign_up(&body).await.body;
+
+    assert_eq!(
+        (&account["role"], &account["verified"], &account["activated"]),
+        (&json!("customer"), &json!(false), &json!(true))
+    );
+    assert_eq!(account["dateOfBirth"], Value::Null);
+    for empty in ["firstName", "lastName", "title", "phone", "country", "firstAddressLine", "secondAddressLine", "city", "state"]
+    {
+        assert_eq!(account[empty], "", "{empty}");
+    }
+}
+
+async fn an_account_is_read_by_itself_and_by_staff(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    let get = async |client: &Client| client.account_get().number(ama.number.as_str()).send().await;
+
+    assert_eq!(get(&ama.client).await.unwrap().username, "ama");
+    assert_eq!(get(&world.staff.client).await.unwrap().username, "ama");
+    assert_eq!(get(&kofi.client).await.refusal(), (403, "resource.not-yours".to_owned()));
+    assert_eq!(get(&world.anyone).await.refusal(), (403, "key.refused".to_owned()));
+    let unknown = world.request("GET", "/accounts/ZZ-00000000").key(&ama.key).send().await;
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    let unreadable = world.request("GET", "/accounts/ama").key(&ama.key).send().await;
+    assert_eq!((unreadable.status, unreadable.complaints()), (400, vec!["number".to_owned()]));
+}
+
+async fn staff_alone_make_staff(world: World) {
+    let ama = world.person("ama").await;
+    let mut body = new_account("esi", "esi@example.com");
+    body["role"] = json!("administrator");
+    let sign_up = |key| world.request("POST", "/accounts").key(key).json(&body).send();
+
+    for key in [&world.public_key, &ama.key] {
+        let refused = sign_up(key).await;
+        assert_eq!((refused.status, refused.code()), (403, "resource.not-yours"));
+    }
+    let made = sign_up(&world.staff.key).await;
+
+    assert_eq!((made.status, &made.body["role"]), (201, &json!("administrator")));
+    let esi = world.sign_in("esi", PASSWORD).await.unwrap();
+    assert_eq!(world.client(&esi.key).account_list().send().await.unwrap().total, 3);
+}
+
+async fn a_username_and_an_email_belong_to_one_account(world: World) {
+    world.person("ama").await;
+
+    for (username, email, text) in [
+        ("AMA", "other@example.com", "Another account has this username."),
+        ("other", "Ama@Example.com", "Another account has this email."),
+        ("ama", "ama@example.com", "Another account has this username and this email."),
+    ] {
+        let refused = world.sign_up(&new_account(username, email)).await;
+
+        assert_eq!((refused.status, refused.code()), (409, "account.taken"), "{username} {email}");
+        assert_eq!(refused.body["error"], text);
+    }
+}
+
+async fn of_many_who_want_a_username_at_once_one_gets_it(world: World) {
+    let bodies: Vec<_> = (0..8).map(|number| new_account("ama", &format!("ama{number}@example.com"))).collect();
+
+    let answers = join_all(bodies.iter().map(|body| world.sign_up(body))).await;
+
+    let mut outcomes: Vec<_> = answers.iter().map(|answer| (answer.status, answer.code())).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes[0], (201, ""));
+    assert_eq!(outcomes[1..], [(409, "account.taken"); 7]);
+}
+
+async fn what_a_new_account_says_is_checked(world: World) {
+    for (argument, value) in [
+        ("username", json!("am")),
+        ("username", json!("ama mensah")),
+        ("username", json!("a".repeat(33))),
+        ("password", json!("7 chars")),
+        ("password", json!("x".repeat(129))),
+        ("email", json!("ama")),
+        ("title", json!("Dr.")),
+        ("title", json!("")),
+        ("dateOfBirth", json!("30-02-1990")),
+        ("dateOfBirth", json!("1990")),
+        ("phone", json!("0".repeat(41))),
+        ("firstName", json!(7)),
+        ("city", json!("x".repeat(201))),
+        ("role", json!("public")),
+    ] {
+        let mut body = new_account("ama", "ama@example.com");
+        body[argument] = value;
+
+        let refused = world.sign_up(&body).await;
+
+        assert_eq!((refused.status, refused.complaints()), (400, vec![argument.to_owned()]), "{body}");
+    }
+    let nothing = world.sign_up(&json!({ "username": "", "password": " ", "email": null })).await;
+    assert_eq!(nothing.complaints(), ["-username", "-password", "-email"]);
+}
+
+async fn staff_list_accounts_and_filter_them(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    let list = async |query: &str| {
+        let answer = world.request("GET", &format!("/accounts{query}")).key(&world.staff.key).send().await;
+        let entries = answer.body["entries"].as_array().unwrap().clone();
+        entries.iter().map(|account| account["username"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+
+    assert_eq!(list("").await, ["administrator", "ama", "kofi"]);
+    assert_eq!(list("?username=AMA").await, ["ama"]);
+    assert_eq!(list("?email=Kofi@EXAMPLE.com").await, ["kofi"]);
+    assert_eq!(list(&format!("?number={}", kofi.number)).await, ["kofi"]);
+    assert_eq!(list(&format!("?number={}&username=ama", kofi.number)).await, [""; 0]);
+    assert_eq!(list("?username=am.").await, [""; 0], "a filter is no pattern");
+    for key in [&ama.key, &world.public_key] {
+        let refused = world.request("GET", "/accounts").key(key).send().await;
+        assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+    }
+    let unreadable = world.request("GET", "/accounts?number=1&email=ama&username=a").key(&world.staff.key).send().await;
+    assert_eq!(unreadable.complaints(), ["number", "email", "username"]);
+}
+
+async fn a_list_of_accounts_has_pages(world: World) {
+    for name in ["ama", "kofi", "esi"] {
+        world.person(name).await;
+    }
+    let page = async |page| world.request("GET", &format!("/accounts?records=3&page={page}")).key(&world.staff.key).send().await;
+
+    let (first, second, third) = (page(1).await, page(2).await, page(3).await);
+
+    let envelope = |answer: &Answer| ["total", "page", "records"].map(|name| answer.body[name].as_i64().unwrap());
+    assert_eq!((envelope(&first), first.body["entries"].as_array().unwrap().len()), ([4, 1, 3], 3));
+    assert_eq!((envelope(&second), second.body["entries"].as_array().unwrap().len()), ([4, 2, 3], 1));
+    assert_eq!(second.body["entries"][0]["username"], "esi");
+    assert_eq!((third.status, third.code()), (404, "page.past-end"));
+}
+
+async fn a_change_leaves_what_it_does_not_name(world: World) {
+    let ama = world.person("ama").await;
+    let path = format!("/accounts/{}", ama.number);
+    let before = world.request("GET", &path).key(&ama.key).send().await.body;
+    let change = json!({
+        "title": "Dr", "dateOfBirth": "1992-04-18", "city": "Kumasi", "lastName": null,
+        "role": "administrator", "activated": false, "number": "ZZ-00000000",
+    });
+
+    let changed = world.request("PUT", &path).key(&ama.key).json(&change).send().await;
+
+    let mut expected = before;
+    for (name, value) in [("title", "Dr"), ("dateOfBirth", "1992-04-18"), ("city", "Kumasi")] {
+        expected[name] = json!(value);
+    }
+    assert_eq!((changed.status, &changed.body), (200, &expected));
+    assert_eq!(world.request("GET", &path).key(&ama.key).send().await.body, expected);
+    let emptied = world.request("PUT", &path).key(&ama.key).json(&json!({ "city": "" })).send().await;
+    assert_eq!((&emptied.body["city"], &emptied.body["firstName"]), (&json!(""), &json!("ama")));
+}
+
+async fn a_change_may_not_blank_what_an_account_needs(world: World) {
+    let ama = world.person("ama").await;
+    let change = json!({ "username": " ", "password": "", "email": null, "title": "Sir" });
+
+    let refused = world.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&change).send().await;
+
+    assert_eq!(refused.complaints(), ["-username", "-password", "-email", "title"]);
+}
+
+async fn an_account_is_changed_by_itself_and_by_staff(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    let change = |key: &str, number: &str, city: &str| {
+        world.request("PUT", &format!("/accounts/{number}")).key(key).json(&json!({ "city": city })).send()
+    };
+
+    assert_eq!(change(&ama.key, &ama.number, "Accra").await.body["city"], "Accra");
+    assert_eq!(change(&world.staff.key, &ama.number, "Tema").await.body["city"], "Tema");
+    let other = change(&kofi.key, &ama.number, "Ho").await;
+    assert_eq!((other.status, other.code()), (403, "resource.not-yours"));
+    let unknown = change(&world.staff.key, "ZZ-00000000", "Ho").await;
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    let account = ama.client.account_get().number(ama.number.as_str()).send().await.unwrap();
+    assert_eq!(account.city, "Tema");
+}
+
+async fn a_change_may_not_take_what_another_account_holds(world: World) {
+    let ama = world.person("ama").await;
+    world.person("kofi").await;
+    let path = format!("/accounts/{}", ama.number);
+    let change = |body: Value| world.request("PUT", &path).key(&ama.key).json(&body).send();
+
+    for (body, text) in [
+        (json!({ "username": "Kofi" }), "Another account has this username."),
+        (json!({ "email": "KOFI@example.com" }), "Another account has this email."),
+        (json!({ "username": "kofi", "email": "kofi@example.com" }), "Another account has this username and this email."),
+    ] {
+        let refused = change(body).await;
+        assert_eq!((refused.status, refused.code()), (409, "account.taken"));
+        assert_eq!(refused.body["error"], text);
+    }
+    let own = change(json!({ "username": "Ama", "email": "AMA@example.com" })).await;
+    assert_eq!((own.status, &own.body["username"]), (200, &json!("Ama")), "its own are no one else's");
+}
+
+async fn a_new_password_ends_the_other_sessions(world: World) {
+    let ama = world.person("ama").await;
+    let other = world.sign_in("ama", PASSWORD).await.unwrap();
+    let till = world.integration_of(&ama).await;
+
+    let change =
+        ama.client.account_update().number(ama.number.as_str()).body_map(|body| body.password("another one".parse().ok()));
+    change.send().await.unwrap();
+
+    let status = async |key: &str| world.request("GET", &format!("/accounts/{}", ama.number)).key(key).send().await.status;
+    assert_eq!(status(&ama.key).await, 200);
+    assert_eq!(status(&other.key).await, 403);
+    assert_eq!(status(&till).await, 200, "only sessions end");
+    assert_eq!(world.sign_in("ama", PASSWORD).await.refusal(), (401, "session.wrong-password".to_owned()));
+    assert!(world.sign_in("ama", "another one").await.is_ok());
+}
+
+async fn a_password_set_by_staff_ends_every_session(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+
+    let path = format!("/accounts/{}", ama.number);
+    let change = world.request("PUT", &path).key(&world.staff.key).json(&json!({ "password": "another one" })).send().await;
+
+    assert_eq!(change.status, 200);
+    assert_eq!(ama.client.session_active_get().send().await.refusal(), (403, "key.refused".to_owned()));
+    assert!(kofi.client.session_active_get().send().await.is_ok());
+}
+
+async fn another_email_has_not_been_verified(world: World) {
+    let ama = world.person("ama").await;
+    world.execute("update accounts set verified = true where number = $1", &ama.number).await;
+    let path = format!("/accounts/{}", ama.number);
+    let verified =
+        async |change: Value| world.request("PUT", &path).key(&ama.key).json(&change).send().await.body["verified"].clone();
+
+    assert_eq!(verified(json!({ "city": "Accra" })).await, true);
+    assert_eq!(verified(json!({ "email": "AMA@example.com" })).await, true);
+    assert_eq!(verified(json!({ "email": "mensah@example.com" })).await, false);
+}

@@ -1,0 +1,324 @@
+//! Admissions: letting people in by their tickets, each once, whoever asks and however often.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, Event, World, section};
+use crate::tickets::{buy, set_status};
+use crate::tokens::{global_token, key_of, token_for};
+
+on_both_databases![
+    patrons_are_admitted_in_the_order_of_their_serials,
+    what_cannot_be_admitted_is_passed_over,
+    when_none_can_be_admitted_nothing_changes,
+    two_gates_never_admit_the_same_ticket,
+    two_gates_may_send_the_same_tickets_at_once,
+    admitting_is_for_redeemers_of_the_event_its_host_and_staff,
+    an_admission_tells_who_redeemed_it,
+    a_gate_sees_the_admissions_to_its_own_sections,
+    admissions_are_found_by_every_filter,
+    an_admission_is_read_by_whoever_may_admit_there,
+    an_admission_needs_serials,
+];
+
+/// Asks to admit these serials.
+async fn admit(world: &World, key: &str, event: &Event, serials: &[&str]) -> Answer {
+    let body = json!({ "serials": serials });
+    world.request("POST", &format!("{}/admissions", event.uri)).key(key).json(&body).send().await
+}
+
+/// The serials of the admissions that were answered.
+fn admitted(answer: &Answer) -> Vec<&str> {
+    let admissions = answer.body.get("entries").unwrap_or(&answer.body).as_array().unwrap();
+    admissions.iter().map(|admission| admission["ticket"].as_str().unwrap()).collect()
+}
+
+async fn patrons_are_admitted_in_the_order_of_their_serials(world: World) {
+    let (kofi, ama, esi) = (world.person("kofi").await, world.person("ama").await, world.person("esi").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let hers = buy(&ama, &event.sections[0], 2).await;
+    let other = buy(&esi, &event.sections[1], 1).await;
+    let key = key_of(&world, &global_token(&host, &event).await).await;
+    world.advance(Duration::from_secs(60));
+
+    let serials = [&hers[1], &other[0], &hers[0], &hers[1]];
+    let body = json!({ "serials": serials, "redeemer": "Yaw", "device": "Gate A" });
+    let path = format!("{}/admissions", event.uri);
+    let answer = world.request("POST", &path).key(&key).json(&body).send().await;
+
+    assert_eq!((answer.status, answer.header("location")), (201, ""), "{answer:?}");
+    assert_eq!(admitted(&answer), [&hers[1], &other[0], &hers[0]], "each once");
+    let first = &answer.body[0];
+    assert_eq!((&first["redeemer"], &first["device"]), (&json!("Yaw"), &json!("Gate A")));
+    assert_eq!((&first["patron"]["number"], &first["section"]["self"]), (&json!(ama.number), &json!(event.sections[0])));
+    assert_eq!(
+        (&answer.body[1]["patron"]["number"], &answer.body[1]["section"]["self"]),
+        (&json!(esi.number), &json!(event.sections[1]))
+    );
+    let wallet = world.request("GET", &format!("/accounts/{}/tickets", ama.number)).key(&ama.key).send().await;
+    for ticket in wallet.body["entries"].as_array().unwrap() {
+        assert_eq!((&ticket["status"], &ticket["redeemed"]), (&json!("Redeemed"), &first["admitted"]));
+        assert_ne!(ticket["issued"], ticket["redeemed"]);
+    }
+    let list = world.request("GET", &path).key(&key).send().await;
+    assert_eq!((&list.body["total"], &list.body["entries"]), (&json!(3), &answer.body));
+}
+
+async fn what_cannot_be_admitted_is_passed_over(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = world.listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let [good, pending, void, redeemed] = buy(&ama, &event.sections[0], 4).await.try_into().unwrap();
+    let other_section = buy(&ama, &event.sections[1], 1).await.remove(0);
+    let other_event = buy(&ama, &other.sections[0], 1).await.remove(0);
+    set_status(&world, &pending, "Pending").await;
+    set_status(&world, &void, "Void").await;
+    assert_eq!(admit(&world, &kofi.key, &event, &[&redeemed]).await.status, 201);
+    let key = key_of(&world, &token_for(&host, &event, &[&event.sections[0]]).await).await;
+    let bad = [&pending, &void, &redeemed, &other_section, &other_event, "ZZZZZZ-ZZZZZZZZZZZZ", "scribble", "Ünleserlich"];
+
+    for serial in bad {
+        let answer = admit(&world, &key, &event, &[serial]).await;
+        assert_eq!((answer.status, answer.code()), (400, "admission.none"), "{serial}");
+    }
+    let answer = admit(&world, &key, &event, &[&bad[..], &[good.as_str()]].concat()).await;
+
+    assert_eq!((answer.status, admitted(&answer)), (201, vec![good.as_str()]));
+    let host_admits = admit(&world, &kofi.key, &event, &[&other_section]).await;
+    assert_eq!((host_admits.status, admitted(&host_admits)), (201, vec![other_section.as_str()]), "the host admits everywhere");
+}
+
+async fn when_none_can_be_admitted_nothing_changes(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let floor = buy(&ama, &event.sections[1], 1).await;
+    let key = key_of(&world, &token_for(&host, &event, &[&event.sections[0]]).await).await;
+    let tickets = async || world.request("GET", &format!("{}/tickets", event.uri)).key(&kofi.key).send().await.body;
+    let before = tickets().await;
+
+    let refused = admit(&world, &key, &event, &[&floor[0]]).await;
+
+    assert_eq!((refused.status, refused.code()), (400, "admission.none"));
+    assert_eq!(tickets().await, before);
+    let admissions = world.request("GET", &format!("{}/admissions", event.uri)).key(&kofi.key).send().await;
+    assert_eq!(admissions.body["total"], 0);
+}
+
+async fn two_gates_never_admit_the_same_ticket(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 0.0, 20)]).await;
+    let serials = buy(&ama, &event.sections[0], 12).await;
+    let global = global_token(&host, &event).await;
+    let keys = join_all((0..6).map(|_| key_of(&world, &global))).await;
+
+    // Every gate scans every ticket at the same moment; each begins with another one.
+    let (world, event, serials) = (&world, &event, &serials);
+    let scans = keys.iter().enumerate().flat_map(|(gate, key)| {
+        let scan = move |at: usize| async move { admit(world, key, event, &[&serials[(at + 2 * gate) % 12]]).await };
+        (0..12).map(scan)
+    });
+    let answers = join_all(scans).await;
+
+    let won: Vec<&str> = answers.iter().filter(|answer| answer.status == 201).flat_map(admitted).collect();
+    assert_eq!(won.len(), serials.len(), "each ticket admits exactly once");
+    assert_eq!(won.iter().collect::<BTreeSet<_>>().len(), serials.len());
+    assert!(answers.iter().filter(|answer| answer.status != 201).all(|answer| answer.code() == "admission.none"));
+    let list = world.request("GET", &format!("{}/admissions", event.uri)).key(&kofi.key).send().await;
+    assert_eq!(list.body["total"], serials.len());
+}
+
+async fn two_gates_may_send_the_same_tickets_at_once(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 0.0, 50)]).await;
+    let serials = buy(&ama, &event.sections[0], 40).await;
+    let key = key_of(&world, &global_token(&host, &event).await).await;
+    let forth: Vec<&str> = serials.iter().map(String::as_str).collect();
+    let back: Vec<&str> = forth.iter().rev().copied().collect();
+
+    let answers = join_all([&forth, &back, &forth, &back].map(|batch| admit(&world, &key, &event, batch))).await;
+
+    let won: Vec<&str> = answers.iter().filter(|answer| answer.status == 201).flat_map(admitted).collect();
+    assert_eq!(won.len(), serials.len());
+    assert_eq!(won.into_iter().collect::<BTreeSet<_>>(), forth.into_iter().collect());
+    assert!(answers.iter().all(|answer| answer.status == 201 || answer.code() == "admission.none"), "{answers:?}");
+}
+
+async fn admitting_is_for_redeemers_of_the_event_its_host_and_staff(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let other = world.listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let serials = buy(&ama, &event.sections[0], 3).await;
+    let own = key_of(&world, &global_token(&host, &event).await).await;
+    let of_another_event = key_of(&world, &global_token(&host, &other).await).await;
+
+    for key in [&ama.key, &of_another_event] {
+        let refused = admit(&world, key, &event, &[&serials[0]]).await;
+        assert_eq!((refused.status, refused.code()), (403, "resource.not-yours"));
+        let list = world.request("GET", &format!("{}/admissions", event.uri)).key(key).send().await;
+        assert_eq!((list.status, list.code()), (403, "resource.not-yours"));
+        for method in ["GET", "POST"] {
+            let path = "/events/17637000000001/admissions";
+            let unknown = world.request(method, path).key(key).json(&json!({ "serials": ["x"] })).send().await;
+            assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+        }
+    }
+    let public = admit(&world, &world.public_key, &event, &[&serials[0]]).await;
+    assert_eq!((public.status, public.code()), (403, "key.refused"));
+    for (key, serial) in [&own, &kofi.key, &world.staff.key].into_iter().zip(&serials) {
+        assert_eq!(admitted(&admit(&world, key, &event, &[serial]).await), [serial]);
+    }
+}
+
+async fn an_admission_tells_who_redeemed_it(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let serials = buy(&ama, &event.sections[0], 3).await;
+    let token = token_for(&host, &event, &[&event.sections[0]]).await;
+    let gate = key_of(&world, &token).await;
+
+    let by_token = admit(&world, &gate, &event, &[&serials[0]]).await;
+    let by_host = admit(&world, &kofi.key, &event, &[&serials[1]]).await;
+    let blank = json!({ "serials": [serials[2]], "redeemer": " ", "device": null });
+    let blank = world.request("POST", &format!("{}/admissions", event.uri)).key(&gate).json(&blank).send().await;
+
+    assert_eq!((&by_token.body[0]["redeemer"], &by_token.body[0]["device"]), (&json!(token.self_), &json!("")));
+    assert_eq!((&by_host.body[0]["redeemer"], &by_host.body[0]["device"]), (&json!(kofi.number), &json!("")));
+    assert_eq!((&blank.body[0]["redeemer"], &blank.body[0]["device"]), (&json!(token.self_), &json!("")));
+}
+
+async fn a_gate_sees_the_admissions_to_its_own_sections(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let vip = buy(&ama, &event.sections[0], 1).await;
+    let floor = buy(&ama, &event.sections[1], 2).await;
+    let path = format!("{}/admissions", event.uri);
+    let vip_gate = key_of(&world, &token_for(&host, &event, &[&event.sections[0]]).await).await;
+    let main_gate = key_of(&world, &global_token(&host, &event).await).await;
+    let empty = world.request("GET", &path).key(&vip_gate).send().await;
+    assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+
+    admit(&world, &main_gate, &event, &[&floor[1], &vip[0]]).await;
+    admit(&world, &main_gate, &event, &[&floor[0]]).await;
+
+    let list = async |key: &str, query: &str| world.request("GET", &format!("{path}{query}")).key(key).send().await;
+    assert_eq!(admitted(&list(&vip_gate, "").await), [&vip[0]]);
+    for key in [&main_gate, &kofi.key, &world.staff.key] {
+        assert_eq!(admitted(&list(key, "").await), [&floor[1], &vip[0], &floor[0]]);
+    }
+    let second = list(&main_gate, "?records=2&page=2").await;
+    assert_eq!((admitted(&second), &second.body["total"]), (vec![floor[0].as_str()], &json!(3)));
+    let past_the_end = list(&vip_gate, "?page=2").await;
+    assert_eq!((past_the_end.status, past_the_end.code()), (404, "page.past-end"));
+}
+
+async fn admissions_are_found_by_every_filter(world: World) {
+    let (kofi, ama, esi) = (world.person("kofi").await, world.person("ama").await, world.person("esi").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = world.listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let hers = buy(&ama, &event.sections[0], 1).await.remove(0);
+    let other_hers = buy(&esi, &event.sections[1], 1).await.remove(0);
+    let path = format!("{}/admissions", event.uri);
+    for (serial, redeemer, device) in [(&hers, "Yaw & Sons", "Gate A"), (&other_hers, "Adwoa", "Gate B")] {
+        let body = json!({ "serials": [serial], "redeemer": redeemer, "device": device });
+        assert_eq!(world.request("POST", &path).key(&kofi.key).json(&body).send().await.status, 201);
+    }
+    let list = async |query: &str| world.request("GET", &format!("{path}?{query}")).key(&kofi.key).send().await;
+    let (vip, elsewhere) = (event.sections[0].as_str(), other.sections[0].as_str());
+    let (short, id) = (vip.strip_prefix(&event.uri).unwrap(), vip.rsplit('/').next().unwrap());
+
+    for query in [
+        "redeemer=Yaw%20%26%20Sons".to_owned(),
+        "device=Gate+A".to_owned(),
+        format!("ticket={hers}"),
+        format!("patron={}", ama.number),
+        format!("patron=/accounts/{}", ama.number),
+        format!("patron=/v3/accounts/{}", ama.number),
+        format!("section={vip}"),
+        format!("section=/v3{vip}"),
+        format!("section={short}"),
+        format!("section={id}"),
+        format!("redeemer=Yaw%20%26%20Sons&device=Gate%20A&ticket={hers}&patron={}&section={id}", ama.number),
+    ] {
+        let found = list(&query).await;
+        assert_eq!((admitted(&found), &found.body["total"]), (vec![hers.as_str()], &json!(1)), "{query}");
+    }
+    for query in [
+        "redeemer=Yaw".to_owned(),
+        "device=gate%20a".to_owned(),
+        "ticket=ZZZZZZ-ZZZZZZZZZZZZ".to_owned(),
+        format!("patron={}", kofi.number),
+        "patron=ZZ-ZZZZZZZZ".to_owned(),
+        format!("section={elsewhere}"),
+        format!("section={}", vip.replace(&event.id, &other.id)),
+        "section=nothing".to_owned(),
+        format!("patron={}&device=Gate%20B", ama.number),
+    ] {
+        let found = list(&query).await;
+        assert_eq!((found.status, &found.body["entries"]), (200, &json!([])), "{query}");
+    }
+    let bad = list("ticket=scribble&patron=ama&section=%2Fvenues%2F1").await;
+    assert_eq!((bad.status, bad.complaints()), (400, ["ticket", "patron", "section"].map(str::to_owned).to_vec()));
+}
+
+async fn an_admission_is_read_by_whoever_may_admit_there(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = world.listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let vip = buy(&ama, &event.sections[0], 1).await;
+    let vip_gate = key_of(&world, &token_for(&host, &event, &[&event.sections[0]]).await).await;
+    let floor_gate = key_of(&world, &token_for(&host, &event, &[&event.sections[1]]).await).await;
+    let main_gate = key_of(&world, &global_token(&host, &event).await).await;
+    let gate_of_another_event = key_of(&world, &global_token(&host, &other).await).await;
+    let made: Value = admit(&world, &vip_gate, &event, &[&vip[0]]).await.body[0].clone();
+    let uri = made["self"].as_str().unwrap();
+    let read = async |key: &str, uri: &str| world.request("GET", uri).key(key).send().await;
+
+    for key in [&vip_gate, &main_gate, &kofi.key, &world.staff.key] {
+        let answer = read(key, uri).await;
+        assert_eq!((answer.status, &answer.body), (200, &made));
+    }
+    for key in [&floor_gate, &gate_of_another_event, &ama.key] {
+        let refused = read(key, uri).await;
+        assert_eq!((refused.status, refused.code()), (403, "resource.not-yours"));
+    }
+    for unknown in [uri.replace(&event.id, &other.id), format!("{}/admissions/nothing", event.uri)] {
+        let unknown = read(&kofi.key, &unknown).await;
+        assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    }
+}
+
+async fn an_admission_needs_serials(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let path = format!("{}/admissions", event.uri);
+
+    for (body, complaints) in [
+        (json!({}), vec!["-serials"]),
+        (json!({ "serials": null }), vec!["-serials"]),
+        (json!({ "serials": "" }), vec!["-serials"]),
+        (json!({ "serials": [] }), vec!["serials"]),
+        (json!({ "serials": [""] }), vec!["serials"]),
+        (json!({ "serials": [7] }), vec!["serials"]),
+        (json!({ "serials": ["x".repeat(65)] }), vec!["serials"]),
+        (json!({ "serials": vec!["x"; 101] }), vec!["serials"]),
+        (json!({ "redeemer": "x".repeat(201), "device": 7 }), vec!["-serials", "redeemer", "device"]),
+    ] {
+        let answer = world.request("POST", &path).key(&kofi.key).json(&body).send().await;
+        assert_eq!((answer.status, answer.complaints()), (400, complaints.iter().map(ToString::to_string).collect()), "{body}");
+    }
+}

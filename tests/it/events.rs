@@ -1,0 +1,475 @@
+//! Events: who makes, sees, changes and removes them, and by which rules.
+
+mod images;
+mod lists;
+
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, Host, World, section};
+
+on_both_databases![
+    an_event_begins_as_a_draft,
+    an_event_without_times_starts_now_and_never_ends,
+    times_are_taken_in_every_shape_and_given_back_in_utc,
+    an_event_is_made_by_an_administrator_of_its_host,
+    what_is_missing_is_named_at_once,
+    what_names_nothing_is_named_at_once,
+    a_venue_that_waits_for_review_is_its_creators,
+    a_title_belongs_to_one_event,
+    a_removed_host_makes_no_events,
+    a_draft_is_seen_by_its_hosts_administrators_and_the_staff,
+    a_redeemer_reads_the_event_of_its_token_alone,
+    a_change_leaves_what_it_does_not_name,
+    a_change_is_held_to_the_rules_of_making,
+    a_venue_that_the_event_has_already_may_stay,
+    a_listed_event_is_changed_at_once_but_keeps_its_status,
+    an_event_is_changed_by_its_hosts_administrators_and_the_staff,
+    a_cancelled_event_cannot_be_changed,
+    an_event_without_sales_is_removed_with_all_that_is_its,
+    an_event_that_has_sold_tickets_stays,
+    an_event_with_open_orders_stays_until_they_are_over,
+    a_draft_is_submitted_for_review_once,
+    a_removed_host_submits_no_events,
+];
+
+/// An event of this host's with all that is required, and times.
+async fn event(world: &World, host: &Host<'_>, title: &str) -> Value {
+    json!({
+        "host": host.uri, "title": title, "description": "Jazz, outdoors.", "type": "Standard", "public": true,
+        "category": world.category().await, "subcategory": "Jazz", "venue": world.venue().await,
+        "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
+    })
+}
+
+async fn make(world: &World, key: &str, body: &Value) -> Answer {
+    world.request("POST", "/events").key(key).json(body).send().await
+}
+
+async fn change(world: &World, key: &str, uri: &str, body: Value) -> Answer {
+    world.request("PUT", uri).key(key).json(&body).send().await
+}
+
+async fn delete(world: &World, key: &str, uri: &str) -> Answer {
+    world.request("DELETE", uri).key(key).send().await
+}
+
+async fn read(world: &World, key: &str, uri: &str) -> Answer {
+    world.request("GET", uri).key(key).send().await
+}
+
+fn uri(answer: &Answer) -> String {
+    answer.body["self"].as_str().unwrap().to_owned()
+}
+
+fn refusal(answer: &Answer) -> (u16, &str) {
+    (answer.status, answer.code())
+}
+
+/// Does to the database what no operation does yet.
+async fn execute(world: &World, sql: &'static str) {
+    let mut tx = world.app.db.begin().await.unwrap();
+    tx.query(sql).execute().await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn remove_hosts(world: &World) {
+    execute(world, "update hosts set removed = true").await;
+}
+
+async fn cancel_events(world: &World) {
+    execute(world, "update events set status = 'Cancelled'").await;
+}
+
+/// A venue that a customer adds, which waits for review.
+async fn own_venue(world: &World, key: &str) -> String {
+    let name = format!("Backyard {}", world.app.clock.next_id());
+    let region = world.region().await;
+    let venue = json!({ "name": name, "region": region, "address": "Ring Road", "longitude": -0.2, "latitude": 5.6 });
+    let venue = world.request("POST", "/venues").key(key).json(&venue).send().await;
+    uri(&venue)
+}
+
+async fn an_event_begins_as_a_draft(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let mut body = event(&world, &host, "Jazz Night").await;
+    body["disclaimer"] = "No refunds.".into();
+    body["tags"] = json!(["jazz", "open air", "\"quoted\""]);
+
+    let made = make(&world, &kofi.key, &body).await;
+
+    assert_eq!(made.status, 201);
+    let uri = uri(&made);
+    assert_eq!(made.header("location"), uri);
+    let mut expected = body.clone();
+    expected["self"] = uri.as_str().into();
+    expected["status"] = "Draft".into();
+    expected["category"] = read(&world, &kofi.key, body["category"].as_str().unwrap()).await.body;
+    expected["venue"] = read(&world, &kofi.key, body["venue"].as_str().unwrap()).await.body;
+    for blank in ["banner", "thumbnail", "published"] {
+        expected[blank] = "".into();
+    }
+    expected["popularity"] = 0.into();
+    expected["sections"] = json!([]);
+    assert_eq!(made.body, expected);
+    assert_eq!(read(&world, &kofi.key, &uri).await.body, expected);
+    let tokens = read(&world, &kofi.key, &format!("{uri}/tokens")).await;
+    assert_eq!((&tokens.body["total"], &tokens.body["entries"][0]["global"]), (&json!(1), &json!(true)));
+}
+
+async fn an_event_without_times_starts_now_and_never_ends(world: World) {
+    let kofi = world.person("kofi").await;
+    let mut body = event(&world, &world.host_of(&kofi).await, "Open End").await;
+    body["start"] = Value::Null;
+    body.as_object_mut().unwrap().remove("end");
+
+    let before = world.app.clock.now().to_minutes();
+    let made = make(&world, &kofi.key, &body).await;
+    let after = world.app.clock.now().to_minutes();
+
+    let start = made.body["start"].as_str().unwrap().to_owned();
+    assert!((before..=after).contains(&start), "{start}");
+    assert_eq!(made.body["end"], "9999-12-31T23:59");
+}
+
+async fn times_are_taken_in_every_shape_and_given_back_in_utc(world: World) {
+    let kofi = world.person("kofi").await;
+    let mut body = event(&world, &world.host_of(&kofi).await, "Jazz Night").await;
+    body["start"] = "2998-12-20 19:30:15.250+01:00".into();
+    body["end"] = "2998-12-20T23:00:00Z".into();
+
+    let made = make(&world, &kofi.key, &body).await;
+
+    assert_eq!((&made.body["start"], &made.body["end"]), (&json!("2998-12-20T18:30"), &json!("2998-12-20T23:00")));
+    body["start"] = "2998-13-20T19:00".into();
+    body["end"] = "tomorrow".into();
+    assert_eq!(make(&world, &kofi.key, &body).await.complaints(), ["start", "end"]);
+}
+
+async fn an_event_is_made_by_an_administrator_of_its_host(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let body = event(&world, &host, "Jazz Night").await;
+    let mut wrong = body.clone();
+    wrong["category"] = "17637000000001".into();
+
+    let stranger = make(&world, &ama.key, &body).await;
+    let strangely_wrong = make(&world, &ama.key, &wrong).await;
+    let application = make(&world, &world.public_key, &body).await;
+    let staff = make(&world, &world.staff.key, &body).await;
+
+    assert_eq!(refusal(&stranger), (403, "resource.not-yours"));
+    assert_eq!(refusal(&strangely_wrong), (403, "resource.not-yours"));
+    assert_eq!(refusal(&application), (403, "key.refused"));
+    assert_eq!((staff.status, &staff.body["host"]), (201, &json!(host.uri)));
+}
+
+async fn what_is_missing_is_named_at_once(world: World) {
+    let kofi = world.person("kofi").await;
+
+    let nothing = make(&world, &kofi.key, &json!({})).await;
+    let wrong = make(
+        &world,
+        &kofi.key,
+        &json!({
+            "host": "a b", "title": "t".repeat(201), "description": " ", "type": 7, "public": "", "category": "/regions/1",
+            "subcategory": "Jazz", "venue": "", "start": "soon", "tags": [""], "banner": 1,
+        }),
+    )
+    .await;
+
+    let required = ["-host", "-title", "-description", "-type", "-public", "-category", "-subcategory", "-venue"];
+    assert_eq!(nothing.complaints(), required);
+    let expected = ["host", "title", "-description", "type", "-public", "category", "-venue", "start", "tags", "banner"];
+    assert_eq!(wrong.complaints(), expected);
+}
+
+async fn what_names_nothing_is_named_at_once(world: World) {
+    let kofi = world.person("kofi").await;
+    let mut body = event(&world, &world.host_of(&kofi).await, "Jazz Night").await;
+    let whole = body.clone();
+
+    for (name, nothing) in [("host", "17637000000001"), ("category", "/categories/17637000000001"), ("venue", "nowhere")] {
+        body[name] = nothing.into();
+    }
+    body["end"] = body["start"].clone();
+    body["banner"] = "aGVsbG8=".into();
+    let answer = make(&world, &kofi.key, &body).await;
+    let mut other = whole.clone();
+    other["subcategory"] = "Poetry".into();
+    other["end"] = "2998-12-20T18:59".into();
+    let subcategory = make(&world, &kofi.key, &other).await;
+
+    assert_eq!((answer.status, answer.code()), (400, "arguments.invalid"));
+    assert_eq!(answer.complaints(), ["host", "category", "venue", "end", "banner"]);
+    assert_eq!(subcategory.complaints(), ["subcategory", "end"]);
+    assert_eq!(make(&world, &kofi.key, &whole).await.status, 201, "nothing was made before");
+}
+
+async fn a_venue_that_waits_for_review_is_its_creators(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let (kofis, amas) = (world.host_of(&kofi).await, world.host_of(&ama).await);
+    let venue = own_venue(&world, &ama.key).await;
+    let (mut his, mut hers) = (event(&world, &kofis, "His Night").await, event(&world, &amas, "Her Night").await);
+    his["venue"] = venue.as_str().into();
+    hers["venue"] = venue.as_str().into();
+
+    let not_his = make(&world, &kofi.key, &his).await;
+    let own = make(&world, &ama.key, &hers).await;
+
+    assert_eq!((not_his.status, not_his.complaints()), (400, vec!["venue".to_owned()]));
+    assert_eq!((own.status, &own.body["venue"]["self"]), (201, &json!(venue)));
+}
+
+async fn a_title_belongs_to_one_event(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let (kofis, amas) = (world.host_of(&kofi).await, world.host_of(&ama).await);
+    make(&world, &kofi.key, &event(&world, &kofis, "Jazz Night").await).await;
+    let other = make(&world, &ama.key, &event(&world, &amas, "Rock Night").await).await;
+
+    let same = make(&world, &ama.key, &event(&world, &amas, "Jazz Night").await).await;
+    let renamed = change(&world, &ama.key, &uri(&other), json!({ "title": "Jazz Night" })).await;
+    let kept = change(&world, &ama.key, &uri(&other), json!({ "title": "Rock Night" })).await;
+
+    assert_eq!(refusal(&same), (409, "event.taken"));
+    assert_eq!(refusal(&renamed), (409, "event.taken"));
+    assert_eq!(kept.status, 200);
+}
+
+async fn a_removed_host_makes_no_events(world: World) {
+    let kofi = world.person("kofi").await;
+    let body = event(&world, &world.host_of(&kofi).await, "Jazz Night").await;
+    remove_hosts(&world).await;
+
+    let answer = make(&world, &kofi.key, &body).await;
+
+    assert_eq!(refusal(&answer), (409, "host.removed"));
+}
+
+async fn a_draft_is_seen_by_its_hosts_administrators_and_the_staff(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.draft(&host).await;
+
+    let statuses = async || {
+        let keys = [&world.public_key, &ama.key, &kofi.key, &world.staff.key];
+        let mut statuses = Vec::new();
+        for key in keys {
+            statuses.push(read(&world, key, &event.uri).await.status);
+        }
+        statuses
+    };
+
+    assert_eq!(statuses().await, [403, 403, 200, 200]);
+    assert_eq!(read(&world, &ama.key, &event.uri).await.code(), "resource.not-yours");
+    kofi.client.event_submission_create().event(event.id.as_str()).send().await.unwrap();
+    assert_eq!(statuses().await, [403, 403, 200, 200]);
+    execute(&world, "update events set status = 'Listed'").await;
+    assert_eq!(statuses().await, [200, 200, 200, 200]);
+    cancel_events(&world).await;
+    assert_eq!(statuses().await, [200, 200, 200, 200]);
+    for nothing in ["/events/17637000000001", "/events/jazz"] {
+        assert_eq!(refusal(&read(&world, &ama.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+    }
+}
+
+async fn a_redeemer_reads_the_event_of_its_token_alone(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let (event, other) = (world.draft(&host).await, world.listed_event(&host, &[]).await);
+    let tokens = kofi.client.event_token_list().event(event.id.as_str()).send().await.unwrap();
+    let code = tokens.entries[0].code.to_string();
+    let yaw = world.anyone.token_authentication_get().code(code).send().await.unwrap().key.to_string();
+
+    let own = read(&world, &yaw, &event.uri).await;
+    let others = read(&world, &yaw, &other.uri).await;
+    let list = read(&world, &yaw, "/events").await;
+
+    assert_eq!((own.status, &own.body["status"]), (200, &json!("Draft")));
+    assert_eq!(refusal(&others), (403, "resource.not-yours"));
+    assert_eq!(refusal(&list), (403, "key.refused"));
+}
+
+async fn a_change_leaves_what_it_does_not_name(world: World) {
+    let kofi = world.person("kofi").await;
+    let mut body = event(&world, &world.host_of(&kofi).await, "Jazz Night").await;
+    body["disclaimer"] = "No refunds.".into();
+    body["tags"] = json!(["jazz", "rock"]);
+    let before = make(&world, &kofi.key, &body).await;
+    let uri = uri(&before);
+
+    let nothing = change(&world, &kofi.key, &uri, json!({})).await;
+    let some = json!({
+        "title": "Rock Night", "subcategory": "Rock", "public": false, "end": "2998-12-21T01:00+01:00", "tags": ["rock"],
+        "disclaimer": "", "description": null, "host": "/hosts/17637000000001", "status": "Listed",
+    });
+    let after = change(&world, &kofi.key, &uri, some).await;
+
+    assert_eq!((nothing.status, &nothing.body), (200, &before.body));
+    let mut expected = before.body;
+    for (name, value) in [("title", "Rock Night"), ("subcategory", "Rock"), ("end", "2998-12-21T00:00"), ("disclaimer", "")] {
+        expected[name] = value.into();
+    }
+    expected["public"] = false.into();
+    expected["tags"] = json!(["rock"]);
+    assert_eq!((after.status, &after.body), (200, &expected));
+    assert_eq!(read(&world, &kofi.key, &uri).await.body, expected);
+}
+
+async fn a_change_is_held_to_the_rules_of_making(world: World) {
+    let kofi = world.person("kofi").await;
+    let made = make(&world, &kofi.key, &event(&world, &world.host_of(&kofi).await, "Jazz Night").await).await;
+    let uri = uri(&made);
+    let poetry = json!({ "name": "Words", "subcategories": ["Poetry"] });
+    let words = world.request("POST", "/categories").key(&world.staff.key).json(&poetry).send().await;
+    let words = &words.body["self"];
+
+    for (body, complaints) in [
+        (json!({ "title": " ", "type": "", "public": null, "venue": "" }), vec!["-title", "-type", "-public", "-venue"]),
+        (json!({ "category": words }), vec!["subcategory"]),
+        (json!({ "subcategory": "Poetry" }), vec!["subcategory"]),
+        (json!({ "category": "17637000000001", "venue": "17637000000001" }), vec!["category", "venue"]),
+        (json!({ "start": "2998-12-20T23:00" }), vec!["end"]),
+        (json!({ "end": "2998-12-20T18:00", "thumbnail": "*" }), vec!["end", "thumbnail"]),
+    ] {
+        let answer = change(&world, &kofi.key, &uri, body.clone()).await;
+
+        assert_eq!((answer.status, answer.complaints()), (400, complaints.into_iter().map(str::to_owned).collect()), "{body}");
+    }
+    assert_eq!(read(&world, &kofi.key, &uri).await.body, made.body);
+    let both = change(&world, &kofi.key, &uri, json!({ "category": words, "subcategory": "Poetry" })).await;
+    assert_eq!((both.status, &both.body["category"]["name"]), (200, &json!("Words")));
+}
+
+async fn a_venue_that_the_event_has_already_may_stay(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let mut body = event(&world, &world.host_of(&ama).await, "Her Night").await;
+    body["venue"] = own_venue(&world, &ama.key).await.into();
+    let made = make(&world, &ama.key, &body).await;
+    let (event, venue) = (uri(&made), own_venue(&world, &kofi.key).await);
+
+    let same = change(&world, &ama.key, &event, json!({ "venue": body["venue"], "title": "Our Night" })).await;
+    let not_hers = change(&world, &ama.key, &event, json!({ "venue": venue })).await;
+
+    assert_eq!(same.status, 200);
+    assert_eq!(not_hers.complaints(), ["venue"]);
+}
+
+async fn a_listed_event_is_changed_at_once_but_keeps_its_status(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[]).await;
+
+    let changed = change(&world, &kofi.key, &event.uri, json!({ "title": "Later", "status": "Draft" })).await;
+
+    assert_eq!((&changed.body["title"], &changed.body["status"]), (&json!("Later"), &json!("Listed")));
+    assert_eq!(read(&world, &world.public_key, &event.uri).await.body, changed.body);
+}
+
+async fn an_event_is_changed_by_its_hosts_administrators_and_the_staff(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[]).await;
+
+    let stranger = change(&world, &ama.key, &event.uri, json!({ "title": "Mine" })).await;
+    let application = change(&world, &world.public_key, &event.uri, json!({ "title": "Mine" })).await;
+    let staff = change(&world, &world.staff.key, &event.uri, json!({ "title": "Ours" })).await;
+    let nothing = change(&world, &kofi.key, "/events/17637000000001", json!({ "title": "Ours" })).await;
+
+    assert_eq!(refusal(&stranger), (403, "resource.not-yours"));
+    assert_eq!(refusal(&application), (403, "key.refused"));
+    assert_eq!((staff.status, &staff.body["title"]), (200, &json!("Ours")));
+    assert_eq!(refusal(&nothing), (404, "resource.not-found"));
+}
+
+async fn a_cancelled_event_cannot_be_changed(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[]).await;
+    cancel_events(&world).await;
+
+    let changed = change(&world, &kofi.key, &event.uri, json!({ "title": "Still on" })).await;
+    let submitted = world.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+
+    assert_eq!(refusal(&changed), (409, "event.cancelled"));
+    assert_eq!(refusal(&submitted), (409, "event.not-draft"));
+}
+
+async fn an_event_without_sales_is_removed_with_all_that_is_its(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let tokens = kofi.client.event_token_list().event(event.id.as_str()).send().await.unwrap();
+    let code = tokens.entries[0].code.to_string();
+    let yaw = world.anyone.token_authentication_get().code(code).send().await.unwrap().key.to_string();
+
+    let stranger = delete(&world, &ama.key, &event.uri).await;
+    let removed = delete(&world, &kofi.key, &event.uri).await;
+
+    assert_eq!(refusal(&stranger), (403, "resource.not-yours"));
+    assert_eq!((removed.status, removed.body), (204, Value::Null));
+    for gone in [&event.uri, &event.sections[0]] {
+        assert_eq!(refusal(&read(&world, &kofi.key, gone).await), (404, "resource.not-found"), "{gone}");
+    }
+    assert_eq!(refusal(&delete(&world, &kofi.key, &event.uri).await), (404, "resource.not-found"));
+    assert_eq!(refusal(&read(&world, &yaw, &event.uri).await), (403, "key.refused"), "its tokens' keys have ended");
+    let submission = crate::review::submission_of(&event.uri);
+    assert_eq!(read(&world, &world.staff.key, &submission).await.status, 404);
+}
+
+async fn an_event_that_has_sold_tickets_stays(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    ama.order(&event.sections[0], 2).await.unwrap();
+
+    let answer = delete(&world, &kofi.key, &event.uri).await;
+
+    assert_eq!(refusal(&answer), (409, "event.sold"));
+    let event = read(&world, &ama.key, &event.uri).await.body;
+    assert_eq!((&event["popularity"], &event["sections"][0]["sold"]), (&json!(2), &json!(2)));
+}
+
+async fn an_event_with_open_orders_stays_until_they_are_over(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    ama.order(&event.sections[0], 2).await.unwrap();
+
+    let reserved = delete(&world, &kofi.key, &event.uri).await;
+    world.advance(world.app.settings.reservation);
+    let over = delete(&world, &kofi.key, &event.uri).await;
+
+    assert_eq!(refusal(&reserved), (409, "event.sold"));
+    assert_eq!(over.status, 204);
+}
+
+async fn a_draft_is_submitted_for_review_once(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    let submit = |key: &str| world.request("POST", &format!("{}/submissions", event.uri)).key(key).send();
+
+    let stranger = submit(&ama.key).await;
+    let submitted = submit(&kofi.key).await;
+    let again = submit(&kofi.key).await;
+
+    assert_eq!(refusal(&stranger), (403, "resource.not-yours"));
+    let submission = crate::review::submission_of(&event.uri);
+    assert_eq!((submitted.status, submitted.header("location")), (201, submission.as_str()));
+    let at = submitted.body["submitted"].as_str().unwrap();
+    let expected = json!({
+        "self": submission, "type": "event", "content": event.uri, "status": "Pending", "submitted": at,
+        "submitter": format!("/accounts/{}", kofi.number), "reason": "",
+    });
+    assert_eq!(submitted.body, expected);
+    assert_eq!(refusal(&again), (409, "event.not-draft"));
+    assert_eq!(read(&world, &kofi.key, &event.uri).await.body["status"], "Under Review");
+    let nothing = world.request("POST", "/events/17637000000001/submissions").key(&kofi.key).send().await;
+    assert_eq!(refusal(&nothing), (404, "resource.not-found"));
+}
+
+async fn a_removed_host_submits_no_events(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    remove_hosts(&world).await;
+
+    let answer = world.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+
+    assert_eq!(refusal(&answer), (409, "host.removed"));
+    assert_eq!(read(&world, &kofi.key, &event.uri).await.body["status"], "Draft");
+}

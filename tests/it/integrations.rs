@@ -1,0 +1,145 @@
+//! Integrations: keys for programs.
+
+use std::time::Duration;
+
+use boxoffice::auth::Scope;
+use boxoffice::setup;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, Person, World};
+
+on_both_databases![
+    a_key_acts_as_its_account,
+    a_key_is_shown_once,
+    an_integration_acts_as_its_maker_by_default,
+    a_role_sets_how_far_a_key_reaches,
+    a_key_works_until_it_expires,
+    an_integration_needs_an_account_that_exists,
+    what_an_integration_says_is_checked,
+    staff_alone_make_and_read_integrations,
+    what_is_no_integration_is_not_found,
+];
+
+impl World {
+    /// Sends a body that makes an integration, with the staff's key.
+    async fn integrate(&self, body: &Value) -> Answer {
+        self.request("POST", "/integrations").key(&self.staff.key).json(body).send().await
+    }
+
+    /// The key of an integration that acts as this person.
+    pub async fn integration_of(&self, person: &Person) -> String {
+        let made = self.integrate(&json!({ "name": "Till", "role": "customer", "account": person.number })).await;
+        made.body["key"].as_str().unwrap().to_owned()
+    }
+}
+
+async fn a_key_acts_as_its_account(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+
+    let till = world.integration_of(&ama).await;
+
+    let status = async |number| world.request("GET", &format!("/accounts/{number}")).key(&till).send().await.status;
+    assert_eq!(status(&ama.number).await, 200);
+    assert_eq!(status(&kofi.number).await, 403);
+}
+
+async fn a_key_is_shown_once(world: World) {
+    let ama = world.person("ama").await;
+    let expires = "2999-11-21T01:00:00+01:00";
+    let body = json!({ "name": "Till", "role": "customer", "account": ama.number, "expires": expires });
+
+    let made = world.integrate(&body).await;
+
+    let uri = made.body["self"].as_str().unwrap();
+    let key = made.body["key"].as_str().unwrap();
+    assert_eq!((made.status, made.header("location")), (201, uri));
+    assert!(key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()), "{key}");
+    let mut expected = json!({
+        "self": uri, "name": "Till", "role": "customer", "account": ama.number, "expires": "2999-11-21T00:00:00+00:00",
+        "created": made.body["created"], "key": key,
+    });
+    assert_eq!(made.body, expected);
+    expected.as_object_mut().unwrap().remove("key");
+    assert_eq!(world.request("GET", uri).key(&world.staff.key).send().await.body, expected);
+}
+
+async fn an_integration_acts_as_its_maker_by_default(world: World) {
+    let made = world.integrate(&json!({ "name": "Reports", "role": "administrator", "account": null, "expires": null })).await;
+
+    assert_eq!((&made.body["account"], &made.body["expires"]), (&json!(world.staff.number), &Value::Null));
+    let reports = world.client(made.body["key"].as_str().unwrap());
+    assert_eq!(reports.account_list().send().await.unwrap().total, 1);
+}
+
+async fn a_role_sets_how_far_a_key_reaches(world: World) {
+    let own = format!("/accounts/{}", world.staff.number);
+    for (role, statuses) in [("public", [200, 403, 403]), ("customer", [200, 200, 403]), ("administrator", [200, 200, 200])] {
+        let made = world.integrate(&json!({ "name": role, "role": role })).await;
+        let key = made.body["key"].as_str().unwrap();
+
+        let get = |path| world.request("GET", path).key(key).send();
+        let answers = [get("/time").await, get(&own).await, get("/accounts").await];
+
+        assert_eq!(answers.map(|answer| answer.status), statuses, "{role}");
+    }
+}
+
+async fn a_key_works_until_it_expires(world: World) {
+    let soon = world.app.clock.now().plus(Duration::from_secs(3600)).to_offset_seconds();
+    let made = world.integrate(&json!({ "name": "Till", "role": "public", "expires": soon })).await;
+    let status = async || world.request("GET", "/time").key(made.body["key"].as_str().unwrap()).send().await.status;
+
+    world.advance(Duration::from_secs(3590));
+    assert_eq!(status().await, 200);
+    world.advance(Duration::from_secs(11));
+    assert_eq!(status().await, 403);
+    let read = world.request("GET", made.body["self"].as_str().unwrap()).key(&world.staff.key).send().await;
+    assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still told");
+}
+
+async fn an_integration_needs_an_account_that_exists(world: World) {
+    let unknown = world.integrate(&json!({ "name": "Till", "role": "customer", "account": "ZZ-00000000" })).await;
+    assert_eq!((unknown.status, unknown.complaints()), (400, vec!["account".to_owned()]));
+
+    let nobodys = setup::create_key(&world.app, "nobody's", Scope::Administrator, None).await.unwrap();
+    let body = json!({ "name": "Till", "role": "customer" });
+    let nobody = world.request("POST", "/integrations").key(&nobodys).json(&body).send().await;
+    assert_eq!((nobody.status, nobody.complaints()), (400, vec!["-account".to_owned()]));
+}
+
+async fn what_an_integration_says_is_checked(world: World) {
+    let wrong = json!({ "name": "x".repeat(201), "role": "redeemer", "account": "ama", "expires": "tomorrow" });
+
+    let nothing = world.integrate(&json!({ "name": " " })).await;
+    let wrong = world.integrate(&wrong).await;
+
+    assert_eq!((nothing.status, nothing.complaints()), (400, vec!["-name".to_owned(), "-role".to_owned()]));
+    assert_eq!(wrong.complaints(), ["name", "role", "account", "expires"]);
+}
+
+async fn staff_alone_make_and_read_integrations(world: World) {
+    let ama = world.person("ama").await;
+    let body = json!({ "name": "Till", "role": "customer", "account": ama.number });
+    let made = world.integrate(&body).await;
+
+    for key in [&ama.key, &world.public_key, made.body["key"].as_str().unwrap()] {
+        let making = world.request("POST", "/integrations").key(key).json(&body).send().await;
+        let reading = world.request("GET", made.body["self"].as_str().unwrap()).key(key).send().await;
+
+        for refused in [making, reading] {
+            assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+        }
+    }
+}
+
+async fn what_is_no_integration_is_not_found(world: World) {
+    world.person("ama").await;
+    let session = world.sign_in("ama", crate::support::PASSWORD).await.unwrap().id;
+
+    for id in ["17637000000001".to_owned(), "till".to_owned(), session.to_string()] {
+        let answer = world.request("GET", &format!("/integrations/{id}")).key(&world.staff.key).send().await;
+
+        assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{id}");
+    }
+}

@@ -1,0 +1,172 @@
+//! Images: a region's icon without anybody sending one, and an event's as they were sent.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use boxoffice::media;
+use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use reqwest::{Client, Response};
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{Answer, Event, Person, World};
+
+on_both_databases![
+    a_regions_icon_is_drawn,
+    an_icon_belongs_to_a_regions_country,
+    the_operators_own_icon_is_preferred,
+    an_events_images_are_served_as_they_were_sent,
+    an_image_that_is_known_is_not_sent_again,
+    a_replaced_image_has_another_tag,
+    a_removed_image_is_gone,
+    an_image_that_no_event_has_is_not_found,
+    what_is_no_image_is_refused,
+];
+
+/// A PNG and a WebP of one pixel each.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg==";
+const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
+
+/// Fetches as a browser does, with neither key nor version.
+async fn fetch(world: &World, path: &str) -> Response {
+    Client::new().get(format!("{}{path}", world.address)).send().await.unwrap()
+}
+
+async fn fetch_unless(world: &World, path: &str, known: &str) -> Response {
+    Client::new().get(format!("{}{path}", world.address)).header(IF_NONE_MATCH, known).send().await.unwrap()
+}
+
+/// The text of a header.
+fn header(response: &Response, name: impl reqwest::header::AsHeaderName) -> String {
+    response.headers().get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
+}
+
+async fn change(world: &World, who: &Person, event: &Event, body: serde_json::Value) -> Answer {
+    world.request("PUT", &event.uri).key(&who.key).json(&body).send().await
+}
+
+async fn a_regions_icon_is_drawn(world: World) {
+    world.region().await;
+
+    let icon = fetch(&world, "/media/ghana.png").await;
+
+    assert_eq!((icon.status().as_u16(), header(&icon, CONTENT_TYPE).as_str()), (200, "image/png"));
+    assert_eq!(header(&icon, CACHE_CONTROL), "public, max-age=86400");
+    assert_eq!(header(&icon, "x-content-type-options"), "nosniff");
+    assert!(header(&icon, ETAG).starts_with('"'));
+    let bytes = icon.bytes().await.unwrap();
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert_eq!(fetch(&world, "/v3/media/ghana.png").await.bytes().await.unwrap(), bytes);
+}
+
+async fn an_icon_belongs_to_a_regions_country(world: World) {
+    world.region().await;
+
+    let unknown = world.request("GET", "/media/togo.png").no_key().version(None).send().await;
+    let odd = world.request("GET", "/media/Ghana.png").no_key().version(None).send().await;
+
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    assert_eq!((odd.status, odd.complaints()), (400, vec!["image".to_owned()]));
+}
+
+async fn the_operators_own_icon_is_preferred(world: World) {
+    let own = media::parse("icon", WEBP).unwrap();
+    world.app.media.put("icons/ghana.png", &own).await.unwrap();
+    let without_region = fetch(&world, "/media/ghana.png").await;
+    world.region().await;
+
+    let icon = fetch(&world, "/media/ghana.png").await;
+
+    assert_eq!(without_region.status().as_u16(), 404);
+    assert_eq!(header(&icon, CONTENT_TYPE), "image/webp");
+    assert_eq!(icon.bytes().await.unwrap(), own.bytes);
+}
+
+async fn an_events_images_are_served_as_they_were_sent(world: World) {
+    let ama = world.person("ama").await;
+    let event = world.draft(&world.host_of(&ama).await).await;
+
+    let banner = format!("data:image/jpeg;base64,{PNG}");
+    let changed = change(&world, &ama, &event, json!({ "banner": banner, "thumbnail": WEBP })).await;
+
+    for (kind, media_type, sent) in [("banner", "image/png", PNG), ("thumbnail", "image/webp", WEBP)] {
+        let path = format!("/media/{kind}/{}", event.id);
+        assert_eq!(changed.body[kind], format!("https://boxoffice.example{path}"));
+        let image = fetch(&world, &path).await;
+        assert_eq!((image.status().as_u16(), header(&image, CONTENT_TYPE).as_str()), (200, media_type));
+        assert_eq!(header(&image, CACHE_CONTROL), "public, max-age=300");
+        assert_eq!(header(&image, "x-content-type-options"), "nosniff");
+        assert_eq!(image.bytes().await.unwrap(), BASE64_STANDARD.decode(sent).unwrap());
+    }
+}
+
+async fn an_image_that_is_known_is_not_sent_again(world: World) {
+    world.region().await;
+    let tag = header(&fetch(&world, "/media/ghana.png").await, ETAG);
+
+    for known in [tag.clone(), format!("\"other\", W/{tag}"), "*".to_owned()] {
+        let again = fetch_unless(&world, "/media/ghana.png", &known).await;
+
+        assert_eq!((again.status().as_u16(), header(&again, ETAG)), (304, tag.clone()), "{known}");
+        assert_eq!(header(&again, CACHE_CONTROL), "public, max-age=86400");
+        assert!(again.bytes().await.unwrap().is_empty());
+    }
+    assert_eq!(fetch_unless(&world, "/media/ghana.png", "\"other\"").await.status().as_u16(), 200);
+}
+
+async fn a_replaced_image_has_another_tag(world: World) {
+    let ama = world.person("ama").await;
+    let event = world.draft(&world.host_of(&ama).await).await;
+    let path = format!("/media/banner/{}", event.id);
+    change(&world, &ama, &event, json!({ "banner": PNG })).await;
+    let before = header(&fetch(&world, &path).await, ETAG);
+
+    change(&world, &ama, &event, json!({ "banner": WEBP })).await;
+
+    let after = fetch_unless(&world, &path, &before).await;
+    assert_eq!((after.status().as_u16(), header(&after, CONTENT_TYPE).as_str()), (200, "image/webp"));
+    assert_ne!(header(&after, ETAG), before);
+}
+
+async fn a_removed_image_is_gone(world: World) {
+    let ama = world.person("ama").await;
+    let event = world.draft(&world.host_of(&ama).await).await;
+    change(&world, &ama, &event, json!({ "banner": PNG, "thumbnail": PNG })).await;
+
+    let changed = change(&world, &ama, &event, json!({ "banner": "" })).await;
+
+    assert_eq!(changed.body["banner"], "");
+    let status = async |kind| fetch(&world, &format!("/media/{kind}/{}", event.id)).await.status().as_u16();
+    assert_eq!((status("banner").await, status("thumbnail").await), (404, 200));
+    ama.client.event_delete().event(event.id.as_str()).send().await.unwrap();
+    assert_eq!(status("thumbnail").await, 404);
+}
+
+async fn an_image_that_no_event_has_is_not_found(world: World) {
+    let ama = world.person("ama").await;
+    let event = world.draft(&world.host_of(&ama).await).await;
+    // An image whose event was never committed, such as one of a transaction that failed.
+    let orphan = media::parse("banner", PNG).unwrap();
+    world.app.media.put("banner/17637000000001", &orphan).await.unwrap();
+    world.app.media.put(&format!("thumbnail/{}", event.id), &orphan).await.unwrap();
+
+    for path in
+        [format!("/media/banner/{}", event.id), format!("/media/thumbnail/{}", event.id), "/media/banner/17637000000001".into()]
+    {
+        let answer = world.request("GET", &path).no_key().version(None).send().await;
+        assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{path}");
+    }
+    let odd = world.request("GET", "/media/poster/17").no_key().version(None).send().await;
+    assert_eq!(odd.complaints(), ["image", "event"]);
+}
+
+async fn what_is_no_image_is_refused(world: World) {
+    let ama = world.person("ama").await;
+    let event = world.draft(&world.host_of(&ama).await).await;
+
+    let text = change(&world, &ama, &event, json!({ "banner": "aGVsbG8=", "thumbnail": "*" })).await;
+    let cut = change(&world, &ama, &event, json!({ "thumbnail": &PNG[..60] })).await;
+
+    assert_eq!((text.status, text.complaints()), (400, vec!["banner".to_owned(), "thumbnail".to_owned()]));
+    assert_eq!(text.body["fields"][0]["detail"], "is no PNG, JPEG or WebP image");
+    assert_eq!(cut.body["fields"][0]["detail"], "is a PNG image that is damaged or incomplete");
+}

@@ -1,0 +1,555 @@
+//! Orders: what may be ordered, what it costs, who may see it, and how it ends without being paid.
+
+use std::time::Duration;
+
+use boxoffice::auth::Scope;
+use boxoffice::{orders, setup};
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, Event, Host, Person, Refusal, World, section, types};
+
+on_both_databases![
+    an_order_reserves_its_tickets,
+    fees_follow_the_price_of_each_ticket,
+    a_free_order_is_delivered_at_once,
+    a_partly_free_order_waits_for_its_payment,
+    everything_wrong_with_an_order_is_named_at_once,
+    the_contract_bounds_an_order,
+    customers_order_for_themselves_and_staff_for_anyone,
+    a_key_without_an_account_names_the_customer,
+    what_is_not_on_sale_cannot_be_ordered,
+    a_section_is_sold_out_for_the_whole_order,
+    an_account_has_at_most_ten_open_orders,
+    places_are_free_the_moment_their_reservation_is_over,
+    the_job_times_out_orders_and_frees_their_places,
+    an_order_is_read_by_its_customer_and_staff,
+    staff_list_and_filter_orders,
+    a_number_is_searched_by_a_regular_expression,
+    orders_are_sorted_by_date,
+    an_account_lists_its_own_orders,
+    cancelling_frees_the_places,
+    only_an_open_order_is_cancelled_by_whom_it_belongs_to,
+];
+
+const RESERVATION: Duration = Duration::from_secs(15 * 60);
+
+/// Sends an order with these items.
+async fn place(world: &World, key: &str, items: Value) -> Answer {
+    world.request("POST", "/orders").key(key).json(&json!({ "items": items })).send().await
+}
+
+async fn get(world: &World, key: &str, path: &str) -> Answer {
+    world.request("GET", path).key(key).send().await
+}
+
+async fn post(world: &World, key: &str, path: &str) -> Answer {
+    world.request("POST", path).key(key).send().await
+}
+
+/// The places sold and reserved of a section.
+async fn counts(world: &World, section: &str) -> (i64, i64) {
+    let section = get(world, &world.staff.key, section).await.body;
+    let count = |name: &str| section[name].as_i64().unwrap();
+    assert_eq!(count("remaining"), count("capacity") - count("sold") - count("reserved"));
+    (count("sold"), count("reserved"))
+}
+
+/// Runs the job until nothing is left for it.
+async fn expire_due(world: &World) {
+    while orders::expire_due(&world.app).await.unwrap() > 0 {}
+}
+
+/// An event of a host of Kofi's, whose sections have these prices and 100 places each.
+async fn concert(world: &World, prices: &[f64]) -> Event {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    event_at(world, &host, prices).await
+}
+
+async fn event_at(world: &World, host: &Host<'_>, prices: &[f64]) -> Event {
+    let sections = prices.iter().enumerate().map(|(number, price)| section(&format!("Block {number}"), *price, 100));
+    world.listed_event(host, &sections.collect::<Vec<_>>()).await
+}
+
+/// The short URI of a section.
+fn short(section: &str) -> &str {
+    &section[section.find("/sections/").unwrap()..]
+}
+
+fn numbers(page: &Answer) -> Vec<&str> {
+    assert_eq!(page.status, 200, "{}", page.body);
+    page.body["entries"].as_array().unwrap().iter().map(|order| order["number"].as_str().unwrap()).collect()
+}
+
+fn uri_of(order: &types::Order) -> String {
+    order.self_.clone()
+}
+
+async fn an_order_reserves_its_tickets(world: World) {
+    let event = concert(&world, &[120.0, 0.0, 30.5]).await;
+    let (stalls, standing, balcony) = (&event.sections[0], &event.sections[1], &event.sections[2]);
+    let ama = world.person("ama").await;
+
+    // The sections are named in every form that is accepted.
+    let items = json!({ format!("/v3{balcony}"): 1, stalls: 2, short(standing): 3 });
+    let placed = place(&world, &ama.key, items).await;
+
+    assert_eq!(placed.status, 201, "{}", placed.body);
+    let order = &placed.body;
+    let uri = format!("/orders/{}", order["number"].as_str().unwrap());
+    assert_eq!(placed.header("location"), uri);
+    assert_eq!(order["self"], uri);
+    assert_eq!(order["payments"], format!("{uri}/payments"));
+    assert_eq!(order["status"], "Placed");
+    assert_eq!(order["customer"], get(&world, &ama.key, &format!("/accounts/{}", ama.number)).await.body);
+    assert!(order["placed"].as_str().unwrap().ends_with("+00:00"));
+    let item = |section: &str, quantity: i64, price: f64| {
+        json!({ "event": event.uri, "section": section, "quantity": quantity, "unitPrice": price, "modifier": null })
+    };
+    assert_eq!(order["items"], json!([item(balcony, 1, 30.5), item(stalls, 2, 120.0), item(standing, 3, 0.0)]));
+    let amounts = (&order["subtotal"], &order["fees"], &order["total"]);
+    assert_eq!(amounts, (&json!(270.5), &json!(6.97), &json!(277.47)));
+    assert_eq!(get(&world, &ama.key, &uri).await.body, *order);
+
+    for (section, reserved) in [(stalls, 2), (standing, 3), (balcony, 1)] {
+        assert_eq!(counts(&world, section).await, (0, reserved), "{section}");
+    }
+}
+
+async fn fees_follow_the_price_of_each_ticket(world: World) {
+    let steps = [(0.0, 0.0), (0.01, 0.99), (50.0, 0.99), (50.01, 1.99), (100.0, 1.99), (150.0, 2.99), (200.0, 3.99), (200.01, 4.99)];
+    let event = concert(&world, &steps.map(|(price, _)| price)).await;
+    let ama = world.person("ama").await;
+
+    for (section, (price, fee)) in event.sections.iter().zip(steps) {
+        let order = ama.order(section, 2).await.unwrap();
+
+        assert_eq!((order.subtotal, order.fees), (price * 2.0, fee * 2.0), "{price}");
+    }
+}
+
+async fn a_free_order_is_delivered_at_once(world: World) {
+    let event = concert(&world, &[0.0, 0.0]).await;
+    let ama = world.person("ama").await;
+
+    let order = ama.order_all([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
+
+    assert_eq!((order.status, order.total), (types::OrderStatus::Fulfilled, 0.0));
+    assert_eq!(counts(&world, &event.sections[0]).await, (2, 0));
+    let tickets = get(&world, &ama.key, &format!("/accounts/{}/tickets", ama.number)).await;
+    assert_eq!(tickets.body["total"], 3);
+    assert_eq!(get(&world, &ama.key, &event.uri).await.body["popularity"], 3);
+    let payments = get(&world, &ama.key, &order.payments).await;
+    assert_eq!(payments.body["total"], 0);
+
+    // It stays what it is when its reservation would be over.
+    world.advance(RESERVATION);
+    expire_due(&world).await;
+    assert_eq!(get(&world, &ama.key, &order.self_).await.body["status"], "Fulfilled");
+    assert_eq!(counts(&world, &event.sections[0]).await, (2, 0));
+}
+
+async fn a_partly_free_order_waits_for_its_payment(world: World) {
+    let event = concert(&world, &[0.0, 10.0]).await;
+    let ama = world.person("ama").await;
+
+    let order = ama.order_all([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
+    assert_eq!((order.status, order.total), (types::OrderStatus::Placed, 10.99));
+    assert_eq!(counts(&world, &event.sections[0]).await, (0, 2));
+
+    ama.pay(&order).await.unwrap();
+    assert_eq!(counts(&world, &event.sections[0]).await, (2, 0));
+    assert_eq!(counts(&world, &event.sections[1]).await, (1, 0));
+    assert_eq!(get(&world, &ama.key, &event.uri).await.body["popularity"], 3);
+}
+
+async fn everything_wrong_with_an_order_is_named_at_once(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = event_at(&world, &host, &[10.0, 10.0]).await;
+    let other = event_at(&world, &host, &[10.0]).await;
+    let (stalls, balcony) = (&event.sections[0], &event.sections[1]);
+    let nowhere = "/sections/17637000000001";
+    let elsewhere = format!("{}{}", other.uri, short(stalls));
+
+    for (items, named) in [
+        (json!({ stalls: 1, nowhere: 1 }), vec![nowhere]),
+        (json!({ elsewhere.as_str(): 1 }), vec![elsewhere.as_str()]),
+        (json!({ event.uri.as_str(): 1, "": 1, "Stalls": 1 }), vec![event.uri.as_str(), "Stalls"]),
+        (json!({ stalls: 1, short(stalls): 1 }), vec![short(stalls)]),
+        (json!({ stalls: 30, balcony: 21 }), vec!["50 tickets"]),
+        (json!({ stalls: 50, short(stalls): 1, nowhere: 1 }), vec![nowhere, short(stalls), "50 tickets"]),
+    ] {
+        let refused = place(&world, &kofi.key, items.clone()).await;
+
+        assert_eq!((refused.status, refused.complaints()), (400, vec!["items".to_owned()]), "{items}");
+        let detail = refused.body["fields"][0]["detail"].as_str().unwrap();
+        assert!(named.iter().all(|name| detail.contains(name)), "{items}: {detail}");
+    }
+
+    let body = json!({ "customer": "ZZ-00000000", "items": { nowhere: 1 } });
+    let refused = world.request("POST", "/orders").key(&world.staff.key).json(&body).send().await;
+    assert_eq!((refused.status, refused.complaints()), (400, vec!["items".to_owned(), "customer".to_owned()]));
+    assert_eq!(counts(&world, stalls).await, (0, 0));
+
+    // Fifty are not too many.
+    assert_eq!(place(&world, &kofi.key, json!({ stalls: 30, balcony: 20 })).await.status, 201);
+}
+
+async fn the_contract_bounds_an_order(world: World) {
+    let event = concert(&world, &[10.0]).await;
+    let ama = world.person("ama").await;
+    let section = event.sections[0].as_str();
+
+    for items in [json!({}), json!({ section: 0 }), json!({ section: 51 }), json!({ section: "two" }), json!([section]), json!("x")] {
+        let refused = place(&world, &ama.key, items.clone()).await;
+
+        assert_eq!((refused.status, refused.complaints()), (400, vec!["items".to_owned()]), "{items}");
+    }
+    let refused = world.request("POST", "/orders").key(&ama.key).json(&json!({ "customer": "Ama" })).send().await;
+    assert_eq!((refused.status, refused.complaints()), (400, vec!["-items".to_owned(), "customer".to_owned()]));
+}
+
+async fn customers_order_for_themselves_and_staff_for_anyone(world: World) {
+    let event = concert(&world, &[10.0]).await;
+    let (ama, yaw) = (world.person("ama").await, world.person("yaw").await);
+    let order = async |key: &str, customer: &str| {
+        let body = json!({ "customer": customer, "items": { event.sections[0].as_str(): 1 } });
+        world.request("POST", "/orders").key(key).json(&body).send().await
+    };
+
+    assert_eq!(order(&ama.key, &ama.number).await.body["customer"]["number"], ama.number);
+    for (key, customer) in [(&ama.key, yaw.number.as_str()), (&ama.key, "ZZ-00000000"), (&world.public_key, &ama.number)] {
+        assert_eq!(order(key, customer).await.status, 403, "{customer}");
+    }
+    assert_eq!(order(&ama.key, &yaw.number).await.code(), "resource.not-yours");
+
+    let placed = order(&world.staff.key, &yaw.number).await;
+    assert_eq!(placed.body["customer"]["number"], yaw.number);
+    assert_eq!(get(&world, &yaw.key, placed.body["self"].as_str().unwrap()).await.status, 200);
+    assert_eq!(order(&world.staff.key, "ZZ-00000000").await.complaints(), ["customer"]);
+    let own = place(&world, &world.staff.key, json!({ event.sections[0].as_str(): 1 })).await;
+    assert_eq!(own.body["customer"]["number"], world.staff.number);
+    assert_eq!(counts(&world, &event.sections[0]).await, (0, 3));
+}
+
+async fn a_key_without_an_account_names_the_customer(world: World) {
+    let event = concert(&world, &[10.0]).await;
+    let ama = world.person("ama").await;
+    let items = json!({ event.sections[0].as_str(): 1 });
+
+    for (scope, status) in [(Scope::Administrator, 201), (Scope::Customer, 403)] {
+        let key = setup::create_key(&world.app, "a program", scope, None).await.unwrap();
+
+        let nobody = place(&world, &key, items.clone()).await;
+        assert_eq!((nobody.status, nobody.complaints()), (400, vec!["-customer".to_owned()]), "{scope:?}");
+        let body = json!({ "customer": ama.number, "items": items });
+        assert_eq!(world.request("POST", "/orders").key(&key).json(&body).send().await.status, status, "{scope:?}");
+    }
+}
+
+async fn what_is_not_on_sale_cannot_be_ordered(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let open = event_at(&world, &host, &[10.0]).await;
+    let with = |change: Value| {
+        let mut changed = serde_json::to_value(section("VIP", 10.0, 5)).unwrap();
+        changed.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        serde_json::from_value::<types::SectionCreate>(changed).unwrap()
+    };
+    let inactive = world.listed_event(&host, &[with(json!({ "active": false }))]).await;
+    let early = world.listed_event(&host, &[with(json!({ "salesStart": "2998-01-01T00:00" }))]).await;
+    let late = world.listed_event(&host, &[with(json!({ "salesEnd": "2021-01-01T00:00" }))]).await;
+    let mut draft = world.draft(&host).await;
+    draft.sections = vec![world.add_section(&host, &draft, &section("VIP", 10.0, 5)).await];
+    let over = world.listed_event(&host, &[section("VIP", 10.0, 5)]).await;
+    let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
+    assert_eq!(world.request("PUT", &over.uri).key(&kofi.key).json(&past).send().await.status, 200);
+
+    for (event, code) in [
+        (&inactive, "section.inactive"),
+        (&early, "section.not-on-sale"),
+        (&late, "section.not-on-sale"),
+        (&draft, "event.not-listed"),
+        (&over, "event.over"),
+    ] {
+        let refused = place(&world, &kofi.key, json!({ open.sections[0].as_str(): 1, event.sections[0].as_str(): 1 })).await;
+
+        assert_eq!((refused.status, refused.code()), (409, code));
+        let (text, title) = (refused.body["error"].as_str().unwrap(), get(&world, &kofi.key, &event.uri).await.body);
+        assert!(text.contains("VIP") && text.contains(title["title"].as_str().unwrap()), "{text}");
+        assert_eq!(counts(&world, &open.sections[0]).await, (0, 0), "{code}");
+    }
+
+    // The contract has no operation that removes a host yet.
+    let mut tx = world.app.db.begin().await.unwrap();
+    tx.query("update hosts set removed = true").execute().await.unwrap();
+    tx.commit().await.unwrap();
+    let refused = place(&world, &kofi.key, json!({ open.sections[0].as_str(): 1 })).await;
+    assert_eq!((refused.status, refused.code()), (409, "host.removed"));
+}
+
+async fn a_section_is_sold_out_for_the_whole_order(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Stalls", 10.0, 100), section("VIP", 0.0, 3)]).await;
+    let (stalls, vip) = (event.sections[0].as_str(), event.sections[1].as_str());
+    let ama = world.person("ama").await;
+    ama.order(vip, 2).await.unwrap();
+
+    for items in [json!({ stalls: 1, vip: 2 }), json!({ vip: 2, stalls: 1 }), json!({ vip: 2 })] {
+        let refused = place(&world, &kofi.key, items).await;
+
+        assert_eq!((refused.status, refused.code()), (409, "section.sold-out"));
+        assert!(refused.body["error"].as_str().unwrap().contains("VIP"), "{}", refused.body);
+    }
+    assert_eq!(counts(&world, stalls).await, (0, 0));
+    assert_eq!(counts(&world, vip).await, (2, 0));
+    assert_eq!(get(&world, &world.staff.key, "/orders").await.body["total"], 1);
+    ama.order_all([(stalls, 1), (vip, 1)]).await.unwrap();
+}
+
+async fn an_account_has_at_most_ten_open_orders(world: World) {
+    let event = concert(&world, &[10.0, 0.0]).await;
+    let (paid, free) = (event.sections[0].as_str(), event.sections[1].as_str());
+    let ama = world.person("ama").await;
+    let mut open = Vec::new();
+    for _ in 0..10 {
+        open.push(ama.order(paid, 1).await.unwrap());
+    }
+
+    assert_eq!(ama.order(paid, 1).await.refusal(), (409, "order.too-many".to_owned()));
+    let body = json!({ "customer": ama.number, "items": { paid: 1 } });
+    let by_staff = world.request("POST", "/orders").key(&world.staff.key).json(&body).send().await;
+    assert_eq!((by_staff.status, by_staff.code()), (409, "order.too-many"));
+    assert_eq!(counts(&world, paid).await, (0, 10));
+    // One that is never open is none too many, and others are free to order.
+    ama.order(free, 1).await.unwrap();
+    world.person("yaw").await.order(paid, 1).await.unwrap();
+
+    // Whichever way an order ends, there is room for another one.
+    ama.pay(&open[0]).await.unwrap();
+    ama.order(paid, 1).await.unwrap();
+    assert_eq!(post(&world, &ama.key, &format!("{}/cancellations", uri_of(&open[1]))).await.status, 200);
+    ama.order(paid, 1).await.unwrap();
+    assert_eq!(ama.order(paid, 1).await.refusal(), (409, "order.too-many".to_owned()));
+    world.advance(RESERVATION);
+    ama.order(paid, 1).await.unwrap();
+}
+
+async fn places_are_free_the_moment_their_reservation_is_over(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("VIP", 10.0, 3)]).await;
+    let vip = event.sections[0].as_str();
+    let (ama, yaw) = (world.person("ama").await, world.person("yaw").await);
+    let order = ama.order(vip, 3).await.unwrap();
+    world.advance(RESERVATION - Duration::from_secs(60));
+    assert_eq!(yaw.order(vip, 1).await.refusal(), (409, "section.sold-out".to_owned()));
+    assert_eq!(get(&world, &ama.key, &order.self_).await.body["status"], "Placed");
+
+    world.advance(Duration::from_secs(60));
+
+    assert_eq!(get(&world, &ama.key, &order.self_).await.body["status"], "Timed Out");
+    assert_eq!(counts(&world, vip).await, (0, 0));
+    yaw.order(vip, 3).await.unwrap();
+    assert_eq!(counts(&world, vip).await, (0, 3));
+    assert_eq!(ama.pay(&order).await.refusal(), (409, "order.not-open".to_owned()));
+}
+
+async fn the_job_times_out_orders_and_frees_their_places(world: World) {
+    let event = concert(&world, &[10.0, 20.0]).await;
+    let (stalls, balcony) = (event.sections[0].as_str(), event.sections[1].as_str());
+    for number in 0..13 {
+        let person = world.person(&format!("person-{number}")).await;
+        for _ in 0..4 {
+            person.order_all([(stalls, 1), (balcony, 1)]).await.unwrap();
+        }
+    }
+    let ama = world.person("ama").await;
+    let paid = ama.order(stalls, 5).await.unwrap();
+    ama.pay(&paid).await.unwrap();
+    world.advance(RESERVATION - Duration::from_secs(60));
+    let young = ama.order(balcony, 1).await.unwrap();
+
+    world.advance(Duration::from_secs(60));
+    expire_due(&world).await;
+
+    let mut tx = world.app.db.read().await.unwrap();
+    let left: Vec<(i64, i64)> = tx.query("select sold, reserved from sections order by id").all().await.unwrap();
+    assert_eq!(left, [(5, 0), (0, 1)], "what the table itself says");
+    let stored: i64 = tx.query("select count(*) from orders where status = 'Timed Out'").scalar().await.unwrap();
+    assert_eq!(stored, 52);
+    drop(tx);
+    assert_eq!(get(&world, &ama.key, &young.self_).await.body["status"], "Placed");
+    assert_eq!(get(&world, &ama.key, &paid.self_).await.body["status"], "Fulfilled");
+}
+
+async fn an_order_is_read_by_its_customer_and_staff(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = event_at(&world, &host, &[10.0]).await;
+    let ama = world.person("ama").await;
+    let order = uri_of(&ama.order(&event.sections[0], 1).await.unwrap());
+
+    for (key, status) in [(&ama.key, 200), (&world.staff.key, 200), (&kofi.key, 403), (&world.public_key, 403)] {
+        assert_eq!(get(&world, key, &order).await.status, status);
+    }
+    assert_eq!(get(&world, &kofi.key, &order).await.code(), "resource.not-yours");
+    assert_eq!(get(&world, &ama.key, "/orders/17637000000001").await.code(), "resource.not-found");
+    assert_eq!(get(&world, &ama.key, "/orders/1763700000000").await.complaints(), ["order"]);
+}
+
+async fn staff_list_and_filter_orders(world: World) {
+    let event = concert(&world, &[10.0, 0.0]).await;
+    let (ama, yaw) = (world.person("ama").await, world.person("yaw").await);
+    let order = async |person: &Person, section: usize| person.order(&event.sections[section], 1).await.unwrap();
+    let timed_out = order(&ama, 0).await.number.to_string();
+    world.advance(RESERVATION);
+    let placed = order(&ama, 0).await.number.to_string();
+    let free = order(&yaw, 1).await.number.to_string();
+    let cancelled = order(&yaw, 0).await;
+    post(&world, &yaw.key, &format!("{}/cancellations", cancelled.self_)).await;
+    let cancelled = cancelled.number.to_string();
+    let all = [timed_out.as_str(), &placed, &free, &cancelled];
+
+    for (filter, expected) in [
+        (String::new(), &all[..]),
+        (format!("customer={}", ama.number), &all[..2]),
+        ("customer=ZZ-00000000".to_owned(), &[]),
+        ("status=Timed%20Out".to_owned(), &all[..1]),
+        ("status=Placed".to_owned(), &all[1..2]),
+        ("status=Fulfilled".to_owned(), &all[2..3]),
+        ("status=Cancelled".to_owned(), &all[3..]),
+        ("status=Voided".to_owned(), &[]),
+        (format!("customer={}&status=Placed", yaw.number), &[]),
+        (format!("number=^{placed}$"), &all[1..2]),
+        (format!("number={placed}&customer={}", yaw.number), &[]),
+        (format!("number=.&status=Timed%20Out&customer={}", ama.number), &all[..1]),
+        ("order=desc".to_owned(), &all[..]),
+        ("records=2".to_owned(), &all[..2]),
+        ("records=2&page=2".to_owned(), &all[2..]),
+    ] {
+        let page = get(&world, &world.staff.key, &format!("/orders?{filter}")).await;
+        assert_eq!(numbers(&page), expected, "{filter}");
+    }
+
+    // What the job has written down is listed as before.
+    expire_due(&world).await;
+    assert_eq!(numbers(&get(&world, &world.staff.key, "/orders?status=Timed%20Out").await), &all[..1]);
+    assert_eq!(numbers(&get(&world, &world.staff.key, "/orders?status=Placed").await), &all[1..2]);
+
+    let past_end = get(&world, &world.staff.key, "/orders?page=2").await;
+    assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
+    let invalid = get(&world, &world.staff.key, "/orders?customer=ama&status=Paid&sort=number").await;
+    assert_eq!((invalid.status, invalid.complaints().join(" ")), (400, "customer status sort".to_owned()));
+    assert_eq!(get(&world, &ama.key, "/orders").await.code(), "key.refused");
+}
+
+async fn a_number_is_searched_by_a_regular_expression(world: World) {
+    let event = concert(&world, &[0.0]).await;
+    let ama = world.person("ama").await;
+    let mut all = Vec::new();
+    for _ in 0..5 {
+        all.push(ama.order(&event.sections[0], 1).await.unwrap().number.to_string());
+    }
+    let search = async |filter: &str, paging: &str| {
+        get(&world, &world.staff.key, &format!("/orders?{paging}&number={}", filter.replace('\\', "%5C").replace('+', "%2B"))).await
+    };
+
+    for filter in [r"^\d{14}$", r"\d", ".", "^[0-9]+$", &all[0][..4]] {
+        assert_eq!(numbers(&search(filter, "").await), all, "{filter}");
+    }
+    assert_eq!(numbers(&search(&format!("^({}|{})$", all[1], all[3]), "").await), [&all[1], &all[3]]);
+    assert_eq!(numbers(&search("[a-z]", "").await), Vec::<&str>::new());
+    let page = search(".", "records=2&page=2").await;
+    assert_eq!((numbers(&page), page.body["total"].as_i64()), (vec![all[2].as_str(), &all[3]], Some(5)));
+    assert_eq!(numbers(&search(".", "records=2&page=1&sort=date&order=desc").await), [&all[4], &all[3]]);
+    assert_eq!(search(".", "records=2&page=4").await.code(), "page.past-end");
+    assert_eq!(search("[a-z]", "page=2").await.code(), "page.past-end");
+
+    for filter in ["(176", "[", "*", r"\p{Nonsense}", r"(\w{900}){900}", &"1".repeat(101)] {
+        let refused = search(filter, "").await;
+        assert_eq!((refused.status, refused.complaints()), (400, vec!["number".to_owned()]), "{filter}");
+    }
+}
+
+async fn orders_are_sorted_by_date(world: World) {
+    let event = concert(&world, &[0.0]).await;
+    let ama = world.person("ama").await;
+    let mut all = Vec::new();
+    for _ in 0..3 {
+        all.push(ama.order(&event.sections[0], 1).await.unwrap().number.to_string());
+        world.advance(Duration::from_secs(1));
+    }
+    let reversed: Vec<_> = all.iter().rev().cloned().collect();
+
+    for list in ["/orders".to_owned(), format!("/accounts/{}/orders", ama.number)] {
+        for (sort, expected) in [("", &all), ("sort=date", &all), ("sort=date&order=asc", &all), ("sort=date&order=desc", &reversed)] {
+            let page = get(&world, &world.staff.key, &format!("{list}?{sort}")).await;
+            assert_eq!(numbers(&page), *expected, "{list} {sort}");
+        }
+    }
+}
+
+async fn an_account_lists_its_own_orders(world: World) {
+    let event = concert(&world, &[0.0, 10.0]).await;
+    let (ama, yaw) = (world.person("ama").await, world.person("yaw").await);
+    let free = ama.order(&event.sections[0], 1).await.unwrap().number.to_string();
+    let placed = ama.order(&event.sections[1], 1).await.unwrap().number.to_string();
+    yaw.order(&event.sections[0], 1).await.unwrap();
+    let list = format!("/accounts/{}/orders", ama.number);
+
+    for key in [&ama.key, &world.staff.key] {
+        assert_eq!(numbers(&get(&world, key, &list).await), [&free, &placed]);
+        assert_eq!(numbers(&get(&world, key, &format!("{list}?status=Placed")).await), [&placed]);
+        assert_eq!(numbers(&get(&world, key, &format!("{list}?records=1&page=2")).await), [&placed]);
+    }
+    assert_eq!(get(&world, &ama.key, &format!("{list}?page=2")).await.code(), "page.past-end");
+    assert_eq!(get(&world, &yaw.key, &list).await.code(), "resource.not-yours");
+    assert_eq!(get(&world, &yaw.key, "/accounts/ZZ-00000000/orders").await.code(), "resource.not-found");
+    let kwesi = world.person("kwesi").await;
+    let nothing = get(&world, &kwesi.key, &format!("/accounts/{}/orders", kwesi.number)).await;
+    assert_eq!(nothing.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+}
+
+async fn cancelling_frees_the_places(world: World) {
+    let event = concert(&world, &[10.0, 20.0]).await;
+    let (ama, yaw) = (world.person("ama").await, world.person("yaw").await);
+    let items = [(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)];
+    let order = ama.order_all(items).await.unwrap();
+    yaw.order(&event.sections[0], 1).await.unwrap();
+
+    let cancelled = post(&world, &ama.key, &format!("{}/cancellations", order.self_)).await;
+
+    assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")));
+    assert_eq!(cancelled.body["items"].as_array().unwrap().len(), 2);
+    assert_eq!(get(&world, &ama.key, &order.self_).await.body, cancelled.body);
+    assert_eq!(counts(&world, &event.sections[0]).await, (0, 1));
+    assert_eq!(counts(&world, &event.sections[1]).await, (0, 0));
+    world.advance(RESERVATION);
+    expire_due(&world).await;
+    assert_eq!(get(&world, &ama.key, &order.self_).await.body["status"], "Cancelled");
+    assert_eq!(counts(&world, &event.sections[0]).await, (0, 0));
+}
+
+async fn only_an_open_order_is_cancelled_by_whom_it_belongs_to(world: World) {
+    let event = concert(&world, &[10.0, 0.0]).await;
+    let (ama, yaw) = (world.person("ama").await, world.person("yaw").await);
+    let order = async |section: usize| uri_of(&ama.order(&event.sections[section], 1).await.unwrap());
+    let cancel = async |key: &str, order: &str| {
+        let answer = post(&world, key, &format!("{order}/cancellations")).await;
+        (answer.status, answer.code().to_owned())
+    };
+    let (first, second, free) = (order(0).await, order(0).await, order(1).await);
+
+    assert_eq!(cancel(&yaw.key, &first).await, (403, "resource.not-yours".to_owned()));
+    assert_eq!(cancel(&ama.key, "/orders/17637000000001").await, (404, "resource.not-found".to_owned()));
+    assert_eq!(cancel(&world.staff.key, &first).await, (200, String::new()));
+    assert_eq!(cancel(&ama.key, &first).await, (409, "order.not-open".to_owned()));
+    assert_eq!(cancel(&ama.key, &free).await, (409, "order.not-open".to_owned()));
+    world.advance(RESERVATION);
+    assert_eq!(cancel(&ama.key, &second).await, (409, "order.not-open".to_owned()));
+    assert_eq!(get(&world, &ama.key, &second).await.body["status"], "Timed Out");
+}

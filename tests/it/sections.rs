@@ -1,0 +1,346 @@
+//! Sections: their rules, their two URIs, and the count of their places.
+
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, World, section};
+
+on_both_databases![
+    a_section_begins_active_and_empty,
+    what_is_wrong_with_a_section_is_named_at_once,
+    a_name_belongs_to_one_section_of_an_event,
+    sales_end_after_they_start,
+    a_section_is_for_its_events_administrators_to_change,
+    the_sections_of_a_draft_are_hidden,
+    a_section_has_two_uris,
+    a_change_leaves_what_it_does_not_name,
+    a_new_price_is_for_later_orders,
+    the_capacity_covers_what_is_sold_and_reserved,
+    a_reservation_holds_places_until_it_is_over,
+    a_reservation_that_is_over_is_freed_once,
+    a_section_with_sales_or_reservations_stays,
+    a_section_is_removed_from_its_events_tokens,
+    nothing_is_changed_in_a_cancelled_event,
+    a_removed_host_adds_no_sections,
+];
+
+fn floor() -> Value {
+    json!({
+        "name": "Floor", "basePrice": 20.5, "capacity": 100, "salesStart": "2020-01-01T00:00",
+        "salesEnd": "2998-12-20 20:00:30+01:00",
+    })
+}
+
+async fn add(world: &World, key: &str, event: &str, body: &Value) -> Answer {
+    world.request("POST", &format!("{event}/sections")).key(key).json(body).send().await
+}
+
+async fn read(world: &World, key: &str, uri: &str) -> Answer {
+    world.request("GET", uri).key(key).send().await
+}
+
+async fn change(world: &World, key: &str, uri: &str, body: Value) -> Answer {
+    world.request("PUT", uri).key(key).json(&body).send().await
+}
+
+async fn delete(world: &World, key: &str, uri: &str) -> Answer {
+    world.request("DELETE", uri).key(key).send().await
+}
+
+fn refusal(answer: &Answer) -> (u16, &str) {
+    (answer.status, answer.code())
+}
+
+/// Places in all, sold, remaining and reserved.
+fn places(section: &Value) -> [i64; 4] {
+    ["capacity", "sold", "remaining", "reserved"].map(|name| section[name].as_i64().unwrap())
+}
+
+async fn execute(world: &World, sql: &'static str) {
+    let mut tx = world.app.db.begin().await.unwrap();
+    tx.query(sql).execute().await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+async fn a_section_begins_active_and_empty(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+
+    let made = add(&world, &kofi.key, &event.uri, &floor()).await;
+
+    assert_eq!(made.status, 201);
+    let uri = made.body["self"].as_str().unwrap();
+    assert!(uri.strip_prefix("/sections/").is_some_and(|id| id.len() == 14), "{uri}");
+    assert_eq!(made.header("location"), uri);
+    let expected = json!({
+        "self": uri, "name": "Floor", "description": "", "price": { "base": 20.5, "current": 20.5, "expires": "2998-12-20T19:00" },
+        "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00", "active": true, "capacity": 100, "sold": 0,
+        "remaining": 100, "reserved": 0,
+    });
+    assert_eq!(made.body, expected);
+    assert_eq!(read(&world, &kofi.key, uri).await.body, expected);
+    assert_eq!(read(&world, &kofi.key, &event.uri).await.body["sections"], json!([expected]));
+    let mut told = floor();
+    told["name"] = "Balcony".into();
+    told["description"] = "Above.".into();
+    told["active"] = false.into();
+    let told = add(&world, &kofi.key, &event.uri, &told).await;
+    assert_eq!((&told.body["description"], &told.body["active"]), (&json!("Above."), &json!(false)));
+    let sections = read(&world, &kofi.key, &event.uri).await.body["sections"].clone();
+    assert_eq!((&sections[0]["name"], &sections[1]["name"]), (&json!("Floor"), &json!("Balcony")), "the oldest first");
+}
+
+async fn what_is_wrong_with_a_section_is_named_at_once(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+
+    let nothing = add(&world, &kofi.key, &event.uri, &json!({ "name": "", "active": true })).await;
+    let wrong = json!({
+        "name": "x".repeat(201), "basePrice": 9.999, "capacity": 0, "salesStart": "now", "salesEnd": 7, "description": 1,
+        "active": "yes",
+    });
+    let wrong = add(&world, &kofi.key, &event.uri, &wrong).await;
+
+    assert_eq!(nothing.complaints(), ["-name", "-basePrice", "-capacity", "-salesStart", "-salesEnd"]);
+    assert_eq!(wrong.complaints(), ["name", "basePrice", "capacity", "salesStart", "salesEnd", "description", "active"]);
+}
+
+async fn a_name_belongs_to_one_section_of_an_event(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let (event, other) = (world.draft(&host).await, world.draft(&host).await);
+    add(&world, &kofi.key, &event.uri, &floor()).await;
+    let balcony = world.add_section(&host, &event, &section("Balcony", 30.0, 10)).await;
+
+    let same = add(&world, &kofi.key, &event.uri, &floor()).await;
+    let renamed = change(&world, &kofi.key, &balcony, json!({ "name": "Floor" })).await;
+    let elsewhere = add(&world, &kofi.key, &other.uri, &floor()).await;
+
+    assert_eq!(refusal(&same), (409, "section.taken"));
+    assert_eq!(refusal(&renamed), (409, "section.taken"));
+    assert_eq!(elsewhere.status, 201);
+}
+
+async fn sales_end_after_they_start(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    let mut body = floor();
+    let made = add(&world, &kofi.key, &event.uri, &body).await;
+    body["name"] = "Balcony".into();
+    body["salesEnd"] = body["salesStart"].clone();
+
+    let empty = add(&world, &kofi.key, &event.uri, &body).await;
+    let late = change(&world, &kofi.key, made.body["self"].as_str().unwrap(), json!({ "salesStart": "2999-01-01T00:00" })).await;
+
+    assert_eq!((empty.status, empty.complaints()), (400, vec!["salesEnd".to_owned()]));
+    assert_eq!((late.status, late.complaints()), (400, vec!["salesEnd".to_owned()]));
+}
+
+async fn a_section_is_for_its_events_administrators_to_change(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let uri = &event.sections[0];
+    let mut balcony = floor();
+    balcony["name"] = "Balcony".into();
+
+    for key in [&ama.key, &world.public_key] {
+        let code = if *key == ama.key { "resource.not-yours" } else { "key.refused" };
+        assert_eq!(refusal(&add(&world, key, &event.uri, &balcony).await), (403, code));
+        assert_eq!(refusal(&change(&world, key, uri, json!({ "capacity": 5 })).await), (403, code));
+        assert_eq!(refusal(&delete(&world, key, uri).await), (403, code));
+    }
+    assert_eq!(add(&world, &world.staff.key, &event.uri, &balcony).await.status, 201);
+    assert_eq!(change(&world, &world.staff.key, uri, json!({ "capacity": 5 })).await.status, 200);
+    assert_eq!(delete(&world, &world.staff.key, uri).await.status, 204);
+    let nowhere = add(&world, &kofi.key, "/events/17637000000001", &balcony).await;
+    assert_eq!(refusal(&nowhere), (404, "resource.not-found"));
+}
+
+async fn the_sections_of_a_draft_are_hidden(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.draft(&host).await;
+    let uri = world.add_section(&host, &event, &section("Floor", 20.0, 10)).await;
+
+    let before = read(&world, &ama.key, &uri).await;
+    world.list(&host, &event).await;
+    let after = read(&world, &world.public_key, &uri).await;
+
+    assert_eq!(refusal(&before), (403, "resource.not-yours"));
+    assert_eq!(after.status, 200);
+}
+
+async fn a_section_has_two_uris(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
+    let other = world.listed_event(&host, &[]).await;
+    let short = |long: &str| long.strip_prefix(&event.uri).unwrap().to_owned();
+    let (long, balcony) = (&event.sections[0], &event.sections[1]);
+    let elsewhere = format!("{}{}", other.uri, short(long));
+
+    assert_eq!(read(&world, &kofi.key, long).await.body, read(&world, &kofi.key, &short(long)).await.body);
+    assert_eq!(read(&world, &kofi.key, long).await.body["self"], short(long));
+    assert_eq!(change(&world, &kofi.key, long, json!({ "capacity": 20 })).await.body["capacity"], 20);
+    assert_eq!(change(&world, &kofi.key, &short(long), json!({ "capacity": 30 })).await.body["capacity"], 30);
+    for nothing in [&elsewhere, "/sections/17637000000001", "/sections/floor"] {
+        assert_eq!(refusal(&read(&world, &kofi.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+        let changed = change(&world, &kofi.key, nothing, json!({ "capacity": 40 })).await;
+        assert_eq!(refusal(&changed), (404, "resource.not-found"), "{nothing}");
+        assert_eq!(refusal(&delete(&world, &kofi.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+    }
+    assert_eq!(read(&world, &kofi.key, long).await.body["capacity"], 30);
+    assert_eq!(delete(&world, &kofi.key, long).await.status, 204);
+    assert_eq!(delete(&world, &kofi.key, &short(balcony)).await.status, 204);
+    assert_eq!(read(&world, &kofi.key, &event.uri).await.body["sections"], json!([]));
+}
+
+async fn a_change_leaves_what_it_does_not_name(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    let made = add(&world, &kofi.key, &event.uri, &floor()).await;
+    let uri = made.body["self"].as_str().unwrap();
+
+    let nothing = change(&world, &kofi.key, uri, json!({})).await;
+    let blank = change(&world, &kofi.key, uri, json!({ "name": " ", "basePrice": null, "capacity": "", "salesEnd": "" })).await;
+    let some = json!({
+        "basePrice": 0, "active": false, "description": "Standing.", "salesEnd": "2998-12-19T12:00", "sold": 7,
+    });
+    let some = change(&world, &kofi.key, uri, some).await;
+
+    assert_eq!((nothing.status, &nothing.body), (200, &made.body));
+    assert_eq!(blank.complaints(), ["-name", "-basePrice", "-capacity", "-salesEnd"]);
+    let mut expected = made.body.clone();
+    expected["price"] = json!({ "base": 0.0, "current": 0.0, "expires": "2998-12-19T12:00" });
+    expected["active"] = false.into();
+    expected["description"] = "Standing.".into();
+    expected["salesEnd"] = "2998-12-19T12:00".into();
+    assert_eq!((some.status, &some.body), (200, &expected));
+    assert_eq!(read(&world, &kofi.key, uri).await.body, expected);
+}
+
+async fn a_new_price_is_for_later_orders(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let before = ama.order(&event.sections[0], 1).await.unwrap();
+
+    change(&world, &kofi.key, &event.sections[0], json!({ "basePrice": 40.0 })).await;
+
+    let order = read(&world, &ama.key, &before.self_).await;
+    assert_eq!(order.body["subtotal"], 20.0);
+    assert_eq!(ama.order(&event.sections[0], 1).await.unwrap().subtotal, 40.0);
+}
+
+async fn the_capacity_covers_what_is_sold_and_reserved(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let uri = &event.sections[0];
+    let sold = ama.order(uri, 2).await.unwrap();
+    ama.pay(&sold).await.unwrap();
+    ama.order(uri, 3).await.unwrap();
+
+    let less = change(&world, &kofi.key, uri, json!({ "capacity": 4 })).await;
+    let just = change(&world, &kofi.key, uri, json!({ "capacity": 5 })).await;
+    world.advance(world.app.settings.reservation);
+    let later = change(&world, &kofi.key, uri, json!({ "capacity": 2 })).await;
+    let sold_only = change(&world, &kofi.key, uri, json!({ "capacity": 1 })).await;
+
+    assert_eq!(refusal(&less), (409, "section.capacity"));
+    assert_eq!((just.status, places(&just.body)), (200, [5, 2, 0, 3]));
+    assert_eq!((later.status, places(&later.body)), (200, [2, 2, 0, 0]));
+    assert_eq!(refusal(&sold_only), (409, "section.capacity"));
+}
+
+async fn a_reservation_holds_places_until_it_is_over(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let counts = async || {
+        let alone = places(&read(&world, &ama.key, &event.sections[0]).await.body);
+        let inside = places(&read(&world, &ama.key, &event.uri).await.body["sections"][0]);
+        assert_eq!(alone, inside);
+        alone
+    };
+
+    ama.order(&event.sections[0], 4).await.unwrap();
+    assert_eq!(counts().await, [10, 0, 6, 4]);
+    world.advance(world.app.settings.reservation / 2);
+    ama.order(&event.sections[0], 1).await.unwrap();
+    assert_eq!(counts().await, [10, 0, 5, 5]);
+    world.advance(world.app.settings.reservation / 2);
+    assert_eq!(counts().await, [10, 0, 9, 1]);
+    world.advance(world.app.settings.reservation / 2);
+    assert_eq!(counts().await, [10, 0, 10, 0]);
+}
+
+async fn a_reservation_that_is_over_is_freed_once(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let uri = &event.sections[0];
+    ama.order(uri, 4).await.unwrap();
+    world.advance(world.app.settings.reservation / 2);
+    ama.order(uri, 3).await.unwrap();
+    world.advance(world.app.settings.reservation / 2);
+
+    let changes = (20..28).map(|capacity| change(&world, &kofi.key, uri, json!({ "capacity": capacity })));
+    let changes = futures::future::join_all(changes).await;
+
+    assert!(changes.iter().all(|change| change.status == 200 && change.body["reserved"] == 3), "{changes:?}");
+    let mut tx = world.app.db.read().await.unwrap();
+    let reserved: i64 = tx.query("select reserved from sections").scalar().await.unwrap();
+    assert_eq!(reserved, 3);
+}
+
+async fn a_section_with_sales_or_reservations_stays(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let sections = [section("Free", 0.0, 10), section("Paid", 20.0, 10)];
+    let event = world.listed_event(&world.host_of(&kofi).await, &sections).await;
+    let [free, paid] = [&event.sections[0], &event.sections[1]];
+    ama.order_all([(free.as_str(), 1)]).await.unwrap();
+    ama.order(paid, 1).await.unwrap();
+
+    let sold = delete(&world, &kofi.key, free).await;
+    let reserved = delete(&world, &kofi.key, paid).await;
+    world.advance(world.app.settings.reservation);
+    let over = delete(&world, &kofi.key, paid).await;
+
+    assert_eq!(refusal(&sold), (409, "section.in-use"));
+    assert_eq!(refusal(&reserved), (409, "section.in-use"));
+    assert_eq!((over.status, over.body), (204, Value::Null));
+    assert_eq!(refusal(&delete(&world, &kofi.key, paid).await), (404, "resource.not-found"));
+    execute(&world, "update sections set sold = 0").await;
+    assert_eq!(refusal(&delete(&world, &kofi.key, free).await), (409, "section.in-use"), "void tickets keep it too");
+}
+
+async fn a_section_is_removed_from_its_events_tokens(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
+    let token = kofi.client.event_token_create().event(event.id.as_str());
+    let token = token.body_map(|body| body.sections(event.sections.clone())).send().await.unwrap();
+
+    delete(&world, &kofi.key, &event.sections[0]).await;
+
+    let token = read(&world, &kofi.key, &token.self_).await;
+    assert_eq!(token.body["sections"], json!([event.sections[1]]));
+}
+
+async fn nothing_is_changed_in_a_cancelled_event(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Balcony", 20.0, 10)]).await;
+    execute(&world, "update events set status = 'Cancelled'").await;
+
+    let added = add(&world, &kofi.key, &event.uri, &floor()).await;
+    let changed = change(&world, &kofi.key, &event.sections[0], json!({ "capacity": 5 })).await;
+
+    assert_eq!(refusal(&added), (409, "event.cancelled"));
+    assert_eq!(refusal(&changed), (409, "event.cancelled"));
+}
+
+async fn a_removed_host_adds_no_sections(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    execute(&world, "update hosts set removed = true").await;
+
+    let answer = add(&world, &kofi.key, &event.uri, &floor()).await;
+
+    assert_eq!(refusal(&answer), (409, "host.removed"));
+}

@@ -1,0 +1,99 @@
+//! The payment gateway of the tests: the sandbox, with a till that can be counted and a cashier who can be kept waiting.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::bail;
+use async_trait::async_trait;
+use boxoffice::payments::{Charge, Gateway, Outcome, Refund, Sandbox};
+use tokio::sync::watch;
+
+/// The gateway, and what a test does with it.
+#[derive(Clone, Default)]
+pub struct Till(Arc<State>);
+
+#[derive(Default)]
+struct State {
+    /// What was taken and not given back, in minor units, by payment.
+    taken: Mutex<BTreeMap<i64, i64>>,
+    /// Charges that have been answered with money taken, ever.
+    charges: AtomicUsize,
+    is_held: watch::Sender<bool>,
+    loses_answers: AtomicBool,
+    refuses_refunds: AtomicBool,
+}
+
+impl Till {
+    /// The money in it.
+    pub fn total(&self) -> f64 {
+        f64::from(i32::try_from(self.0.taken.lock().unwrap().values().sum::<i64>()).unwrap()) / 100.0
+    }
+
+    /// How many charges have taken money, whether or not it was given back.
+    pub fn charges(&self) -> usize {
+        self.0.charges.load(Ordering::SeqCst)
+    }
+
+    /// Keeps the answers of charges back, once their money is taken, until they are [`Till::release`]d.
+    pub fn hold(&self) {
+        self.0.is_held.send_replace(true);
+    }
+
+    /// Lets the answers go.
+    pub fn release(&self) {
+        self.0.is_held.send_replace(false);
+    }
+
+    /// Waits until that many charges have taken money.
+    pub async fn until(&self, charges: usize) {
+        while self.charges() < charges {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Whether charges take the money and then fail.
+    pub fn lose_answers(&self, lose: bool) {
+        self.0.loses_answers.store(lose, Ordering::SeqCst);
+    }
+
+    /// Whether refunds fail.
+    pub fn refuse_refunds(&self, refuse: bool) {
+        self.0.refuses_refunds.store(refuse, Ordering::SeqCst);
+    }
+
+    /// Takes money for a payment as if by a server that then ended.
+    pub fn take(&self, payment: i64, minor: i64) {
+        self.0.taken.lock().unwrap().insert(payment, minor);
+        self.0.charges.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[async_trait]
+impl Gateway for Till {
+    fn accepts(&self, token: &str) -> bool {
+        Sandbox.accepts(token)
+    }
+
+    async fn charge(&self, charge: &Charge) -> anyhow::Result<Outcome> {
+        let outcome = Sandbox.charge(charge).await?;
+        if outcome != Outcome::Declined {
+            self.take(charge.payment.0, charge.amount.0);
+        }
+        if self.0.loses_answers.load(Ordering::SeqCst) {
+            bail!("the line is dead");
+        }
+        self.0.is_held.subscribe().wait_for(|held| !held).await?;
+        Ok(outcome)
+    }
+
+    async fn refund(&self, refund: &Refund) -> anyhow::Result<()> {
+        if self.0.refuses_refunds.load(Ordering::SeqCst) {
+            bail!("the till is locked");
+        }
+        let taken = self.0.taken.lock().unwrap().remove(&refund.payment.0);
+        assert!(taken.is_none_or(|taken| taken == refund.amount.0), "a refund is of all that was taken");
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! A running platform on an empty database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use boxoffice::app::{App, Platform};
+use boxoffice::config::{FeeSteps, Settings};
+use boxoffice::{log, setup};
+use tempfile::TempDir;
+
+use super::{Client, Person, Till, postgres};
+
+/// A platform that answers on a port of its own, with its first administrator and keys.
+pub struct World {
+    /// The platform's inside, for what no request can do, such as moving the clock.
+    pub app: Arc<App>,
+    /// Where it answers.
+    pub address: String,
+    /// The platform's staff.
+    pub staff: Person,
+    /// An application with no person behind it.
+    pub anyone: Client,
+    /// That application's key.
+    pub public_key: String,
+    /// The payment gateway.
+    pub till: Till,
+    _platform: Platform,
+    _folder: TempDir,
+}
+
+impl World {
+    /// On a fresh embedded database.
+    pub async fn on_sqlite() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
+        Self::start(&url, folder).await
+    }
+
+    /// On a fresh PostgreSQL database, where there is a PostgreSQL.
+    pub async fn on_postgres() -> Option<Self> {
+        let url = postgres::new_database().await?;
+        Some(Self::start(&url, tempfile::tempdir().unwrap()).await)
+    }
+
+    async fn start(database_url: &str, folder: TempDir) -> Self {
+        let settings = Settings {
+            public_url: "https://boxoffice.example".to_owned(),
+            media: folder.path().join("media").display().to_string(),
+            currency: "GHS".to_owned(),
+            reservation: Duration::from_secs(15 * 60),
+            fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSteps>().unwrap(),
+            minimum_client_version: [3, 0, 0],
+        };
+        let mut app = App::open(database_url, settings, log::silent()).await.unwrap();
+        let till = Till::default();
+        Arc::get_mut(&mut app).unwrap().gateway = Box::new(till.clone());
+        let welcome = setup::first_start(&app).await.unwrap().unwrap();
+        let platform = Platform::start(Arc::clone(&app), "127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = format!("http://{}", platform.address());
+        let staff = Client::connect(&address, &welcome.administrator_key).unwrap();
+        let number = staff.account_list().username(&welcome.username).send().await.unwrap().entries[0].number.to_string();
+        Self {
+            staff: Person { client: staff, number, username: welcome.username, key: welcome.administrator_key },
+            anyone: Client::connect(&address, &welcome.public_key).unwrap(),
+            public_key: welcome.public_key,
+            till,
+            app,
+            address,
+            _platform: platform,
+            _folder: folder,
+        }
+    }
+
+    /// Moves the platform's clock forward.
+    pub fn advance(&self, duration: Duration) {
+        self.app.clock.advance(duration);
+    }
+}
