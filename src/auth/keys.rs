@@ -116,10 +116,12 @@ pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
     if is_session && row.expires.is_some_and(|expires| now.plus(SESSION_LIFE - RENEWAL) > expires) {
         renew(app, row.id, now.plus(SESSION_LIFE)).await?;
     }
+    let scope = row.account_role.filter(|_| is_session).unwrap_or(row.role);
     Ok(Some(Caller {
         key: row.id,
-        scope: row.account_role.filter(|_| is_session).unwrap_or(row.role),
-        account: row.account_id,
+        scope,
+        // Behind an application's key stands no person, whoever made it.
+        account: row.account_id.filter(|_| scope != Scope::Public),
         is_session,
         redeemer: row.token_id.zip(row.event_id).map(|(token, event)| Redeemer { token, event }),
     }))

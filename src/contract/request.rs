@@ -168,7 +168,7 @@ impl Body {
             // A null is taken out before; without it the other errors come out plainly.
             property.remove("nullable");
         }
-        let images = properties.values().any(|property| property["format"] == "byte");
+        let images = properties.values().any(|property| property["format"] == "image");
         let optional = properties.keys().filter(|name| !required.contains(name)).map(|name| {
             let presence = if not_blank.contains(name) { Presence::NotBlank } else { Presence::Optional };
             (name.clone(), presence)
@@ -202,17 +202,26 @@ impl Body {
                 found.insert(name.as_str(), Problem::invalid(name, NUL));
             }
         }
-        let value = Value::Object(object);
+        let mut value = Value::Object(object);
+        let mut blank = Vec::new();
         for error in self.validator.iter_errors(&value) {
             let path = error.instance_path().to_string();
             let mut steps = path.trim_start_matches('/').splitn(2, '/');
             let name = unescape(steps.next().unwrap_or_default());
-            let Some((name, _)) = self.arguments.iter().find(|(argument, _)| *argument == name) else { continue };
+            let Some((name, presence)) = self.arguments.iter().find(|(argument, _)| *argument == name) else { continue };
+            if *presence == Presence::Optional && is_blank(&value[name]) {
+                blank.push(name);
+                continue;
+            }
             let detail = match steps.next() {
                 Some(inside) => format!("{} (at {})", detail(&error), unescape(inside)),
                 None => detail(&error),
             };
             found.entry(name).or_insert_with(|| Problem::invalid(name, detail));
+        }
+        if let Some(object) = value.as_object_mut() {
+            // What has no place for a blank is not set by one: a client may send back a resource as it was read.
+            object.retain(|name, _| !blank.contains(&name));
         }
         problems.extend(self.arguments.iter().filter_map(|(name, _)| found.remove(name.as_str())));
         Ok(value)

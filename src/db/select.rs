@@ -70,6 +70,14 @@ impl Select<'_> {
         self.push(" and ").with(condition, value)
     }
 
+    /// Adds a condition that the column contains this text, without regard to case; nothing where there is no text.
+    /// (SQLite knows the case of ASCII letters alone.)
+    pub fn and_contains(self, column: &str, text: Option<&str>) -> Self {
+        let literal = |text: &str| text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
+        let pattern = text.map(|text| format!("%{}%", literal(text)));
+        self.and(&format!(r"lower({column}) like lower(?) escape '\'"), pattern)
+    }
+
     /// Adds `and column in (…)`. No values: no row.
     pub fn and_in<T: for<'q> Param<'q>>(mut self, column: &str, values: impl IntoIterator<Item = T>) -> Self {
         self.text(" and ");

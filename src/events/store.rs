@@ -42,7 +42,7 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>, n
     let select = show(tx.list("e.* from events e where true"), &narrowing.shown)
         .and("e.venue_id in (select v.id from venues v where v.region_id = ?)", filter.region.as_ref().map(|region| region.id))
         .and("e.host_id = ?", narrowing.host)
-        .and("lower(e.title) like lower(?) escape '\\'", filter.title.as_deref().map(containing))
+        .and_contains("e.title", filter.title.as_deref())
         .and("e.status = ?", narrowing.status)
         .and("e.ends > ?", (filter.active == Some(true)).then_some(now))
         .and("e.ends <= ?", (filter.active == Some(false)).then_some(now))
@@ -72,12 +72,6 @@ fn with_section<'a>(select: Select<'a>, section: Option<&str>) -> Select<'a> {
     let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text)).unwrap_or(Id::NONE);
     let named = format!("exists (select 1 from sections s where s.event_id = e.id and (s.id = {} or s.name = ?))", id.0);
     select.and(&named, Some(text.to_owned())).and("e.id = ?", uri.and_then(|uri| uri.event))
-}
-
-/// A pattern for whatever contains this text, in which none of its characters is one of the pattern's.
-fn containing(text: &str) -> String {
-    let text = text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
-    format!("%{text}%")
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {

@@ -70,7 +70,7 @@ pub struct HostCreate {
     pub description: Option<String>,
     #[schemars(length(max = 40))]
     pub phone: Option<String>,
-    #[schemars(url, length(max = 2000))]
+    #[schemars(regex(pattern = r"^(https?://\S+)?$"), length(max = 2000))]
     pub website: Option<String>,
     #[schemars(length(max = 200))]
     pub country: Option<String>,
@@ -99,7 +99,7 @@ pub struct HostUpdate {
     pub description: Option<String>,
     #[schemars(length(max = 40))]
     pub phone: Option<String>,
-    #[schemars(url, length(max = 2000))]
+    #[schemars(regex(pattern = r"^(https?://\S+)?$"), length(max = 2000))]
     pub website: Option<String>,
     #[schemars(length(max = 200))]
     pub country: Option<String>,

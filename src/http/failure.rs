@@ -107,7 +107,7 @@ impl From<Code> for Failure {
 impl From<HttpError> for Failure {
     fn from(error: HttpError) -> Self {
         if error.status_code.is_client_error() {
-            return Error::from(Code::ArgumentsInvalid.because(error.external_message)).into();
+            return Code::ArgumentsInvalid.because(error.external_message).into();
         }
         Error::Internal(anyhow::anyhow!("dropshot: {}", error.internal_message)).into()
     }

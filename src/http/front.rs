@@ -12,7 +12,7 @@ use anyhow::anyhow;
 use dropshot::{ApiDescription, Body};
 use futures::FutureExt;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use slog::{Logger, debug, error};
 
 use super::extract::Passed;
@@ -144,26 +144,33 @@ pub fn parse_version(text: &str) -> Option<[u32; 3]> {
     parts.next().is_none().then_some(version)
 }
 
+/// What is read at the most of a body that is too large, so that its sender gets to read why it was refused.
+const DISCARDED: usize = 16 * 1024 * 1024;
+
 /// The whole body, unless it is too large or not JSON. What an operation without a body is sent is not read.
-async fn read_body(operation: &Operation, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Failure> {
+async fn read_body(operation: &Operation, headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Failure> {
     let Some(limit) = operation.body_limit() else { return Ok(Vec::new()) };
-    let too_large = || Error::from(Code::BodyTooLarge.because(format!("The request's body is larger than {limit} bytes.")));
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > limit) {
-        return Err(too_large().into());
+    let (mut bytes, mut seen) = (Vec::new(), 0);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Code::BodyMalformed.because("The request's body ended before it was whole."))?;
+        let Ok(data) = frame.into_data() else { continue };
+        seen += data.len();
+        if seen <= limit {
+            bytes.extend_from_slice(&data);
+        } else if seen > DISCARDED {
+            break;
+        }
     }
-    let bytes = match Limited::new(body, limit).collect().await {
-        Ok(collected) => collected.to_bytes(),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => return Err(too_large().into()),
-        Err(_) => return Err(Code::BodyMalformed.because("The request's body ended before it was whole.").into()),
-    };
+    if seen > limit {
+        return Err(Code::BodyTooLarge.because(format!("The request's body is larger than {limit} bytes.")).into());
+    }
     let media_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
     let essence = media_type.map(|value| value.split(';').next().unwrap_or_default().trim());
     match essence {
         Some(essence) if !bytes.is_empty() && !essence.eq_ignore_ascii_case("application/json") => {
             Err(Code::MediaTypeUnsupported.into())
         }
-        _ => Ok(bytes.into()),
+        _ => Ok(bytes),
     }
 }
 

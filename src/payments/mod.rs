@@ -3,7 +3,7 @@
 //! No transaction stays open while the gateway is asked. A payment is first kept as `Pending`, which counts as taken, so that
 //! two payments at the same moment cannot exceed the order's total; then the gateway is asked; then a second transaction
 //! confirms it, and fulfils the order once its total is reached. If the order has ended meanwhile, the money is owed back.
-//! If the server ends in between, the payment stays `Pending`, and a job has the gateway undo it ([`refunds`]).
+//! If the server ends in between, the payment stays `Pending`, and a job has the gateway undo it (`refunds`).
 //! `orders` and `payments` are one layer.
 
 mod endpoints;

@@ -17,14 +17,18 @@ pub async fn list(app: &App, filter: &RegionFilter) -> Result<Page<Region>> {
 }
 
 pub async fn create(app: &App, new: RegionCreate) -> Result<Region> {
-    let row = RegionRow {
-        id: app.clock.next_id(),
+    let mut row = RegionRow {
+        id: Id::NONE,
         name: new.name,
         country: new.country,
         district: new.district.unwrap_or_default(),
         city: new.city.unwrap_or_default(),
     };
-    transaction!(app.db, |tx| store::insert(tx, &row).await).or_unique("regions_name_key", Code::RegionTaken)?;
+    let inserted = transaction!(app.db, |tx| {
+        row.id = app.clock.next_id();
+        store::insert(tx, &row).await
+    });
+    inserted.or_unique("regions_name_key", Code::RegionTaken)?;
     Ok(view(app, row))
 }
 

@@ -82,27 +82,29 @@ pub async fn delete(app: &App, caller: &Caller, event: Id, token: Id) -> Result<
     })
 }
 
-/// Gives a key for a code. The token is held meanwhile, so that its removal can't miss the key.
 pub async fn authenticate(app: &App, code: &TokenCode) -> Result<TokenAuthentication> {
-    transaction!(app.db, |tx| {
-        let row = store::hold_by_code(tx, code.0.clone()).await?.ok_or(Code::CodeUnknown)?;
-        let expires = events::load(tx, row.event_id).await?.ends.plus(AFTER_THE_END);
-        if expires <= app.clock.now() {
-            Err(Code::CodeUnknown)?;
-        }
-        let new = NewKey {
-            kind: KeyKind::Admission,
-            name: "Admission token",
-            scope: Scope::Redeemer,
-            account: None,
-            token: Some(row.id),
-            expires: Some(expires),
-        };
-        let (_, key) = auth::issue(app, tx, &new).await?;
-        let event = Uri(format!("/events/{}", row.event_id));
-        let token = view(tx, row).await?;
-        Ok::<_, Error>(TokenAuthentication { key: RedeemerKey(key), event, sections: token.sections })
-    })
+    transaction!(app.db, |tx| exchange(app, tx, code).await)
+}
+
+/// Gives a key for a code. The token is held meanwhile, so that its removal can't miss the key.
+async fn exchange(app: &App, tx: &mut Tx, code: &TokenCode) -> Result<TokenAuthentication> {
+    let row = store::hold_by_code(tx, code.0.clone()).await?.ok_or(Code::CodeUnknown)?;
+    let expires = events::load(tx, row.event_id).await?.ends.plus(AFTER_THE_END);
+    if expires <= app.clock.now() {
+        return Err(Code::CodeUnknown.into());
+    }
+    let new = NewKey {
+        kind: KeyKind::Admission,
+        name: "Admission token",
+        scope: Scope::Redeemer,
+        account: None,
+        token: Some(row.id),
+        expires: Some(expires),
+    };
+    let (_, key) = auth::issue(app, tx, &new).await?;
+    let event = Uri(format!("/events/{}", row.event_id));
+    let token = view(tx, row).await?;
+    Ok(TokenAuthentication { key: RedeemerKey(key), event, sections: token.sections })
 }
 
 /// Adds a token. A code that another one has is drawn again.

@@ -12,23 +12,10 @@ pub async fn list(tx: &mut Tx, filter: &VenueFilter, account: Option<Id>) -> Res
     tx.list("v.* from venues v where true")
         .and("(v.approved or v.creator_id = ?)", Some(account))
         .and("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
-        .and("lower(v.name) like lower(?) escape '\\'", filter.name.as_deref().map(containing))
+        .and_contains("v.name", filter.name.as_deref())
         .push(" order by v.id")
         .page(filter.paging)
         .await
-}
-
-/// A pattern of `like` for whatever contains this text, with nothing in it that `like` would read as its own.
-fn containing(text: &str) -> String {
-    let mut pattern = String::from("%");
-    for letter in text.chars() {
-        if matches!(letter, '%' | '_' | '\\') {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern.push('%');
-    pattern
 }
 
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<VenueRow>> {

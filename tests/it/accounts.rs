@@ -1,7 +1,7 @@
 //! Accounts: who makes, reads and changes them, and what is unique.
 
 use boxoffice_client::Client;
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -23,6 +23,7 @@ on_both_databases![
     a_change_may_not_take_what_another_account_holds,
     a_new_password_ends_the_other_sessions,
     a_password_set_by_staff_ends_every_session,
+    signing_in_while_the_password_changes_leaves_no_session,
     another_email_has_not_been_verified,
 ];
 
@@ -146,7 +147,6 @@ async fn what_a_new_account_says_is_checked(world: World) {
         ("password", json!("x".repeat(129))),
         ("email", json!("ama")),
         ("title", json!("Dr.")),
-        ("title", json!("")),
         ("dateOfBirth", json!("30-02-1990")),
         ("dateOfBirth", json!("1990")),
         ("phone", json!("0".repeat(41))),
@@ -293,6 +293,21 @@ async fn a_password_set_by_staff_ends_every_session(world: World) {
     assert_eq!(change.status, 200);
     assert_eq!(ama.client.session_active_get().send().await.refusal(), (403, "key.refused".to_owned()));
     assert!(kofi.client.session_active_get().send().await.is_ok());
+}
+
+async fn signing_in_while_the_password_changes_leaves_no_session(world: World) {
+    let ama = world.person("ama").await;
+    let path = format!("/accounts/{}", ama.number);
+    let change = world.request("PUT", &path).key(&ama.key).json(&json!({ "password": "another one" })).send();
+
+    let (change, opened) = join(change, join_all((0..12).map(|_| world.sign_in("ama", PASSWORD)))).await;
+
+    assert_eq!(change.status, 200);
+    for session in opened.into_iter().flatten() {
+        let refused = world.client(&session.key).session_active_get().send().await;
+        assert_eq!(refused.refusal(), (403, "key.refused".to_owned()));
+    }
+    assert!(ama.client.session_active_get().send().await.is_ok());
 }
 
 async fn another_email_has_not_been_verified(world: World) {

@@ -176,8 +176,10 @@ async fn checks_come_in_their_order(world: World) {
     let version = world.request("POST", "/regions").no_key().version(None).send().await;
     let key = world.request("POST", "/regions").no_key().send().await;
     let scope = world.request("POST", "/regions").key(&ama.key).body("{").send().await;
-    let arguments = world.request("PUT", "/regions/17637000000001").key(&world.staff.key).json(&json!({ "name": 7 })).send().await;
-    let resource = world.request("PUT", "/regions/17637000000001").key(&world.staff.key).json(&json!({ "name": "x" })).send().await;
+    let arguments =
+        world.request("PUT", "/regions/17637000000001").key(&world.staff.key).json(&json!({ "name": 7 })).send().await;
+    let resource =
+        world.request("PUT", "/regions/17637000000001").key(&world.staff.key).json(&json!({ "name": "x" })).send().await;
 
     let statuses = [nowhere, version, key, scope, arguments, resource].map(|answer| answer.status);
     assert_eq!(statuses, [404, 412, 401, 403, 400, 404]);

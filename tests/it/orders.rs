@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use boxoffice::auth::Scope;
-use boxoffice::{orders, setup};
+use boxoffice::setup;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Answer, Event, Host, Person, Refusal, World, section, types};
+use crate::support::{Answer, Event, Host, Person, RESERVATION, Refusal, World, section, types};
 
 on_both_databases![
     an_order_reserves_its_tickets,
@@ -32,32 +32,8 @@ on_both_databases![
     only_an_open_order_is_cancelled_by_whom_it_belongs_to,
 ];
 
-const RESERVATION: Duration = Duration::from_secs(15 * 60);
-
-/// Sends an order with these items.
-async fn place(world: &World, key: &str, items: Value) -> Answer {
-    world.request("POST", "/orders").key(key).json(&json!({ "items": items })).send().await
-}
-
 async fn get(world: &World, key: &str, path: &str) -> Answer {
     world.request("GET", path).key(key).send().await
-}
-
-async fn post(world: &World, key: &str, path: &str) -> Answer {
-    world.request("POST", path).key(key).send().await
-}
-
-/// The places sold and reserved of a section.
-async fn counts(world: &World, section: &str) -> (i64, i64) {
-    let section = get(world, &world.staff.key, section).await.body;
-    let count = |name: &str| section[name].as_i64().unwrap();
-    assert_eq!(count("remaining"), count("capacity") - count("sold") - count("reserved"));
-    (count("sold"), count("reserved"))
-}
-
-/// Runs the job until nothing is left for it.
-async fn expire_due(world: &World) {
-    while orders::expire_due(&world.app).await.unwrap() > 0 {}
 }
 
 /// An event of a host of Kofi's, whose sections have these prices and 100 places each.
@@ -82,10 +58,6 @@ fn numbers(page: &Answer) -> Vec<&str> {
     page.body["entries"].as_array().unwrap().iter().map(|order| order["number"].as_str().unwrap()).collect()
 }
 
-fn uri_of(order: &types::Order) -> String {
-    order.self_.clone()
-}
-
 async fn an_order_reserves_its_tickets(world: World) {
     let event = concert(&world, &[120.0, 0.0, 30.5]).await;
     let (stalls, standing, balcony) = (&event.sections[0], &event.sections[1], &event.sections[2]);
@@ -93,7 +65,7 @@ async fn an_order_reserves_its_tickets(world: World) {
 
     // The sections are named in every form that is accepted.
     let items = json!({ format!("/v3{balcony}"): 1, stalls: 2, short(standing): 3 });
-    let placed = place(&world, &ama.key, items).await;
+    let placed = world.place(&ama.key, items).await;
 
     assert_eq!(placed.status, 201, "{}", placed.body);
     let order = &placed.body;
@@ -104,21 +76,20 @@ async fn an_order_reserves_its_tickets(world: World) {
     assert_eq!(order["status"], "Placed");
     assert_eq!(order["customer"], get(&world, &ama.key, &format!("/accounts/{}", ama.number)).await.body);
     assert!(order["placed"].as_str().unwrap().ends_with("+00:00"));
-    let item = |section: &str, quantity: i64, price: f64| {
-        json!({ "event": event.uri, "section": section, "quantity": quantity, "unitPrice": price, "modifier": null })
-    };
+    let item = |section: &str, quantity: i64, price: f64| json!({ "event": event.uri, "section": section, "quantity": quantity, "unitPrice": price, "modifier": null });
     assert_eq!(order["items"], json!([item(balcony, 1, 30.5), item(stalls, 2, 120.0), item(standing, 3, 0.0)]));
     let amounts = (&order["subtotal"], &order["fees"], &order["total"]);
     assert_eq!(amounts, (&json!(270.5), &json!(6.97), &json!(277.47)));
     assert_eq!(get(&world, &ama.key, &uri).await.body, *order);
 
     for (section, reserved) in [(stalls, 2), (standing, 3), (balcony, 1)] {
-        assert_eq!(counts(&world, section).await, (0, reserved), "{section}");
+        assert_eq!(world.places(section).await, (0, reserved), "{section}");
     }
 }
 
 async fn fees_follow_the_price_of_each_ticket(world: World) {
-    let steps = [(0.0, 0.0), (0.01, 0.99), (50.0, 0.99), (50.01, 1.99), (100.0, 1.99), (150.0, 2.99), (200.0, 3.99), (200.01, 4.99)];
+    let steps =
+        [(0.0, 0.0), (0.01, 0.99), (50.0, 0.99), (50.01, 1.99), (100.0, 1.99), (150.0, 2.99), (200.0, 3.99), (200.01, 4.99)];
     let event = concert(&world, &steps.map(|(price, _)| price)).await;
     let ama = world.person("ama").await;
 
@@ -136,7 +107,7 @@ async fn a_free_order_is_delivered_at_once(world: World) {
     let order = ama.order_all([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
 
     assert_eq!((order.status, order.total), (types::OrderStatus::Fulfilled, 0.0));
-    assert_eq!(counts(&world, &event.sections[0]).await, (2, 0));
+    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
     let tickets = get(&world, &ama.key, &format!("/accounts/{}/tickets", ama.number)).await;
     assert_eq!(tickets.body["total"], 3);
     assert_eq!(get(&world, &ama.key, &event.uri).await.body["popularity"], 3);
@@ -145,9 +116,9 @@ async fn a_free_order_is_delivered_at_once(world: World) {
 
     // It stays what it is when its reservation would be over.
     world.advance(RESERVATION);
-    expire_due(&world).await;
+    world.expire_due().await;
     assert_eq!(get(&world, &ama.key, &order.self_).await.body["status"], "Fulfilled");
-    assert_eq!(counts(&world, &event.sections[0]).await, (2, 0));
+    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
 }
 
 async fn a_partly_free_order_waits_for_its_payment(world: World) {
@@ -156,11 +127,11 @@ async fn a_partly_free_order_waits_for_its_payment(world: World) {
 
     let order = ama.order_all([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
     assert_eq!((order.status, order.total), (types::OrderStatus::Placed, 10.99));
-    assert_eq!(counts(&world, &event.sections[0]).await, (0, 2));
+    assert_eq!(world.places(&event.sections[0]).await, (0, 2));
 
     ama.pay(&order).await.unwrap();
-    assert_eq!(counts(&world, &event.sections[0]).await, (2, 0));
-    assert_eq!(counts(&world, &event.sections[1]).await, (1, 0));
+    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
+    assert_eq!(world.places(&event.sections[1]).await, (1, 0));
     assert_eq!(get(&world, &ama.key, &event.uri).await.body["popularity"], 3);
 }
 
@@ -181,7 +152,7 @@ async fn everything_wrong_with_an_order_is_named_at_once(world: World) {
         (json!({ stalls: 30, balcony: 21 }), vec!["50 tickets"]),
         (json!({ stalls: 50, short(stalls): 1, nowhere: 1 }), vec![nowhere, short(stalls), "50 tickets"]),
     ] {
-        let refused = place(&world, &kofi.key, items.clone()).await;
+        let refused = world.place(&kofi.key, items.clone()).await;
 
         assert_eq!((refused.status, refused.complaints()), (400, vec!["items".to_owned()]), "{items}");
         let detail = refused.body["fields"][0]["detail"].as_str().unwrap();
@@ -191,10 +162,10 @@ async fn everything_wrong_with_an_order_is_named_at_once(world: World) {
     let body = json!({ "customer": "ZZ-00000000", "items": { nowhere: 1 } });
     let refused = world.request("POST", "/orders").key(&world.staff.key).json(&body).send().await;
     assert_eq!((refused.status, refused.complaints()), (400, vec!["items".to_owned(), "customer".to_owned()]));
-    assert_eq!(counts(&world, stalls).await, (0, 0));
+    assert_eq!(world.places(stalls).await, (0, 0));
 
     // Fifty are not too many.
-    assert_eq!(place(&world, &kofi.key, json!({ stalls: 30, balcony: 20 })).await.status, 201);
+    assert_eq!(world.place(&kofi.key, json!({ stalls: 30, balcony: 20 })).await.status, 201);
 }
 
 async fn the_contract_bounds_an_order(world: World) {
@@ -202,8 +173,10 @@ async fn the_contract_bounds_an_order(world: World) {
     let ama = world.person("ama").await;
     let section = event.sections[0].as_str();
 
-    for items in [json!({}), json!({ section: 0 }), json!({ section: 51 }), json!({ section: "two" }), json!([section]), json!("x")] {
-        let refused = place(&world, &ama.key, items.clone()).await;
+    for items in
+        [json!({}), json!({ section: 0 }), json!({ section: 51 }), json!({ section: "two" }), json!([section]), json!("x")]
+    {
+        let refused = world.place(&ama.key, items.clone()).await;
 
         assert_eq!((refused.status, refused.complaints()), (400, vec!["items".to_owned()]), "{items}");
     }
@@ -229,9 +202,9 @@ async fn customers_order_for_themselves_and_staff_for_anyone(world: World) {
     assert_eq!(placed.body["customer"]["number"], yaw.number);
     assert_eq!(get(&world, &yaw.key, placed.body["self"].as_str().unwrap()).await.status, 200);
     assert_eq!(order(&world.staff.key, "ZZ-00000000").await.complaints(), ["customer"]);
-    let own = place(&world, &world.staff.key, json!({ event.sections[0].as_str(): 1 })).await;
+    let own = world.place(&world.staff.key, json!({ event.sections[0].as_str(): 1 })).await;
     assert_eq!(own.body["customer"]["number"], world.staff.number);
-    assert_eq!(counts(&world, &event.sections[0]).await, (0, 3));
+    assert_eq!(world.places(&event.sections[0]).await, (0, 3));
 }
 
 async fn a_key_without_an_account_names_the_customer(world: World) {
@@ -242,7 +215,7 @@ async fn a_key_without_an_account_names_the_customer(world: World) {
     for (scope, status) in [(Scope::Administrator, 201), (Scope::Customer, 403)] {
         let key = setup::create_key(&world.app, "a program", scope, None).await.unwrap();
 
-        let nobody = place(&world, &key, items.clone()).await;
+        let nobody = world.place(&key, items.clone()).await;
         assert_eq!((nobody.status, nobody.complaints()), (400, vec!["-customer".to_owned()]), "{scope:?}");
         let body = json!({ "customer": ama.number, "items": items });
         assert_eq!(world.request("POST", "/orders").key(&key).json(&body).send().await.status, status, "{scope:?}");
@@ -274,19 +247,19 @@ async fn what_is_not_on_sale_cannot_be_ordered(world: World) {
         (&draft, "event.not-listed"),
         (&over, "event.over"),
     ] {
-        let refused = place(&world, &kofi.key, json!({ open.sections[0].as_str(): 1, event.sections[0].as_str(): 1 })).await;
+        let refused = world.place(&kofi.key, json!({ open.sections[0].as_str(): 1, event.sections[0].as_str(): 1 })).await;
 
         assert_eq!((refused.status, refused.code()), (409, code));
         let (text, title) = (refused.body["error"].as_str().unwrap(), get(&world, &kofi.key, &event.uri).await.body);
         assert!(text.contains("VIP") && text.contains(title["title"].as_str().unwrap()), "{text}");
-        assert_eq!(counts(&world, &open.sections[0]).await, (0, 0), "{code}");
+        assert_eq!(world.places(&open.sections[0]).await, (0, 0), "{code}");
     }
 
     // The contract has no operation that removes a host yet.
     let mut tx = world.app.db.begin().await.unwrap();
     tx.query("update hosts set removed = true").execute().await.unwrap();
     tx.commit().await.unwrap();
-    let refused = place(&world, &kofi.key, json!({ open.sections[0].as_str(): 1 })).await;
+    let refused = world.place(&kofi.key, json!({ open.sections[0].as_str(): 1 })).await;
     assert_eq!((refused.status, refused.code()), (409, "host.removed"));
 }
 
@@ -299,13 +272,13 @@ async fn a_section_is_sold_out_for_the_whole_order(world: World) {
     ama.order(vip, 2).await.unwrap();
 
     for items in [json!({ stalls: 1, vip: 2 }), json!({ vip: 2, stalls: 1 }), json!({ vip: 2 })] {
-        let refused = place(&world, &kofi.key, items).await;
+        let refused = world.place(&kofi.key, items).await;
 
         assert_eq!((refused.status, refused.code()), (409, "section.sold-out"));
         assert!(refused.body["error"].as_str().unwrap().contains("VIP"), "{}", refused.body);
     }
-    assert_eq!(counts(&world, stalls).await, (0, 0));
-    assert_eq!(counts(&world, vip).await, (2, 0));
+    assert_eq!(world.places(stalls).await, (0, 0));
+    assert_eq!(world.places(vip).await, (2, 0));
     assert_eq!(get(&world, &world.staff.key, "/orders").await.body["total"], 1);
     ama.order_all([(stalls, 1), (vip, 1)]).await.unwrap();
 }
@@ -323,7 +296,7 @@ async fn an_account_has_at_most_ten_open_orders(world: World) {
     let body = json!({ "customer": ama.number, "items": { paid: 1 } });
     let by_staff = world.request("POST", "/orders").key(&world.staff.key).json(&body).send().await;
     assert_eq!((by_staff.status, by_staff.code()), (409, "order.too-many"));
-    assert_eq!(counts(&world, paid).await, (0, 10));
+    assert_eq!(world.places(paid).await, (0, 10));
     // One that is never open is none too many, and others are free to order.
     ama.order(free, 1).await.unwrap();
     world.person("yaw").await.order(paid, 1).await.unwrap();
@@ -331,7 +304,7 @@ async fn an_account_has_at_most_ten_open_orders(world: World) {
     // Whichever way an order ends, there is room for another one.
     ama.pay(&open[0]).await.unwrap();
     ama.order(paid, 1).await.unwrap();
-    assert_eq!(post(&world, &ama.key, &format!("{}/cancellations", uri_of(&open[1]))).await.status, 200);
+    assert_eq!(world.cancel(&ama.key, &open[1].self_).await.status, 200);
     ama.order(paid, 1).await.unwrap();
     assert_eq!(ama.order(paid, 1).await.refusal(), (409, "order.too-many".to_owned()));
     world.advance(RESERVATION);
@@ -352,9 +325,9 @@ async fn places_are_free_the_moment_their_reservation_is_over(world: World) {
     world.advance(Duration::from_secs(60));
 
     assert_eq!(get(&world, &ama.key, &order.self_).await.body["status"], "Timed Out");
-    assert_eq!(counts(&world, vip).await, (0, 0));
+    assert_eq!(world.places(vip).await, (0, 0));
     yaw.order(vip, 3).await.unwrap();
-    assert_eq!(counts(&world, vip).await, (0, 3));
+    assert_eq!(world.places(vip).await, (0, 3));
     assert_eq!(ama.pay(&order).await.refusal(), (409, "order.not-open".to_owned()));
 }
 
@@ -374,11 +347,10 @@ async fn the_job_times_out_orders_and_frees_their_places(world: World) {
     let young = ama.order(balcony, 1).await.unwrap();
 
     world.advance(Duration::from_secs(60));
-    expire_due(&world).await;
+    world.expire_due().await;
 
+    assert_eq!(world.stored_places().await, (vec![(5, 0), (0, 1)], 1), "what the tables themselves say");
     let mut tx = world.app.db.read().await.unwrap();
-    let left: Vec<(i64, i64)> = tx.query("select sold, reserved from sections order by id").all().await.unwrap();
-    assert_eq!(left, [(5, 0), (0, 1)], "what the table itself says");
     let stored: i64 = tx.query("select count(*) from orders where status = 'Timed Out'").scalar().await.unwrap();
     assert_eq!(stored, 52);
     drop(tx);
@@ -391,7 +363,7 @@ async fn an_order_is_read_by_its_customer_and_staff(world: World) {
     let host = world.host_of(&kofi).await;
     let event = event_at(&world, &host, &[10.0]).await;
     let ama = world.person("ama").await;
-    let order = uri_of(&ama.order(&event.sections[0], 1).await.unwrap());
+    let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
 
     for (key, status) in [(&ama.key, 200), (&world.staff.key, 200), (&kofi.key, 403), (&world.public_key, 403)] {
         assert_eq!(get(&world, key, &order).await.status, status);
@@ -410,7 +382,7 @@ async fn staff_list_and_filter_orders(world: World) {
     let placed = order(&ama, 0).await.number.to_string();
     let free = order(&yaw, 1).await.number.to_string();
     let cancelled = order(&yaw, 0).await;
-    post(&world, &yaw.key, &format!("{}/cancellations", cancelled.self_)).await;
+    world.cancel(&yaw.key, &cancelled.self_).await;
     let cancelled = cancelled.number.to_string();
     let all = [timed_out.as_str(), &placed, &free, &cancelled];
 
@@ -436,7 +408,7 @@ async fn staff_list_and_filter_orders(world: World) {
     }
 
     // What the job has written down is listed as before.
-    expire_due(&world).await;
+    world.expire_due().await;
     assert_eq!(numbers(&get(&world, &world.staff.key, "/orders?status=Timed%20Out").await), &all[..1]);
     assert_eq!(numbers(&get(&world, &world.staff.key, "/orders?status=Placed").await), &all[1..2]);
 
@@ -455,7 +427,8 @@ async fn a_number_is_searched_by_a_regular_expression(world: World) {
         all.push(ama.order(&event.sections[0], 1).await.unwrap().number.to_string());
     }
     let search = async |filter: &str, paging: &str| {
-        get(&world, &world.staff.key, &format!("/orders?{paging}&number={}", filter.replace('\\', "%5C").replace('+', "%2B"))).await
+        get(&world, &world.staff.key, &format!("/orders?{paging}&number={}", filter.replace('\\', "%5C").replace('+', "%2B")))
+            .await
     };
 
     for filter in [r"^\d{14}$", r"\d", ".", "^[0-9]+$", &all[0][..4]] {
@@ -486,7 +459,9 @@ async fn orders_are_sorted_by_date(world: World) {
     let reversed: Vec<_> = all.iter().rev().cloned().collect();
 
     for list in ["/orders".to_owned(), format!("/accounts/{}/orders", ama.number)] {
-        for (sort, expected) in [("", &all), ("sort=date", &all), ("sort=date&order=asc", &all), ("sort=date&order=desc", &reversed)] {
+        for (sort, expected) in
+            [("", &all), ("sort=date", &all), ("sort=date&order=asc", &all), ("sort=date&order=desc", &reversed)]
+        {
             let page = get(&world, &world.staff.key, &format!("{list}?{sort}")).await;
             assert_eq!(numbers(&page), *expected, "{list} {sort}");
         }
@@ -521,25 +496,25 @@ async fn cancelling_frees_the_places(world: World) {
     let order = ama.order_all(items).await.unwrap();
     yaw.order(&event.sections[0], 1).await.unwrap();
 
-    let cancelled = post(&world, &ama.key, &format!("{}/cancellations", order.self_)).await;
+    let cancelled = world.cancel(&ama.key, &order.self_).await;
 
     assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")));
     assert_eq!(cancelled.body["items"].as_array().unwrap().len(), 2);
     assert_eq!(get(&world, &ama.key, &order.self_).await.body, cancelled.body);
-    assert_eq!(counts(&world, &event.sections[0]).await, (0, 1));
-    assert_eq!(counts(&world, &event.sections[1]).await, (0, 0));
+    assert_eq!(world.places(&event.sections[0]).await, (0, 1));
+    assert_eq!(world.places(&event.sections[1]).await, (0, 0));
     world.advance(RESERVATION);
-    expire_due(&world).await;
+    world.expire_due().await;
     assert_eq!(get(&world, &ama.key, &order.self_).await.body["status"], "Cancelled");
-    assert_eq!(counts(&world, &event.sections[0]).await, (0, 0));
+    assert_eq!(world.places(&event.sections[0]).await, (0, 0));
 }
 
 async fn only_an_open_order_is_cancelled_by_whom_it_belongs_to(world: World) {
     let event = concert(&world, &[10.0, 0.0]).await;
     let (ama, yaw) = (world.person("ama").await, world.person("yaw").await);
-    let order = async |section: usize| uri_of(&ama.order(&event.sections[section], 1).await.unwrap());
+    let order = async |section: usize| ama.order(&event.sections[section], 1).await.unwrap().self_.clone();
     let cancel = async |key: &str, order: &str| {
-        let answer = post(&world, key, &format!("{order}/cancellations")).await;
+        let answer = world.cancel(key, order).await;
         (answer.status, answer.code().to_owned())
     };
     let (first, second, free) = (order(0).await, order(0).await, order(1).await);

@@ -1,0 +1,375 @@
+//! Payments: what is taken for an order, and what is given back.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{Event, Person, RESERVATION, Refusal, World, by_card, part, section};
+
+on_both_databases![
+    a_payment_of_the_whole_fulfils_the_order,
+    an_order_is_paid_in_parts,
+    more_than_is_outstanding_is_refused,
+    a_declined_payment_leaves_the_order_open,
+    a_failing_gateway_leaves_nothing_behind,
+    a_charge_whose_answer_is_lost_is_undone,
+    a_charge_that_cannot_be_undone_is_undone_later,
+    a_card_payment_needs_the_gateways_token,
+    staff_alone_record_external_payments,
+    the_contract_bounds_a_payment,
+    only_an_open_order_is_paid_by_whom_it_belongs_to,
+    payments_are_listed_in_pages,
+    a_payment_is_read_by_whom_its_order_belongs_to,
+    cancelling_gives_back_what_was_paid,
+    timing_out_gives_back_what_was_paid,
+    what_the_gateway_fails_to_give_back_is_given_back_later,
+    a_payment_whose_server_ended_is_undone,
+];
+
+/// Ama, and her order of two tickets at 100.00, which is 203.98 with fees.
+struct Sale {
+    ama: Person,
+    event: Event,
+    order: String,
+}
+
+async fn sale(world: &World) -> Sale {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    Sale { ama, event, order }
+}
+
+async fn status(world: &World, order: &str) -> String {
+    world.read(order).await["status"].as_str().unwrap().to_owned()
+}
+
+fn is(amount: f64, status: &str) -> (f64, String) {
+    (amount, status.to_owned())
+}
+
+async fn a_payment_of_the_whole_fulfils_the_order(world: World) {
+    let Sale { ama, event, order } = sale(&world).await;
+
+    let paid = world.pay(&ama.key, &order, by_card()).await;
+
+    assert_eq!(paid.status, 201, "{}", paid.body);
+    let payment = &paid.body;
+    let number = payment["number"].as_str().unwrap();
+    let uri = format!("{order}/payments/{number}");
+    assert_eq!(paid.header("location"), uri);
+    let reference = format!("SBX-{}", &number[6..]);
+    let expected = json!({
+        "self": uri, "number": number, "order": order, "method": "card", "amount": 203.98, "status": "Confirmed",
+        "reference": reference, "placed": payment["placed"],
+    });
+    assert_eq!(*payment, expected);
+    assert!(payment["placed"].as_str().unwrap().ends_with("+00:00"));
+    assert_eq!(world.read(&uri).await, expected);
+    assert_eq!(world.read(&format!("{order}/payments")).await["entries"], json!([expected]));
+
+    assert_eq!(status(&world, &order).await, "Fulfilled");
+    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
+    assert_eq!(world.read(&event.uri).await["popularity"], 2);
+    let tickets = world.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    assert_eq!(tickets["total"], 2);
+    assert_eq!(tickets["entries"][0]["section"]["self"], event.sections[0]);
+    assert_eq!(world.till.total(), 203.98);
+
+    // It stays sold when its reservation would be over.
+    world.advance(RESERVATION);
+    world.expire_due().await;
+    assert_eq!(status(&world, &order).await, "Fulfilled");
+    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
+    assert_eq!(world.till.total(), 203.98);
+}
+
+async fn an_order_is_paid_in_parts(world: World) {
+    let Sale { ama, event, order } = sale(&world).await;
+
+    assert_eq!(world.pay(&ama.key, &order, part(3.98)).await.status, 201);
+    let cash = json!({ "method": "external", "amount": 100.0, "reference": "Receipt 7" });
+    assert_eq!(world.pay(&world.staff.key, &order, cash).await.status, 201);
+    assert_eq!(status(&world, &order).await, "Placed");
+    assert_eq!(world.places(&event.sections[0]).await, (0, 2));
+    let rest = world.pay(&ama.key, &order, by_card()).await;
+
+    assert_eq!(rest.body["amount"], 100.0);
+    assert_eq!(status(&world, &order).await, "Fulfilled");
+    assert_eq!(world.payments(&order).await, [is(3.98, "Confirmed"), is(100.0, "Confirmed"), is(100.0, "Confirmed")]);
+    assert_eq!(world.till.total(), 103.98);
+}
+
+async fn more_than_is_outstanding_is_refused(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+    assert_eq!(world.pay(&ama.key, &order, part(3.98)).await.status, 201);
+
+    let cash = json!({ "method": "external", "amount": 200.01, "reference": "Receipt 7" });
+    for (key, body) in [(&ama.key, part(200.01)), (&world.staff.key, cash)] {
+        let refused = world.pay(key, &order, body).await;
+        assert_eq!((refused.status, refused.complaints()), (400, vec!["amount".to_owned()]));
+        assert!(refused.body["fields"][0]["detail"].as_str().unwrap().contains("200.00"), "{}", refused.body);
+    }
+    assert_eq!(world.till.total(), 3.98);
+    assert_eq!(world.pay(&ama.key, &order, part(200.0)).await.status, 201);
+    assert_eq!(status(&world, &order).await, "Fulfilled");
+}
+
+async fn a_declined_payment_leaves_the_order_open(world: World) {
+    let Sale { ama, event, order } = sale(&world).await;
+
+    let declined = world.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline", "amount": 50 })).await;
+
+    assert_eq!((declined.status, declined.code()), (402, "payment.declined"));
+    assert_eq!(world.payments(&order).await, [is(50.0, "Declined")]);
+    let payment = &world.read(&format!("{order}/payments")).await["entries"][0];
+    assert_eq!(payment["reference"], "");
+    assert_eq!(status(&world, &order).await, "Placed");
+    assert_eq!(world.places(&event.sections[0]).await, (0, 2));
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.body["amount"], 203.98);
+    assert_eq!(world.payments(&order).await, [is(50.0, "Declined"), is(203.98, "Confirmed")]);
+}
+
+async fn a_failing_gateway_leaves_nothing_behind(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+
+    let failed = world.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_error" })).await;
+
+    assert_eq!((failed.status, failed.code()), (502, "payment.gateway"));
+    assert_eq!(world.payments(&order).await, []);
+    assert_eq!((world.till.charges(), status(&world, &order).await.as_str()), (0, "Placed"));
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.body["amount"], 203.98);
+}
+
+async fn a_charge_whose_answer_is_lost_is_undone(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+    world.till.lose_answers(true);
+
+    let failed = world.pay(&ama.key, &order, by_card()).await;
+
+    assert_eq!((failed.status, failed.code()), (502, "payment.gateway"));
+    assert_eq!((world.till.charges(), world.till.total()), (1, 0.0));
+    assert_eq!(world.payments(&order).await, []);
+    world.till.lose_answers(false);
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.status, 201);
+    assert_eq!(world.till.total(), 203.98);
+}
+
+async fn a_charge_that_cannot_be_undone_is_undone_later(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+    world.till.lose_answers(true);
+    world.till.refuse_refunds(true);
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.code(), "payment.gateway");
+    assert_eq!(world.till.total(), 203.98, "it was taken, and the gateway can't be told");
+    assert_eq!(world.payments(&order).await, []);
+    world.till.lose_answers(false);
+
+    // Meanwhile the order can be paid.
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.status, 201);
+    assert_eq!(status(&world, &order).await, "Fulfilled");
+    world.till.refuse_refunds(false);
+    world.expire_due().await;
+
+    assert_eq!(world.till.total(), 203.98, "only one of two charges is kept");
+    assert_eq!(world.payments(&order).await, [is(203.98, "Confirmed")]);
+}
+
+async fn a_card_payment_needs_the_gateways_token(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+
+    for (body, complaint) in [
+        (json!({ "method": "card" }), "-token"),
+        (json!({ "method": "card", "token": null }), "-token"),
+        (json!({ "method": "card", "token": " " }), "-token"),
+        (json!({ "method": "card", "token": "tok_unknown" }), "token"),
+        (json!({ "method": "card", "reference": "Receipt 7" }), "-token"),
+    ] {
+        let refused = world.pay(&ama.key, &order, body.clone()).await;
+        assert_eq!((refused.status, refused.complaints()), (400, vec![complaint.to_owned()]), "{body}");
+    }
+    assert_eq!((world.payments(&order).await, world.till.charges()), (vec![], 0));
+}
+
+async fn staff_alone_record_external_payments(world: World) {
+    let Sale { ama, event, order } = sale(&world).await;
+    let cash = json!({ "method": "external", "reference": "Receipt 7" });
+
+    let refused = world.pay(&ama.key, &order, cash.clone()).await;
+    assert_eq!((refused.status, refused.code()), (403, "resource.not-yours"));
+    assert_eq!(world.pay(&ama.key, &order, json!({ "method": "external" })).await.status, 403);
+    for body in [json!({ "method": "external" }), json!({ "method": "external", "reference": " ", "token": "tok_approve" })] {
+        let refused = world.pay(&world.staff.key, &order, body).await;
+        assert_eq!((refused.status, refused.complaints()), (400, vec!["-reference".to_owned()]));
+    }
+
+    let recorded = world.pay(&world.staff.key, &order, cash).await;
+    assert_eq!(recorded.status, 201, "{}", recorded.body);
+    let told = (&recorded.body["method"], &recorded.body["amount"], &recorded.body["status"], &recorded.body["reference"]);
+    assert_eq!(told, (&json!("external"), &json!(203.98), &json!("Confirmed"), &json!("Receipt 7")));
+    assert_eq!(status(&world, &order).await, "Fulfilled");
+    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
+    assert_eq!(world.till.charges(), 0);
+}
+
+async fn the_contract_bounds_a_payment(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+
+    for (body, complaints) in [
+        (json!({}), "-method"),
+        (json!({ "method": "cheque", "amount": "all" }), "method amount"),
+        (part(0.0), "amount"),
+        (part(-1.0), "amount"),
+        (part(0.001), "amount"),
+        (part(1_000_000.01), "amount"),
+        (json!({ "method": "card", "token": "x".repeat(201), "reference": "x".repeat(201) }), "token reference"),
+    ] {
+        let refused = world.pay(&ama.key, &order, body.clone()).await;
+        assert_eq!((refused.status, refused.complaints().join(" ")), (400, complaints.to_owned()), "{body}");
+    }
+}
+
+async fn only_an_open_order_is_paid_by_whom_it_belongs_to(world: World) {
+    let Sale { ama, event, order } = sale(&world).await;
+    let yaw = world.person("yaw").await;
+    let cash = json!({ "method": "external", "reference": "Receipt 7" });
+
+    assert_eq!(world.pay(&yaw.key, &order, by_card()).await.code(), "resource.not-yours");
+    assert_eq!(world.pay(&ama.key, "/orders/17637000000001", by_card()).await.code(), "resource.not-found");
+
+    let cancelled = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    world.cancel(&ama.key, &cancelled).await;
+    let timed_out = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    world.pay(&ama.key, &order, by_card()).await;
+    world.advance(RESERVATION);
+    for order in [&order, &cancelled, &timed_out] {
+        for body in [by_card(), part(1.0), cash.clone()] {
+            let refused = world.pay(&world.staff.key, order, body.clone()).await;
+            assert_eq!((refused.status, refused.code()), (409, "order.not-open"), "{order} {body}");
+        }
+    }
+    assert_eq!(world.till.total(), 203.98);
+
+    // Staff may pay for anyone.
+    let last = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    assert_eq!(world.pay(&world.staff.key, &last, by_card()).await.status, 201);
+    assert_eq!(world.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 3);
+}
+
+async fn payments_are_listed_in_pages(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+    let list = format!("{order}/payments");
+    let empty = json!({ "total": 0, "page": 1, "records": 25, "entries": [] });
+    assert_eq!(world.read(&list).await, empty);
+    for amount in [1.0, 2.0, 3.0] {
+        world.pay(&ama.key, &order, part(amount)).await;
+    }
+
+    let page = world.read(&format!("{list}?records=2&page=2")).await;
+    assert_eq!((&page["total"], page["entries"].as_array().unwrap().len()), (&json!(3), 1));
+    assert_eq!(page["entries"][0]["amount"], 3.0);
+    let past_end = world.request("GET", &format!("{list}?page=2")).key(&ama.key).send().await;
+    assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
+}
+
+async fn a_payment_is_read_by_whom_its_order_belongs_to(world: World) {
+    let Sale { ama, event, order } = sale(&world).await;
+    let yaw = world.person("yaw").await;
+    let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    let number = world.pay(&ama.key, &order, part(1.0)).await.body["number"].as_str().unwrap().to_owned();
+
+    for path in [format!("{order}/payments"), format!("{order}/payments/{number}")] {
+        for (key, status) in [(&ama.key, 200), (&world.staff.key, 200), (&yaw.key, 403)] {
+            assert_eq!(world.request("GET", &path).key(key).send().await.status, status, "{path}");
+        }
+    }
+    for path in [
+        format!("{other}/payments/{number}"),
+        format!("{order}/payments/17637000000001"),
+        format!("{order}/payments/none"),
+        format!("/orders/17637000000001/payments/{number}"),
+        "/orders/17637000000001/payments".to_owned(),
+    ] {
+        let missing = world.request("GET", &path).key(&ama.key).send().await;
+        assert_eq!((missing.status, missing.code()), (404, "resource.not-found"), "{path}");
+    }
+}
+
+async fn cancelling_gives_back_what_was_paid(world: World) {
+    let Sale { ama, event, order } = sale(&world).await;
+    world.pay(&ama.key, &order, part(50.0)).await;
+    world.pay(&world.staff.key, &order, json!({ "method": "external", "amount": 20, "reference": "Receipt 7" })).await;
+    world.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline" })).await;
+    assert_eq!(world.till.total(), 50.0);
+
+    let cancelled = world.cancel(&ama.key, &order).await;
+
+    assert_eq!(cancelled.body["status"], "Cancelled");
+    assert_eq!(world.payments(&order).await, [is(50.0, "Refunded"), is(20.0, "Refunded"), is(133.98, "Declined")]);
+    assert_eq!(world.till.total(), 0.0);
+    assert_eq!(world.places(&event.sections[0]).await, (0, 0));
+}
+
+async fn timing_out_gives_back_what_was_paid(world: World) {
+    let Sale { ama, event, order } = sale(&world).await;
+    world.pay(&ama.key, &order, part(50.0)).await;
+    world.advance(RESERVATION);
+    // Somebody else takes the places before the job comes by.
+    world.person("yaw").await.order(&event.sections[0], 10).await.unwrap();
+
+    world.expire_due().await;
+
+    assert_eq!(status(&world, &order).await, "Timed Out");
+    assert_eq!(world.payments(&order).await, [is(50.0, "Refunded")]);
+    assert_eq!(world.till.total(), 0.0);
+    assert_eq!(world.places(&event.sections[0]).await, (0, 10));
+}
+
+async fn what_the_gateway_fails_to_give_back_is_given_back_later(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+    world.pay(&ama.key, &order, part(50.0)).await;
+    world.till.refuse_refunds(true);
+
+    let cancelled = world.cancel(&ama.key, &order).await;
+
+    assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")));
+    world.expire_due().await;
+    assert_eq!(world.payments(&order).await, [is(50.0, "Confirmed")], "it is not back yet");
+    assert_eq!(world.till.total(), 50.0);
+    world.till.refuse_refunds(false);
+    world.expire_due().await;
+    assert_eq!(world.payments(&order).await, [is(50.0, "Refunded")]);
+    assert_eq!(world.till.total(), 0.0);
+}
+
+async fn a_payment_whose_server_ended_is_undone(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+    // A server has begun a payment, and the gateway has taken the money; then the server ended.
+    let (payment, id): (i64, i64) = (world.app.clock.next_id().0, order.rsplit('/').next().unwrap().parse().unwrap());
+    let mut tx = world.app.db.begin().await.unwrap();
+    let begun = tx.query(
+        "insert into payments (id, order_id, method, amount, status, reference, placed)
+         values ($1, $2, 'card', 20000, 'Pending', '', $3)",
+    );
+    begun.bind(payment).bind(id).bind(world.app.clock.now()).execute().await.unwrap();
+    tx.commit().await.unwrap();
+    world.till.take(payment, 20000);
+
+    // While it may be under way it counts, and is not shown.
+    world.expire_due().await;
+    assert_eq!(world.payments(&order).await, []);
+    let shown = ama.client.order_payment_get().order(order.rsplit('/').next().unwrap()).payment(payment.to_string());
+    assert_eq!(shown.send().await.refusal(), (404, "resource.not-found".to_owned()));
+    assert_eq!(world.pay(&ama.key, &order, part(4.0)).await.complaints(), ["amount"]);
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.body["amount"], 3.98);
+    let refused = world.pay(&ama.key, &order, by_card()).await;
+    assert_eq!((refused.status, refused.code()), (409, "order.not-open"), "all that is outstanding is being paid");
+
+    // Once nobody can be waiting for it any more, the money is given back and the order can be paid again.
+    world.advance(Duration::from_secs(180));
+    world.expire_due().await;
+    assert_eq!(world.till.total(), 3.98);
+    assert_eq!(world.payments(&order).await, [is(3.98, "Confirmed")]);
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.body["amount"], 200.0);
+    assert_eq!(status(&world, &order).await, "Fulfilled");
+}

@@ -1,0 +1,274 @@
+//! What happens at the same moment: nothing is oversold, and no money is taken twice or kept for nothing.
+
+use std::time::Duration;
+
+use futures::future::{join, join_all};
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{Answer, Event, Person, RESERVATION, World, by_card, part, section};
+
+on_both_databases![
+    the_last_places_are_sold_once,
+    free_places_are_given_away_once,
+    orders_of_the_same_sections_in_any_order_do_not_block_each_other,
+    places_that_time_out_are_sold_once,
+    of_eleven_orders_at_once_ten_are_open,
+    an_order_paid_twice_at_once_is_paid_once,
+    parts_paid_at_once_do_not_exceed_the_total,
+    a_payment_of_an_order_cancelled_meanwhile_is_given_back,
+    a_payment_of_an_order_timed_out_meanwhile_is_given_back,
+    a_payment_that_a_job_has_given_up_is_given_back,
+    cancelling_and_paying_at_once_leave_one_of_the_two,
+    timing_out_and_paying_at_once_leave_one_of_the_two,
+];
+
+async fn concert(world: &World, sections: &[(f64, i64)]) -> Event {
+    let kofi = world.person("kofi").await;
+    let sections =
+        sections.iter().enumerate().map(|(number, (price, places))| section(&format!("Block {number}"), *price, *places));
+    world.listed_event(&world.host_of(&kofi).await, &sections.collect::<Vec<_>>()).await
+}
+
+/// This many people, who have signed up.
+async fn crowd(world: &World, people: usize) -> Vec<Person> {
+    let mut crowd = Vec::new();
+    for number in 0..people {
+        crowd.push(world.person(&format!("person-{number}")).await);
+    }
+    crowd
+}
+
+/// How many were answered with each status, of those that a test expects; any other is a failure.
+fn tally<const N: usize>(answers: &[Answer], statuses: [u16; N]) -> [usize; N] {
+    let tally = statuses.map(|status| answers.iter().filter(|answer| answer.status == status).count());
+    let others: Vec<_> = answers.iter().filter(|answer| !statuses.contains(&answer.status)).collect();
+    assert!(others.is_empty(), "{others:?}");
+    tally
+}
+
+async fn the_last_places_are_sold_once(world: World) {
+    let event = concert(&world, &[(10.0, 7)]).await;
+    let crowd = crowd(&world, 6).await;
+    let vip = event.sections[0].as_str();
+
+    let wants = crowd.iter().flat_map(|person| [person; 4]).map(|person| world.place(&person.key, json!({ vip: 1 })));
+    let answers = join_all(wants).await;
+
+    assert_eq!(tally(&answers, [201, 409]), [7, 17]);
+    assert!(answers.iter().filter(|answer| answer.status == 409).all(|answer| answer.code() == "section.sold-out"));
+    assert_eq!(world.places(vip).await, (0, 7));
+}
+
+async fn free_places_are_given_away_once(world: World) {
+    let event = concert(&world, &[(0.0, 7)]).await;
+    let crowd = crowd(&world, 6).await;
+    let standing = event.sections[0].as_str();
+
+    let wants = crowd.iter().flat_map(|person| [person; 4]).map(|person| world.place(&person.key, json!({ standing: 2 })));
+    let answers = join_all(wants).await;
+
+    assert_eq!(tally(&answers, [201, 409]), [3, 21]);
+    assert_eq!(world.places(standing).await, (6, 0));
+    assert_eq!(world.read(&event.uri).await["popularity"], 6);
+    let mut tx = world.app.db.read().await.unwrap();
+    assert_eq!(tx.query("select count(*) from tickets").scalar::<i64>().await.unwrap(), 6);
+}
+
+async fn orders_of_the_same_sections_in_any_order_do_not_block_each_other(world: World) {
+    let event = concert(&world, &[(10.0, 12), (10.0, 12), (10.0, 12)]).await;
+    let crowd = crowd(&world, 6).await;
+    let [a, b, c] = [0, 1, 2].map(|section| event.sections[section].as_str());
+    let wanted =
+        [json!({ a: 1, b: 1, c: 1 }), json!({ c: 1, b: 1, a: 1 }), json!({ b: 1, c: 1, a: 1 }), json!({ c: 1, a: 1, b: 1 })];
+
+    let wants = crowd.iter().flat_map(|person| wanted.clone().map(|items| (person, items)));
+    let answers = join_all(wants.map(|(person, items)| world.place(&person.key, items))).await;
+
+    assert_eq!(tally(&answers, [201, 409]), [12, 12]);
+    for section in [a, b, c] {
+        assert_eq!(world.places(section).await, (0, 12), "what was refused holds nothing");
+    }
+}
+
+async fn places_that_time_out_are_sold_once(world: World) {
+    let event = concert(&world, &[(10.0, 6), (10.0, 6)]).await;
+    let [a, b] = [0, 1].map(|section| event.sections[section].as_str());
+    let crowd = crowd(&world, 6).await;
+    for person in &crowd {
+        assert_eq!(world.place(&person.key, json!({ a: 1, b: 1 })).await.status, 201);
+    }
+    world.advance(RESERVATION);
+
+    // Everyone comes back at the moment at which two servers' jobs free the places.
+    let wants = crowd.iter().flat_map(|person| [json!({ a: 1, b: 1 }), json!({ b: 1, a: 1 })].map(|items| (person, items)));
+    let wants = join_all(wants.map(|(person, items)| world.place(&person.key, items)));
+    let (answers, _) = join(wants, join(world.expire_due(), world.expire_due())).await;
+
+    assert_eq!(tally(&answers, [201, 409]), [6, 6]);
+    world.expire_due().await;
+    assert_eq!(world.stored_places().await, (vec![(0, 6), (0, 6)], 12), "what the tables themselves say");
+}
+
+async fn of_eleven_orders_at_once_ten_are_open(world: World) {
+    let event = concert(&world, &[(10.0, 100)]).await;
+    let ama = world.person("ama").await;
+    let section = event.sections[0].as_str();
+
+    let answers = join_all((0..15).map(|_| world.place(&ama.key, json!({ section: 1 })))).await;
+
+    assert_eq!(tally(&answers, [201, 409]), [10, 5]);
+    assert!(answers.iter().filter(|answer| answer.status == 409).all(|answer| answer.code() == "order.too-many"));
+    assert_eq!(world.places(section).await, (0, 10));
+}
+
+/// Ama's order of two tickets at 100.00, which is 203.98 with fees, of a section with two places.
+async fn sale(world: &World) -> (Person, Event, String) {
+    let event = concert(world, &[(100.0, 2)]).await;
+    let ama = world.person("ama").await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    (ama, event, order)
+}
+
+async fn an_order_paid_twice_at_once_is_paid_once(world: World) {
+    let (ama, event, order) = sale(&world).await;
+    world.till.hold();
+
+    // The second is asked for while the gateway thinks about the first.
+    let second = async {
+        world.till.until(1).await;
+        let refused = world.pay(&ama.key, &order, by_card()).await;
+        world.till.release();
+        refused
+    };
+    let (first, second) = join(world.pay(&ama.key, &order, by_card()), second).await;
+
+    assert_eq!(first.status, 201, "{}", first.body);
+    assert_eq!((second.status, second.code()), (409, "order.not-open"));
+    assert_eq!((world.till.charges(), world.till.total()), (1, 203.98));
+    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
+}
+
+async fn parts_paid_at_once_do_not_exceed_the_total(world: World) {
+    let (ama, event, order) = sale(&world).await;
+    let answers = join_all((0..8).map(|_| world.pay(&ama.key, &order, part(50.0)))).await;
+
+    assert_eq!(tally(&answers, [201, 400]), [4, 4]);
+    assert_eq!(world.till.total(), 200.0);
+    let answers = join_all((0..4).map(|_| world.pay(&ama.key, &order, by_card()))).await;
+    assert_eq!(tally(&answers, [201, 409]), [1, 3]);
+    assert_eq!((world.till.charges(), world.till.total()), (5, 203.98));
+    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
+    assert_eq!(world.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 2);
+}
+
+async fn a_payment_of_an_order_cancelled_meanwhile_is_given_back(world: World) {
+    let (ama, event, order) = sale(&world).await;
+    world.till.hold();
+
+    let meanwhile = async {
+        world.till.until(1).await;
+        assert_eq!(world.cancel(&ama.key, &order).await.status, 200);
+        assert_eq!(world.places(&event.sections[0]).await, (0, 0));
+        world.till.release();
+    };
+    let (paid, ()) = join(world.pay(&ama.key, &order, by_card()), meanwhile).await;
+
+    assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
+    assert_eq!((world.till.charges(), world.till.total()), (1, 0.0));
+    assert_eq!(world.payments(&order).await, [(203.98, "Refunded".to_owned())]);
+    assert_eq!(world.read(&order).await["status"], "Cancelled");
+    assert_eq!(world.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 0);
+}
+
+async fn a_payment_of_an_order_timed_out_meanwhile_is_given_back(world: World) {
+    let (ama, event, order) = sale(&world).await;
+    let yaw = world.person("yaw").await;
+    assert_eq!(world.pay(&ama.key, &order, part(3.98)).await.status, 201);
+    world.till.hold();
+
+    let meanwhile = async {
+        world.till.until(2).await;
+        world.advance(RESERVATION);
+        yaw.order(&event.sections[0], 2).await.unwrap();
+        world.till.release();
+    };
+    let (paid, ()) = join(world.pay(&ama.key, &order, by_card()), meanwhile).await;
+
+    assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
+    assert_eq!(world.read(&order).await["status"], "Timed Out");
+    world.expire_due().await;
+    assert_eq!(world.till.total(), 0.0);
+    assert_eq!(world.payments(&order).await, [(3.98, "Refunded".to_owned()), (200.0, "Refunded".to_owned())]);
+    assert_eq!(world.places(&event.sections[0]).await, (0, 2), "they are Yaw's");
+}
+
+async fn a_payment_that_a_job_has_given_up_is_given_back(world: World) {
+    let (ama, event, order) = sale(&world).await;
+    world.till.hold();
+
+    let meanwhile = async {
+        world.till.until(1).await;
+        world.advance(Duration::from_secs(180));
+        world.expire_due().await;
+        world.till.release();
+    };
+    let (paid, ()) = join(world.pay(&ama.key, &order, by_card()), meanwhile).await;
+
+    assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
+    assert_eq!((world.till.charges(), world.till.total()), (1, 0.0));
+    assert_eq!(world.read(&order).await["status"], "Placed");
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.status, 201);
+    assert_eq!(world.till.total(), 203.98);
+    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
+}
+
+async fn cancelling_and_paying_at_once_leave_one_of_the_two(world: World) {
+    let event = concert(&world, &[(10.0, 20)]).await;
+    let ama = world.person("ama").await;
+    let mut fulfilled = 0;
+
+    for _ in 0..10 {
+        let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+        let (paid, cancelled) = join(world.pay(&ama.key, &order, by_card()), world.cancel(&ama.key, &order)).await;
+
+        match world.read(&order).await["status"].as_str().unwrap() {
+            "Fulfilled" => {
+                assert_eq!((paid.status, cancelled.status), (201, 409));
+                fulfilled += 1;
+            }
+            "Cancelled" => assert_eq!((paid.status, cancelled.status), (409, 200)),
+            other => panic!("an order is {other}"),
+        }
+    }
+
+    assert_eq!(world.places(&event.sections[0]).await, (2 * fulfilled, 0));
+    let expected = f64::from(i32::try_from(fulfilled).unwrap()) * 21.98;
+    assert!((world.till.total() - expected).abs() < 0.001, "{} is kept for {fulfilled} orders", world.till.total());
+}
+
+async fn timing_out_and_paying_at_once_leave_one_of_the_two(world: World) {
+    let event = concert(&world, &[(10.0, 20)]).await;
+    let crowd = crowd(&world, 4).await;
+    let mut orders_placed = Vec::new();
+    for person in &crowd {
+        orders_placed.push((person, person.order(&event.sections[0], 2).await.unwrap().self_.clone()));
+    }
+    world.till.hold();
+
+    let pays = join_all(orders_placed.iter().map(|(person, order)| world.pay(&person.key, order, by_card())));
+    let meanwhile = async {
+        world.till.until(4).await;
+        world.till.release();
+        world.advance(RESERVATION);
+        world.expire_due().await;
+    };
+    let (paid, ()) = join(pays, meanwhile).await;
+    world.expire_due().await;
+
+    let [kept, lost] = tally(&paid, [201, 409]);
+    assert_eq!(kept + lost, 4);
+    let kept = i32::try_from(kept).unwrap();
+    assert_eq!(world.places(&event.sections[0]).await, (i64::from(kept) * 2, 0));
+    assert!((world.till.total() - f64::from(kept) * 21.98).abs() < 0.001);
+}

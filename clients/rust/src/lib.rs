@@ -22,7 +22,13 @@ use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderValue};
 
-#[expect(missing_docs, clippy::all, clippy::allow_attributes, clippy::allow_attributes_without_reason, clippy::unwrap_used, reason = "generated")]
+#[expect(
+    missing_docs,
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    clippy::unwrap_used,
+    reason = "generated"
+)]
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/generated.rs"));
 }
@@ -70,10 +76,7 @@ impl Client {
         let header = |text: &str| HeaderValue::from_str(text).map_err(|_| ConnectError::Key);
         let mut key = header(key)?;
         key.set_sensitive(true);
-        let headers = HeaderMap::from_iter([
-            (http_name("x-api-key"), key),
-            (http_name("x-client-version"), header(version)?),
-        ]);
+        let headers = HeaderMap::from_iter([(http_name("x-api-key"), key), (http_name("x-client-version"), header(version)?)]);
         let http = reqwest::Client::builder().default_headers(headers).timeout(Duration::from_secs(30)).build();
         Ok(Self::new_with_client(address.trim_end_matches('/'), http.map_err(ConnectError::Http)?))
     }

@@ -303,10 +303,7 @@ fn aligned<'m, K: Ord, D, S>(
 }
 
 /// The responses of an operation by status, the errors apart from the others.
-fn responses<'a>(
-    side: Document<'a>,
-    operation: &'a Value,
-) -> (BTreeMap<String, &'a Value>, BTreeMap<String, &'a Value>) {
+fn responses<'a>(side: Document<'a>, operation: &'a Value) -> (BTreeMap<String, &'a Value>, BTreeMap<String, &'a Value>) {
     let all = operation["responses"].as_object().into_iter().flatten();
     all.map(|(status, response)| (status.clone(), side.resolve(response)))
         .partition(|(status, _)| status.starts_with('2') || status.as_str() == "default")

@@ -89,8 +89,7 @@ impl<'a> Comparison<'a> {
 
     /// Alternatives are compared in order, because nothing else says which belong together.
     fn arms(&mut self, place: &str, keyword: &str, documented: &Keywords<'a>, served: &Keywords<'a>) {
-        let arms =
-            |side: &Keywords<'a>| side.get(keyword).and_then(|arms| arms.as_array()).map_or(&[][..], Vec::as_slice);
+        let arms = |side: &Keywords<'a>| side.get(keyword).and_then(|arms| arms.as_array()).map_or(&[][..], Vec::as_slice);
         let (documented, served) = (arms(documented), arms(served));
         if documented.len() != served.len() {
             self.differ(place, keyword, documented.len().to_string(), served.len().to_string());

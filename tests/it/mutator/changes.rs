@@ -27,12 +27,7 @@ pub fn all() -> Vec<Change> {
     changes
 }
 
-fn add(
-    changes: &mut Vec<Change>,
-    kind: Kind,
-    name: impl Into<String>,
-    apply: impl Fn(&Value, &Site) -> Option<Value> + 'static,
-) {
+fn add(changes: &mut Vec<Change>, kind: Kind, name: impl Into<String>, apply: impl Fn(&Value, &Site) -> Option<Value> + 'static) {
     changes.push(Change { name: name.into(), kind, apply: Box::new(apply) });
 }
 
@@ -192,18 +187,11 @@ fn flags(changes: &mut Vec<Change>) {
     add(changes, kind, "nullable added", |node, site| {
         (is_open("nullable", site) && node["nullable"] != true).then(|| set(node, "nullable", json!(true)))
     });
-    add(changes, kind, "nullable removed", |node, site| {
-        is_open("nullable", site).then(|| without(node, "nullable"))?
-    });
-    for (flag, of_type) in [
-        ("uniqueItems", "array"),
-        ("exclusiveMinimum", "number"),
-        ("exclusiveMaximum", "number"),
-        ("readOnly", "string"),
-    ] {
-        add(changes, kind, format!("{flag} flipped"), move |node, _| {
-            (node["type"] == of_type).then(|| flip(node, flag))
-        });
+    add(changes, kind, "nullable removed", |node, site| is_open("nullable", site).then(|| without(node, "nullable"))?);
+    for (flag, of_type) in
+        [("uniqueItems", "array"), ("exclusiveMinimum", "number"), ("exclusiveMaximum", "number"), ("readOnly", "string")]
+    {
+        add(changes, kind, format!("{flag} flipped"), move |node, _| (node["type"] == of_type).then(|| flip(node, flag)));
     }
 }
 
@@ -334,9 +322,7 @@ fn push(list: &Value, value: Value) -> Option<Value> {
 fn rename_first(node: &Value, wanted: impl Fn(&str) -> bool, rename: impl Fn(&str) -> String) -> Option<Value> {
     let members = node.as_object()?;
     let old = members.keys().find(|key| wanted(key))?;
-    let renamed: Map<String, Value> = members
-        .iter()
-        .map(|(key, value)| (if key == old { rename(key) } else { key.clone() }, value.clone()))
-        .collect();
+    let renamed: Map<String, Value> =
+        members.iter().map(|(key, value)| (if key == old { rename(key) } else { key.clone() }, value.clone())).collect();
     Some(Value::Object(renamed))
 }

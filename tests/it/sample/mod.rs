@@ -311,10 +311,7 @@ async fn order_delete(_request: RequestContext<()>, _path: Path<OrderPath>) -> R
 }
 
 #[endpoint { method = GET, path = "/media/{kind}/{image}", tags = ["Media"] }]
-async fn media_get(
-    _request: RequestContext<()>,
-    _path: Path<ImagePath>,
-) -> Result<HttpResponseOk<FreeformBody>, Error> {
+async fn media_get(_request: RequestContext<()>, _path: Path<ImagePath>) -> Result<HttpResponseOk<FreeformBody>, Error> {
     unreachable!("only described")
 }
 

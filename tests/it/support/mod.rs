@@ -14,13 +14,15 @@
 mod http;
 mod people;
 mod postgres;
+mod sales;
 mod stage;
 mod till;
 mod world;
 
 pub use http::{Answer, Refusal};
 pub use people::{PASSWORD, Person};
-pub use stage::{Host, Event, section};
+pub use sales::{RESERVATION, by_card, part};
+pub use stage::{Event, Host, section};
 pub use till::Till;
 pub use world::World;
 

@@ -40,14 +40,16 @@ impl World {
     /// A host of this person's, named after them.
     pub async fn host_of<'a>(&self, owner: &'a Person) -> Host<'a> {
         let name = format!("{} Presents {}", owner.username, self.app.clock.next_id());
-        let host = owner.client.host_create().body_map(|body| body.name(name).contact("Front office").email("office@example.com"));
+        let host =
+            owner.client.host_create().body_map(|body| body.name(name).contact("Front office").email("office@example.com"));
         Host { uri: host.send().await.unwrap().self_.clone(), owner }
     }
 
     /// A category with the subcategories Jazz and Rock; its URI.
     pub async fn category(&self) -> String {
         let name = format!("Music {}", self.app.clock.next_id());
-        let subcategories = serde_json::from_value::<types::CategoryCreate>(json!({ "name": name, "subcategories": ["Jazz", "Rock"] }));
+        let subcategories =
+            serde_json::from_value::<types::CategoryCreate>(json!({ "name": name, "subcategories": ["Jazz", "Rock"] }));
         let category = self.staff.client.category_create().body(subcategories.unwrap()).send().await.unwrap();
         category.self_.clone()
     }

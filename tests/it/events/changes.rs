@@ -1,0 +1,118 @@
+//! Changes to an event.
+
+use serde_json::json;
+
+use super::{cancel_events, change, event, make, own_venue, read, refusal, uri};
+use crate::on_both_databases;
+use crate::support::World;
+
+on_both_databases![
+    a_change_leaves_what_it_does_not_name,
+    a_change_is_held_to_the_rules_of_making,
+    a_venue_that_the_event_has_already_may_stay,
+    a_listed_event_is_changed_at_once_but_keeps_its_status,
+    an_event_is_changed_by_its_hosts_administrators_and_the_staff,
+    a_cancelled_event_cannot_be_changed,
+];
+
+async fn a_change_leaves_what_it_does_not_name(world: World) {
+    let kofi = world.person("kofi").await;
+    let mut body = event(&world, &world.host_of(&kofi).await, "Jazz Night").await;
+    body["disclaimer"] = "No refunds.".into();
+    body["tags"] = json!(["jazz", "rock"]);
+    let before = make(&world, &kofi.key, &body).await;
+    let uri = uri(&before);
+
+    let nothing = change(&world, &kofi.key, &uri, json!({})).await;
+    let some = json!({
+        "title": "Rock Night", "subcategory": "Rock", "public": false, "end": "2998-12-21T01:00+01:00", "tags": ["rock"],
+        "disclaimer": "", "start": null, "host": "/hosts/17637000000001", "status": "Listed",
+    });
+    let after = change(&world, &kofi.key, &uri, some).await;
+
+    assert_eq!((nothing.status, &nothing.body), (200, &before.body));
+    let mut expected = before.body;
+    for (name, value) in [("title", "Rock Night"), ("subcategory", "Rock"), ("end", "2998-12-21T00:00"), ("disclaimer", "")] {
+        expected[name] = value.into();
+    }
+    expected["public"] = false.into();
+    expected["tags"] = json!(["rock"]);
+    assert_eq!((after.status, &after.body), (200, &expected));
+    assert_eq!(read(&world, &kofi.key, &uri).await.body, expected);
+}
+
+async fn a_change_is_held_to_the_rules_of_making(world: World) {
+    let kofi = world.person("kofi").await;
+    let made = make(&world, &kofi.key, &event(&world, &world.host_of(&kofi).await, "Jazz Night").await).await;
+    let uri = uri(&made);
+    let poetry = json!({ "name": "Words", "subcategories": ["Poetry"] });
+    let words = world.request("POST", "/categories").key(&world.staff.key).json(&poetry).send().await;
+    let words = &words.body["self"];
+
+    for (body, complaints) in [
+        (json!({ "title": " ", "type": "", "public": null, "venue": "" }), vec!["-title", "-type", "-public", "-venue"]),
+        (json!({ "category": words }), vec!["subcategory"]),
+        (json!({ "subcategory": "Poetry" }), vec!["subcategory"]),
+        (json!({ "category": "17637000000001", "venue": "17637000000001" }), vec!["category", "venue"]),
+        (json!({ "start": "2998-12-20T23:00" }), vec!["end"]),
+        (json!({ "end": "2998-12-20T18:00", "thumbnail": "*" }), vec!["end", "thumbnail"]),
+    ] {
+        let answer = change(&world, &kofi.key, &uri, body.clone()).await;
+
+        assert_eq!((answer.status, answer.complaints()), (400, complaints.into_iter().map(str::to_owned).collect()), "{body}");
+    }
+    assert_eq!(read(&world, &kofi.key, &uri).await.body, made.body);
+    let both = change(&world, &kofi.key, &uri, json!({ "category": words, "subcategory": "Poetry" })).await;
+    assert_eq!((both.status, &both.body["category"]["name"]), (200, &json!("Words")));
+}
+
+async fn a_venue_that_the_event_has_already_may_stay(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let mut body = event(&world, &world.host_of(&ama).await, "Her Night").await;
+    body["venue"] = own_venue(&world, &ama.key).await.into();
+    let made = make(&world, &ama.key, &body).await;
+    let (event, venue) = (uri(&made), own_venue(&world, &kofi.key).await);
+
+    let same = change(&world, &ama.key, &event, json!({ "venue": body["venue"], "title": "Our Night" })).await;
+    let not_hers = change(&world, &ama.key, &event, json!({ "venue": venue })).await;
+
+    assert_eq!(same.status, 200);
+    assert_eq!(not_hers.complaints(), ["venue"]);
+}
+
+async fn a_listed_event_is_changed_at_once_but_keeps_its_status(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[]).await;
+
+    let changed = change(&world, &kofi.key, &event.uri, json!({ "title": "Later", "status": "Draft" })).await;
+
+    assert_eq!((&changed.body["title"], &changed.body["status"]), (&json!("Later"), &json!("Listed")));
+    assert_eq!(read(&world, &world.public_key, &event.uri).await.body, changed.body);
+}
+
+async fn an_event_is_changed_by_its_hosts_administrators_and_the_staff(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[]).await;
+
+    let stranger = change(&world, &ama.key, &event.uri, json!({ "title": "Mine" })).await;
+    let application = change(&world, &world.public_key, &event.uri, json!({ "title": "Mine" })).await;
+    let staff = change(&world, &world.staff.key, &event.uri, json!({ "title": "Ours" })).await;
+    let nothing = change(&world, &kofi.key, "/events/17637000000001", json!({ "title": "Ours" })).await;
+
+    assert_eq!(refusal(&stranger), (403, "resource.not-yours"));
+    assert_eq!(refusal(&application), (403, "key.refused"));
+    assert_eq!((staff.status, &staff.body["title"]), (200, &json!("Ours")));
+    assert_eq!(refusal(&nothing), (404, "resource.not-found"));
+}
+
+async fn a_cancelled_event_cannot_be_changed(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[]).await;
+    cancel_events(&world).await;
+
+    let changed = change(&world, &kofi.key, &event.uri, json!({ "title": "Still on" })).await;
+    let submitted = world.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+
+    assert_eq!(refusal(&changed), (409, "event.cancelled"));
+    assert_eq!(refusal(&submitted), (409, "event.not-draft"));
+}

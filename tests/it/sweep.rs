@@ -1,0 +1,310 @@
+//! Bad input, generated from the contract: every argument of every operation in every way it can be wrong, one at a time.
+//! Each is refused with the contract's own error, which names that argument and no other, and nothing is done.
+
+use boxoffice::contract::Contract;
+use serde_json::{Map, Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, World, section};
+
+on_both_databases![
+    every_argument_of_every_body_is_held_to_its_schema,
+    every_argument_of_every_query_is_held_to_its_schema,
+    every_path_variable_is_held_to_its_pattern,
+    every_body_is_held_to_its_form,
+    every_list_has_an_end,
+];
+
+/// An operation of the contract, with everything that it refers to in place.
+struct Operation {
+    id: String,
+    method: String,
+    path: String,
+    node: Value,
+}
+
+fn operations() -> Vec<Operation> {
+    let document = Contract::builtin().unwrap().document;
+    let mut operations = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, node) in item.as_object().unwrap() {
+            operations.push(Operation {
+                id: node["operationId"].as_str().unwrap().to_owned(),
+                method: method.to_uppercase(),
+                path: path.clone(),
+                node: resolved(&document, node),
+            });
+        }
+    }
+    operations
+}
+
+fn resolved(document: &Value, value: &Value) -> Value {
+    match value {
+        Value::Object(object) => match object.get("$ref").and_then(Value::as_str) {
+            Some(reference) => resolved(document, document.pointer(&reference[1..]).unwrap()),
+            None => object.iter().map(|(key, value)| (key.clone(), resolved(document, value))).collect::<Map<_, _>>().into(),
+        },
+        Value::Array(items) => items.iter().map(|item| resolved(document, item)).collect(),
+        other => other.clone(),
+    }
+}
+
+impl Operation {
+    fn parameters(&self, place: &str) -> Vec<&Value> {
+        let parameters = self.node["parameters"].as_array().into_iter().flatten();
+        parameters.filter(|parameter| parameter["in"] == place).collect()
+    }
+
+    /// The path with the examples of its variables, but for those given.
+    fn path_with(&self, given: &[(&str, &str)]) -> String {
+        let mut path = self.path.clone();
+        for parameter in self.parameters("path") {
+            let name = parameter["name"].as_str().unwrap();
+            let example = parameter.get("example").or_else(|| parameter["schema"]["enum"].get(0)).unwrap_or(&Value::Null);
+            let value =
+                given.iter().find(|(given, _)| *given == name).map_or(example.as_str().unwrap_or("x"), |(_, value)| value);
+            path = path.replace(&format!("{{{name}}}"), value);
+        }
+        path
+    }
+
+    /// The required query parameters, with their examples.
+    fn required_query(&self) -> String {
+        let required = self.parameters("query").into_iter().filter(|parameter| parameter["required"] == true);
+        let pairs = required.map(|parameter| format!("{}={}&", parameter["name"].as_str().unwrap(), parameter["example"]));
+        pairs.collect()
+    }
+
+    fn body_schema(&self) -> Option<&Value> {
+        self.node.pointer("/requestBody/content/application~1json/schema")
+    }
+
+    /// The first example of the body.
+    fn body(&self) -> Value {
+        let examples = &self.node["requestBody"]["content"]["application/json"]["examples"];
+        examples.as_object().and_then(|examples| examples.values().next()).map_or(Value::Null, |example| example["value"].clone())
+    }
+}
+
+/// A wrong value of an argument, and what it is called among the complaints.
+struct Wrong {
+    value: Value,
+    missing: bool,
+}
+
+fn invalid(value: impl Into<Value>) -> Wrong {
+    Wrong { value: value.into(), missing: false }
+}
+
+/// Every way in which a value can be wrong by its schema.
+fn wrong_values(schema: &Value, required: bool) -> Vec<Wrong> {
+    let mut wrong = Vec::new();
+    if required {
+        wrong.extend([json!(null), json!(""), json!(" \t")].map(|value| Wrong { value, missing: true }));
+    }
+    wrong.extend(wrong_types(schema).into_iter().map(invalid));
+    let number = |keyword: &str| schema[keyword].as_f64();
+    if schema["type"] == "string" {
+        wrong.push(invalid("a\0b"));
+        wrong.extend(number("maxLength").map(|max| invalid("x".repeat(max as usize + 1))));
+        wrong.extend(number("minLength").filter(|min| *min > 1.0).map(|min| invalid("x".repeat(min as usize - 1))));
+        wrong
+            .extend(["pattern", "enum", "format"].iter().filter(|keyword| is_checked(schema, keyword)).map(|_| invalid("?! no")));
+        if schema["format"] == "event-time" {
+            wrong.extend(["2026-13-01T10:00", "2026-02-30T10:00", "2026-01-01T25:00", "2026-01-01"].map(invalid));
+        }
+        if schema["format"] == "birth-date" {
+            wrong.extend(["1990-02-30", "31-02-1990"].map(invalid));
+        }
+    }
+    wrong.extend(number("minimum").map(|min| invalid(min - 1.0)));
+    wrong.extend(number("maximum").map(|max| invalid(max + 1.0)));
+    wrong.extend(number("multipleOf").map(|step| invalid(1.0 + step / 10.0)));
+    if schema["type"] == "array" {
+        wrong.extend(number("minItems").filter(|min| *min > 0.0).map(|_| invalid(json!([]))));
+        wrong.extend(number("maxItems").map(|max| invalid(vec![json!("x"); max as usize + 1])));
+        wrong.extend(wrong_types(&schema["items"]).into_iter().map(|item| invalid(json!([item]))));
+    }
+    if schema["type"] == "object" {
+        wrong.extend(number("minProperties").map(|_| invalid(json!({}))));
+        wrong.extend(
+            wrong_values(&schema["additionalProperties"], false).into_iter().map(|each| invalid(json!({ "x": each.value }))),
+        );
+    }
+    wrong
+}
+
+/// Whether an unfit text is refused by this keyword. An image is looked at later than the contract is.
+fn is_checked(schema: &Value, keyword: &str) -> bool {
+    schema.get(keyword).is_some_and(|value| value != "password" && value != "image")
+}
+
+fn wrong_types(schema: &Value) -> Vec<Value> {
+    match schema["type"].as_str() {
+        Some("string") => vec![json!(7), json!(true), json!(["x"]), json!({ "x": "y" })],
+        Some("integer") => vec![json!("seven"), json!(1.5), json!(true), json!([1])],
+        Some("number") => vec![json!("seven"), json!(true), json!([1])],
+        Some("boolean") => vec![json!("true"), json!(1), json!([true])],
+        Some("array") => vec![json!("x"), json!(7), json!({ "x": "y" })],
+        Some("object") => vec![json!("x"), json!(7), json!(["x"])],
+        _ => vec![],
+    }
+}
+
+/// How many resources of each kind there are.
+async fn totals(world: &World) -> Vec<Value> {
+    let mut totals = Vec::new();
+    for path in ["/accounts", "/regions", "/categories", "/venues", "/hosts", "/events", "/orders", "/submissions"] {
+        totals.push(world.request("GET", path).key(&world.staff.key).send().await.body["total"].clone());
+    }
+    totals
+}
+
+fn assert_complains(answer: &Answer, of: &str, about: &str) {
+    assert_eq!((answer.status, answer.code()), (400, "arguments.invalid"), "{about}: {}", answer.body);
+    assert_eq!(answer.complaints(), [of], "{about}: {}", answer.body);
+}
+
+async fn every_argument_of_every_body_is_held_to_its_schema(world: World) {
+    let before = totals(&world).await;
+    let mut tried = 0;
+    for operation in operations() {
+        let Some(schema) = operation.body_schema() else { continue };
+        let named = |keyword: &str, name: &str| schema[keyword].as_array().is_some_and(|names| names.contains(&json!(name)));
+        for (name, property) in schema["properties"].as_object().unwrap() {
+            let send = async |body: &Value| {
+                world.request(&operation.method, &operation.path_with(&[])).key(&world.staff.key).json(body).send().await
+            };
+            if named("required", name) {
+                let mut body = operation.body();
+                body.as_object_mut().unwrap().remove(name);
+                assert_complains(&send(&body).await, &format!("-{name}"), &format!("{} without {name}", operation.id));
+            }
+            for wrong in wrong_values(property, named("required", name) || named("x-not-blank", name)) {
+                let mut body = operation.body();
+                body[name] = wrong.value.clone();
+                let complaint = if wrong.missing { format!("-{name}") } else { name.clone() };
+                assert_complains(
+                    &send(&body).await,
+                    &complaint,
+                    &format!("{} with {name} = {}", operation.id, short(&wrong.value)),
+                );
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 500, "only {tried}");
+    assert_eq!(totals(&world).await, before, "nothing was done");
+}
+
+fn short(value: &Value) -> String {
+    value.to_string().chars().take(60).collect()
+}
+
+async fn every_argument_of_every_query_is_held_to_its_schema(world: World) {
+    let mut tried = 0;
+    for operation in operations() {
+        for parameter in operation.parameters("query") {
+            let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
+            let send = async |query: String| {
+                let path = format!("{}?{query}", operation.path_with(&[]));
+                (world.request(&operation.method, &path).key(&world.staff.key).send().await, format!("{} ?{query}", operation.id))
+            };
+            let others = if parameter["required"] == true { String::new() } else { operation.required_query() };
+            if parameter["required"] == true {
+                for query in [String::new(), format!("{name}="), format!("{name}=%20")] {
+                    let (answer, about) = send(query).await;
+                    assert_complains(&answer, &format!("-{name}"), &about);
+                }
+            }
+            let texts = wrong_values(schema, false).into_iter().filter_map(|wrong| match wrong.value {
+                Value::String(text) => Some(text),
+                Value::Number(number) if schema["type"] != "string" => Some(number.to_string()),
+                _ => None,
+            });
+            for text in texts.filter(|text| schema["type"] != "boolean" || text != "true") {
+                let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+                let (answer, about) = send(format!("{others}{name}={encoded}")).await;
+                assert_complains(&answer, name, &about);
+                tried += 1;
+            }
+            let example = &parameter["example"];
+            let example = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
+            let encoded: String = form_urlencoded::byte_serialize(example.as_bytes()).collect();
+            let (answer, about) = send(format!("{others}{name}={encoded}&{name}={encoded}")).await;
+            assert_complains(&answer, name, &about);
+        }
+    }
+    assert!(tried > 150, "only {tried}");
+}
+
+async fn every_path_variable_is_held_to_its_pattern(world: World) {
+    for operation in operations() {
+        for parameter in operation.parameters("path") {
+            let name = parameter["name"].as_str().unwrap();
+            for value in ["no%20such", "%00", "a%2Fb", "'--", &"x".repeat(300)] {
+                let path = format!("{}?{}", operation.path_with(&[(name, value)]), operation.required_query());
+                let request = world.request(&operation.method, &path).key(&world.staff.key);
+                let answer =
+                    if operation.body_schema().is_some() { request.json(&operation.body()) } else { request }.send().await;
+                if name == "submission" && value == "a%2Fb" {
+                    assert_eq!(answer.status, 404, "a slash is of base64's alphabet");
+                    continue;
+                }
+                // A pattern without a bound on the length lets a long text through, which then names nothing.
+                if answer.status != 404 || value.len() < 300 {
+                    assert_complains(&answer, name, &format!("{} {path}", operation.method));
+                }
+            }
+        }
+    }
+}
+
+async fn every_body_is_held_to_its_form(world: World) {
+    for operation in operations().iter().filter(|operation| operation.body_schema().is_some()) {
+        let request = || world.request(&operation.method, &operation.path_with(&[])).key(&world.staff.key);
+
+        let broken = request().header("Content-Type", "application/json").body("{\"name\": ").send().await;
+        let list = request().json(&json!(["x"])).send().await;
+        let form = request().header("Content-Type", "text/plain").body("{}").send().await;
+        let large = request().header("Content-Type", "application/json").body(" ".repeat(9 * 1024 * 1024)).send().await;
+
+        assert_eq!((broken.status, broken.code()), (400, "body.malformed"), "{}", operation.id);
+        assert_eq!((list.status, list.code()), (400, "body.malformed"), "{}", operation.id);
+        assert_eq!((form.status, form.code()), (415, "media-type.unsupported"), "{}", operation.id);
+        assert_eq!((large.status, large.code()), (413, "body.too-large"), "{}", operation.id);
+    }
+}
+
+async fn every_list_has_an_end(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let order = kofi.order(&event.sections[0], 1).await.unwrap();
+    let host_id = host.uri.rsplit('/').next().unwrap();
+    let known = [("event", event.id.as_str()), ("host", host_id), ("number", &kofi.number), ("order", &order.number)];
+    let mut lists = 0;
+    for operation in operations() {
+        if !operation.parameters("query").iter().any(|parameter| parameter["name"] == "page") {
+            continue;
+        }
+        let page = async |query: &str| {
+            let path = format!("{}?{query}", operation.path_with(&known));
+            world.request("GET", &path).key(&world.staff.key).send().await
+        };
+
+        let first = page("page=1&records=1").await;
+        let total = first.body["total"].as_i64().unwrap();
+        let last = page(&format!("page={}&records=1", total.max(1))).await;
+        let past = page(&format!("page={}&records=1", total.max(1) + 1)).await;
+        let far = page("page=1000000000&records=100").await;
+
+        assert_eq!((first.status, last.status), (200, 200), "{}", operation.id);
+        assert_eq!(first.body["entries"].as_array().unwrap().len(), usize::from(total > 0), "{}", operation.id);
+        assert_eq!((past.status, past.code()), (404, "page.past-end"), "{}", operation.id);
+        assert_eq!((far.status, far.code()), (404, "page.past-end"), "{}", operation.id);
+        lists += 1;
+    }
+    assert!(lists >= 16, "only {lists}");
+}
