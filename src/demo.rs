@@ -52,7 +52,7 @@ pub async fn fill(app: &Arc<App>) -> anyhow::Result<Made> {
     };
     let filled = world.fill().await;
     platform.stop().await?;
-    filled?;
+    filled.context("the database is left filled in part: remove it and try again")?;
     Ok(Made { welcome, lines: world.lines })
 }
 

@@ -5,7 +5,7 @@ use sqlx::{Postgres, Sqlite};
 
 use super::pool::Tx;
 use super::query::Param;
-use super::select::Select;
+use super::statement::Statement;
 use crate::error::Result;
 
 /// Values that one statement may bind: SQLite allows 32766, PostgreSQL 65535.
@@ -57,11 +57,11 @@ impl Tx {
         while !rows.is_empty() {
             let rest = rows.split_off(rows.len().min(BINDS / columns));
             match self.build("insert into ", &format!("{into} ")) {
-                Select::Sqlite(connection, mut query) => {
+                Statement::Sqlite(connection, mut query) => {
                     query.push_values(rows, |values, row| bind(row, &mut Values::Sqlite(values)));
                     query.build().execute(connection).await?;
                 }
-                Select::Postgres(connection, mut query) => {
+                Statement::Postgres(connection, mut query) => {
                     query.push_values(rows, |values, row| bind(row, &mut Values::Postgres(values)));
                     query.build().execute(connection).await?;
                 }

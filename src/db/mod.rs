@@ -9,12 +9,12 @@
 mod insert;
 mod pool;
 mod query;
-mod select;
+mod statement;
 mod violation;
 
 pub use insert::Values;
 pub(crate) use pool::transaction;
 pub use pool::{Db, Tx};
 pub use query::{Param, Query, Record, Scalar};
-pub use select::Select;
+pub use statement::Statement;
 pub use violation::{Violation, ViolationExt};

@@ -6,7 +6,7 @@ use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Rows;
-use crate::db::{Select, Tx};
+use crate::db::{Statement, Tx};
 use crate::error::Result;
 use crate::sections::SectionUri;
 
@@ -51,7 +51,7 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>, n
 }
 
 /// Listed and Cancelled events are for anyone, all others for their host's administrators and the platform's staff.
-fn show<'a>(select: Select<'a>, shown: &Shown<'_>) -> Select<'a> {
+fn show<'a>(select: Statement<'a>, shown: &Shown<'_>) -> Statement<'a> {
     const OPEN: &str = "e.status in ('Listed', 'Cancelled')";
     match shown {
         Shown::Published => select.push(" and e.status = 'Listed' and e.public = true"),
@@ -66,7 +66,7 @@ fn show<'a>(select: Select<'a>, shown: &Shown<'_>) -> Select<'a> {
 
 /// A section is named by its identifier, either of its URIs or its exact name. An identifier can be part of the text:
 /// it is a number.
-fn with_section<'a>(select: Select<'a>, section: Option<&str>) -> Select<'a> {
+fn with_section<'a>(select: Statement<'a>, section: Option<&str>) -> Statement<'a> {
     let Some(text) = section else { return select };
     let uri = SectionUri::parse(text);
     let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text)).unwrap_or(Id::NONE);

@@ -68,7 +68,7 @@ async fn time_out(tx: &mut Tx, now: Timestamp) -> Result<u64> {
 
 async fn free(tx: &mut Tx, held: Vec<Places>) -> Result<()> {
     for places in held {
-        store::free(tx, places).await?;
+        sections::free(tx, places.section_id, places.quantity).await?;
     }
     Ok(())
 }

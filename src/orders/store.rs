@@ -4,7 +4,7 @@ use super::model::{Criteria, ItemRow, OrderRow, OrderStatus, Places, SellerRow};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::{Paging, Rows};
-use crate::db::{Select, Tx};
+use crate::db::{Statement, Tx};
 use crate::error::Result;
 
 /// Numbers that are searched at a time.
@@ -25,7 +25,7 @@ pub async fn ids(tx: &mut Tx, criteria: Criteria, after: Option<Id>, now: Timest
     Ok(found.into_iter().map(|(id,)| id).collect())
 }
 
-fn narrowed<'a>(orders: Select<'a>, criteria: Criteria, now: Timestamp) -> Select<'a> {
+fn narrowed<'a>(orders: Statement<'a>, criteria: Criteria, now: Timestamp) -> Statement<'a> {
     let orders = orders.and("o.account_id = ?", criteria.account);
     match criteria.status {
         Some(OrderStatus::Placed) => orders.and("o.status = 'Placed' and o.expires > ?", Some(now)),
@@ -149,11 +149,6 @@ pub async fn sell(tx: &mut Tx, places: Places) -> Result<bool> {
 /// Sells places that were reserved.
 pub async fn sell_reserved(tx: &mut Tx, places: Places) -> Result<bool> {
     change(tx, "update sections set reserved = reserved - $2, sold = sold + $2 where id = $1", places).await
-}
-
-/// Frees places that were reserved.
-pub async fn free(tx: &mut Tx, places: Places) -> Result<bool> {
-    change(tx, "update sections set reserved = reserved - $2 where id = $1", places).await
 }
 
 async fn change(tx: &mut Tx, sql: &'static str, places: Places) -> Result<bool> {

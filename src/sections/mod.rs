@@ -11,4 +11,4 @@ pub mod store;
 
 pub use endpoints::register;
 pub use model::{Price, Section, SectionRow, SectionUri, price, uri, view_long, view_short};
-pub use store::{release_expired, rows};
+pub use store::{free, release_expired, rows};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::model::SectionRow;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::db::{Select, Tx};
+use crate::db::{Statement, Tx};
 use crate::error::Result;
 
 /// Sections of these events, the oldest first.
@@ -28,7 +28,7 @@ pub async fn rows(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp
     Ok(found.into_iter().map(|row| (row.id, row)).collect())
 }
 
-fn select(tx: &mut Tx, now: Timestamp) -> Select<'_> {
+fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
     tx.select(
         "s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.sales_start, s.sales_end, s.active,
          s.reserved - coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id",
@@ -51,43 +51,27 @@ pub(super) async fn lock(tx: &mut Tx, id: Id) -> Result<Option<SectionRow>> {
 /// # Errors
 /// When the database fails.
 pub async fn release_expired(tx: &mut Tx, sections: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
-    let sections: Vec<i64> = sections.into_iter().map(|id| id.0).collect();
-    // The sections are one text, so that the statement is the same for any number of them.
-    let delete = if tx.is_postgres() {
-        "delete from reservations where expires <= $2
-         and section_id in (select cast(value as bigint) from json_array_elements_text(cast($1 as json)))
-         returning section_id, quantity"
-    } else {
-        "delete from reservations where expires <= $2
-         and section_id in (select cast(value as bigint) from json_each($1))
-         returning section_id, quantity"
-    };
-    let over: Vec<(Id, i64)> = tx.query(delete).bind(json(&sections)?).bind(now).all().await?;
-    let mut places: BTreeMap<i64, i64> = BTreeMap::new();
+    let over = tx.delete("reservations where true").and("expires <= ?", Some(now)).and_in("section_id", sections);
+    let over: Vec<(Id, i64)> = over.push(" returning section_id, quantity").all().await?;
+    let mut places: BTreeMap<Id, i64> = BTreeMap::new();
     for (section, quantity) in over {
-        *places.entry(section.0).or_default() += quantity;
+        *places.entry(section).or_default() += quantity;
     }
-    if !places.is_empty() {
-        free(tx, &places).await?;
+    // One by one and ascending, as everyone changes these counts, so that transactions never wait for one another in a circle.
+    for (section, quantity) in places {
+        free(tx, section, quantity).await?;
     }
     Ok(())
 }
 
-/// Lowers the reserved places of each section by so many.
-async fn free(tx: &mut Tx, places: &BTreeMap<i64, i64>) -> Result<()> {
-    let update = if tx.is_postgres() {
-        "update sections set reserved = reserved - cast(over.value as bigint) from json_each_text(cast($1 as json)) as over
-         where id = cast(over.key as bigint)"
-    } else {
-        "update sections set reserved = reserved - cast(over.value as bigint) from json_each($1) as over
-         where sections.id = cast(over.key as bigint)"
-    };
-    tx.query(update).bind(json(places)?).execute().await?;
+/// Frees so many places of a section that were reserved.
+///
+/// # Errors
+/// When the database fails.
+pub async fn free(tx: &mut Tx, section: Id, quantity: i64) -> Result<()> {
+    let free = tx.query("update sections set reserved = reserved - $2 where id = $1");
+    free.bind(section).bind(quantity).execute().await?;
     Ok(())
-}
-
-fn json<T: serde::Serialize>(value: &T) -> Result<String> {
-    Ok(serde_json::to_string(value).map_err(anyhow::Error::from)?)
 }
 
 pub(super) async fn insert(tx: &mut Tx, row: &SectionRow) -> Result<()> {

@@ -40,7 +40,7 @@ pub async fn reach(tx: &mut Tx, caller: &Caller, event: &EventRow) -> Result<Rea
     Ok(Reach::Event)
 }
 
-/// The condition that a token, every `?` in it, covers the section in this column. For [`crate::db::Select::and`].
+/// The condition that a token, every `?` in it, covers the section in this column. For [`crate::db::Statement::and`].
 pub fn covers(section_column: &str) -> String {
     format!(
         "(exists (select 1 from tokens k where k.id = ? and k.global)

@@ -6,6 +6,7 @@ mod support;
 mod accounts;
 mod admissions;
 mod categories;
+mod command;
 mod defaults;
 mod events;
 mod frame;

@@ -13,7 +13,7 @@
 
 mod http;
 mod people;
-mod postgres;
+pub mod postgres;
 mod sales;
 mod stage;
 mod till;

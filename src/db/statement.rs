@@ -1,4 +1,4 @@
-//! A `SELECT` whose conditions are there only when they are asked for, such as a list with its filters; an `UPDATE` likewise.
+//! A statement that is put together at run time: a list with the filters that were asked for, a change of some rows.
 
 use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
@@ -9,9 +9,9 @@ use super::query::{Param, Record};
 use crate::base::paging::{Paging, Rows};
 use crate::error::{Code, Result};
 
-/// A `SELECT` in the making, in the dialect of the transaction that it was begun on.
+/// A statement in the making, in the dialect of the transaction that it was begun on.
 #[must_use]
-pub enum Select<'a> {
+pub enum Statement<'a> {
     /// On the embedded database.
     Sqlite(&'a mut SqliteConnection, QueryBuilder<Sqlite>),
     /// On PostgreSQL.
@@ -20,33 +20,38 @@ pub enum Select<'a> {
 
 impl Tx {
     /// Begins `select …`; `rest` goes up to `where true` or to where conditions can follow with `and`.
-    pub fn select(&mut self, rest: &str) -> Select<'_> {
+    pub fn select(&mut self, rest: &str) -> Statement<'_> {
         self.build("select ", rest)
     }
 
-    /// The same for a list that is answered in pages: every row also counts them all. To be ended by [`Select::page`].
-    pub fn list(&mut self, rest: &str) -> Select<'_> {
+    /// The same for a list that is answered in pages: every row also counts them all. To be ended by [`Statement::page`].
+    pub fn list(&mut self, rest: &str) -> Statement<'_> {
         self.build("select count(*) over () as list_total, ", rest)
     }
 
     /// Begins `update …` of the rows that its conditions tell; to be ended by `returning`, which gives those it changed.
-    pub fn update(&mut self, rest: &str) -> Select<'_> {
+    pub fn update(&mut self, rest: &str) -> Statement<'_> {
         self.build("update ", rest)
     }
 
+    /// Begins `delete from …` likewise.
+    pub fn delete(&mut self, rest: &str) -> Statement<'_> {
+        self.build("delete from ", rest)
+    }
+
     /// Begins any statement that is put together at run time.
-    pub(super) fn build(&mut self, start: &str, rest: &str) -> Select<'_> {
+    pub(super) fn build(&mut self, start: &str, rest: &str) -> Statement<'_> {
         let text = format!("{start}{rest}");
         match self {
-            Self::Sqlite(tx) => Select::Sqlite(tx, QueryBuilder::new(text)),
-            Self::SqliteReader(connection) => Select::Sqlite(connection, QueryBuilder::new(text)),
-            Self::Postgres(tx) => Select::Postgres(tx, QueryBuilder::new(text)),
-            Self::PostgresReader(connection) => Select::Postgres(connection, QueryBuilder::new(text)),
+            Self::Sqlite(tx) => Statement::Sqlite(tx, QueryBuilder::new(text)),
+            Self::SqliteReader(connection) => Statement::Sqlite(connection, QueryBuilder::new(text)),
+            Self::Postgres(tx) => Statement::Postgres(tx, QueryBuilder::new(text)),
+            Self::PostgresReader(connection) => Statement::Postgres(connection, QueryBuilder::new(text)),
         }
     }
 }
 
-impl Select<'_> {
+impl Statement<'_> {
     /// Adds text that binds nothing.
     pub fn push(mut self, text: &str) -> Self {
         self.text(text);

@@ -1,0 +1,165 @@
+//! The command line, as an operator uses it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use boxoffice::contract::Contract;
+use boxoffice_client::Client;
+use serde_json::{Value, json};
+
+use crate::support::postgres;
+
+/// The program, with its data in this folder and nothing from this process's environment.
+fn boxoffice(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
+    command.args(arguments).env_clear().env("BOXOFFICE_DATA_DIR", folder).env("BOXOFFICE_LISTEN", "127.0.0.1:0");
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    boxoffice(folder, arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A server that was started, and where it answers.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    /// Starts it and waits until its log tells its address.
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let address = log.find_map(|line| {
+            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            line["address"].as_str().map(|address| format!("http://{address}"))
+        });
+        // Whatever it logs later must find a reader.
+        std::thread::spawn(move || log.for_each(drop));
+        Self { child, address: address.unwrap() }
+    }
+
+    /// Asks it to stop, and gives what it printed.
+    fn stop(mut self) -> String {
+        let asked = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(asked.success());
+        let mut printed = String::new();
+        self.child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        assert!(self.child.wait().unwrap().success(), "it ends as asked");
+        printed
+    }
+}
+
+fn last_word(printed: &str, line: &str) -> String {
+    let line = printed.lines().find(|printed| printed.contains(line)).unwrap();
+    line.split_whitespace().last().unwrap().to_owned()
+}
+
+#[test]
+fn drift_tells_by_its_status_and_in_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut document = Contract::builtin().unwrap().document;
+    document["paths"]["/time"]["get"]["tags"] = json!(["Time"]);
+    let changed = folder.path().join("changed.yaml");
+    std::fs::write(&changed, document.to_string()).unwrap();
+
+    let none = run(folder.path(), &["drift"]);
+    let some = run(folder.path(), &["drift", "--format", "json", "--spec", changed.to_str().unwrap()]);
+    let failed = run(folder.path(), &["drift", "--spec", "no such file"]);
+
+    assert_eq!((none.status.code(), some.status.code(), failed.status.code()), (Some(0), Some(1), Some(2)));
+    assert!(text(&none.stdout).ends_with(" 0 differences\n"), "{}", text(&none.stdout));
+    let differences: Value = serde_json::from_slice(&some.stdout).unwrap();
+    assert_eq!(differences.as_array().unwrap().len(), 1);
+    assert_eq!((&differences[0]["operation"], &differences[0]["what"]), (&json!("GET /time"), &json!("tags")));
+    assert!(text(&failed.stderr).contains("no such file"));
+}
+
+#[tokio::test]
+async fn the_first_start_tells_its_keys_once() {
+    let folder = tempfile::tempdir().unwrap();
+
+    let server = Server::start(boxoffice(folder.path(), &["serve"]));
+    let address = server.address.clone();
+    let answered = reqwest::get(format!("{address}/time")).await.unwrap().status().as_u16();
+    let printed = server.stop();
+    let again = Server::start(boxoffice(folder.path(), &["serve"]));
+    let staff = Client::connect(&again.address, &last_word(&printed, "administrator's key")).unwrap();
+    let anyone = Client::connect(&again.address, &last_word(&printed, "public key")).unwrap();
+
+    assert_eq!(answered, 412, "it had no version");
+    assert_eq!(staff.account_list().send().await.unwrap().total, 1);
+    let log_in = anyone
+        .session_create()
+        .body_map(|body| body.identification("administrator").password(last_word(&printed, "administrator's password")));
+    assert_eq!(log_in.send().await.unwrap().account.role.to_string(), "administrator");
+    assert_eq!(again.stop(), "", "the second start made nothing");
+    assert!(folder.path().join("boxoffice.db").exists());
+}
+
+#[tokio::test]
+async fn keys_and_accounts_are_made_beside_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(boxoffice(folder.path(), &["serve"]));
+    let account = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
+
+    let made = run(folder.path(), &account);
+    let twice = run(folder.path(), &account);
+    let number = text(&made.stdout).trim().to_owned();
+    let key = run(folder.path(), &["key", "create", "--role", "customer", "--account", &number]);
+    let nobody = run(folder.path(), &["key", "create", "--role", "customer", "--account", "ZZ-00000000"]);
+    let wrong = run(folder.path(), &["account", "create", "--username", "e", "--email", "esi", "--password", "short"]);
+
+    let key = text(&key.stdout);
+    assert_eq!((key.len(), key.trim().len()), (33, 32), "the key and nothing else");
+    let esi = Client::connect(&server.address, key.trim()).unwrap();
+    assert_eq!(esi.account_get().number(number).send().await.unwrap().username, "esi");
+    assert_eq!((twice.status.code(), nobody.status.code(), wrong.status.code()), (Some(1), Some(1), Some(1)));
+    assert!(text(&nobody.stderr).contains("no account has the number ZZ-00000000"));
+    let told = text(&wrong.stderr);
+    assert!(["username", "password", "email"].iter().all(|name| told.contains(name)), "{told}");
+    server.stop();
+}
+
+#[tokio::test]
+async fn the_demo_fills_an_empty_database_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+
+    let filled = run(folder.path(), &["demo"]);
+    let again = run(folder.path(), &["demo"]);
+    let server = Server::start(boxoffice(folder.path(), &["serve"]));
+    let anyone = Client::connect(&server.address, &last_word(&text(&filled.stdout), "public key")).unwrap();
+
+    assert_eq!(anyone.published_event_list().send().await.unwrap().total, 3);
+    let log_in = anyone.session_create().body_map(|body| body.identification("ama").password("a demo password"));
+    let ama = log_in.send().await.unwrap();
+    let ama_client = Client::connect(&server.address, &ama.key).unwrap();
+    assert_eq!(ama_client.account_ticket_list().number(ama.account.number.as_str()).send().await.unwrap().total, 6);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("not empty"));
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_database_is_named_by_its_url() {
+    let Some(url) = postgres::new_database().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+
+    let migrated = boxoffice(folder.path(), &["migrate"]).env("DATABASE_URL", &url).output().unwrap();
+    let key = boxoffice(folder.path(), &["key", "create", "--role", "public", "--database", &url]).output().unwrap();
+    let mut serve = boxoffice(folder.path(), &["serve"]);
+    serve.env("DATABASE_URL", &url);
+    let server = Server::start(serve);
+    let anyone = Client::connect(&server.address, text(&key.stdout).trim()).unwrap();
+
+    assert!(migrated.status.success());
+    assert_eq!(anyone.region_list().send().await.unwrap().total, 0);
+    assert!(!folder.path().join("boxoffice.db").exists());
+    server.stop();
+}
