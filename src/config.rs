@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::Args;
 
 use crate::base::money::Money;
-use crate::http::parse_version;
+use crate::base::version::ClientVersion;
 
 /// Where the server's data are: what every command needs that touches them.
 #[derive(Debug, Clone, Args)]
@@ -78,7 +78,7 @@ pub struct Settings {
     /// The convenience fee of a ticket.
     pub fee_steps: FeeSteps,
     /// The lowest client version that is still served.
-    pub minimum_client_version: [u32; 3],
+    pub minimum_client_version: ClientVersion,
 }
 
 impl PlatformOptions {
@@ -103,20 +103,8 @@ impl PlatformOptions {
             currency: options.currency.clone(),
             reservation: Duration::from_secs(u64::from(options.reservation_minutes) * 60),
             fee_steps: options.fee_steps.clone(),
-            minimum_client_version: options.minimum_client_version.0,
+            minimum_client_version: options.minimum_client_version,
         }
-    }
-}
-
-/// A client's version: three numbers.
-#[derive(Debug, Clone, Copy)]
-pub struct ClientVersion(pub [u32; 3]);
-
-impl FromStr for ClientVersion {
-    type Err = anyhow::Error;
-
-    fn from_str(text: &str) -> anyhow::Result<Self> {
-        parse_version(text).map(Self).context("a version is one to three numbers, such as 3.0.0")
     }
 }
 

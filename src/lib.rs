@@ -4,14 +4,19 @@
 //!
 //! 1. [`http`]'s front door finds the endpoint, checks the client's version, the key ([`auth`]) and its scope, and holds the
 //!    request against the [`contract`]: whatever is missing or invalid is answered here, all at once.
-//! 2. `orders::endpoints::order_create` takes the caller and the body as Rust types and calls one function of the service.
-//! 3. `orders::service::place` begins a transaction ([`db`]), loads what it touches, asks for permission where it loads it,
+//! 2. `orders::endpoints::order_create` takes the caller and the body as Rust types and calls one function of the feature.
+//! 3. `orders::placement::place` begins a transaction ([`db`]), loads what it touches, asks for permission where it loads it,
 //!    and applies the rules.
 //! 4. `orders::store` has the SQL, a function for each statement.
-//! 5. The service turns rows into the view that the contract describes; what goes wrong is an [`error::Error`], which
-//!    `http::Failure` alone turns into a status and a body.
+//! 5. The feature turns rows into the view that the contract describes; what goes wrong is an [`error::Error`], which
+//!    [`http::Failure`] alone turns into a status and a body.
 //!
-//! Features import `base`, `db`, `http`, `auth` and features before them in this list, never one after.
+//! Every feature is a folder with the same four names: `endpoints` (HTTP in, HTTP out), `service` (rules), `store` (SQL) and
+//! `model` (types). It knows `base`, `db`, `http`, `auth` and the features below it, never one above: `tests/it/layers.rs`
+//! has their order and holds them to it.
+//!
+//! What runs beside the requests is in [`jobs`]; what is made without a request, in [`setup`] and [`demo`]; the command line, in
+//! [`command`].
 
 pub mod accounts;
 pub mod admissions;

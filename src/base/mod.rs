@@ -5,4 +5,5 @@ pub mod id;
 pub mod money;
 pub mod paging;
 pub mod secret;
+pub mod version;
 pub mod wire;

@@ -25,7 +25,7 @@ pub fn defaults(app: &App) -> Defaults {
         records_default: RECORDS_DEFAULT,
         records_maximum: RECORDS_MAXIMUM,
         titles: AccountTitle::ALL.to_vec(),
-        minimum_client_version: settings.minimum_client_version.map(|part| part.to_string()).join("."),
+        minimum_client_version: settings.minimum_client_version.to_string(),
     }
 }
 

@@ -19,6 +19,7 @@ use super::extract::Passed;
 use super::{Failure, Rq};
 use crate::app::App;
 use crate::auth::{self, Caller};
+use crate::base::version::ClientVersion;
 use crate::contract::{Contract, Operation};
 use crate::error::{Code, Error};
 
@@ -36,6 +37,14 @@ struct Found {
 
 type Lookup = Box<dyn Fn(&Method, &str) -> Result<Found, StatusCode> + Send + Sync>;
 
+/// Where a request leads.
+enum Route<'a> {
+    /// To an endpoint, through the rest of the checks.
+    Operation(&'a Operation, Found),
+    /// No further than this answer.
+    Nowhere(Response<Body>),
+}
+
 /// Everything that stands between the socket and the endpoints.
 pub struct Front {
     contract: Contract,
@@ -52,40 +61,50 @@ impl Front {
     /// Answers a request, whatever it is.
     pub async fn answer(&self, rq: Rq, request: Request<Body>) -> Response<Body> {
         let request_id = rq.request_id.clone();
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let mut response = if method == Method::OPTIONS {
-            preflight()
-        } else {
-            let outcome = AssertUnwindSafe(self.dispatch(rq, request)).catch_unwind().await;
-            outcome
-                .unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()))
-                .unwrap_or_else(|failure| self.refuse(&failure, &method, &path, &request_id))
+        let (mut response, operation) = match self.route(&request) {
+            Route::Operation(operation, found) => {
+                let outcome = AssertUnwindSafe(self.pass(operation, found, rq, request)).catch_unwind().await;
+                let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
+                let refuse = |failure| self.refuse(&failure, &operation.id, &request_id);
+                (outcome.unwrap_or_else(refuse), operation.id.as_str())
+            }
+            Route::Nowhere(response) => (response, "none"),
         };
         allow_any_origin(response.headers_mut());
-        debug!(self.log, "answered"; "method" => %method, "path" => path, "status" => response.status().as_u16(), "request" => request_id);
+        // The operation and not the path, in which an admission token's code may stand.
+        debug!(self.log, "answered"; "operation" => operation, "status" => response.status().as_u16(), "request" => request_id);
         response
     }
 
-    async fn dispatch(&self, rq: Rq, request: Request<Body>) -> Result<Response<Body>, Failure> {
-        let requested = request.uri().path().to_owned();
-        let path = requested.strip_prefix("/v3").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(&requested);
-        let found = match (self.lookup)(request.method(), path) {
-            Ok(found) => found,
-            Err(StatusCode::METHOD_NOT_ALLOWED) => return self.method_not_allowed(path),
+    /// Step 1 of the order of checks: the path and the method.
+    fn route(&self, request: &Request<Body>) -> Route<'_> {
+        if request.method() == Method::OPTIONS {
+            return Route::Nowhere(preflight());
+        }
+        let requested = request.uri().path();
+        match (self.lookup)(request.method(), unversioned(requested)) {
+            Ok(found) => match self.contract.operation(&found.operation_id) {
+                Some(operation) => Route::Operation(operation, found),
+                None => {
+                    let failure = Error::Internal(anyhow!("it is not in the contract"));
+                    Route::Nowhere(self.refuse(&failure.into(), &found.operation_id, ""))
+                }
+            },
+            Err(StatusCode::METHOD_NOT_ALLOWED) => Route::Nowhere(self.method_not_allowed(unversioned(requested))),
             Err(_) => {
                 let text = format!("The requested endpoint {requested} does not exist on this server.");
-                return Err(Code::EndpointUnknown.because(text).into());
+                Route::Nowhere(failure_response(&Code::EndpointUnknown.because(text).into()))
             }
-        };
-        let operation = self
-            .contract
-            .operation(&found.operation_id)
-            .ok_or_else(|| Error::Internal(anyhow!("{} is not in the contract", found.operation_id)))?;
+        }
+    }
+
+    /// The other steps, and the endpoint.
+    async fn pass(&self, operation: &Operation, found: Found, rq: Rq, request: Request<Body>) -> Result<Response<Body>, Failure> {
         let app = Arc::clone(rq.context());
         let caller = admit(&app, operation, request.headers()).await?;
         let (head, body) = request.into_parts();
         let body = read_body(operation, &head.headers, body).await?;
-        let arguments = operation.check(path, head.uri.query(), &body)?;
+        let arguments = operation.check(unversioned(head.uri.path()), head.uri.query(), &body)?;
         let passed = Arc::new(Passed { caller, arguments: Mutex::new(arguments), failure: Mutex::new(None) });
         let request = Request::from_parts(head, Body::empty());
         let response = Arc::clone(&passed).with((found.run)(rq, request)).await;
@@ -96,27 +115,32 @@ impl Front {
         declared(operation, response)
     }
 
-    fn method_not_allowed(&self, path: &str) -> Result<Response<Body>, Failure> {
+    fn method_not_allowed(&self, path: &str) -> Response<Body> {
         let allowed = METHODS.iter().filter(|method| (self.lookup)(method, path).is_ok()).map(Method::as_str);
         let allowed = allowed.collect::<Vec<_>>().join(", ");
         let mut response = failure_response(&Code::MethodNotAllowed.into());
-        let allow = HeaderValue::from_str(&allowed).map_err(|error| Error::Internal(error.into()))?;
-        response.headers_mut().insert(header::ALLOW, allow);
-        Ok(response)
+        response.headers_mut().extend(HeaderValue::try_from(allowed).ok().map(|allowed| (header::ALLOW, allowed)));
+        response
     }
 
-    fn refuse(&self, failure: &Failure, method: &Method, path: &str, request_id: &str) -> Response<Body> {
+    fn refuse(&self, failure: &Failure, operation: &str, request_id: &str) -> Response<Body> {
         if let Some(cause) = failure.cause() {
-            error!(self.log, "failed"; "method" => %method, "path" => path, "cause" => format!("{cause:#}"), "request" => request_id);
+            error!(self.log, "failed"; "operation" => operation, "cause" => format!("{cause:#}"), "request" => request_id);
         }
         failure_response(failure)
     }
 }
 
+/// Every path is served with and without the version before it.
+fn unversioned(path: &str) -> &str {
+    path.strip_prefix("/v3").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
+}
+
 /// Steps 2 to 4 of the order of checks: the client's version, its key, and the key's scope.
 async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<Option<Caller>, Failure> {
     if operation.needs_version {
-        let version = headers.get("x-client-version").and_then(|value| value.to_str().ok()).and_then(parse_version);
+        let version = headers.get("x-client-version").and_then(|value| value.to_str().ok());
+        let version = version.and_then(|text| text.parse::<ClientVersion>().ok());
         if version.is_none_or(|version| version < app.settings.minimum_client_version) {
             return Err(Code::ClientOutdated.into());
         }
@@ -131,17 +155,6 @@ async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<
         return Err(Code::KeyRefused.into());
     }
     Ok(Some(caller))
-}
-
-/// Reads `3`, `3.0` or `3.0.0`; a missing part is 0.
-pub fn parse_version(text: &str) -> Option<[u32; 3]> {
-    let mut version = [0; 3];
-    let mut parts = text.trim().split('.');
-    for place in &mut version {
-        let Some(part) = parts.next() else { break };
-        *place = part.parse().ok()?;
-    }
-    parts.next().is_none().then_some(version)
 }
 
 /// What is read at the most of a body that is too large, so that its sender gets to read why it was refused.

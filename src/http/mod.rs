@@ -8,7 +8,6 @@ mod server;
 
 pub use extract::{Json, Query};
 pub use failure::Failure;
-pub use front::parse_version;
 pub use reply::{Created, Located};
 pub use server::{Api, Running, start};
 

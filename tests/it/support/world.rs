@@ -49,7 +49,7 @@ impl World {
             currency: "GHS".to_owned(),
             reservation: Duration::from_secs(15 * 60),
             fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSteps>().unwrap(),
-            minimum_client_version: [3, 0, 0],
+            minimum_client_version: "3.0.0".parse().unwrap(),
         };
         let mut app = App::open(database_url, settings, log::silent()).await.unwrap();
         let till = Till::default();
