@@ -93,7 +93,7 @@ impl Db {
         })
     }
 
-    /// Begins a transaction; on SQLite it holds the write lock from here on. [`transaction!`] is the way to use it.
+    /// Begins a transaction; on SQLite it holds the write lock from here on. `transaction!` is the way to use it.
     ///
     /// # Errors
     /// When no connection can be had.

@@ -3,7 +3,7 @@
 //! The document (`spec/openapi.yaml`) is written by hand and decides. The server's side is what dropshot emits for the
 //! endpoints as they are, so a difference means that either an endpoint doesn't keep the contract or that the contract
 //! was changed and the endpoint is still to follow. There is no list of exceptions: what dropshot and schemars can't
-//! say is in [`rules`], one named rule each, and everything else has to be equal, in both directions.
+//! say is in `rules`, one named rule each, and everything else has to be equal, in both directions.
 //!
 //! Both sides are read with all references followed, so that it doesn't matter what is a shared component on one side
 //! and inline on the other. Prose is not compared, because only the document has it: summaries, descriptions, titles,
