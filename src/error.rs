@@ -21,7 +21,7 @@ macro_rules! codes {
             }
 
             /// What it means, for the client to read.
-            pub fn text(self) -> &'static str {
+            pub const fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
         }
@@ -128,11 +128,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// No such resource, or none that this caller may know of.
-    pub const NOT_FOUND: Error =
-        Error::Refused(Code::ResourceNotFound, Cow::Borrowed("There is presently no resource with the given URI."));
+    pub const NOT_FOUND: Error = Error::Refused(Code::ResourceNotFound, Cow::Borrowed(Code::ResourceNotFound.text()));
     /// The caller has not the relation to the resource that the operation asks for.
-    pub const NOT_YOURS: Error =
-        Error::Refused(Code::ResourceNotYours, Cow::Borrowed("You have no permission to do this with this resource."));
+    pub const NOT_YOURS: Error = Error::Refused(Code::ResourceNotYours, Cow::Borrowed(Code::ResourceNotYours.text()));
 
     /// One invalid argument; `detail` completes the sentence that its name begins.
     pub fn invalid(name: &str, detail: impl Into<String>) -> Self {

@@ -15,6 +15,8 @@ use super::query::Query;
 use super::violation;
 use crate::error::{Error, Result};
 
+/// How long a request waits for its turn at the database.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a transaction is run before the database's refusal is given to the caller.
 const ATTEMPTS: u32 = 8;
 
@@ -51,7 +53,7 @@ impl Db {
     pub async fn open(url: &str) -> anyhow::Result<Self> {
         let db = if url.starts_with("postgres:") || url.starts_with("postgresql:") {
             let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
-            let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(Duration::from_secs(10));
+            let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(PATIENCE);
             Self::Postgres(pool.connect_with(options).await.context("cannot reach PostgreSQL")?)
         } else {
             Self::open_sqlite(url).await?
@@ -77,10 +79,9 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5));
-        let wait = Duration::from_secs(30);
-        let writer = SqlitePoolOptions::new().max_connections(1).acquire_timeout(wait);
+        let writer = SqlitePoolOptions::new().max_connections(1).acquire_timeout(PATIENCE);
         let writer = writer.connect_with(options.clone()).await.with_context(|| format!("cannot open {path}"))?;
-        let readers = SqlitePoolOptions::new().max_connections(8).acquire_timeout(wait);
+        let readers = SqlitePoolOptions::new().max_connections(8).acquire_timeout(PATIENCE);
         let readers = readers.connect_with(options.read_only(true)).await?;
         Ok(Self::Sqlite { readers, writer })
     }

@@ -29,7 +29,7 @@ struct Parts {
 pub async fn views(app: &App, tx: &mut Tx, rows: Vec<EventRow>) -> Result<Vec<Event>> {
     let mut parts = Parts {
         categories: categories::views(tx, rows.iter().map(|row| row.category_id)).await?,
-        venues: venues::views(app, tx, rows.iter().map(|row| row.venue_id)).await?,
+        venues: venues::views(tx, rows.iter().map(|row| row.venue_id)).await?,
         sections: HashMap::new(),
     };
     for section in sections::store::of_events(tx, rows.iter().map(|row| row.id), app.clock.now()).await? {

@@ -17,7 +17,7 @@ use crate::regions;
 ///
 /// # Errors
 /// When the database fails.
-pub async fn views(_: &App, tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Venue>> {
+pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Venue>> {
     let rows = store::of_ids(tx, ids).await?;
     Ok(rows.into_iter().map(|row| (row.id, view(row))).collect())
 }
