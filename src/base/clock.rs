@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 
 use super::id::Id;
 
@@ -46,7 +46,8 @@ impl Timestamp {
         self.utc().format("%Y-%m-%dT%H:%M:%S+00:00").to_string()
     }
 
-    /// Reads a date and time with or without seconds, fraction and zone; UTC where no zone is given (wire facts).
+    /// Reads a date and time with or without seconds, fraction and zone; UTC where no zone is given (wire facts). The year must
+    /// have four digits in UTC too, as it is given back with them.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.replacen(' ', "T", 1);
         let zoned = ["%Y-%m-%dT%H:%M%#z", "%Y-%m-%dT%H:%M:%S%.f%#z"];
@@ -55,7 +56,7 @@ impl Timestamp {
             zoned.iter().find_map(|format| DateTime::parse_from_str(&text, format).ok()).map(|time| time.to_utc()).or_else(
                 || plain.iter().find_map(|format| NaiveDateTime::parse_from_str(&text, format).ok()).map(|time| time.and_utc()),
             )?;
-        Some(Self(utc.timestamp_micros()))
+        (0..=9999).contains(&utc.year()).then(|| Self(utc.timestamp_micros()))
     }
 }
 
@@ -115,6 +116,9 @@ mod tests {
             ("2026-12-01T19:30:00+02:00", Some("2026-12-01T17:30")),
             ("2026-12-01T19:30-0530", Some("2026-12-02T01:00")),
             ("9999-12-31T23:59", Some("9999-12-31T23:59")),
+            ("0000-01-01T00:00", Some("0000-01-01T00:00")),
+            ("0000-01-01T00:00+01:00", None),
+            ("9999-12-31T23:59-01:00", None),
             ("2026-13-01T19:30", None),
             ("2026-02-30T19:30", None),
             ("yesterday", None),

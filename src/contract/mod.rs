@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub use request::Arguments;
 use request::{Body, Parameter};
-use schema::resolve;
+pub use schema::{compile, resolve};
 
 use crate::auth::Scope;
 

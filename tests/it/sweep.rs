@@ -1,8 +1,8 @@
 //! Bad input, generated from the contract: every argument of every operation in every way it can be wrong, one at a time.
 //! Each is refused with the contract's own error, which names that argument and no other, and nothing is done.
 
-use boxoffice::contract::Contract;
-use serde_json::{Map, Value, json};
+use boxoffice::contract::{Contract, resolve};
+use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::{Answer, World, section};
@@ -32,22 +32,11 @@ fn operations() -> Vec<Operation> {
                 id: node["operationId"].as_str().unwrap().to_owned(),
                 method: method.to_uppercase(),
                 path: path.clone(),
-                node: resolved(&document, node),
+                node: resolve(&document, node),
             });
         }
     }
     operations
-}
-
-fn resolved(document: &Value, value: &Value) -> Value {
-    match value {
-        Value::Object(object) => match object.get("$ref").and_then(Value::as_str) {
-            Some(reference) => resolved(document, document.pointer(&reference[1..]).unwrap()),
-            None => object.iter().map(|(key, value)| (key.clone(), resolved(document, value))).collect::<Map<_, _>>().into(),
-        },
-        Value::Array(items) => items.iter().map(|item| resolved(document, item)).collect(),
-        other => other.clone(),
-    }
 }
 
 impl Operation {

@@ -5,10 +5,13 @@ use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use super::World;
+use super::contract::hold_to_the_contract;
 
 /// A request in the making, with the version of the API and the public key unless it is told otherwise.
 pub struct Request {
     request: reqwest::RequestBuilder,
+    method: String,
+    path: String,
     key: Option<String>,
     version: Option<String>,
 }
@@ -27,9 +30,11 @@ pub struct Answer {
 impl World {
     /// A request for a path.
     pub fn request(&self, method: &str, path: &str) -> Request {
-        let method = Method::from_bytes(method.as_bytes()).unwrap();
         Request {
-            request: reqwest::Client::new().request(method, format!("{}{path}", self.address)),
+            method: method.to_owned(),
+            path: path.to_owned(),
+            request: reqwest::Client::new()
+                .request(Method::from_bytes(method.as_bytes()).unwrap(), format!("{}{path}", self.address)),
             key: Some(self.public_key.clone()),
             version: Some("3.0.0".to_owned()),
         }
@@ -73,7 +78,7 @@ impl Request {
         self
     }
 
-    /// Sends it.
+    /// Sends it, and holds the answer to the contract.
     pub async fn send(self) -> Answer {
         let mut request = self.request;
         if let Some(key) = self.key {
@@ -85,7 +90,9 @@ impl Request {
         let response = request.send().await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = response.bytes().await.unwrap();
-        Answer { status, headers, body: serde_json::from_slice(&bytes).unwrap_or_default() }
+        let answer = Answer { status, headers, body: serde_json::from_slice(&bytes).unwrap_or_default() };
+        hold_to_the_contract(&self.method, &self.path, &answer);
+        answer
     }
 }
 

@@ -11,6 +11,7 @@
 //! }
 //! ```
 
+mod contract;
 mod http;
 mod people;
 pub mod postgres;
