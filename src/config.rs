@@ -51,7 +51,7 @@ struct SettingsOptions {
     #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE")]
     media: Option<String>,
     /// Currency of all amounts, as an ISO 4217 code
-    #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE")]
+    #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = currency)]
     currency: String,
     /// Minutes for which an open order holds its places
     #[arg(long, env = "BOXOFFICE_RESERVATION_MINUTES", default_value_t = 15, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
@@ -142,6 +142,15 @@ impl FromStr for FeeSteps {
         anyhow::ensure!(steps.is_sorted_by(|a, b| a.0 < b.0), "fee steps must rise");
         Ok(Self { steps, above })
     }
+}
+
+/// Three capital letters.
+fn currency(code: &str) -> anyhow::Result<String> {
+    anyhow::ensure!(
+        code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase()),
+        "a currency is three capitals, such as GHS"
+    );
+    Ok(code.to_owned())
 }
 
 /// `12`, `12.5` or `12.50`.
