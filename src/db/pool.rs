@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
@@ -51,12 +51,14 @@ impl Db {
     /// Opens the database at `url` (`sqlite:PATH` or `postgres://…`), makes the embedded one where it is absent,
     /// and brings its tables up to date.
     pub async fn open(url: &str) -> anyhow::Result<Self> {
-        let db = if url.starts_with("postgres:") || url.starts_with("postgresql:") {
-            let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
-            let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(PATIENCE);
-            Self::Postgres(pool.connect_with(options).await.context("cannot reach PostgreSQL")?)
-        } else {
-            Self::open_sqlite(url).await?
+        let db = match url.split_once(':') {
+            Some(("sqlite", path)) => Self::open_sqlite(path.trim_start_matches("//")).await?,
+            Some(("postgres" | "postgresql", _)) => {
+                let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
+                let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(PATIENCE);
+                Self::Postgres(pool.connect_with(options).await.context("cannot reach PostgreSQL")?)
+            }
+            _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
         };
         match &db {
             Self::Sqlite { writer, .. } => sqlx::migrate!("migrations/sqlite").run(writer).await,
@@ -66,9 +68,7 @@ impl Db {
         Ok(db)
     }
 
-    async fn open_sqlite(url: &str) -> anyhow::Result<Self> {
-        let path = url.strip_prefix("sqlite:").unwrap_or(url);
-        let path = path.strip_prefix("//").unwrap_or(path);
+    async fn open_sqlite(path: &str) -> anyhow::Result<Self> {
         if let Some(folder) = Path::new(path).parent() {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         }

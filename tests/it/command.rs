@@ -81,6 +81,20 @@ fn drift_tells_by_its_status_and_in_json() {
     assert!(text(&failed.stderr).contains("no such file"));
 }
 
+#[test]
+fn a_database_that_cannot_be_had_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+
+    for (url, told) in [
+        ("mysql://localhost/boxoffice", "a database is sqlite:PATH or postgres://USER@HOST/NAME"),
+        ("sqlite:/dev/null/boxoffice.db", "cannot make the folder /dev/null"),
+    ] {
+        let refused = run(folder.path(), &["migrate", "--database", url]);
+        assert_eq!(refused.status.code(), Some(1), "{url}");
+        assert!(text(&refused.stderr).contains(told), "{}", text(&refused.stderr));
+    }
+}
+
 #[tokio::test]
 async fn the_first_start_tells_its_keys_once() {
     let folder = tempfile::tempdir().unwrap();
