@@ -10,8 +10,8 @@ use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use slog::{Level, Logger, info};
 
+use crate::accounts::Role;
 use crate::app::{App, Platform, api};
-use crate::auth::Scope;
 use crate::config::{PlatformOptions, Storage};
 use crate::contract::{Contract, drift};
 use crate::db::Db;
@@ -117,23 +117,6 @@ struct KeyOptions {
     /// What the key is for
     #[arg(long, env = "BOXOFFICE_NAME", default_value = "command line")]
     name: String,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Role {
-    Public,
-    Customer,
-    Administrator,
-}
-
-impl From<Role> for Scope {
-    fn from(role: Role) -> Self {
-        match role {
-            Role::Public => Self::Public,
-            Role::Customer => Self::Customer,
-            Role::Administrator => Self::Administrator,
-        }
-    }
 }
 
 impl From<LogLevel> for Level {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use clap::ValueEnum;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
@@ -53,8 +54,8 @@ impl<const MIN: u32> JsonSchema for Password<MIN> {
     }
 }
 
-/// How much a key or an account may do, in the words of the wire. An account is never `public`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+/// How much a key or an account may do, in the words of the wire and of the command line. An account is never `public`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum, sqlx::Type)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the variants of Scope, which says what each is")]
