@@ -155,7 +155,7 @@ async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<
         return Err(Code::EventSold.because("Places of this event are reserved for open orders. Withdraw or cancel it instead."));
     }
     store::delete_expired_reservations(tx, id, now).await?;
-    store::end_admission_keys(tx, id, now).await?;
+    tokens::end_keys_of_event(tx, id, now).await?;
     review::forget(tx, SubmissionType::Event, id).await?;
     // Tickets that were made void keep their event, which a foreign key says.
     store::delete(tx, id).await.or_foreign_key(Code::EventSold)?;

@@ -154,14 +154,6 @@ pub async fn delete_expired_reservations(tx: &mut Tx, id: Id, now: Timestamp) ->
     Ok(())
 }
 
-/// Ends the keys that were issued for the event's admission tokens.
-pub async fn end_admission_keys(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
-    let update = "update api_keys set ended = $2
-        where ended is null and token_id in (select t.id from tokens t where t.event_id = $1)";
-    tx.query(update).bind(id).bind(now).execute().await?;
-    Ok(())
-}
-
 /// Removes the event, with its sections and admission tokens. Tickets and reservations stand against it.
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("delete from events where id = $1").bind(id).execute().await?;

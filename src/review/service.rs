@@ -12,7 +12,7 @@ use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Error, Result};
-use crate::events;
+use crate::{events, venues};
 
 /// Puts content up for review.
 ///
@@ -48,7 +48,7 @@ async fn carry_out(tx: &mut Tx, id: &SubmissionId, decision: &Decision, now: Tim
     }
     match row.kind {
         SubmissionType::Event => events::decide(tx, row.content_id, decision.approved, now).await?,
-        SubmissionType::Venue if decision.approved => store::approve_venue(tx, row.content_id).await?,
+        SubmissionType::Venue if decision.approved => venues::approve(tx, row.content_id).await?,
         // A rejected venue stays its creator's.
         SubmissionType::Venue => {}
         SubmissionType::Advertisement => return Err(Error::NOT_FOUND),

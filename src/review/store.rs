@@ -53,12 +53,6 @@ pub async fn decide(tx: &mut Tx, id: Id, status: SubmissionStatus, reason: Strin
     Ok(tx.query(update).bind(id).bind(status).bind(reason).execute().await? == 1)
 }
 
-/// Makes a venue everyone's.
-pub async fn approve_venue(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("update venues set approved = true where id = $1").bind(id).execute().await?;
-    Ok(())
-}
-
 /// Deletes every submission of content that is about to be removed.
 ///
 /// # Errors

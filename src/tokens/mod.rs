@@ -15,3 +15,4 @@ pub use endpoints::register;
 pub use model::uri;
 pub use reach::{Reach, covers, reach};
 pub use service::create_global;
+pub use store::end_keys_of_event;

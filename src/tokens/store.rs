@@ -57,6 +57,17 @@ pub async fn end_keys(tx: &mut Tx, token: Id, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
+/// Ends the keys that were given out for any token of an event.
+///
+/// # Errors
+/// When the database fails.
+pub async fn end_keys_of_event(tx: &mut Tx, event: Id, now: Timestamp) -> Result<()> {
+    let update = "update api_keys set ended = $2
+        where ended is null and token_id in (select t.id from tokens t where t.event_id = $1)";
+    tx.query(update).bind(event).bind(now).execute().await?;
+    Ok(())
+}
+
 /// Every section of an event, the oldest first.
 pub async fn sections_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
     let sections: Vec<(Id,)> = tx.query("select id from sections where event_id = $1 order by id").bind(event).all().await?;

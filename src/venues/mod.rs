@@ -11,3 +11,4 @@ mod store;
 pub use endpoints::register;
 pub use model::{Venue, Venues};
 pub use service::{is_usable, views};
+pub use store::approve;

@@ -12,6 +12,7 @@ use crate::base::wire::{AbsoluteUri, Uri};
 use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Result};
 use crate::regions;
+use crate::review::{self, SubmissionType};
 
 /// The venues of these identifiers, whoever may see them: an event shows its venue even before that is approved.
 ///
@@ -49,7 +50,7 @@ async fn add(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Resu
     let inserted = store::insert(tx, app.clock.next_id(), new, approved, caller.account).await;
     let row = inserted.or_unique("venues_name_key", Code::VenueTaken).or_foreign_key(no_region())?;
     if !approved {
-        store::submit(tx, app.clock.next_id(), row.id, app.clock.now(), caller.account).await?;
+        review::submit(app, tx, SubmissionType::Venue, row.id, caller.account).await?;
     }
     Ok(view(row))
 }
@@ -72,7 +73,7 @@ pub async fn update(app: &App, id: Id, change: &VenueUpdate) -> Result<Venue> {
 /// Removes the venue with its submissions, which are known by its URI and would name nothing.
 pub async fn delete(app: &App, id: Id) -> Result<()> {
     let deleted = transaction!(app.db, |tx| {
-        store::delete_submissions(tx, id).await?;
+        review::forget(tx, SubmissionType::Venue, id).await?;
         store::delete(tx, id).await.or_foreign_key(Code::VenueInUse)
     })?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }

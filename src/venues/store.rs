@@ -1,7 +1,6 @@
 //! SQL of venues.
 
 use super::model::{VenueCreate, VenueFilter, VenueRow, VenueUpdate};
-use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Rows;
 use crate::db::Tx;
@@ -45,23 +44,12 @@ pub async fn insert(tx: &mut Tx, id: Id, new: &VenueCreate, approved: bool, crea
     row.ok_or_else(|| sqlx::Error::RowNotFound.into())
 }
 
-/// Puts a venue before the platform's staff.
-pub async fn submit(tx: &mut Tx, id: Id, venue: Id, submitted: Timestamp, submitter: Option<Id>) -> Result<()> {
-    tx.query(
-        "insert into submissions (id, type, content_id, status, submitted, submitter_id, reason)
-         values ($1, 'venue', $2, 'Pending', $3, $4, '')",
-    )
-    .bind(id)
-    .bind(venue)
-    .bind(submitted)
-    .bind(submitter)
-    .execute()
-    .await?;
-    Ok(())
-}
-
-pub async fn delete_submissions(tx: &mut Tx, venue: Id) -> Result<()> {
-    tx.query("delete from submissions where type = 'venue' and content_id = $1").bind(venue).execute().await?;
+/// Makes a venue everyone's.
+///
+/// # Errors
+/// When the database fails.
+pub async fn approve(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("update venues set approved = true where id = $1").bind(id).execute().await?;
     Ok(())
 }
 
