@@ -300,6 +300,8 @@ pub struct ItemRow {
     pub section_id: Id,
     pub quantity: i64,
     pub unit_price: Money,
+    /// The convenience fee of each ticket, as the setting was when the order was placed.
+    pub unit_fee: Money,
     pub modifier_id: Option<Id>,
 }
 

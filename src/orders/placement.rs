@@ -23,6 +23,7 @@ struct Line {
     section: SectionRow,
     quantity: i64,
     unit_price: Money,
+    unit_fee: Money,
 }
 
 /// Places an order.
@@ -33,14 +34,14 @@ pub async fn place(app: &App, caller: &Caller, new: &OrderCreate) -> Result<Orde
 async fn place_in(app: &App, tx: &mut Tx, caller: &Caller, new: &OrderCreate) -> Result<Order> {
     let now = app.clock.now();
     let customer = customer(tx, caller, new.customer.as_ref()).await?;
-    let (lines, customer) = match (lines(tx, &new.items, now).await?, customer) {
+    let (lines, customer) = match (lines(app, tx, &new.items, now).await?, customer) {
         (Ok(lines), Ok(customer)) => (lines, customer),
         (lines, customer) => return Err(Error::Invalid(lines.err().into_iter().chain(customer.err()).collect())),
     };
     require_on_sale(tx, &lines, now).await?;
 
     let subtotal: Money = lines.iter().map(|line| line.unit_price * line.quantity).sum();
-    let fees: Money = lines.iter().map(|line| app.settings.fee_steps.fee(line.unit_price) * line.quantity).sum();
+    let fees: Money = lines.iter().map(|line| line.unit_fee * line.quantity).sum();
     let free = subtotal + fees == Money::ZERO;
     if !free {
         require_few_open(tx, customer, now).await?;
@@ -72,7 +73,7 @@ async fn customer(tx: &mut Tx, caller: &Caller, number: Option<&AccountNumber>) 
 }
 
 /// What is wanted, in the order of the request.
-async fn lines(tx: &mut Tx, items: &Items, now: Timestamp) -> Result<Result<Vec<Line>, Problem>> {
+async fn lines(app: &App, tx: &mut Tx, items: &Items, now: Timestamp) -> Result<Result<Vec<Line>, Problem>> {
     let wanted: Vec<_> = items.0.iter().map(|(key, quantity)| (key, SectionUri::parse(key), *quantity)).collect();
     let sections = sections::rows(tx, wanted.iter().filter_map(|(_, uri, _)| Some((*uri)?.section)), now).await?;
     let (mut unknown, mut repeated, mut known) = (Vec::new(), Vec::new(), HashSet::new());
@@ -84,7 +85,8 @@ async fn lines(tx: &mut Tx, items: &Items, now: Timestamp) -> Result<Result<Vec<
             Some(section) if !known.insert(section.id) => repeated.push(key.as_str()),
             Some(section) => {
                 let unit_price = sections::price(section).current;
-                lines.push(Line { section: section.clone(), quantity, unit_price });
+                let unit_fee = app.settings.fee_steps.fee(unit_price);
+                lines.push(Line { section: section.clone(), quantity, unit_price, unit_fee });
             }
         }
     }
@@ -170,6 +172,7 @@ fn items(order: Id, lines: &[Line]) -> Vec<ItemRow> {
         section_id: line.section.id,
         quantity: line.quantity,
         unit_price: line.unit_price,
+        unit_fee: line.unit_fee,
         modifier_id: None,
     });
     items.collect()

@@ -104,10 +104,11 @@ pub async fn insert(tx: &mut Tx, row: &OrderRow, fulfilled: Option<Timestamp>) -
 }
 
 pub async fn insert_items(tx: &mut Tx, items: &[ItemRow]) -> Result<()> {
-    let into = "order_items (order_id, position, event_id, section_id, quantity, unit_price, modifier_id)";
+    let into = "order_items (order_id, position, event_id, section_id, quantity, unit_price, unit_fee,
+        modifier_id)";
     tx.insert_rows(into, items, |item, values| {
         values.bind(item.order_id).bind(item.position).bind(item.event_id).bind(item.section_id);
-        values.bind(item.quantity).bind(item.unit_price).bind(item.modifier_id);
+        values.bind(item.quantity).bind(item.unit_price).bind(item.unit_fee).bind(item.modifier_id);
     })
     .await
 }
