@@ -97,6 +97,7 @@ pub fn api() -> Api {
     crate::defaults::register(&mut api);
     crate::hosts::register(&mut api);
     crate::regions::register(&mut api);
+    crate::preferences::register(&mut api);
     crate::venues::register(&mut api);
     crate::categories::register(&mut api);
     crate::events::register(&mut api);
@@ -107,6 +108,7 @@ pub fn api() -> Api {
     crate::tickets::register(&mut api);
     crate::tokens::register(&mut api);
     crate::admissions::register(&mut api);
+    crate::erasure::register(&mut api);
     crate::media::register(&mut api);
     api
 }

@@ -3,7 +3,7 @@
 use dropshot::{HttpResponseOk, Path, endpoint};
 
 use super::model::{Account, AccountCreate, AccountFilter, AccountPath, AccountUpdate};
-use super::service;
+use super::{activation, service};
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
@@ -15,6 +15,8 @@ pub fn register(api: &mut Api) {
     api.add(account_create, &[Code::ResourceNotYours, Code::AccountTaken]);
     api.add(account_get, &[]);
     api.add(account_update, &[Code::AccountTaken]);
+    api.add(account_toggle_create, &[Code::AccountLastAdministrator]);
+    api.add(account_deletion_create, &[Code::AccountInactive, Code::AccountLastAdministrator]);
 }
 
 #[endpoint { method = GET, path = "/accounts", tags = ["Accounts"] }]
@@ -40,4 +42,14 @@ async fn account_update(
     body: Json<AccountUpdate>,
 ) -> Result<HttpResponseOk<Account>, Failure> {
     Ok(HttpResponseOk(service::update(rq.context(), &caller, &path.into_inner().number, body.0).await?))
+}
+
+#[endpoint { method = POST, path = "/accounts/{number}/toggles", tags = ["Accounts"] }]
+async fn account_toggle_create(rq: Rq, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, Failure> {
+    Ok(HttpResponseOk(activation::toggle(rq.context(), &path.into_inner().number).await?))
+}
+
+#[endpoint { method = POST, path = "/accounts/{number}/deletions", tags = ["Accounts"] }]
+async fn account_deletion_create(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, Failure> {
+    Ok(HttpResponseOk(activation::request_deletion(rq.context(), &caller, &path.into_inner().number).await?))
 }

@@ -3,13 +3,19 @@
 //! An account is named by its number in every URI, and by its username or e-mail address when its owner signs in; both are
 //! unique without regard to case. Only the account itself and the platform's staff may read or change it. Every feature that
 //! shows a person shows an [`Account`], made by [`views`] for all of a page at once.
+//!
+//! An account is active, deactivated (nobody can sign in to it, and its keys are refused), or removed: then the row that is left
+//! for the books tells its number and nothing of the person ([`erase`]), and no operation finds it by that number any more. What
+//! is done for an account while it might be removed [`lock`]s it.
 
+mod activation;
 mod endpoints;
 mod model;
 mod service;
 mod store;
 
+pub use activation::{erase, lock_dispensable};
 pub use endpoints::register;
 pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRow, AccountTitle, Password, Role};
 pub use service::{create, load, view, views};
-pub use store::{any, find, find_by_number};
+pub use store::{any, find, find_by_number, id_of, lock};

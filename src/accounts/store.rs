@@ -24,12 +24,47 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
     tx.query("select * from accounts where id = $1").bind(id).optional().await
 }
 
-/// The account of this number.
+/// The account of this number, unless it has been removed.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn find_by_number(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
-    tx.query("select * from accounts where number = $1").bind(number.as_ref().to_owned()).optional().await
+    let find = tx.query("select * from accounts where number = $1 and removed = false");
+    find.bind(number.as_ref().to_owned()).optional().await
+}
+
+/// Which account has this number, removed or not: for who looks into the books.
+///
+/// # Errors
+/// When the database fails.
+pub async fn id_of(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<Id>> {
+    let found = tx.query("select id from accounts where number = $1").bind(number.as_ref().to_owned()).optional().await?;
+    Ok(found.map(|(id,): (Id,)| id))
+}
+
+/// The account as it is after everyone else's changes, which then wait until this transaction ends; none where it has been
+/// removed. Whatever may not be given to a removed account is given after this.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
+    let lock = tx.query("update accounts set activated = activated where id = $1 and removed = false returning *");
+    lock.bind(id).optional().await
+}
+
+/// Lets only one transaction at a time change whether administrators are active. The oldest one's row stands for all of them:
+/// a role never changes, and no row ever goes.
+pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
+    let oldest = "update accounts set activated = activated
+        where id = (select min(id) from accounts where role = 'administrator')";
+    tx.query(oldest).execute().await?;
+    Ok(())
+}
+
+/// Whether an administrator other than this one is active.
+pub async fn has_other_administrators(tx: &mut Tx, id: Id) -> Result<bool> {
+    let other = "select exists (select 1 from accounts where role = 'administrator' and activated and id <> $1)";
+    tx.query(other).bind(id).scalar().await
 }
 
 /// The accounts of these identifiers, in no order.
@@ -39,7 +74,7 @@ pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
 
 /// Accounts, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<Rows<AccountRow>> {
-    tx.list("a.* from accounts a where true")
+    tx.list("a.* from accounts a where a.removed = false")
         .and("a.number = ?", filter.number.clone().map(|number| number.0))
         .and("lower(a.email) = lower(?)", filter.email.clone())
         .and("lower(a.username) = lower(?)", filter.username.clone())
@@ -103,7 +138,7 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
          first_name = coalesce($5, first_name), last_name = coalesce($6, last_name), title = coalesce($7, title),
          date_of_birth = coalesce($8, date_of_birth), phone = coalesce($9, phone), country = coalesce($10, country),
          first_address_line = coalesce($11, first_address_line), second_address_line = coalesce($12, second_address_line),
-         city = coalesce($13, city), state = coalesce($14, state) where id = $1 returning *",
+         city = coalesce($13, city), state = coalesce($14, state) where id = $1 and removed = false returning *",
     )
     .bind(id)
     .bind(change.username.clone())
@@ -132,5 +167,33 @@ pub async fn end_sessions(tx: &mut Tx, account: Id, kept: Id, now: Timestamp) ->
         .bind(now)
         .execute()
         .await?;
+    Ok(())
+}
+
+/// Ends every key that acts for the account.
+pub async fn end_keys(tx: &mut Tx, account: Id, now: Timestamp) -> Result<()> {
+    let end = tx.query("update api_keys set ended = $2 where account_id = $1 and ended is null");
+    end.bind(account).bind(now).execute().await?;
+    Ok(())
+}
+
+pub async fn set_activated(tx: &mut Tx, id: Id, activated: bool) -> Result<Option<AccountRow>> {
+    let update = tx.query("update accounts set activated = $2 where id = $1 returning *");
+    update.bind(id).bind(activated).optional().await
+}
+
+/// Leaves nothing of an account but its number and its role, for the books.
+pub async fn erase(tx: &mut Tx, id: Id, username: &str, email: &str, password_hash: &str) -> Result<()> {
+    tx.query(
+        "update accounts set username = $2, email = $3, password_hash = $4, verified = false, activated = false,
+         first_name = '', last_name = '', title = '', date_of_birth = null, phone = '', country = '',
+         first_address_line = '', second_address_line = '', city = '', state = '', removed = true where id = $1",
+    )
+    .bind(id)
+    .bind(username.to_owned())
+    .bind(email.to_owned())
+    .bind(password_hash.to_owned())
+    .execute()
+    .await?;
     Ok(())
 }

@@ -3,8 +3,9 @@
 use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
 
 use super::model::{Event, EventPath};
-use super::requests::{EventCreate, EventQuery, EventUpdate, HostEventQuery, HostEventsPath, PublishedEventQuery};
+use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, HostEventsPath, PublishedEventQuery};
 use super::service;
+use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
@@ -14,6 +15,7 @@ use crate::review::Submission;
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
     api.add(host_event_list, &[]);
+    api.add(account_event_list, &[]);
     api.add(published_event_list, &[]);
     api.add(event_list, &[]);
     api.add(event_create, &[Code::EventTaken, Code::HostRemoved]);
@@ -31,6 +33,16 @@ async fn host_event_list(
     query: Query<HostEventQuery>,
 ) -> Result<HttpResponseOk<Page<Event>>, Failure> {
     Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.into_inner().host, query.0).await?))
+}
+
+#[endpoint { method = GET, path = "/accounts/{number}/events", tags = ["Events"] }]
+async fn account_event_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AccountPath>,
+    query: Query<EventFilter>,
+) -> Result<HttpResponseOk<Page<Event>>, Failure> {
+    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.into_inner().number, &query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/published-events", tags = ["Events"] }]

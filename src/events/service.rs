@@ -5,6 +5,7 @@ use super::model::{Event, EventRow, EventStatus};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
 use super::store::{self, Narrowing, Shown};
 use super::view::{view_one, views};
+use crate::accounts::{self, AccountNumber};
 use crate::app::App;
 use crate::auth::{Caller, Scope};
 use crate::base::clock::Timestamp;
@@ -79,6 +80,14 @@ pub async fn list_of_host(app: &App, caller: &Caller, host: Id, query: HostEvent
     }
     let narrowing = Narrowing { shown: Shown::To(caller), host: Some(host), status: query.status, public: query.public };
     page(app, &mut tx, &query.filter, narrowing).await
+}
+
+/// The events that an account has tickets for, whatever has become of them.
+pub async fn list_of_account(app: &App, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
+    let mut tx = app.db.read().await?;
+    let account = accounts::load(&mut tx, caller, number).await?;
+    let narrowing = Narrowing { shown: Shown::HeldBy(account.id), host: None, status: None, public: None };
+    page(app, &mut tx, filter, narrowing).await
 }
 
 async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>) -> Result<Page<Event>> {

@@ -17,6 +17,8 @@ pub enum Shown<'a> {
     Published,
     /// What this caller may see.
     To(&'a Caller),
+    /// Those that this account has tickets for, which are not void.
+    HeldBy(Id),
 }
 
 /// What is asked of a list, beside what all lists of events are asked.
@@ -50,11 +52,14 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>, n
     with_section(select, filter.section.as_deref()).push(&order).page(filter.paging).await
 }
 
-/// Listed and Cancelled events are for anyone, all others for their host's administrators and the platform's staff.
+/// Listed and Cancelled events are for anyone, all others for their host's administrators and the platform's staff. Whoever holds
+/// a ticket has its event listed with it all the same.
 fn show<'a>(select: Statement<'a>, shown: &Shown<'_>) -> Statement<'a> {
     const OPEN: &str = "e.status in ('Listed', 'Cancelled')";
+    const HELD: &str = "e.id in (select t.event_id from tickets t where t.owner_id = ? and t.status <> 'Void')";
     match shown {
         Shown::Published => select.push(" and e.status = 'Listed' and e.public = true"),
+        Shown::HeldBy(account) => select.and(HELD, Some(*account)),
         Shown::To(caller) if caller.is_administrator() => select,
         Shown::To(Caller { account: None, .. }) => select.push(&format!(" and {OPEN}")),
         Shown::To(Caller { account, .. }) => select.and(

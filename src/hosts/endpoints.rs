@@ -4,8 +4,9 @@ use dropshot::{HttpResponseOk, Path, endpoint};
 
 use super::model::{Host, HostCreate, HostFilter, HostPath, HostUpdate};
 use super::service;
+use crate::accounts::AccountPath;
 use crate::auth::Caller;
-use crate::base::paging::Page;
+use crate::base::paging::{Page, Paging};
 use crate::error::Code;
 use crate::http::{Api, Created, Failure, Json, Query, Rq};
 
@@ -15,6 +16,7 @@ pub fn register(api: &mut Api) {
     api.add(host_create, &[Code::HostTaken]);
     api.add(host_get, &[]);
     api.add(host_update, &[Code::HostTaken]);
+    api.add(account_host_list, &[]);
 }
 
 #[endpoint { method = GET, path = "/hosts", tags = ["Hosts"] }]
@@ -41,4 +43,14 @@ async fn host_update(
 ) -> Result<HttpResponseOk<Host>, Failure> {
     let host = path.into_inner().host;
     Ok(HttpResponseOk(service::update(rq.context(), &caller, host, &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/accounts/{number}/hosts", tags = ["Hosts"] }]
+async fn account_host_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AccountPath>,
+    query: Query<Paging>,
+) -> Result<HttpResponseOk<Page<Host>>, Failure> {
+    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, path.into_inner().number, query.0).await?))
 }

@@ -11,4 +11,4 @@ mod store;
 pub use endpoints::register;
 pub use model::Hosts;
 pub use service::{require_active, require_administrator};
-pub use store::exists;
+pub use store::{exists, forget_administrator};

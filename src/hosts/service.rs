@@ -2,10 +2,11 @@
 
 use super::model::{Host, HostCreate, HostFilter, HostRow, HostUpdate};
 use super::store;
+use crate::accounts::{self, AccountNumber};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::base::id::Id;
-use crate::base::paging::Page;
+use crate::base::paging::{Page, Paging};
 use crate::base::wire::Uri;
 use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Result};
@@ -39,10 +40,19 @@ pub async fn list(app: &App, filter: &HostFilter) -> Result<Page<Host>> {
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(view).collect()))
 }
 
+pub async fn list_of_account(app: &App, caller: &Caller, number: AccountNumber, paging: Paging) -> Result<Page<Host>> {
+    let mut tx = app.db.read().await?;
+    accounts::load(&mut tx, caller, &number).await?;
+    let found = store::list(&mut tx, &HostFilter { paging, account: Some(number) }).await?;
+    Ok(paging.page(found.total, found.rows.into_iter().map(view).collect()))
+}
+
 pub async fn create(app: &App, caller: &Caller, new: &HostCreate) -> Result<Host> {
     let no_account = || Code::ResourceNotYours.because("This key acts for no account that could administer the host.");
     let account = caller.account.ok_or_else(no_account)?;
     let row = transaction!(app.db, |tx| {
+        // Removed since its key was asked for, it must not come to administer anything.
+        accounts::lock(tx, account).await?.ok_or(Code::KeyRefused)?;
         let row = store::insert(tx, app.clock.next_id(), new).await.or_unique("hosts_name_key", Code::HostTaken)?;
         store::insert_administrator(tx, row.id, account).await.map(|()| row)
     })?;

@@ -76,6 +76,15 @@ pub async fn insert_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<
     Ok(())
 }
 
+/// Takes an account out of the administrators of every host.
+///
+/// # Errors
+/// When the database fails.
+pub async fn forget_administrator(tx: &mut Tx, account: Id) -> Result<()> {
+    tx.query("delete from host_administrators where account_id = $1").bind(account).execute().await?;
+    Ok(())
+}
+
 /// Changes what is given and leaves the rest.
 pub async fn update(tx: &mut Tx, id: Id, change: &HostUpdate) -> Result<Option<HostRow>> {
     tx.query(

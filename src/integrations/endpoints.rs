@@ -1,16 +1,24 @@
 //! The integration operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
 
 use super::model::{Integration, IntegrationCreate, IntegrationPath, IntegrationWithKey};
 use super::service;
 use crate::auth::Caller;
-use crate::http::{Api, Created, Failure, Json, Rq};
+use crate::base::paging::{Page, Paging};
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
+    api.add(integration_list, &[]);
     api.add(integration_create, &[]);
     api.add(integration_get, &[]);
+    api.add(integration_delete, &[]);
+}
+
+#[endpoint { method = GET, path = "/integrations", tags = ["Integrations"] }]
+async fn integration_list(rq: Rq, query: Query<Paging>) -> Result<HttpResponseOk<Page<Integration>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), query.0).await?))
 }
 
 #[endpoint { method = POST, path = "/integrations", tags = ["Integrations"] }]
@@ -25,4 +33,10 @@ async fn integration_create(
 #[endpoint { method = GET, path = "/integrations/{integration}", tags = ["Integrations"] }]
 async fn integration_get(rq: Rq, path: Path<IntegrationPath>) -> Result<HttpResponseOk<Integration>, Failure> {
     Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().integration).await?))
+}
+
+#[endpoint { method = DELETE, path = "/integrations/{integration}", tags = ["Integrations"] }]
+async fn integration_delete(rq: Rq, path: Path<IntegrationPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), path.into_inner().integration).await?;
+    Ok(HttpResponseDeleted())
 }

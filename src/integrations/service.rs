@@ -7,9 +7,15 @@ use crate::app::App;
 use crate::auth::{self, Caller, KeyKind, NewKey};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
+use crate::base::paging::{Page, Paging};
 use crate::base::wire::{DateTime, Uri};
 use crate::db::{Tx, transaction};
 use crate::error::{Error, Problem, Result, no_problems};
+
+pub async fn list(app: &App, paging: Paging) -> Result<Page<Integration>> {
+    let found = store::list(&mut app.db.read().await?, paging).await?;
+    Ok(paging.page(found.total, found.rows.into_iter().map(view).collect()))
+}
 
 pub async fn create(app: &App, caller: &Caller, new: IntegrationCreate) -> Result<IntegrationWithKey> {
     let (row, key) = transaction!(app.db, |tx| make(app, tx, caller, &new).await)?;
@@ -19,6 +25,13 @@ pub async fn create(app: &App, caller: &Caller, new: IntegrationCreate) -> Resul
 pub async fn get(app: &App, id: Id) -> Result<Integration> {
     let row = store::find(&mut app.db.read().await?, id).await?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
+}
+
+/// Ends an integration's key.
+pub async fn delete(app: &App, id: Id) -> Result<()> {
+    let now = app.clock.now();
+    let ended = transaction!(app.db, |tx| store::end(tx, id, now).await)?;
+    if ended { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
 /// Makes an integration, unless something is wrong with what it refers to.

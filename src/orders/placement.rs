@@ -42,6 +42,9 @@ async fn place_in(app: &App, tx: &mut Tx, caller: &Caller, new: &OrderCreate) ->
 
     let subtotal: Money = lines.iter().map(|line| line.unit_price * line.quantity).sum();
     let fees: Money = lines.iter().map(|line| line.unit_fee * line.quantity).sum();
+    // Two orders of one account wait for each other here, so that both cannot be the last one; and its removal waits for the order,
+    // or has come before it.
+    accounts::lock(tx, customer).await?.ok_or_else(|| Error::invalid("customer", "names no account"))?;
     let free = subtotal + fees == Money::ZERO;
     if !free {
         require_few_open(tx, customer, now).await?;
@@ -135,9 +138,8 @@ fn check_on_sale(section: &SectionRow, seller: &SellerRow, now: Timestamp) -> Re
     Ok(())
 }
 
-/// Refuses an open order too many. Two orders of one account wait for each other here, so that both cannot be the last one.
+/// Refuses an open order too many of a customer whose account is locked.
 async fn require_few_open(tx: &mut Tx, customer: Id, now: Timestamp) -> Result<()> {
-    store::lock_account(tx, customer).await?;
     if store::count_open(tx, customer, now).await? < OPEN_MAXIMUM {
         return Ok(());
     }

@@ -20,7 +20,7 @@ pub async fn list(app: &App, filter: &OrderFilter) -> Result<Page<Order>> {
     let now = app.clock.now();
     let mut tx = app.db.read().await?;
     let account = match &filter.customer {
-        Some(number) => Some(accounts::find_by_number(&mut tx, number).await?.map_or(Id::NONE, |account| account.id)),
+        Some(number) => Some(accounts::id_of(&mut tx, number).await?.unwrap_or(Id::NONE)),
         None => None,
     };
     let criteria = Criteria::new(account, filter.status, filter.sort, filter.order);

@@ -22,7 +22,7 @@ use crate::{payments, sections, tickets};
 /// When the database fails.
 pub async fn fulfil(app: &App, tx: &mut Tx, order: &OrderRow, now: Timestamp) -> Result<bool> {
     let items = store::items(tx, [order.id]).await?;
-    let held = store::delete_reservations(tx, order.id).await?;
+    let held = store::delete_reservations(tx, [order.id]).await?;
     if held.len() < items.len() {
         free(tx, held).await?;
         end(tx, order.id, OrderStatus::TimedOut).await?;
@@ -38,10 +38,23 @@ pub async fn fulfil(app: &App, tx: &mut Tx, order: &OrderRow, now: Timestamp) ->
 
 /// Ends an open order that is locked: its places are free again, and what was paid for it is owed back.
 pub async fn end(tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
-    let held = store::delete_reservations(tx, order).await?;
+    let held = store::delete_reservations(tx, [order]).await?;
     free(tx, held).await?;
     store::set_ended(tx, order, status).await?;
     payments::owe(tx, [order]).await
+}
+
+/// Cancels every open order of an account that is locked, so that none is placed meanwhile, and gives them: what was paid for
+/// them is owed back, and the gateway still to be asked for it.
+///
+/// # Errors
+/// When the database fails.
+pub async fn cancel_all(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec<Id>> {
+    let orders = store::cancel_open(tx, account, now).await?;
+    let held = store::delete_reservations(tx, orders.clone()).await?;
+    free(tx, held).await?;
+    payments::owe(tx, orders.clone()).await?;
+    Ok(orders)
 }
 
 /// The step of a job: times out a few open orders whose reservations are over, and has the gateway asked for whatever is to be

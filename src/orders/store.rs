@@ -70,12 +70,6 @@ pub async fn sellers(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Resul
     .await
 }
 
-/// Makes everyone else who orders for this account wait until this transaction ends.
-pub async fn lock_account(tx: &mut Tx, account: Id) -> Result<()> {
-    tx.query("update accounts set activated = activated where id = $1").bind(account).execute().await?;
-    Ok(())
-}
-
 /// How many open orders an account has.
 pub async fn count_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<i64> {
     tx.query("select count(*) from orders where account_id = $1 and status = 'Placed' and expires > $2")
@@ -121,9 +115,9 @@ pub async fn insert_reservations(tx: &mut Tx, order: &OrderRow, items: &[ItemRow
     .await
 }
 
-/// Deletes the reservations of an order, and gives what they held by ascending section.
-pub async fn delete_reservations(tx: &mut Tx, order: Id) -> Result<Vec<Places>> {
-    let deleted = tx.query("delete from reservations where order_id = $1 returning section_id, quantity").bind(order);
+/// Deletes the reservations of these orders, and gives what they held by ascending section.
+pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<Places>> {
+    let deleted = tx.delete("reservations where true").and_in("order_id", orders).push(" returning section_id, quantity");
     let mut places: Vec<Places> = deleted.all().await?;
     places.sort_by_key(|places| places.section_id);
     Ok(places)
@@ -171,6 +165,14 @@ pub async fn set_fulfilled(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
 pub async fn set_ended(tx: &mut Tx, id: Id, status: OrderStatus) -> Result<()> {
     tx.query("update orders set status = $2 where id = $1").bind(id).bind(status).execute().await?;
     Ok(())
+}
+
+/// Cancels the open orders of an account, and gives them. One that is being settled just now is waited for, and then is none.
+pub async fn cancel_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec<Id>> {
+    let update =
+        "update orders set status = 'Cancelled' where account_id = $1 and status = 'Placed' and expires > $2 returning id";
+    let ended: Vec<(Id,)> = tx.query(update).bind(account).bind(now).all().await?;
+    Ok(ended.into_iter().map(|(id,)| id).collect())
 }
 
 /// Times out the next few orders whose reservations are over, and gives them.

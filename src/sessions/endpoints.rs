@@ -1,18 +1,23 @@
 //! The session operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
 
-use super::model::{Session, SessionCreate};
+use super::model::{AccountSession, Session, SessionCreate, SessionPath};
 use super::service;
+use crate::accounts::AccountPath;
 use crate::auth::Caller;
+use crate::base::paging::{Page, Paging};
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Rq};
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
     api.add(session_create, &[Code::AccountUnknown, Code::SessionWrongPassword, Code::AccountDeactivated]);
     api.add(session_active_get, &[Code::ResourceNotFound]);
     api.add(session_active_delete, &[Code::ResourceNotFound]);
+    api.add(account_session_list, &[]);
+    api.add(account_session_get, &[]);
+    api.add(account_session_delete, &[Code::SessionEnded]);
 }
 
 #[endpoint { method = POST, path = "/sessions", tags = ["Sessions"] }]
@@ -28,6 +33,27 @@ async fn session_active_get(rq: Rq, caller: Caller) -> Result<HttpResponseOk<Ses
 #[endpoint { method = DELETE, path = "/sessions/active", tags = ["Sessions"] }]
 async fn session_active_delete(rq: Rq, caller: Caller) -> Result<HttpResponseDeleted, Failure> {
     service::end(rq.context(), &caller).await?;
+    Ok(HttpResponseDeleted())
+}
+
+#[endpoint { method = GET, path = "/accounts/{number}/sessions", tags = ["Sessions"] }]
+async fn account_session_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AccountPath>,
+    query: Query<Paging>,
+) -> Result<HttpResponseOk<Page<AccountSession>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, &path.into_inner().number, query.0).await?))
+}
+
+#[endpoint { method = GET, path = "/accounts/{number}/sessions/{session}", tags = ["Sessions"] }]
+async fn account_session_get(rq: Rq, caller: Caller, path: Path<SessionPath>) -> Result<HttpResponseOk<AccountSession>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.into_inner()).await?))
+}
+
+#[endpoint { method = DELETE, path = "/accounts/{number}/sessions/{session}", tags = ["Sessions"] }]
+async fn account_session_delete(rq: Rq, caller: Caller, path: Path<SessionPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::end_one(rq.context(), &caller, &path.into_inner()).await?;
     Ok(HttpResponseDeleted())
 }
 

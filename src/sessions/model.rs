@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::accounts::{Account, AccountRow, Password};
+use crate::accounts::{Account, AccountNumber, AccountRow, Password};
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
 use crate::base::wire::Uri;
 use crate::http::Located;
 
@@ -27,6 +29,25 @@ impl Located for Session {
     }
 }
 
+/// A session as its account and the staff see it, without its key.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AccountSession {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub id: i64,
+    pub open: bool,
+    #[schemars(regex(pattern = r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$"))]
+    pub started: String,
+    pub account: Account,
+}
+
+/// The path of one of an account's sessions.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SessionPath {
+    pub number: AccountNumber,
+    pub session: Id,
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SessionCreate {
     #[schemars(length(min = 1, max = 254))]
@@ -40,4 +61,20 @@ pub struct Credentials {
     #[sqlx(flatten)]
     pub account: AccountRow,
     pub password_hash: String,
+}
+
+/// A session as it is kept among the keys.
+#[derive(Debug, sqlx::FromRow)]
+pub struct SessionRow {
+    pub id: Id,
+    pub created: Timestamp,
+    pub expires: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+}
+
+impl SessionRow {
+    /// Whether it has neither ended nor expired.
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        self.ended.is_none() && self.expires.is_none_or(|expires| expires > now)
+    }
 }

@@ -2,13 +2,14 @@
 
 use tokio::sync::OnceCell;
 
-use super::model::{Credentials, Session, SessionCreate};
+use super::model::{AccountSession, Credentials, Session, SessionCreate, SessionPath, SessionRow};
 use super::store;
-use crate::accounts::{self, AccountRow};
+use crate::accounts::{self, Account, AccountNumber, AccountRow};
 use crate::app::App;
 use crate::auth::{self, Caller, KeyKind, NewKey};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
+use crate::base::paging::{Page, Paging};
 use crate::base::secret;
 use crate::base::wire::Uri;
 use crate::db::{Tx, transaction};
@@ -47,6 +48,36 @@ pub async fn end(app: &App, caller: &Caller) -> Result<()> {
     transaction!(app.db, |tx| auth::end(tx, caller.key, app.clock.now()).await)
 }
 
+/// Every session of an account, whether or not it is open.
+pub async fn list(app: &App, caller: &Caller, number: &AccountNumber, paging: Paging) -> Result<Page<AccountSession>> {
+    let now = app.clock.now();
+    let mut tx = app.db.read().await?;
+    let account = accounts::load(&mut tx, caller, number).await?;
+    let found = store::list(&mut tx, account.id, paging).await?;
+    let account = accounts::view(account);
+    Ok(paging.page(found.total, found.rows.into_iter().map(|row| account_view(&row, account.clone(), now)).collect()))
+}
+
+/// One session of an account.
+pub async fn get(app: &App, caller: &Caller, path: &SessionPath) -> Result<AccountSession> {
+    let mut tx = app.db.read().await?;
+    let account = accounts::load(&mut tx, caller, &path.number).await?;
+    let row = store::find(&mut tx, account.id, path.session).await?.ok_or(Error::NOT_FOUND)?;
+    Ok(account_view(&row, accounts::view(account), app.clock.now()))
+}
+
+/// Ends one session of an account.
+pub async fn end_one(app: &App, caller: &Caller, path: &SessionPath) -> Result<()> {
+    let ended = transaction!(app.db, |tx| end_in(tx, caller, path, app.clock.now()).await)?;
+    if ended { Ok(()) } else { Err(Code::SessionEnded.into()) }
+}
+
+async fn end_in(tx: &mut Tx, caller: &Caller, path: &SessionPath, now: Timestamp) -> Result<bool> {
+    let account = accounts::load(tx, caller, &path.number).await?.id;
+    store::find(tx, account, path.session).await?.ok_or(Error::NOT_FOUND)?;
+    store::end(tx, path.session, now).await
+}
+
 /// The account of a session's key; any other key has no session.
 fn account_of(caller: &Caller) -> Result<Id> {
     caller.account.filter(|_| caller.is_session).ok_or(Error::NOT_FOUND)
@@ -77,11 +108,25 @@ async fn nobodys_hash(app: &App) -> Result<String> {
 
 fn view(id: Id, key: String, started: Timestamp, account: AccountRow) -> Session {
     Session {
-        uri: Uri("/sessions/active".to_owned()),
+        uri: uri(&account.number, id),
         id: id.0,
         open: true,
         started: started.to_plain_seconds(),
         key,
         account: accounts::view(account),
     }
+}
+
+fn account_view(row: &SessionRow, account: Account, now: Timestamp) -> AccountSession {
+    AccountSession {
+        uri: uri(&account.number.0, row.id),
+        id: row.id.0,
+        open: row.is_open(now),
+        started: row.created.to_plain_seconds(),
+        account,
+    }
+}
+
+fn uri(number: &str, session: Id) -> Uri {
+    Uri(format!("/accounts/{number}/sessions/{session}"))
 }

@@ -1,14 +1,16 @@
 //! SQL of sessions.
 
-use super::model::Credentials;
+use super::model::{Credentials, SessionRow};
+use crate::auth::KeyKind;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
+use crate::base::paging::{Paging, Rows};
 use crate::db::Tx;
 use crate::error::Result;
 
 /// The account with this username or e-mail address. It can only be one: no username has an `@`.
 pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Credentials>> {
-    tx.query("select * from accounts where lower(username) = lower($1) or lower(email) = lower($1)")
+    tx.query("select * from accounts where (lower(username) = lower($1) or lower(email) = lower($1)) and removed = false")
         .bind(identification.to_owned())
         .optional()
         .await
@@ -29,4 +31,29 @@ pub async fn hold(tx: &mut Tx, account: Id, password_hash: &str) -> Result<bool>
 /// When this key was made.
 pub async fn started(tx: &mut Tx, key: Id) -> Result<Timestamp> {
     tx.query("select created from api_keys where id = $1").bind(key).scalar().await
+}
+
+/// The sessions of an account, the oldest first.
+pub async fn list(tx: &mut Tx, account: Id, paging: Paging) -> Result<Rows<SessionRow>> {
+    tx.list("id, created, expires, ended from api_keys where true")
+        .and("account_id = ?", Some(account))
+        .and("kind = ?", Some(KeyKind::Session))
+        .push(" order by id")
+        .page(paging)
+        .await
+}
+
+pub async fn find(tx: &mut Tx, account: Id, id: Id) -> Result<Option<SessionRow>> {
+    tx.query("select id, created, expires, ended from api_keys where id = $1 and account_id = $2 and kind = $3")
+        .bind(id)
+        .bind(account)
+        .bind(KeyKind::Session)
+        .optional()
+        .await
+}
+
+/// Ends a session that is open; tells whether it was.
+pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
+    let end = "update api_keys set ended = $2 where id = $1 and ended is null and (expires is null or expires > $2)";
+    Ok(tx.query(end).bind(id).bind(now).execute().await? == 1)
 }

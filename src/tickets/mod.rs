@@ -11,4 +11,4 @@ mod store;
 pub use endpoints::register;
 pub use model::{Serial, Ticket, TicketRow, TicketStatus};
 pub use service::issue;
-pub use store::redeem;
+pub use store::{holds_coming, redeem};

@@ -34,6 +34,16 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
     tx.query("select * from tickets where id = $1").bind(id).optional().await
 }
 
+/// Whether an account holds a ticket that could still be used, for an event that has not ended.
+///
+/// # Errors
+/// When the database fails.
+pub async fn holds_coming(tx: &mut Tx, account: Id, now: Timestamp) -> Result<bool> {
+    let held = "select exists (select 1 from tickets t join events e on e.id = t.event_id
+        where t.owner_id = $1 and t.status in ('Issued', 'Pending') and e.ends > $2)";
+    tx.query(held).bind(account).bind(now).scalar().await
+}
+
 pub async fn insert(tx: &mut Tx, tickets: &[TicketRow]) -> Result<()> {
     let into = "tickets (id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified)";
     tx.insert_rows(into, tickets, |ticket, values| {

@@ -1,6 +1,7 @@
 //! Events: who makes, sees, changes and removes them, and by which rules.
 
 mod changes;
+mod held;
 mod images;
 mod lists;
 

@@ -16,6 +16,8 @@ on_both_databases![
     a_change_leaves_what_it_does_not_name,
     a_removed_host_is_gone,
     hosts_are_listed_in_pages_the_oldest_first,
+    an_account_lists_the_hosts_that_it_administers,
+    an_accounts_hosts_are_its_own_and_the_staffs,
 ];
 
 fn host(name: &str) -> Value {
@@ -160,4 +162,42 @@ async fn hosts_are_listed_in_pages_the_oldest_first(world: World) {
     assert_eq!(names(&second), ["Bolgatanga Live"]);
     assert_eq!((&first.body["total"], &second.body["page"]), (&json!(3), &json!(2)));
     assert_eq!((past.status, past.code()), (404, "page.past-end"));
+}
+
+async fn an_account_lists_the_hosts_that_it_administers(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    let path = format!("/accounts/{}/hosts", ama.number);
+    let list = |query: &str, key: &str| world.request("GET", &format!("{path}?{query}")).key(key).send();
+    let empty = list("", &ama.key).await;
+    assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+    make(&world, &kofi.key, &host("Kumasi Live")).await;
+    let mut made = Vec::new();
+    for name in ["Cape Coast Live", "Accra Live", "Bolgatanga Live"] {
+        made.push(make(&world, &ama.key, &host(name)).await.body);
+    }
+
+    let page = list("", &ama.key).await;
+
+    assert_eq!((page.status, &page.body["total"], &page.body["entries"]), (200, &json!(3), &json!(made)));
+    assert_eq!(list("", &world.staff.key).await.body, page.body);
+    assert_eq!(names(&list("records=2&page=2", &ama.key).await), ["Bolgatanga Live"]);
+    let past = list("records=2&page=3", &ama.key).await;
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+    let mut tx = world.app.db.begin().await.unwrap();
+    tx.query("update hosts set removed = true where name = 'Accra Live'").execute().await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(names(&list("", &ama.key).await), ["Cape Coast Live", "Bolgatanga Live"]);
+}
+
+async fn an_accounts_hosts_are_its_own_and_the_staffs(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+
+    for (key, number, expected) in [
+        (&kofi.key, ama.number.as_str(), (403, "resource.not-yours")),
+        (&world.public_key, &ama.number, (403, "key.refused")),
+        (&ama.key, "ZZ-00000000", (404, "resource.not-found")),
+    ] {
+        let refused = world.request("GET", &format!("/accounts/{number}/hosts")).key(key).send().await;
+        assert_eq!((refused.status, refused.code()), expected, "{number}");
+    }
 }

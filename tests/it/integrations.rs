@@ -19,6 +19,8 @@ on_both_databases![
     what_an_integration_says_is_checked,
     staff_alone_make_and_read_integrations,
     what_is_no_integration_is_not_found,
+    integrations_are_listed_without_their_keys,
+    an_integration_that_is_ended_is_gone,
 ];
 
 impl World {
@@ -125,9 +127,11 @@ async fn staff_alone_make_and_read_integrations(world: World) {
 
     for key in [&ama.key, &world.public_key, made.body["key"].as_str().unwrap()] {
         let making = world.request("POST", "/integrations").key(key).json(&body).send().await;
+        let listing = world.request("GET", "/integrations").key(key).send().await;
         let reading = world.request("GET", made.body["self"].as_str().unwrap()).key(key).send().await;
+        let ending = world.request("DELETE", made.body["self"].as_str().unwrap()).key(key).send().await;
 
-        for refused in [making, reading] {
+        for refused in [making, listing, reading, ending] {
             assert_eq!((refused.status, refused.code()), (403, "key.refused"));
         }
     }
@@ -135,11 +139,57 @@ async fn staff_alone_make_and_read_integrations(world: World) {
 
 async fn what_is_no_integration_is_not_found(world: World) {
     world.person("ama").await;
-    let session = world.sign_in("ama", crate::support::PASSWORD).await.unwrap().id;
+    let session = world.sign_in("ama", crate::support::PASSWORD).await.unwrap();
 
-    for id in ["17637000000001".to_owned(), "till".to_owned(), session.to_string()] {
-        let answer = world.request("GET", &format!("/integrations/{id}")).key(&world.staff.key).send().await;
+    for id in ["17637000000001".to_owned(), "till".to_owned(), session.id.to_string()] {
+        for method in ["GET", "DELETE"] {
+            let answer = world.request(method, &format!("/integrations/{id}")).key(&world.staff.key).send().await;
 
-        assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{id}");
+            assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{method} {id}");
+        }
     }
+    assert!(world.client(&session.key).session_active_get().send().await.is_ok(), "a session is none");
+}
+
+async fn integrations_are_listed_without_their_keys(world: World) {
+    let ama = world.person("ama").await;
+    let soon = world.app.clock.now().plus(Duration::from_secs(60)).to_offset_seconds();
+    let till = json!({ "name": "Till", "role": "customer", "account": ama.number, "expires": soon });
+    let mut till = world.integrate(&till).await.body;
+    let mut reports = world.integrate(&json!({ "name": "Reports", "role": "administrator" })).await.body;
+    for integration in [&mut till, &mut reports] {
+        integration.as_object_mut().unwrap().remove("key");
+    }
+    let list = |query: &str| world.request("GET", &format!("/integrations?{query}")).key(&world.staff.key).send();
+
+    let page = list("").await;
+
+    // The staff's own key is one; the application's belongs to nobody, and Ama's session is none.
+    assert_eq!((page.status, &page.body["total"]), (200, &json!(3)));
+    assert_eq!(page.body["entries"][0]["name"], "first start");
+    assert_eq!(page.body["entries"].as_array().unwrap()[1..], [till.clone(), reports.clone()]);
+    assert_eq!(list("records=2&page=2").await.body["entries"], json!([reports]));
+    let past = list("records=2&page=3").await;
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+    world.advance(Duration::from_secs(61));
+    assert_eq!(list("").await.body, page.body, "one that has expired is still told");
+}
+
+async fn an_integration_that_is_ended_is_gone(world: World) {
+    let ama = world.person("ama").await;
+    let till = world.integrate(&json!({ "name": "Till", "role": "customer", "account": ama.number })).await.body;
+    let other = world.integration_of(&ama).await;
+    let uri = till["self"].as_str().unwrap();
+
+    let ended = world.request("DELETE", uri).key(&world.staff.key).send().await;
+
+    assert_eq!((ended.status, ended.body), (204, Value::Null));
+    let refused = world.request("GET", "/time").key(till["key"].as_str().unwrap()).send().await;
+    assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+    assert_eq!(world.request("GET", "/time").key(&other).send().await.status, 200);
+    for method in ["GET", "DELETE"] {
+        let gone = world.request(method, uri).key(&world.staff.key).send().await;
+        assert_eq!((gone.status, gone.code()), (404, "resource.not-found"), "{method}");
+    }
+    assert_eq!(world.staff.client.integration_list().send().await.unwrap().total, 2);
 }

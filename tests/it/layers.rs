@@ -5,15 +5,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The features, lowest first. Those on one line are parts of one thing and know each other.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 11] = [
     &["accounts"],
     &["sessions", "integrations", "defaults"],
     &["hosts", "categories", "media"],
     &["regions"],
+    &["preferences"],
     &["venues", "events", "sections", "tokens", "review"],
     &["tickets"],
     &["orders", "payments"],
     &["admissions"],
+    &["erasure"],
     &["jobs", "setup", "demo"],
 ];
 

@@ -4,10 +4,12 @@
 mod support;
 
 mod accounts;
+mod activation;
 mod admissions;
 mod categories;
 mod command;
 mod defaults;
+mod erasure;
 mod events;
 mod frame;
 mod hosts;
@@ -18,6 +20,7 @@ mod mutations;
 mod mutator;
 mod orders;
 mod payments;
+mod preferences;
 mod races;
 mod regions;
 mod review;

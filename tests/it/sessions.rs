@@ -18,6 +18,11 @@ on_both_databases![
     a_key_without_a_session_has_none_to_read_or_end,
     a_session_lives_thirty_days_after_its_last_use,
     a_deactivated_accounts_keys_are_refused,
+    an_account_lists_its_sessions_without_their_keys,
+    a_session_is_open_until_it_expires,
+    a_session_is_ended_by_its_account_and_by_staff,
+    sessions_are_their_accounts_and_the_staffs,
+    what_is_no_session_of_the_account_is_not_found,
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -37,7 +42,7 @@ impl World {
     }
 
     async fn deactivate(&self, person: &Person) {
-        self.execute("update accounts set activated = false where number = $1", &person.number).await;
+        assert_eq!(self.toggle(&person.number).await.body["activated"], false);
     }
 }
 
@@ -61,8 +66,9 @@ async fn a_new_session_is_answered_whole(world: World) {
     let answer = world.request("POST", "/sessions").json(&body).send().await;
 
     let session = &answer.body;
-    assert_eq!((answer.status, answer.header("location")), (201, "/sessions/active"));
-    assert_eq!((&session["self"], &session["open"]), (&json!("/sessions/active"), &json!(true)));
+    let uri = format!("/accounts/{}/sessions/{}", ama.number, session["id"]);
+    assert_eq!((answer.status, answer.header("location")), (201, uri.as_str()));
+    assert_eq!((&session["self"], &session["open"]), (&json!(uri), &json!(true)));
     assert!(session["id"].as_i64().unwrap() > 10_000_000_000_000);
     let started = session["started"].as_str().unwrap().replace(' ', "T");
     assert!(world.app.clock.now().to_offset_seconds().starts_with(&started[..16]), "{started}");
@@ -145,4 +151,101 @@ async fn a_deactivated_accounts_keys_are_refused(world: World) {
         let refused = world.request("GET", "/time").key(key).send().await;
         assert_eq!((refused.status, refused.code()), (403, "key.refused"));
     }
+}
+
+async fn an_account_lists_its_sessions_without_their_keys(world: World) {
+    let ama = world.person("ama").await;
+    world.person("kofi").await;
+    world.integration_of(&ama).await;
+    let (second, third) = (world.sign_in("ama", PASSWORD).await.unwrap(), world.sign_in("ama", PASSWORD).await.unwrap());
+    world.client(&second.key).session_active_delete().send().await.unwrap();
+    let path = format!("/accounts/{}/sessions", ama.number);
+    let list = |query: &str, key: &str| world.request("GET", &format!("{path}?{query}")).key(key).send();
+
+    let page = list("", &ama.key).await;
+
+    assert_eq!((page.status, &page.body["total"]), (200, &json!(3)));
+    let sessions = page.body["entries"].as_array().unwrap();
+    assert_eq!(sessions.iter().map(|session| &session["open"]).collect::<Vec<_>>(), [&json!(true), &json!(false), &json!(true)]);
+    let mut whole = serde_json::to_value(&third).unwrap();
+    whole.as_object_mut().unwrap().remove("key");
+    assert_eq!(sessions[2], whole, "the newest comes last");
+    for session in sessions {
+        let read = world.request("GET", session["self"].as_str().unwrap()).key(&ama.key).send().await;
+        assert_eq!((read.status, &read.body), (200, session));
+        assert!(session.get("key").is_none());
+    }
+    assert_eq!(list("", &world.staff.key).await.body, page.body);
+    let last = list("records=2&page=2", &ama.key).await;
+    assert_eq!(last.body["entries"], json!([sessions[2]]));
+    let past = list("records=2&page=3", &ama.key).await;
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+}
+
+async fn a_session_is_open_until_it_expires(world: World) {
+    let ama = world.person("ama").await;
+    let uri = ama.client.session_active_get().send().await.unwrap().self_.clone();
+
+    world.advance(DAY * 29);
+    assert_eq!(world.read(&uri).await["open"], true);
+    world.advance(DAY);
+
+    assert_eq!(world.read(&uri).await["open"], false);
+    let ended = world.request("DELETE", &uri).key(&world.staff.key).send().await;
+    assert_eq!((ended.status, ended.code()), (409, "session.ended"));
+}
+
+async fn a_session_is_ended_by_its_account_and_by_staff(world: World) {
+    let ama = world.person("ama").await;
+    let (second, third) = (world.sign_in("ama", PASSWORD).await.unwrap(), world.sign_in("ama", PASSWORD).await.unwrap());
+    let end = |key: &str, uri: &str| world.request("DELETE", uri).key(key).send();
+
+    for (key, session) in [(&ama.key, &second), (&world.staff.key, &third)] {
+        let ended = end(key, &session.self_).await;
+
+        assert_eq!((ended.status, ended.body), (204, serde_json::Value::Null));
+        let refused = world.client(&session.key).session_active_get().send().await;
+        assert_eq!(refused.refusal(), (403, "key.refused".to_owned()));
+        assert_eq!(world.read(&session.self_).await["open"], false);
+        let again = end(key, &session.self_).await;
+        assert_eq!((again.status, again.code()), (409, "session.ended"));
+    }
+    let own = ama.client.session_active_get().send().await.unwrap().self_.clone();
+    assert_eq!(end(&ama.key, &own).await.status, 204, "the one whose key is used, too");
+    assert_eq!(end(&ama.key, &own).await.code(), "key.refused");
+}
+
+async fn sessions_are_their_accounts_and_the_staffs(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    let session = ama.client.session_active_get().send().await.unwrap().self_.clone();
+    let list = format!("/accounts/{}/sessions", ama.number);
+
+    for (method, path) in [("GET", &list), ("GET", &session), ("DELETE", &session)] {
+        for (key, code) in [(&kofi.key, "resource.not-yours"), (&world.public_key, "key.refused")] {
+            let refused = world.request(method, path).key(key).send().await;
+            assert_eq!((refused.status, refused.code()), (403, code), "{method} {path}");
+        }
+    }
+    assert!(ama.client.session_active_get().send().await.is_ok());
+}
+
+async fn what_is_no_session_of_the_account_is_not_found(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    let kofis = kofi.client.session_active_get().send().await.unwrap().id;
+    let till = json!({ "name": "Till", "role": "customer", "account": ama.number });
+    let till = world.request("POST", "/integrations").key(&world.staff.key).json(&till).send().await;
+    let till = till.body["self"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    let own = format!("/accounts/{}/sessions", ama.number);
+
+    let none = ["17637000000001", "nothing", &till, &kofis.to_string()].map(|id| format!("{own}/{id}"));
+    let unknown = [format!("/accounts/ZZ-00000000/sessions/{kofis}")];
+    for path in none.iter().chain(&unknown) {
+        for (method, key) in [("GET", &ama.key), ("DELETE", &ama.key), ("DELETE", &world.staff.key)] {
+            let answer = world.request(method, path).key(key).send().await;
+            assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{method} {path}");
+        }
+    }
+    let list = world.request("GET", "/accounts/ZZ-00000000/sessions").key(&ama.key).send().await;
+    assert_eq!((list.status, list.code()), (404, "resource.not-found"));
+    assert!(kofi.client.session_active_get().send().await.is_ok());
 }

@@ -1,0 +1,71 @@
+//! Whether an account is in use: activated, deactivated, or left behind empty.
+//!
+//! One administrator at least stays active, or nobody could make another one so.
+
+use super::model::{Account, AccountNumber, AccountRow, Role};
+use super::service::{load, view};
+use super::store;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::secret;
+use crate::db::{Tx, transaction};
+use crate::error::{Code, Error, Result};
+
+/// Deactivates an account that is active, and activates any other. Who may, the contract's scopes say.
+pub async fn toggle(app: &App, number: &AccountNumber) -> Result<Account> {
+    transaction!(app.db, |tx| flip(tx, number).await).map(view)
+}
+
+async fn flip(tx: &mut Tx, number: &AccountNumber) -> Result<AccountRow> {
+    let row = store::find_by_number(tx, number).await?.ok_or(Error::NOT_FOUND)?;
+    let row = lock_dispensable(tx, &row).await?;
+    store::set_activated(tx, row.id, !row.activated).await?.ok_or(Error::NOT_FOUND)
+}
+
+/// Deactivates an account whose removal is asked for, and ends its sessions.
+pub async fn request_deletion(app: &App, caller: &Caller, number: &AccountNumber) -> Result<Account> {
+    let now = app.clock.now();
+    transaction!(app.db, |tx| retire(tx, caller, number, now).await).map(view)
+}
+
+async fn retire(tx: &mut Tx, caller: &Caller, number: &AccountNumber, now: Timestamp) -> Result<AccountRow> {
+    let row = load(tx, caller, number).await?;
+    let row = lock_dispensable(tx, &row).await?;
+    if !row.activated {
+        return Err(Code::AccountInactive.into());
+    }
+    store::end_sessions(tx, row.id, Id::NONE, now).await?;
+    store::set_activated(tx, row.id, false).await?.ok_or(Error::NOT_FOUND)
+}
+
+/// The account, locked, if the platform can do without it: it is not the last active administrator, and won't be before this
+/// transaction ends.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] when it has been removed meanwhile, [`Code::AccountLastAdministrator`].
+pub async fn lock_dispensable(tx: &mut Tx, row: &AccountRow) -> Result<AccountRow> {
+    let is_administrator = row.role == Role::Administrator;
+    if is_administrator {
+        store::lock_administrators(tx).await?;
+    }
+    let row = store::lock(tx, row.id).await?.ok_or(Error::NOT_FOUND)?;
+    if is_administrator && row.activated && !store::has_other_administrators(tx, row.id).await? {
+        return Err(Code::AccountLastAdministrator.into());
+    }
+    Ok(row)
+}
+
+/// Empties an account that is locked of everything personal, and ends its keys of every kind. `password_hash` is of a password
+/// that nobody knows: a hash like any other, so that nothing that reads one needs to know of this.
+///
+/// # Errors
+/// When the database fails.
+pub async fn erase(tx: &mut Tx, id: Id, password_hash: &str, now: Timestamp) -> Result<()> {
+    store::end_keys(tx, id, now).await?;
+    // Nobody else can hold these: the one is longer than a username may be, the other can't be guessed.
+    let username = format!("deleted-{}", secret::api_key());
+    let email = format!("{username}@deleted.invalid");
+    store::erase(tx, id, &username, &email, password_hash).await
+}

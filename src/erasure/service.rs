@@ -1,0 +1,38 @@
+//! What the removal of an account means.
+
+use crate::accounts::{self, AccountNumber};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::base::id::Id;
+use crate::base::secret;
+use crate::db::{Tx, transaction};
+use crate::error::{Code, Result};
+use crate::{hosts, orders, payments, preferences, tickets};
+
+/// Removes an account. What was paid for its open orders is given back afterwards, because no transaction waits for the
+/// gateway; what the gateway fails to give back now, a job asks it for again.
+pub async fn delete(app: &App, caller: &Caller, number: &AccountNumber) -> Result<()> {
+    accounts::load(&mut app.db.read().await?, caller, number).await?;
+    let nobodys = app.passwords.hash(secret::api_key()).await?;
+    let cancelled = transaction!(app.db, |tx| erase(app, tx, caller, number, &nobodys).await)?;
+    for order in cancelled {
+        payments::give_back(app, order).await?;
+    }
+    Ok(())
+}
+
+/// Gives the orders that were cancelled.
+async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, password_hash: &str) -> Result<Vec<Id>> {
+    let now = app.clock.now();
+    let row = accounts::load(tx, caller, number).await?;
+    let account = accounts::lock_dispensable(tx, &row).await?.id;
+    // Before its tickets are looked at: an order that is just being settled is waited for here.
+    let cancelled = orders::cancel_all(tx, account, now).await?;
+    if tickets::holds_coming(tx, account, now).await? {
+        return Err(Code::AccountHasTickets.into());
+    }
+    hosts::forget_administrator(tx, account).await?;
+    preferences::forget(tx, account).await?;
+    accounts::erase(tx, account, password_hash, now).await?;
+    Ok(cancelled)
+}

@@ -1,0 +1,34 @@
+//! The preference operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{Preferences, PreferencesUpdate};
+use super::service;
+use crate::accounts::AccountPath;
+use crate::auth::Caller;
+use crate::http::{Api, Failure, Json, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(account_preferences_get, &[]);
+    api.add(account_preferences_update, &[]);
+}
+
+#[endpoint { method = GET, path = "/accounts/{number}/preferences", tags = ["Accounts"] }]
+async fn account_preferences_get(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AccountPath>,
+) -> Result<HttpResponseOk<Preferences>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.into_inner().number).await?))
+}
+
+#[endpoint { method = PUT, path = "/accounts/{number}/preferences", tags = ["Accounts"] }]
+async fn account_preferences_update(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AccountPath>,
+    body: Json<PreferencesUpdate>,
+) -> Result<HttpResponseOk<Preferences>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, &path.into_inner().number, &body.0).await?))
+}
