@@ -102,6 +102,7 @@ pub fn api() -> Api {
     crate::categories::register(&mut api);
     crate::events::register(&mut api);
     crate::sections::register(&mut api);
+    crate::modifiers::register(&mut api);
     crate::review::register(&mut api);
     crate::orders::register(&mut api);
     crate::payments::register(&mut api);

@@ -166,6 +166,9 @@ fn parse_money(text: &str) -> anyhow::Result<Money> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::btree_map;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -177,5 +180,34 @@ mod tests {
         assert!("50:0.99".parse::<FeeSteps>().is_err());
         assert!("100:1,50:2,3".parse::<FeeSteps>().is_err());
         Ok(())
+    }
+
+    fn amount() -> impl Strategy<Value = Money> {
+        (0..10_000_000_i64).prop_map(Money)
+    }
+
+    fn fee_steps() -> impl Strategy<Value = FeeSteps> {
+        let steps = btree_map(amount(), amount(), 0..8).prop_map(|steps| steps.into_iter().collect());
+        (steps, amount()).prop_map(|(steps, above)| FeeSteps { steps, above })
+    }
+
+    proptest! {
+        #[test]
+        fn a_fee_is_that_of_the_step_around_its_price(steps in fee_steps(), price in amount()) {
+            let fee = steps.fee(price);
+
+            let below = steps.steps.iter().filter(|(up_to, _)| *up_to < price).count();
+            let expected = steps.steps.get(below).map_or(steps.above, |(_, fee)| *fee);
+            prop_assert_eq!(fee, if price == Money::ZERO { Money::ZERO } else { expected });
+        }
+
+        #[test]
+        fn fee_steps_are_read_as_they_are_written(steps in fee_steps()) {
+            let amount = |money: Money| format!("{}.{:02}", money.0 / 100, money.0 % 100);
+            let written = steps.steps.iter().map(|(up_to, fee)| format!("{}:{}", amount(*up_to), amount(*fee)));
+            let written: Vec<String> = written.chain([amount(steps.above)]).collect();
+
+            prop_assert_eq!(written.join(",").parse::<FeeSteps>().ok(), Some(steps));
+        }
     }
 }

@@ -69,6 +69,7 @@ codes! {
     SectionInactive = "section.inactive": "This section is not active.",
     SectionNotOnSale = "section.not-on-sale": "This section is not on sale at this time.",
     SectionCapacity = "section.capacity": "The capacity cannot be less than the places sold and reserved.",
+    ModifierTaken = "modifier.taken": "Another price modifier of this section holds this name.",
     SubmissionDecided = "submission.decided": "This submission has been decided.",
     OrderTooMany = "order.too-many": "The account has too many open orders. Pay for or cancel one first.",
     OrderNotOpen = "order.not-open": "This order is not open any more.",

@@ -39,6 +39,7 @@ pub mod integrations;
 pub mod jobs;
 pub mod log;
 pub mod media;
+pub mod modifiers;
 pub mod orders;
 pub mod payments;
 pub mod preferences;

@@ -101,7 +101,7 @@ async fn views(tx: &mut Tx, rows: Vec<AdmissionRow>, now: Timestamp) -> Result<V
             device: row.device,
             ticket: Serial(row.serial),
             patron: patron.clone(),
-            section: sections::view_long(section),
+            section: sections::view_long(section, now),
             admitted: OffsetSeconds(row.admitted.to_offset_seconds()),
         })
     };

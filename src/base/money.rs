@@ -72,10 +72,8 @@ impl JsonSchema for Money {
 pub struct Amount(pub Money);
 
 impl<'de> Deserialize<'de> for Amount {
-    #[expect(clippy::cast_possible_truncation, reason = "the contract bounds amounts at a million")]
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let number = f64::deserialize(deserializer)?;
-        Ok(Self(Money((number * 100.0).round() as i64)))
+        f64::deserialize(deserializer).map(|number| Self(nearest(number)))
     }
 }
 
@@ -96,6 +94,40 @@ impl JsonSchema for Amount {
             ..NumberValidation::default()
         })
     }
+}
+
+/// What an amount is changed by, as a request gives it: an amount in either direction.
+#[derive(Debug, Clone, Copy)]
+pub struct Delta(pub Money);
+
+impl<'de> Deserialize<'de> for Delta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        f64::deserialize(deserializer).map(|number| Self(nearest(number)))
+    }
+}
+
+impl JsonSchema for Delta {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "Delta".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        amount_schema(NumberValidation {
+            minimum: Some(-1_000_000.0),
+            maximum: Some(1_000_000.0),
+            multiple_of: Some(0.01),
+            ..NumberValidation::default()
+        })
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the contract bounds amounts at a million")]
+fn nearest(number: f64) -> Money {
+    Money((number * 100.0).round() as i64)
 }
 
 fn amount_schema(bounds: NumberValidation) -> Schema {
@@ -119,6 +151,9 @@ mod tests {
             let text = serde_json::to_string(&Money(cents))?;
             let back: Amount = serde_json::from_str(&text)?;
             assert_eq!(back.0, Money(cents), "{text}");
+            let text = serde_json::to_string(&Money(-cents))?;
+            let back: Delta = serde_json::from_str(&text)?;
+            assert_eq!(back.0, Money(-cents), "{text}");
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{InstanceType, Schema, SchemaObject, StringValidation};
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::clock::{self, Timestamp};
 use super::id::Id;
@@ -98,6 +98,27 @@ impl JsonSchema for EventTime {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         let pattern = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$";
         text_schema(Some("event-time"), Some(pattern), None, None)
+    }
+}
+
+/// What an answer always has, and has as null where there is none, which an `Option` can't declare.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct Nullable<T>(pub Option<T>);
+
+impl<T: JsonSchema> JsonSchema for Nullable<T> {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        format!("Nullable {}", T::schema_name())
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator).into_object();
+        schema.extensions.insert("nullable".to_owned(), true.into());
+        schema.into()
     }
 }
 

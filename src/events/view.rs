@@ -32,8 +32,9 @@ pub async fn views(app: &App, tx: &mut Tx, rows: Vec<EventRow>) -> Result<Vec<Ev
         venues: venues::views(tx, rows.iter().map(|row| row.venue_id)).await?,
         sections: HashMap::new(),
     };
-    for section in sections::store::of_events(tx, rows.iter().map(|row| row.id), app.clock.now()).await? {
-        parts.sections.entry(section.event_id).or_default().push(sections::view_short(&section));
+    let now = app.clock.now();
+    for section in sections::store::of_events(tx, rows.iter().map(|row| row.id), now).await? {
+        parts.sections.entry(section.event_id).or_default().push(sections::view_short(&section, now));
     }
     rows.into_iter().map(|row| view(app, row, &mut parts)).collect()
 }

@@ -13,7 +13,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
 use crate::base::paging::{Paging, SortOrder};
-use crate::base::wire::{DateTime, Uri, wire_text};
+use crate::base::wire::{DateTime, Nullable, Uri, wire_text};
 use crate::events::EventStatus;
 use crate::http::Located;
 
@@ -87,28 +87,10 @@ pub struct OrderItem {
     pub section: Uri,
     pub quantity: i64,
     pub unit_price: Money,
-    pub modifier: ModifierUri,
-}
-
-/// The URI of the price modifier that applied: always there, and null where none did, which an `Option` can't declare.
-#[derive(Debug, Serialize)]
-#[serde(transparent)]
-pub struct ModifierUri(pub Option<Uri>);
-
-impl JsonSchema for ModifierUri {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "ModifierUri".to_owned()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Uri::json_schema(generator).into_object();
-        schema.extensions.insert("nullable".to_owned(), true.into());
-        schema.into()
-    }
+    /// The first of [`OrderItem::modifiers`].
+    pub modifier: Nullable<Uri>,
+    /// The price modifiers that applied, the oldest first.
+    pub modifiers: Vec<Uri>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -302,7 +284,15 @@ pub struct ItemRow {
     pub unit_price: Money,
     /// The convenience fee of each ticket, as the setting was when the order was placed.
     pub unit_fee: Money,
-    pub modifier_id: Option<Id>,
+}
+
+/// A price modifier that applied to an item. It may have been removed since.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+pub struct AppliedRow {
+    pub order_id: Id,
+    /// The item's.
+    pub position: i64,
+    pub modifier_id: Id,
 }
 
 /// The event of a section, as far as it decides whether tickets are sold.

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::model::{ItemRow, Items, Order, OrderCreate, OrderRow, OrderStatus, Places, SellerRow, TICKETS_MAXIMUM};
+use super::model::{AppliedRow, ItemRow, Items, Order, OrderCreate, OrderRow, OrderStatus, Places, SellerRow, TICKETS_MAXIMUM};
 use super::{service, settlement, store};
 use crate::accounts::{self, AccountNumber};
 use crate::app::App;
@@ -13,7 +13,7 @@ use crate::base::money::Money;
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Error, Problem, Result};
 use crate::events::EventStatus;
-use crate::sections::{self, SectionRow, SectionUri};
+use crate::sections::{self, SectionRow, SectionUri, UnitPrice};
 
 /// Open orders of an account at the most (decisions).
 const OPEN_MAXIMUM: i64 = 10;
@@ -22,7 +22,7 @@ const OPEN_MAXIMUM: i64 = 10;
 struct Line {
     section: SectionRow,
     quantity: i64,
-    unit_price: Money,
+    unit: UnitPrice,
     unit_fee: Money,
 }
 
@@ -40,7 +40,7 @@ async fn place_in(app: &App, tx: &mut Tx, caller: &Caller, new: &OrderCreate) ->
     };
     require_on_sale(tx, &lines, now).await?;
 
-    let subtotal: Money = lines.iter().map(|line| line.unit_price * line.quantity).sum();
+    let subtotal: Money = lines.iter().map(|line| line.unit.price * line.quantity).sum();
     let fees: Money = lines.iter().map(|line| line.unit_fee * line.quantity).sum();
     // Two orders of one account wait for each other here, so that both cannot be the last one; and its removal waits for the order,
     // or has come before it.
@@ -57,6 +57,7 @@ async fn place_in(app: &App, tx: &mut Tx, caller: &Caller, new: &OrderCreate) ->
     let items = items(order.id, &lines);
     store::insert(tx, &order, free.then_some(now)).await?;
     store::insert_items(tx, &items).await?;
+    store::insert_applied(tx, &applied(order.id, &lines)).await?;
     if free {
         settlement::deliver(app, tx, &order, &items).await?;
     } else {
@@ -87,9 +88,9 @@ async fn lines(app: &App, tx: &mut Tx, items: &Items, now: Timestamp) -> Result<
             None => unknown.push(key.as_str()),
             Some(section) if !known.insert(section.id) => repeated.push(key.as_str()),
             Some(section) => {
-                let unit_price = sections::price(section).current;
-                let unit_fee = app.settings.fee_steps.fee(unit_price);
-                lines.push(Line { section: section.clone(), quantity, unit_price, unit_fee });
+                let unit = sections::unit_price(section, quantity, now);
+                let unit_fee = app.settings.fee_steps.fee(unit.price);
+                lines.push(Line { section: section.clone(), quantity, unit, unit_fee });
             }
         }
     }
@@ -173,9 +174,15 @@ fn items(order: Id, lines: &[Line]) -> Vec<ItemRow> {
         event_id: line.section.event_id,
         section_id: line.section.id,
         quantity: line.quantity,
-        unit_price: line.unit_price,
+        unit_price: line.unit.price,
         unit_fee: line.unit_fee,
-        modifier_id: None,
     });
     items.collect()
+}
+
+fn applied(order: Id, lines: &[Line]) -> Vec<AppliedRow> {
+    let applied = lines.iter().zip(1..).flat_map(|(line, position)| {
+        line.unit.modifiers.iter().map(move |modifier| AppliedRow { order_id: order, position, modifier_id: *modifier })
+    });
+    applied.collect()
 }

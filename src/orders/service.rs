@@ -1,6 +1,6 @@
 //! What the order operations mean, apart from placing ([`super::placement`]) and ending ([`super::settlement`]) an order.
 
-use super::model::{AccountOrderFilter, Criteria, ItemRow, ModifierUri, Order, OrderFilter, OrderItem, OrderNumber, OrderRow};
+use super::model::{AccountOrderFilter, AppliedRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow};
 use super::model::{OrderStatus, uri};
 use super::{search, settlement, store};
 use crate::accounts::{self, AccountNumber};
@@ -9,11 +9,11 @@ use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Page;
-use crate::base::wire::{Collection, DateTime, Uri};
+use crate::base::wire::{Collection, DateTime, Nullable, Uri};
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Error, Result};
 use crate::events::Events;
-use crate::{payments, sections};
+use crate::{modifiers, payments, sections};
 
 pub async fn list(app: &App, filter: &OrderFilter) -> Result<Page<Order>> {
     let number = filter.number.as_deref().map(search::parse).transpose()?;
@@ -95,14 +95,15 @@ pub async fn view(tx: &mut Tx, row: OrderRow, now: Timestamp) -> Result<Order> {
     order.ok_or_else(|| Error::Internal(anyhow::anyhow!("the order {id} cannot be shown")))
 }
 
-/// Orders as they are answered, with two queries for all of them.
+/// Orders as they are answered, with three queries for all of them.
 async fn views(tx: &mut Tx, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
     let mut items = store::items(tx, rows.iter().map(|row| row.id)).await?;
+    let mut applied = store::applied(tx, rows.iter().map(|row| row.id)).await?;
     let customers = accounts::views(tx, rows.iter().map(|row| row.account_id)).await?;
     let orders = rows.into_iter().map(|row| {
         let customer = customers.get(&row.account_id).cloned();
         let customer = customer.ok_or_else(|| anyhow::anyhow!("the order {} has no customer", row.id))?;
-        let items = items.extract_if(.., |item| item.order_id == row.id).map(item_view).collect();
+        let items = items.extract_if(.., |item| item.order_id == row.id).map(|item| item_view(item, &mut applied)).collect();
         Ok(Order {
             uri: uri(row.id),
             number: OrderNumber(row.id.to_string()),
@@ -119,13 +120,16 @@ async fn views(tx: &mut Tx, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<O
     orders.collect()
 }
 
-fn item_view(item: ItemRow) -> OrderItem {
-    let section = sections::uri(item.event_id, item.section_id);
+/// An item as it is answered, with what applied to it taken from `applied`.
+fn item_view(item: ItemRow, applied: &mut Vec<AppliedRow>) -> OrderItem {
+    let its_own = applied.extract_if(.., |row| (row.order_id, row.position) == (item.order_id, item.position));
+    let modifiers: Vec<Uri> = its_own.map(|row| modifiers::uri(item.event_id, item.section_id, row.modifier_id)).collect();
     OrderItem {
         event: Uri(format!("{}{}", Events::PATH, item.event_id)),
-        modifier: ModifierUri(item.modifier_id.map(|modifier| Uri(format!("{}/modifiers/{modifier}", section.0)))),
-        section,
+        section: sections::uri(item.event_id, item.section_id),
         quantity: item.quantity,
         unit_price: item.unit_price,
+        modifier: Nullable(modifiers.first().cloned()),
+        modifiers,
     }
 }

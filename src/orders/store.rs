@@ -1,6 +1,6 @@
 //! SQL of orders, and of the counts of places and tickets that they change.
 
-use super::model::{Criteria, ItemRow, OrderRow, OrderStatus, Places, SellerRow};
+use super::model::{AppliedRow, Criteria, ItemRow, OrderRow, OrderStatus, Places, SellerRow};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::{Paging, Rows};
@@ -59,6 +59,12 @@ pub async fn items(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<
     tx.select("* from order_items where true").and_in("order_id", orders).push(" order by order_id, position").all().await
 }
 
+/// The price modifiers that applied to the items of these orders, each item's from the oldest on.
+pub async fn applied(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<AppliedRow>> {
+    let applied = tx.select("* from order_item_modifiers where true").and_in("order_id", orders);
+    applied.push(" order by order_id, position, modifier_id").all().await
+}
+
 /// What decides whether tickets to these events are sold.
 pub async fn sellers(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<SellerRow>> {
     tx.select(
@@ -98,11 +104,17 @@ pub async fn insert(tx: &mut Tx, row: &OrderRow, fulfilled: Option<Timestamp>) -
 }
 
 pub async fn insert_items(tx: &mut Tx, items: &[ItemRow]) -> Result<()> {
-    let into = "order_items (order_id, position, event_id, section_id, quantity, unit_price, unit_fee,
-        modifier_id)";
+    let into = "order_items (order_id, position, event_id, section_id, quantity, unit_price, unit_fee)";
     tx.insert_rows(into, items, |item, values| {
         values.bind(item.order_id).bind(item.position).bind(item.event_id).bind(item.section_id);
-        values.bind(item.quantity).bind(item.unit_price).bind(item.unit_fee).bind(item.modifier_id);
+        values.bind(item.quantity).bind(item.unit_price).bind(item.unit_fee);
+    })
+    .await
+}
+
+pub async fn insert_applied(tx: &mut Tx, applied: &[AppliedRow]) -> Result<()> {
+    tx.insert_rows("order_item_modifiers (order_id, position, modifier_id)", applied, |row, values| {
+        values.bind(row.order_id).bind(row.position).bind(row.modifier_id);
     })
     .await
 }

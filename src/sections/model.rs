@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::price::{Adjustment, Price, price};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::{Amount, Money};
@@ -44,20 +45,12 @@ impl Located for Section {
     }
 }
 
-/// What a ticket of a section costs, before fees.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct Price {
-    /// Before any price modifier.
-    pub base: Money,
-    /// Of one ticket bought now.
-    pub current: Money,
-    /// When the current price may next change; the end of sales at the latest.
-    pub expires: Minutes,
-}
-
+/// The path of a section and of what lies below it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SectionPath {
+    /// The event.
     pub event: Id,
+    /// Its section.
     pub section: Id,
 }
 
@@ -121,6 +114,9 @@ pub struct SectionRow {
     pub sales_end: Timestamp,
     /// Whether it is offered for sale.
     pub active: bool,
+    /// The active price modifiers, the oldest first.
+    #[sqlx(skip)]
+    pub adjustments: Vec<Adjustment>,
 }
 
 impl SectionCreate {
@@ -138,6 +134,7 @@ impl SectionCreate {
             sales_start: self.sales_start.0,
             sales_end: self.sales_end.0,
             active: self.active.unwrap_or(true),
+            adjustments: Vec::new(),
         }
     }
 }
@@ -191,21 +188,21 @@ pub fn uri(event: Id, section: Id) -> Uri {
 }
 
 /// A section as it is shown outside its event, such as in a ticket.
-pub fn view_long(row: &SectionRow) -> Section {
-    view(row, uri(row.event_id, row.id))
+pub fn view_long(row: &SectionRow, now: Timestamp) -> Section {
+    view(row, uri(row.event_id, row.id), now)
 }
 
 /// A section as it is shown inside its event, and in answers about itself.
-pub fn view_short(row: &SectionRow) -> Section {
-    view(row, Uri(format!("/sections/{}", row.id)))
+pub fn view_short(row: &SectionRow, now: Timestamp) -> Section {
+    view(row, Uri(format!("/sections/{}", row.id)), now)
 }
 
-fn view(row: &SectionRow, uri: Uri) -> Section {
+fn view(row: &SectionRow, uri: Uri, now: Timestamp) -> Section {
     Section {
         uri,
         name: row.name.clone(),
         description: row.description.clone(),
-        price: price(row),
+        price: price(row, now),
         sales_start: Minutes(row.sales_start.to_minutes()),
         sales_end: Minutes(row.sales_end.to_minutes()),
         active: row.active,
@@ -214,11 +211,6 @@ fn view(row: &SectionRow, uri: Uri) -> Section {
         remaining: row.capacity - row.sold - row.reserved,
         reserved: row.reserved,
     }
-}
-
-/// What one ticket costs now. Until there are price modifiers that is the base price, up to the end of sales.
-pub fn price(row: &SectionRow) -> Price {
-    Price { base: row.base_price, current: row.base_price, expires: Minutes(row.sales_end.to_minutes()) }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::hosts;
 
 pub async fn create(app: &App, caller: &Caller, event: Id, new: &SectionCreate) -> Result<Section> {
     let row = transaction!(app.db, |tx| add(tx, caller, new.row(app.clock.next_id(), event)).await)?;
-    Ok(view_short(&row))
+    Ok(view_short(&row, app.clock.now()))
 }
 
 async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow> {
@@ -26,17 +26,26 @@ async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow
 }
 
 pub async fn get(app: &App, caller: &Caller, uri: SectionUri) -> Result<Section> {
+    let now = app.clock.now();
     let mut tx = app.db.read().await?;
-    let row = store::rows(&mut tx, [uri.section], app.clock.now()).await?.remove(&uri.section);
-    let row = row.filter(|row| uri.names(row)).ok_or(Error::NOT_FOUND)?;
+    let row = load(&mut tx, uri, now).await?;
     events::load_visible(&mut tx, caller, row.event_id).await?;
-    Ok(view_short(&row))
+    Ok(view_short(&row, now))
+}
+
+/// A section, whoever asks.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] where there is none of this URI.
+pub async fn load(tx: &mut Tx, uri: SectionUri, now: Timestamp) -> Result<SectionRow> {
+    let row = store::rows(tx, [uri.section], now).await?.remove(&uri.section);
+    row.filter(|row| uri.names(row)).ok_or(Error::NOT_FOUND)
 }
 
 pub async fn update(app: &App, caller: &Caller, uri: SectionUri, change: &SectionUpdate) -> Result<Section> {
     let now = app.clock.now();
     let row = transaction!(app.db, |tx| modify(tx, caller, uri, change, now).await)?;
-    Ok(view_short(&row))
+    Ok(view_short(&row, now))
 }
 
 async fn modify(tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionUpdate, now: Timestamp) -> Result<SectionRow> {
@@ -63,7 +72,8 @@ async fn remove(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -
 /// A section for who may change it, locked and without the reservations that are over; and its event.
 async fn load_managed(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -> Result<(SectionRow, EventRow)> {
     store::release_expired(tx, [uri.section], now).await?;
-    let row = store::lock(tx, uri.section).await?.filter(|row| uri.names(row)).ok_or(Error::NOT_FOUND)?;
+    store::lock(tx, uri.section).await?;
+    let row = load(tx, uri, now).await?;
     let event = events::load_managed(tx, caller, row.event_id).await?;
     Ok((row, event))
 }

@@ -6,8 +6,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::model::SectionRow;
+use super::price::Adjustment;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
+use crate::base::money::Money;
 use crate::db::{Statement, Tx};
 use crate::error::Result;
 
@@ -16,7 +18,7 @@ use crate::error::Result;
 /// # Errors
 /// When the database fails.
 pub async fn of_events(tx: &mut Tx, events: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<SectionRow>> {
-    select(tx, now).and_in("s.event_id", events).push(" order by s.id").all().await
+    all(select(tx, now).and_in("s.event_id", events)).await
 }
 
 /// These sections by their identifier, without those that are none.
@@ -24,8 +26,35 @@ pub async fn of_events(tx: &mut Tx, events: impl IntoIterator<Item = Id>, now: T
 /// # Errors
 /// When the database fails.
 pub async fn rows(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<HashMap<Id, SectionRow>> {
-    let found: Vec<SectionRow> = select(tx, now).and_in("s.id", ids).all().await?;
+    let found = all(select(tx, now).and_in("s.id", ids)).await?;
     Ok(found.into_iter().map(|row| (row.id, row)).collect())
+}
+
+/// A section beside one of its active price modifiers, or beside none where it has none.
+#[derive(sqlx::FromRow)]
+struct PricedRow {
+    #[sqlx(flatten)]
+    section: SectionRow,
+    modifier_id: Option<Id>,
+    price_delta: Option<Money>,
+    available_from: Option<Timestamp>,
+    available_to: Option<Timestamp>,
+    min_order: Option<i64>,
+    max_order: Option<i64>,
+}
+
+impl PricedRow {
+    fn split(self) -> (SectionRow, Option<Adjustment>) {
+        let adjustment = self.modifier_id.zip(self.price_delta).map(|(modifier, delta)| Adjustment {
+            modifier,
+            delta,
+            from: self.available_from,
+            to: self.available_to,
+            min_order: self.min_order,
+            max_order: self.max_order,
+        });
+        (self.section, adjustment)
+    }
 }
 
 fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
@@ -34,13 +63,31 @@ fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
          s.reserved - coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id",
     )
     .and("r.expires <= ?", Some(now))
-    .push("), 0) as reserved from sections s where true")
+    .push(
+        "), 0) as reserved,
+         m.id as modifier_id, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order
+         from sections s left join modifiers m on m.section_id = s.id and m.active where true",
+    )
 }
 
-/// The section as it is after everyone else's changes, which then wait until this transaction ends.
-/// Its `reserved` is right once [`release_expired`] has run.
-pub(super) async fn lock(tx: &mut Tx, id: Id) -> Result<Option<SectionRow>> {
-    tx.query("update sections set name = name where id = $1 returning *").bind(id).optional().await
+/// The selected sections with their price modifiers, both the oldest first. One statement for the two, so that a price is never
+/// made of a section before and modifiers after somebody's changes.
+async fn all(select: Statement<'_>) -> Result<Vec<SectionRow>> {
+    let rows: Vec<PricedRow> = select.push(" order by s.id, m.id").all().await?;
+    let mut sections: Vec<SectionRow> = Vec::new();
+    for (section, adjustment) in rows.into_iter().map(PricedRow::split) {
+        match sections.last_mut() {
+            Some(last) if last.id == section.id => last.adjustments.extend(adjustment),
+            _ => sections.push(SectionRow { adjustments: adjustment.into_iter().collect(), ..section }),
+        }
+    }
+    Ok(sections)
+}
+
+/// Makes everyone else who changes this section wait until this transaction ends.
+pub(super) async fn lock(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("update sections set name = name where id = $1").bind(id).execute().await?;
+    Ok(())
 }
 
 /// Deletes the reservations of these sections that are over, and frees their places.

@@ -79,7 +79,7 @@ async fn views(tx: &mut Tx, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<
             uri: Uri(format!("/tickets/{}", row.id)),
             serial: Serial(row.serial),
             status: row.status,
-            section: sections::view_long(section),
+            section: sections::view_long(section, now),
             owner: owner.clone(),
             issued: OffsetSeconds(row.issued.to_offset_seconds()),
             redeemed: Redeemed(row.redeemed.map_or_else(|| "N/A".to_owned(), Timestamp::to_offset_seconds)),

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The features, lowest first. Those on one line are parts of one thing and know each other.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: &[&[&str]] = &[
     &["accounts"],
     &["sessions", "integrations", "defaults"],
     &["hosts", "categories", "media"],
     &["regions"],
     &["preferences"],
     &["venues", "events", "sections", "tokens", "review"],
+    &["modifiers"],
     &["tickets"],
     &["orders", "payments"],
     &["admissions"],

@@ -69,7 +69,7 @@ async fn an_order_reserves_its_tickets(world: World) {
     assert_eq!(order["status"], "Placed");
     assert_eq!(order["customer"], get(&world, &ama.key, &format!("/accounts/{}", ama.number)).await.body);
     assert!(order["placed"].as_str().unwrap().ends_with("+00:00"));
-    let item = |section: &str, quantity: i64, price: f64| json!({ "event": event.uri, "section": section, "quantity": quantity, "unitPrice": price, "modifier": null });
+    let item = |section: &str, quantity: i64, price: f64| json!({ "event": event.uri, "section": section, "quantity": quantity, "unitPrice": price, "modifier": null, "modifiers": [] });
     assert_eq!(order["items"], json!([item(balcony, 1, 30.5), item(stalls, 2, 120.0), item(standing, 3, 0.0)]));
     let amounts = (&order["subtotal"], &order["fees"], &order["total"]);
     assert_eq!(amounts, (&json!(270.5), &json!(6.97), &json!(277.47)));

@@ -1,0 +1,49 @@
+//! The price modifier operations of the contract.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+
+use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierUpdate};
+use super::service;
+use crate::auth::Caller;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Rq};
+use crate::sections::SectionPath;
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(section_modifier_create, &[Code::ModifierTaken, Code::HostRemoved, Code::EventCancelled]);
+    api.add(section_modifier_get, &[]);
+    api.add(section_modifier_update, &[Code::ModifierTaken, Code::EventCancelled]);
+    api.add(section_modifier_delete, &[]);
+}
+
+#[endpoint { method = POST, path = "/events/{event}/sections/{section}/modifiers", tags = ["Modifiers"] }]
+async fn section_modifier_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<SectionPath>,
+    body: Json<ModifierCreate>,
+) -> Result<Created<Modifier>, Failure> {
+    Ok(Created(service::create(rq.context(), &caller, &path.into_inner(), &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
+async fn section_modifier_get(rq: Rq, caller: Caller, path: Path<ModifierPath>) -> Result<HttpResponseOk<Modifier>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner()).await?))
+}
+
+#[endpoint { method = PUT, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
+async fn section_modifier_update(
+    rq: Rq,
+    caller: Caller,
+    path: Path<ModifierPath>,
+    body: Json<ModifierUpdate>,
+) -> Result<HttpResponseOk<Modifier>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.into_inner(), &body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
+async fn section_modifier_delete(rq: Rq, caller: Caller, path: Path<ModifierPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), &caller, path.into_inner()).await?;
+    Ok(HttpResponseDeleted())
+}

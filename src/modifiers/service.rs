@@ -1,0 +1,83 @@
+//! What the price modifier operations mean: whoever manages an event prices its tickets.
+
+use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierRow, ModifierUpdate, view};
+use super::store;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::db::{Tx, ViolationExt, transaction};
+use crate::error::{Code, Error, Problem, Result, no_problems};
+use crate::events::{self, EventRow, EventStatus};
+use crate::hosts;
+use crate::sections::{self, SectionPath};
+
+const NAME: &str = "modifiers_section_id_name_key";
+
+pub async fn create(app: &App, caller: &Caller, path: &SectionPath, new: &ModifierCreate) -> Result<Modifier> {
+    let now = app.clock.now();
+    let row = transaction!(app.db, |tx| add(tx, caller, path.event, new.row(app.clock.next_id(), path.section), now).await)?;
+    Ok(view(path.event, row))
+}
+
+async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Timestamp) -> Result<ModifierRow> {
+    let uri = sections::SectionUri { event: Some(event), section: row.section_id };
+    let section = sections::load(tx, uri, now).await?;
+    let event = events::load_managed(tx, caller, section.event_id).await?;
+    check_bounds(&row)?;
+    check_changeable(&event)?;
+    hosts::require_active(tx, event.host_id).await?;
+    // The section may have been removed meanwhile, which a foreign key says.
+    store::insert(tx, &row).await.or_unique(NAME, Code::ModifierTaken).or_foreign_key(Error::NOT_FOUND)?;
+    Ok(row)
+}
+
+pub async fn get(app: &App, caller: &Caller, path: ModifierPath) -> Result<Modifier> {
+    let mut tx = app.db.read().await?;
+    let row = store::find(&mut tx, path).await?.ok_or(Error::NOT_FOUND)?;
+    events::load_visible(&mut tx, caller, path.event).await?;
+    Ok(view(path.event, row))
+}
+
+pub async fn update(app: &App, caller: &Caller, path: ModifierPath, change: &ModifierUpdate) -> Result<Modifier> {
+    let row = transaction!(app.db, |tx| modify(tx, caller, path, change).await)?;
+    Ok(view(path.event, row))
+}
+
+async fn modify(tx: &mut Tx, caller: &Caller, path: ModifierPath, change: &ModifierUpdate) -> Result<ModifierRow> {
+    let (row, event) = lock_managed(tx, caller, path).await?;
+    let row = change.apply(row);
+    check_bounds(&row)?;
+    check_changeable(&event)?;
+    store::update(tx, &row).await.or_unique(NAME, Code::ModifierTaken)?;
+    Ok(row)
+}
+
+pub async fn delete(app: &App, caller: &Caller, path: ModifierPath) -> Result<()> {
+    transaction!(app.db, |tx| {
+        let (row, _) = lock_managed(tx, caller, path).await?;
+        store::delete(tx, row.id).await
+    })
+}
+
+/// A modifier for who may change it, which nobody else does before this transaction ends; and its event.
+async fn lock_managed(tx: &mut Tx, caller: &Caller, path: ModifierPath) -> Result<(ModifierRow, EventRow)> {
+    let row = store::lock(tx, path).await?.ok_or(Error::NOT_FOUND)?;
+    let event = events::load_managed(tx, caller, path.event).await?;
+    Ok((row, event))
+}
+
+fn check_bounds(row: &ModifierRow) -> Result<()> {
+    let mut problems = Vec::new();
+    if row.available_from.zip(row.available_to).is_some_and(|(from, to)| to <= from) {
+        problems.push(Problem::invalid("availableTo", "must be after availableFrom"));
+    }
+    if row.min_order.zip(row.max_order).is_some_and(|(min, max)| max < min) {
+        problems.push(Problem::invalid("maxOrder", "must not be less than minOrder"));
+    }
+    no_problems(problems)
+}
+
+fn check_changeable(event: &EventRow) -> Result<()> {
+    if event.status == EventStatus::Cancelled { Err(Code::EventCancelled.into()) } else { Ok(()) }
+}
