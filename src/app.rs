@@ -107,6 +107,7 @@ pub fn api() -> Api {
     crate::tickets::register(&mut api);
     crate::tokens::register(&mut api);
     crate::admissions::register(&mut api);
+    crate::reports::register(&mut api);
     crate::media::register(&mut api);
     api
 }

@@ -41,6 +41,7 @@ pub mod media;
 pub mod orders;
 pub mod payments;
 pub mod regions;
+pub mod reports;
 pub mod review;
 pub mod sections;
 pub mod sessions;

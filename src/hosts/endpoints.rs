@@ -1,9 +1,11 @@
 //! The host operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
 
-use super::model::{Host, HostCreate, HostFilter, HostPath, HostUpdate};
+use super::model::{Host, HostAdministratorCreate, HostAdministratorDelete, HostAdministratorFilter};
+use super::model::{HostCreate, HostFilter, HostPath, HostUpdate};
 use super::service;
+use crate::accounts::Account;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
@@ -15,6 +17,10 @@ pub fn register(api: &mut Api) {
     api.add(host_create, &[Code::HostTaken]);
     api.add(host_get, &[]);
     api.add(host_update, &[Code::HostTaken]);
+    api.add(host_delete, &[]);
+    api.add(host_administrator_list, &[]);
+    api.add(host_administrator_create, &[Code::AdministratorTaken]);
+    api.add(host_administrator_delete, &[Code::AdministratorLast]);
 }
 
 #[endpoint { method = GET, path = "/hosts", tags = ["Hosts"] }]
@@ -41,4 +47,44 @@ async fn host_update(
 ) -> Result<HttpResponseOk<Host>, Failure> {
     let host = path.into_inner().host;
     Ok(HttpResponseOk(service::update(rq.context(), &caller, host, &body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/hosts/{host}", tags = ["Hosts"] }]
+async fn host_delete(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), &caller, path.into_inner().host).await?;
+    Ok(HttpResponseDeleted())
+}
+
+#[endpoint { method = GET, path = "/hosts/{host}/administrators", tags = ["Hosts"] }]
+async fn host_administrator_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostPath>,
+    query: Query<HostAdministratorFilter>,
+) -> Result<HttpResponseOk<Page<Account>>, Failure> {
+    let host = path.into_inner().host;
+    Ok(HttpResponseOk(service::list_administrators(rq.context(), &caller, host, query.0.paging).await?))
+}
+
+#[endpoint { method = POST, path = "/hosts/{host}/administrators", tags = ["Hosts"] }]
+async fn host_administrator_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostPath>,
+    body: Json<HostAdministratorCreate>,
+) -> Result<Created<Account>, Failure> {
+    let host = path.into_inner().host;
+    Ok(Created(service::add_administrator(rq.context(), &caller, host, &body.0.account).await?))
+}
+
+#[endpoint { method = DELETE, path = "/hosts/{host}/administrators", tags = ["Hosts"] }]
+async fn host_administrator_delete(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostPath>,
+    query: Query<HostAdministratorDelete>,
+) -> Result<HttpResponseDeleted, Failure> {
+    let host = path.into_inner().host;
+    service::remove_administrator(rq.context(), &caller, host, &query.0.account).await?;
+    Ok(HttpResponseDeleted())
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The features, lowest first. Those on one line are parts of one thing and know each other.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["accounts"],
     &["sessions", "integrations", "defaults"],
     &["hosts", "categories", "media"],
@@ -14,6 +14,7 @@ const LAYERS: [&[&str]; 9] = [
     &["tickets"],
     &["orders", "payments"],
     &["admissions"],
+    &["reports"],
     &["jobs", "setup", "demo"],
 ];
 
