@@ -110,6 +110,7 @@ pub fn api() -> Api {
     crate::tokens::register(&mut api);
     crate::admissions::register(&mut api);
     crate::erasure::register(&mut api);
+    crate::reports::register(&mut api);
     crate::media::register(&mut api);
     api
 }

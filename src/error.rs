@@ -57,6 +57,8 @@ codes! {
     VenueInUse = "venue.in-use": "Events are or have been staged at this venue.",
     HostTaken = "host.taken": "Another host holds this name.",
     HostRemoved = "host.removed": "The host has been removed.",
+    AdministratorTaken = "administrator.taken": "This account administers the host already.",
+    AdministratorLast = "administrator.last": "This account is the host's last administrator.",
     EventTaken = "event.taken": "Another event holds this title.",
     EventSold = "event.sold": "Tickets to this event have been sold. Withdraw or cancel it instead.",
     EventNotDraft = "event.not-draft": "Only a draft can be submitted for review.",

@@ -44,6 +44,7 @@ pub mod orders;
 pub mod payments;
 pub mod preferences;
 pub mod regions;
+pub mod reports;
 pub mod review;
 pub mod sections;
 pub mod sessions;

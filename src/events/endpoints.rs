@@ -23,6 +23,8 @@ pub fn register(api: &mut Api) {
     api.add(event_update, &[Code::EventTaken, Code::EventCancelled]);
     api.add(event_delete, &[Code::EventSold]);
     api.add(event_submission_create, &[Code::EventNotDraft, Code::HostRemoved]);
+    api.add(event_withdrawal_create, &[Code::EventNotListed]);
+    api.add(event_cancellation_create, &[Code::EventNotListed]);
 }
 
 #[endpoint { method = GET, path = "/hosts/{host}/events", tags = ["Events"] }]
@@ -84,4 +86,14 @@ async fn event_delete(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<H
 #[endpoint { method = POST, path = "/events/{event}/submissions", tags = ["Events"] }]
 async fn event_submission_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<Created<Submission>, Failure> {
     Ok(Created(service::submit(rq.context(), &caller, path.into_inner().event).await?))
+}
+
+#[endpoint { method = POST, path = "/events/{event}/withdrawals", tags = ["Events"] }]
+async fn event_withdrawal_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<Event>, Failure> {
+    Ok(HttpResponseOk(service::withdraw(rq.context(), &caller, path.into_inner().event).await?))
+}
+
+#[endpoint { method = POST, path = "/events/{event}/cancellations", tags = ["Events"] }]
+async fn event_cancellation_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<Event>, Failure> {
+    Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.into_inner().event).await?))
 }

@@ -75,7 +75,7 @@ pub struct Event {
     pub popularity: i64,
     /// Its sections, with their short URIs.
     pub sections: Vec<Section>,
-    /// When it was published, or empty before.
+    /// When it was last published, or empty before.
     pub published: String,
     /// URI of the host that stages it.
     pub host: Uri,
@@ -130,7 +130,7 @@ pub struct EventRow {
     pub banner: bool,
     /// Whether the object store holds its small image.
     pub thumbnail: bool,
-    /// When it was published.
+    /// When it was last published.
     pub published: Option<Timestamp>,
     /// Tickets sold and not given back.
     pub popularity: i64,

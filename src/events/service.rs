@@ -74,10 +74,7 @@ pub async fn list_published(app: &App, query: PublishedEventQuery) -> Result<Pag
 
 pub async fn list_of_host(app: &App, caller: &Caller, host: Id, query: HostEventQuery) -> Result<Page<Event>> {
     let mut tx = app.db.read().await?;
-    match hosts::require_active(&mut tx, host).await {
-        Err(Error::Refused(Code::HostRemoved, _)) => return Err(Error::NOT_FOUND),
-        outcome => outcome?,
-    }
+    hosts::require_present(&mut tx, host).await?;
     let narrowing = Narrowing { shown: Shown::To(caller), host: Some(host), status: query.status, public: query.public };
     page(app, &mut tx, &query.filter, narrowing).await
 }
@@ -180,6 +177,24 @@ pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {
         hosts::require_active(tx, row.host_id).await?;
         review::submit(app, tx, SubmissionType::Event, id, caller.account).await
     })
+}
+
+/// Makes a Listed event a Draft again. What was sold stays valid, and what is reserved can be paid.
+pub async fn withdraw(app: &App, caller: &Caller, id: Id) -> Result<Event> {
+    transaction!(app.db, |tx| unlist(app, tx, caller, id, EventStatus::Draft).await)
+}
+
+/// Cancels a Listed event. What was sold is left to be returned, and what is reserved can't be paid any more.
+pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Event> {
+    transaction!(app.db, |tx| unlist(app, tx, caller, id, EventStatus::Cancelled).await)
+}
+
+async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus) -> Result<Event> {
+    let row = lock_managed(tx, caller, id).await?;
+    if !store::step(tx, id, EventStatus::Listed, to, None).await? {
+        return Err(Code::EventNotListed.into());
+    }
+    view_one(app, tx, EventRow { status: to, ..row }).await
 }
 
 /// What the decision on its submission does to an event: it is Listed, or a Draft again. A removed host lists no more events.

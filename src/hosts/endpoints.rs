@@ -1,10 +1,11 @@
 //! The host operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
 
-use super::model::{Host, HostCreate, HostFilter, HostPath, HostUpdate};
+use super::model::{Host, HostAdministratorCreate, HostAdministratorDelete, HostAdministratorFilter};
+use super::model::{HostCreate, HostFilter, HostPath, HostUpdate};
 use super::service;
-use crate::accounts::AccountPath;
+use crate::accounts::{Account, AccountPath};
 use crate::auth::Caller;
 use crate::base::paging::{Page, Paging};
 use crate::error::Code;
@@ -17,6 +18,10 @@ pub fn register(api: &mut Api) {
     api.add(host_get, &[]);
     api.add(host_update, &[Code::HostTaken]);
     api.add(account_host_list, &[]);
+    api.add(host_delete, &[]);
+    api.add(host_administrator_list, &[]);
+    api.add(host_administrator_create, &[Code::AdministratorTaken]);
+    api.add(host_administrator_delete, &[Code::AdministratorLast]);
 }
 
 #[endpoint { method = GET, path = "/hosts", tags = ["Hosts"] }]
@@ -53,4 +58,44 @@ async fn account_host_list(
     query: Query<Paging>,
 ) -> Result<HttpResponseOk<Page<Host>>, Failure> {
     Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, path.into_inner().number, query.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/hosts/{host}", tags = ["Hosts"] }]
+async fn host_delete(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), &caller, path.into_inner().host).await?;
+    Ok(HttpResponseDeleted())
+}
+
+#[endpoint { method = GET, path = "/hosts/{host}/administrators", tags = ["Hosts"] }]
+async fn host_administrator_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostPath>,
+    query: Query<HostAdministratorFilter>,
+) -> Result<HttpResponseOk<Page<Account>>, Failure> {
+    let host = path.into_inner().host;
+    Ok(HttpResponseOk(service::list_administrators(rq.context(), &caller, host, query.0.paging).await?))
+}
+
+#[endpoint { method = POST, path = "/hosts/{host}/administrators", tags = ["Hosts"] }]
+async fn host_administrator_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostPath>,
+    body: Json<HostAdministratorCreate>,
+) -> Result<Created<Account>, Failure> {
+    let host = path.into_inner().host;
+    Ok(Created(service::add_administrator(rq.context(), &caller, host, &body.0.account).await?))
+}
+
+#[endpoint { method = DELETE, path = "/hosts/{host}/administrators", tags = ["Hosts"] }]
+async fn host_administrator_delete(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostPath>,
+    query: Query<HostAdministratorDelete>,
+) -> Result<HttpResponseDeleted, Failure> {
+    let host = path.into_inner().host;
+    service::remove_administrator(rq.context(), &caller, host, &query.0.account).await?;
+    Ok(HttpResponseDeleted())
 }

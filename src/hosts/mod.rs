@@ -1,7 +1,8 @@
 //! Hosts: who stages events. Whoever registers a host becomes its administrator; its administrators and the platform's staff
 //! act for it.
 //!
-//! A host's name is unique. A removed host is gone for everyone, but its row stays: its events and tickets remain.
+//! A host's name is unique. A removed host is gone for everyone, but its row stays: its events and tickets remain, and those who
+//! administered it still look after them. [`require_active`] stands before everything that it may no longer do.
 
 mod endpoints;
 mod model;
@@ -10,5 +11,5 @@ mod store;
 
 pub use endpoints::register;
 pub use model::Hosts;
-pub use service::{require_active, require_administrator};
+pub use service::{require_active, require_administrator, require_managed, require_present};
 pub use store::{exists, forget_administrator};

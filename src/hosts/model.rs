@@ -115,6 +115,30 @@ pub struct HostUpdate {
     pub business_no: Option<String>,
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct HostAdministratorFilter {
+    #[serde(flatten)]
+    pub paging: Paging,
+}
+
+/// Who is to administer a host.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct HostAdministratorCreate {
+    pub account: AccountNumber,
+}
+
+/// Who is to administer a host no more.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct HostAdministratorDelete {
+    pub account: AccountNumber,
+}
+
+/// An administrator of a host as it is kept.
+#[derive(Debug, sqlx::FromRow)]
+pub struct AdministratorRow {
+    pub account_id: Id,
+}
+
 /// A host as it is kept.
 #[derive(Debug, sqlx::FromRow)]
 pub struct HostRow {

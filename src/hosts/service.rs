@@ -2,7 +2,7 @@
 
 use super::model::{Host, HostCreate, HostFilter, HostRow, HostUpdate};
 use super::store;
-use crate::accounts::{self, AccountNumber};
+use crate::accounts::{self, Account, AccountNumber};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::base::id::Id;
@@ -23,16 +23,33 @@ pub async fn require_administrator(tx: &mut Tx, caller: &Caller, host: Id) -> Re
     if store::is_administrator(tx, host, account).await? { Ok(()) } else { Err(Error::NOT_YOURS) }
 }
 
-/// Succeeds for a host that may still act: list events, sell tickets.
+/// Succeeds for a host that may still act: list events, sell tickets. It is not removed before this transaction ends.
 ///
 /// # Errors
 /// [`Code::HostRemoved`] for one that was removed, [`Error::NOT_FOUND`] for one that never was.
 pub async fn require_active(tx: &mut Tx, host: Id) -> Result<()> {
-    match store::is_removed(tx, host).await? {
+    match store::hold(tx, host).await? {
         Some(false) => Ok(()),
         Some(true) => Err(Code::HostRemoved.into()),
         None => Err(Error::NOT_FOUND),
     }
+}
+
+/// Succeeds for a host that has a URI: one that was not removed.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] for any other.
+pub async fn require_present(tx: &mut Tx, host: Id) -> Result<()> {
+    store::find(tx, host).await?.map(|_| ()).ok_or(Error::NOT_FOUND)
+}
+
+/// The same, for an administrator of the host and for the platform's staff.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] for a host that was removed or never was, [`Error::NOT_YOURS`] for anyone else.
+pub async fn require_managed(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
+    require_present(tx, host).await?;
+    require_administrator(tx, caller, host).await
 }
 
 pub async fn list(app: &App, filter: &HostFilter) -> Result<Page<Host>> {
@@ -54,7 +71,7 @@ pub async fn create(app: &App, caller: &Caller, new: &HostCreate) -> Result<Host
         // Removed since its key was asked for, it must not come to administer anything.
         accounts::lock(tx, account).await?.ok_or(Code::KeyRefused)?;
         let row = store::insert(tx, app.clock.next_id(), new).await.or_unique("hosts_name_key", Code::HostTaken)?;
-        store::insert_administrator(tx, row.id, account).await.map(|()| row)
+        store::insert_administrator(tx, row.id, account).await.map(|_| row)
     })?;
     Ok(view(row))
 }
@@ -66,11 +83,63 @@ pub async fn get(app: &App, id: Id) -> Result<Host> {
 
 pub async fn update(app: &App, caller: &Caller, id: Id, change: &HostUpdate) -> Result<Host> {
     let row = transaction!(app.db, |tx| {
-        store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
-        require_administrator(tx, caller, id).await?;
+        require_managed(tx, caller, id).await?;
         store::update(tx, id, change).await.or_unique("hosts_name_key", Code::HostTaken)
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
+}
+
+pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
+    transaction!(app.db, |tx| {
+        require_managed(tx, caller, id).await?;
+        let removed = store::remove(tx, id).await?;
+        if removed { Ok(()) } else { Err(Error::NOT_FOUND) }
+    })
+}
+
+pub async fn list_administrators(app: &App, caller: &Caller, id: Id, paging: Paging) -> Result<Page<Account>> {
+    let mut tx = app.db.read().await?;
+    require_managed(&mut tx, caller, id).await?;
+    let found = store::administrators(&mut tx, id, paging).await?;
+    let mut accounts = accounts::views(&mut tx, found.rows.iter().map(|row| row.account_id)).await?;
+    let entries = found.rows.iter().filter_map(|row| accounts.remove(&row.account_id)).collect();
+    Ok(paging.page(found.total, entries))
+}
+
+pub async fn add_administrator(app: &App, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
+    transaction!(app.db, |tx| grant(tx, caller, id, account).await)
+}
+
+async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
+    lock_own(tx, caller, id).await?;
+    let account = accounts::find_by_number(tx, account).await?;
+    let account = account.ok_or_else(|| Error::invalid("account", "names no account"))?;
+    let added = store::insert_administrator(tx, id, account.id).await?;
+    if added { Ok(accounts::view(account)) } else { Err(Code::AdministratorTaken.into()) }
+}
+
+pub async fn remove_administrator(app: &App, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {
+    transaction!(app.db, |tx| revoke(tx, caller, id, account).await)
+}
+
+async fn revoke(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {
+    lock_own(tx, caller, id).await?;
+    let account = accounts::find_by_number(tx, account).await?.ok_or(Error::NOT_FOUND)?;
+    if !store::delete_administrator(tx, id, account.id).await? {
+        return Err(Error::NOT_FOUND);
+    }
+    // Counted after the deletion, which a refusal takes back.
+    if store::count_administrators(tx, id).await? > 0 { Ok(()) } else { Err(Code::AdministratorLast.into()) }
+}
+
+/// Locks a host for one who administers it, so that its administrators change one by one: two of them can't remove each other.
+/// The platform's staff are none of them.
+async fn lock_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
+    if !store::lock(tx, id).await? {
+        return Err(Error::NOT_FOUND);
+    }
+    let account = caller.account.ok_or(Error::NOT_YOURS)?;
+    if store::is_administrator(tx, id, account).await? { Ok(()) } else { Err(Error::NOT_YOURS) }
 }
 
 fn view(row: HostRow) -> Host {

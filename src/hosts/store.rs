@@ -1,8 +1,8 @@
 //! SQL of hosts.
 
-use super::model::{HostCreate, HostFilter, HostRow, HostUpdate};
+use super::model::{AdministratorRow, HostCreate, HostFilter, HostRow, HostUpdate};
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::{Paging, Rows};
 use crate::db::Tx;
 use crate::error::Result;
 
@@ -28,13 +28,42 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<HostRow>> {
 /// # Errors
 /// When the database fails.
 pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
-    Ok(is_removed(tx, id).await?.is_some())
+    tx.query("select exists (select 1 from hosts where id = $1)").bind(id).scalar().await
 }
 
-/// `None` where there never was such a host.
-pub async fn is_removed(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
-    let row: Option<(bool,)> = tx.query("select removed from hosts where id = $1").bind(id).optional().await?;
-    Ok(row.map(|(removed,)| removed))
+/// Whether a host was removed; `None` where there never was such a host. What it tells holds until this transaction ends:
+/// others may hold the host too, and whoever removes it waits for all of them.
+pub async fn hold(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
+    // SQLite, where one transaction writes at a time, has no word for it.
+    let held = if tx.is_postgres() { " for share" } else { "" };
+    let found: Vec<(bool,)> = tx.select("removed from hosts where true").and("id = ?", Some(id)).push(held).all().await?;
+    Ok(found.first().map(|(removed,)| *removed))
+}
+
+/// Makes everyone else who changes or holds this host wait until this transaction ends; tells whether there is one that was not
+/// removed.
+pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
+    let lock = "update hosts set name = name where id = $1 and removed = false";
+    Ok(tx.query(lock).bind(id).execute().await? == 1)
+}
+
+/// Removes a host, unless somebody has; tells whether it did.
+pub async fn remove(tx: &mut Tx, id: Id) -> Result<bool> {
+    let remove = "update hosts set removed = true where id = $1 and removed = false";
+    Ok(tx.query(remove).bind(id).execute().await? == 1)
+}
+
+/// Who administers a host, the oldest account first.
+pub async fn administrators(tx: &mut Tx, host: Id, paging: Paging) -> Result<Rows<AdministratorRow>> {
+    tx.list("m.account_id from host_administrators m where true")
+        .and("m.host_id = ?", Some(host))
+        .push(" order by m.account_id")
+        .page(paging)
+        .await
+}
+
+pub async fn count_administrators(tx: &mut Tx, host: Id) -> Result<i64> {
+    tx.query("select count(*) from host_administrators where host_id = $1").bind(host).scalar().await
 }
 
 pub async fn is_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
@@ -71,9 +100,16 @@ pub async fn insert(tx: &mut Tx, id: Id, new: &HostCreate) -> Result<HostRow> {
     row.ok_or_else(|| sqlx::Error::RowNotFound.into())
 }
 
-pub async fn insert_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<()> {
-    tx.query("insert into host_administrators (host_id, account_id) values ($1, $2)").bind(host).bind(account).execute().await?;
-    Ok(())
+/// Makes an account an administrator of a host, unless it is one; tells whether it did.
+pub async fn insert_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
+    let insert = "insert into host_administrators (host_id, account_id) values ($1, $2) on conflict do nothing";
+    Ok(tx.query(insert).bind(host).bind(account).execute().await? == 1)
+}
+
+/// Takes a host from an administrator; tells whether the account was one.
+pub async fn delete_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
+    let delete = "delete from host_administrators where host_id = $1 and account_id = $2";
+    Ok(tx.query(delete).bind(host).bind(account).execute().await? == 1)
 }
 
 /// Takes an account out of the administrators of every host.

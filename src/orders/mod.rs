@@ -16,5 +16,5 @@ mod store;
 pub use endpoints::register;
 pub use model::{OrderNumber, OrderRow, OrderStatus, uri};
 pub use service::{find_own, lock_own};
-pub use settlement::{cancel_all, expire_due, fulfil};
+pub use settlement::{cancel_all, expire_due, fulfil, takes_place};
 pub use store::lock;

@@ -38,14 +38,17 @@ async fn place_in(app: &App, tx: &mut Tx, caller: &Caller, new: &OrderCreate) ->
         (Ok(lines), Ok(customer)) => (lines, customer),
         (lines, customer) => return Err(Error::Invalid(lines.err().into_iter().chain(customer.err()).collect())),
     };
-    require_on_sale(tx, &lines, now).await?;
-
     let subtotal: Money = lines.iter().map(|line| line.unit.price * line.quantity).sum();
     let fees: Money = lines.iter().map(|line| line.unit_fee * line.quantity).sum();
     // Two orders of one account wait for each other here, so that both cannot be the last one; and its removal waits for the order,
     // or has come before it.
     accounts::lock(tx, customer).await?.ok_or_else(|| Error::invalid("customer", "names no account"))?;
     let free = subtotal + fees == Money::ZERO;
+    if free {
+        // Its tickets are delivered at once.
+        settlement::hold_events(tx, lines.iter().map(|line| line.section.event_id).collect()).await?;
+    }
+    require_on_sale(tx, &lines, now).await?;
     if !free {
         require_few_open(tx, customer, now).await?;
     }

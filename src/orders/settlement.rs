@@ -1,9 +1,10 @@
 //! How orders end: fulfilled, cancelled or timed out.
 //!
-//! Whoever changes the counts of several sections goes through them in ascending order, and in each deletes reservations before
-//! it changes the count. So transactions that meet wait for one another, and never in a circle.
+//! Whoever sells holds the events before the sections, each in ascending order, so that an event is not withdrawn or cancelled
+//! while its tickets are issued. Whoever changes the counts of several sections goes through them in ascending order, and in each
+//! deletes reservations before it changes the count. So transactions that meet wait for one another, and never in a circle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::model::{ItemRow, OrderRow, OrderStatus, Places};
 use super::store;
@@ -12,7 +13,26 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::db::{Tx, transaction};
 use crate::error::Result;
+use crate::events::EventStatus;
 use crate::{payments, sections, tickets};
+
+/// Whether an order can still be paid as far as its events go: none of them is cancelled, nor will be before this transaction ends.
+///
+/// # Errors
+/// When the database fails.
+pub async fn takes_place(tx: &mut Tx, order: Id) -> Result<bool> {
+    let events = store::events(tx, order).await?;
+    Ok(!hold_events(tx, events.into_iter().collect()).await?.contains(&EventStatus::Cancelled))
+}
+
+/// Where these events stand until this transaction ends.
+pub async fn hold_events(tx: &mut Tx, events: BTreeSet<Id>) -> Result<Vec<EventStatus>> {
+    let mut statuses = Vec::new();
+    for event in events {
+        statuses.extend(store::hold_event(tx, event).await?);
+    }
+    Ok(statuses)
+}
 
 /// Fulfils an open order that is locked and paid: its places are sold, and its tickets issued.
 ///

@@ -6,6 +6,7 @@ use crate::base::id::Id;
 use crate::base::paging::{Paging, Rows};
 use crate::db::{Statement, Tx};
 use crate::error::Result;
+use crate::events::EventStatus;
 
 /// Numbers that are searched at a time.
 pub const SEARCH_BATCH: usize = 2000;
@@ -66,14 +67,33 @@ pub async fn applied(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Resul
 }
 
 /// What decides whether tickets to these events are sold.
+///
+/// Their hosts are not removed before this transaction ends: whoever removes one waits for the sales under way, which do not wait
+/// for one another. SQLite, where one transaction writes at a time, has no word for it.
 pub async fn sellers(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<SellerRow>> {
+    let held = if tx.is_postgres() { " for share of h" } else { "" };
     tx.select(
         "e.id, e.title, e.status, e.ends, h.removed as host_removed
          from events e join hosts h on h.id = e.host_id where true",
     )
     .and_in("e.id", events)
+    .push(held)
     .all()
     .await
+}
+
+/// The events of an order, ascending.
+pub async fn events(tx: &mut Tx, order: Id) -> Result<Vec<Id>> {
+    let events = tx.query("select distinct event_id from order_items where order_id = $1 order by event_id");
+    let found: Vec<(Id,)> = events.bind(order).all().await?;
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+/// Where the event stands, after everyone else's changes, which then wait until this transaction ends. `None` where it is gone.
+pub async fn hold_event(tx: &mut Tx, id: Id) -> Result<Option<EventStatus>> {
+    let hold = tx.query("update events set popularity = popularity where id = $1 returning status");
+    let row: Option<(EventStatus,)> = hold.bind(id).optional().await?;
+    Ok(row.map(|(status,)| status))
 }
 
 /// How many open orders an account has.

@@ -12,7 +12,8 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
     api.add(order_payment_list, &[]);
-    api.add(order_payment_create, &[Code::OrderNotOpen, Code::PaymentDeclined, Code::PaymentGateway]);
+    let refusals = &[Code::OrderNotOpen, Code::EventCancelled, Code::PaymentDeclined, Code::PaymentGateway];
+    api.add(order_payment_create, refusals);
     api.add(order_payment_get, &[]);
 }
 

@@ -69,6 +69,9 @@ async fn payment(app: &App, tx: &mut Tx, order: &OrderRow, new: &PaymentCreate, 
     if !order.is_open(now) {
         return Err(not_open());
     }
+    if !orders::takes_place(tx, order.id).await? {
+        return Err(Code::EventCancelled.because("An event in this order is cancelled, so it can't be paid."));
+    }
     let outstanding = order.total() - store::taken_and_pending(tx, order.id).await?;
     if outstanding <= Money::ZERO {
         return Err(Code::OrderNotOpen.because("All of this order is being paid just now."));
@@ -96,11 +99,9 @@ async fn charge(app: &App, mut payment: PaymentRow, token: String) -> Result<Pay
     match answer.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time"))) {
         Ok(Outcome::Approved { reference }) => {
             payment.reference = reference;
-            if transaction!(app.db, |tx| confirm(app, tx, &payment).await)? {
-                return Ok(payment);
-            }
+            let Some(refusal) = transaction!(app.db, |tx| confirm(app, tx, &payment).await)? else { return Ok(payment) };
             refunds::give_back(app, payment.order_id).await?;
-            Err(Code::OrderNotOpen.because("This order was closed before the payment was made, so the payment is given back."))
+            Err(refusal)
         }
         Ok(Outcome::Declined) => {
             transaction!(app.db, |tx| store::end_pending(tx, &payment, "Declined").await)?;
@@ -115,15 +116,20 @@ async fn charge(app: &App, mut payment: PaymentRow, token: String) -> Result<Pay
     }
 }
 
-/// Confirms a payment whose money was taken, if its order is open still; otherwise it is owed back.
-async fn confirm(app: &App, tx: &mut Tx, payment: &PaymentRow) -> Result<bool> {
+/// Confirms a payment whose money was taken, if its order is open still and its events take place; otherwise it is owed back, and
+/// this tells why.
+async fn confirm(app: &App, tx: &mut Tx, payment: &PaymentRow) -> Result<Option<Error>> {
     let order = orders::lock(tx, payment.order_id).await?.ok_or(Error::NOT_FOUND)?;
-    let open =
-        order.is_open(app.clock.now()) && store::end_pending(tx, payment, "Confirmed").await? && settle(app, tx, &order).await?;
-    if !open {
-        store::put(tx, payment, "Refunding").await?;
-    }
-    Ok(open)
+    let open = order.is_open(app.clock.now());
+    let refusal = if open && !orders::takes_place(tx, order.id).await? {
+        Code::EventCancelled.because("An event was cancelled before the payment was made, so the payment is given back.")
+    } else if open && store::end_pending(tx, payment, "Confirmed").await? && settle(app, tx, &order).await? {
+        return Ok(None);
+    } else {
+        Code::OrderNotOpen.because("This order was closed before the payment was made, so the payment is given back.")
+    };
+    store::put(tx, payment, "Refunding").await?;
+    Ok(Some(refusal))
 }
 
 /// Fulfils a locked order once its total is reached. False when it could not be, because its places were gone.

@@ -4,6 +4,8 @@ mod changes;
 mod held;
 mod images;
 mod lists;
+mod states;
+mod unlisting;
 
 use serde_json::{Value, json};
 
@@ -62,7 +64,7 @@ fn refusal(answer: &Answer) -> (u16, &str) {
     (answer.status, answer.code())
 }
 
-/// Does to the database what no operation does yet.
+/// Does to the database at once what would take a request for each.
 async fn execute(world: &World, sql: &'static str) {
     let mut tx = world.app.db.begin().await.unwrap();
     tx.query(sql).execute().await.unwrap();

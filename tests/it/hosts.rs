@@ -1,5 +1,8 @@
 //! Hosts: who makes them, who may change them, and what is unique of them.
 
+mod administrators;
+mod removal;
+
 use boxoffice::auth::Scope;
 use boxoffice::setup;
 use serde_json::{Value, json};
@@ -14,7 +17,6 @@ on_both_databases![
     a_name_belongs_to_one_host,
     a_host_is_changed_by_its_administrators_and_the_staff,
     a_change_leaves_what_it_does_not_name,
-    a_removed_host_is_gone,
     hosts_are_listed_in_pages_the_oldest_first,
     an_account_lists_the_hosts_that_it_administers,
     an_accounts_hosts_are_its_own_and_the_staffs,
@@ -130,22 +132,6 @@ async fn a_change_leaves_what_it_does_not_name(world: World) {
     assert_eq!(after.body, expected);
     assert_eq!((blank.status, blank.complaints()), (400, vec!["-name".to_owned(), "-contact".to_owned()]));
     assert_eq!(world.request("GET", uri).send().await.body, expected);
-}
-
-async fn a_removed_host_is_gone(world: World) {
-    let ama = world.person("ama").await;
-    let uri = world.host_of(&ama).await.uri;
-    let mut tx = world.app.db.begin().await.unwrap();
-    tx.query("update hosts set removed = true").execute().await.unwrap();
-    tx.commit().await.unwrap();
-
-    let read = world.request("GET", &uri).send().await;
-    let changed = change(&world, &ama.key, &uri, json!({ "phone": "1" })).await;
-
-    assert_eq!((read.status, read.code()), (404, "resource.not-found"));
-    assert_eq!((changed.status, changed.code()), (404, "resource.not-found"));
-    assert_eq!(world.anyone.host_list().send().await.unwrap().total, 0);
-    assert_eq!(world.anyone.host_list().account(ama.number.as_str()).send().await.unwrap().total, 0);
 }
 
 async fn hosts_are_listed_in_pages_the_oldest_first(world: World) {

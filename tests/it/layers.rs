@@ -17,6 +17,7 @@ const LAYERS: &[&[&str]] = &[
     &["orders", "payments"],
     &["admissions"],
     &["erasure"],
+    &["reports"],
     &["jobs", "setup", "demo"],
 ];
 

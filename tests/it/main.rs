@@ -25,6 +25,7 @@ mod preferences;
 mod prices;
 mod races;
 mod regions;
+mod reports;
 mod review;
 mod sale;
 #[expect(dead_code, reason = "the sample's endpoints are described and never called")]

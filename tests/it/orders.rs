@@ -248,10 +248,7 @@ async fn what_is_not_on_sale_cannot_be_ordered(world: World) {
         assert_eq!(world.places(&open.sections[0]).await, (0, 0), "{code}");
     }
 
-    // The contract has no operation that removes a host yet.
-    let mut tx = world.app.db.begin().await.unwrap();
-    tx.query("update hosts set removed = true").execute().await.unwrap();
-    tx.commit().await.unwrap();
+    assert_eq!(world.request("DELETE", &host.uri).key(&kofi.key).send().await.status, 204);
     let refused = world.place(&kofi.key, json!({ open.sections[0].as_str(): 1 })).await;
     assert_eq!((refused.status, refused.code()), (409, "host.removed"));
 }

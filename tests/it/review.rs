@@ -1,5 +1,7 @@
 //! Review: what waits for the staff, and what their decision does.
 
+mod states;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -216,11 +218,10 @@ async fn review_is_for_the_staff(world: World) {
 
 async fn a_removed_host_lists_no_events(world: World) {
     let kofi = world.person("kofi").await;
-    let event = world.draft(&world.host_of(&kofi).await).await;
+    let host = world.host_of(&kofi).await;
+    let event = world.draft(&host).await;
     submit(&world, &kofi.key, &event.uri).await;
-    let mut tx = world.app.db.begin().await.unwrap();
-    tx.query("update hosts set removed = true").execute().await.unwrap();
-    tx.commit().await.unwrap();
+    assert_eq!(world.request("DELETE", &host.uri).key(&kofi.key).send().await.status, 204);
 
     let approved = decide(&world, &event.uri, "approved=true").await;
     let waiting = contents(&world, "").await;

@@ -61,7 +61,10 @@ impl Operation {
     /// The required query parameters, with their examples.
     fn required_query(&self) -> String {
         let required = self.parameters("query").into_iter().filter(|parameter| parameter["required"] == true);
-        let pairs = required.map(|parameter| format!("{}={}&", parameter["name"].as_str().unwrap(), parameter["example"]));
+        let pairs = required.map(|parameter| {
+            let (name, example) = (parameter["name"].as_str().unwrap(), &parameter["example"]);
+            format!("{name}={}&", example.as_str().map_or_else(|| example.to_string(), str::to_owned))
+        });
         pairs.collect()
     }
 

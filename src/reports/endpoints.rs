@@ -1,0 +1,40 @@
+//! The report operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{EventSales, EventStatistics, HostStatistics, HostStatisticsPath, SalesFilter};
+use super::service;
+use crate::auth::Caller;
+use crate::events::EventPath;
+use crate::http::{Api, Failure, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(host_statistics_get, &[]);
+    api.add(event_statistics_get, &[]);
+    api.add(event_sales_get, &[]);
+}
+
+#[endpoint { method = GET, path = "/hosts/{host}/statistics", tags = ["Reports"] }]
+async fn host_statistics_get(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostStatisticsPath>,
+) -> Result<HttpResponseOk<HostStatistics>, Failure> {
+    Ok(HttpResponseOk(service::host_statistics(rq.context(), &caller, path.into_inner().host).await?))
+}
+
+#[endpoint { method = GET, path = "/events/{event}/statistics", tags = ["Reports"] }]
+async fn event_statistics_get(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<EventStatistics>, Failure> {
+    Ok(HttpResponseOk(service::event_statistics(rq.context(), &caller, path.into_inner().event).await?))
+}
+
+#[endpoint { method = GET, path = "/events/{event}/sales", tags = ["Reports"] }]
+async fn event_sales_get(
+    rq: Rq,
+    caller: Caller,
+    path: Path<EventPath>,
+    query: Query<SalesFilter>,
+) -> Result<HttpResponseOk<EventSales>, Failure> {
+    Ok(HttpResponseOk(service::event_sales(rq.context(), &caller, path.into_inner().event, &query.0).await?))
+}
