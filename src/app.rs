@@ -105,6 +105,7 @@ pub fn api() -> Api {
     crate::orders::register(&mut api);
     crate::payments::register(&mut api);
     crate::tickets::register(&mut api);
+    crate::transfers::register(&mut api);
     crate::tokens::register(&mut api);
     crate::admissions::register(&mut api);
     crate::media::register(&mut api);

@@ -12,4 +12,4 @@ mod store;
 pub use endpoints::register;
 pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRow, AccountTitle, Password, Role};
 pub use service::{create, load, view, views};
-pub use store::{any, find, find_by_number};
+pub use store::{any, find, find_by_number, hold_active};

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The features, lowest first. Those on one line are parts of one thing and know each other.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["accounts"],
     &["sessions", "integrations", "defaults"],
     &["hosts", "categories", "media"],
     &["regions"],
     &["venues", "events", "sections", "tokens", "review"],
     &["tickets"],
+    &["transfers"],
     &["orders", "payments"],
     &["admissions"],
     &["jobs", "setup", "demo"],
