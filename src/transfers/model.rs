@@ -121,8 +121,12 @@ impl JsonSchema for Serials {
             unique_items: Some(true),
             ..ArrayValidation::default()
         };
-        SchemaObject { instance_type: Some(InstanceType::Array.into()), array: Some(Box::new(serials)), ..SchemaObject::default() }
-            .into()
+        SchemaObject {
+            instance_type: Some(InstanceType::Array.into()),
+            array: Some(Box::new(serials)),
+            ..SchemaObject::default()
+        }
+        .into()
     }
 }
 
