@@ -4,6 +4,7 @@ mod lists;
 mod races;
 mod states;
 
+use std::slice::from_ref;
 use std::time::Duration;
 
 use boxoffice::auth::Scope;
@@ -470,8 +471,8 @@ async fn a_wrong_offer_names_everything_and_changes_nothing(world: World) {
 async fn tickets_that_are_not_issued_are_named_and_none_is_offered(world: World) {
     let scene = scene(&world, 4).await;
     let [issued, pending, redeemed, void] = [0, 1, 2, 3].map(|ticket| scene.serials[ticket].clone());
-    scene.offer(&world, &[pending.clone()]).await;
-    assert_eq!(scene.admit(&world, &[redeemed.clone()]).await.status, 201);
+    scene.offer(&world, from_ref(&pending)).await;
+    assert_eq!(scene.admit(&world, from_ref(&redeemed)).await.status, 201);
     set_status(&world, &void, "Void").await;
     let before = tables(&world).await;
 
