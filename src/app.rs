@@ -107,6 +107,7 @@ pub fn api() -> Api {
     crate::orders::register(&mut api);
     crate::payments::register(&mut api);
     crate::tickets::register(&mut api);
+    crate::transfers::register(&mut api);
     crate::tokens::register(&mut api);
     crate::admissions::register(&mut api);
     crate::erasure::register(&mut api);

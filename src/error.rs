@@ -75,6 +75,8 @@ codes! {
     SubmissionDecided = "submission.decided": "This submission has been decided.",
     OrderTooMany = "order.too-many": "The account has too many open orders. Pay for or cancel one first.",
     OrderNotOpen = "order.not-open": "This order is not open any more.",
+    TicketNotIssued = "ticket.not-issued": "Only a ticket that is Issued can be transferred.",
+    TransferNotOpen = "transfer.not-open": "This transfer is not open any more.",
     TokenGlobal = "token.global": "The event's global token can be neither changed nor removed.",
     ClientOutdated = "client.outdated": "Please upgrade your client to complete this request",
     BodyTooLarge = "body.too-large": "The request's body is too large.",

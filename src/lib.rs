@@ -51,4 +51,5 @@ pub mod sessions;
 pub mod setup;
 pub mod tickets;
 pub mod tokens;
+pub mod transfers;
 pub mod venues;

@@ -18,4 +18,4 @@ pub use activation::{erase, lock_dispensable};
 pub use endpoints::register;
 pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRow, AccountTitle, Password, Role};
 pub use service::{create, load, view, views};
-pub use store::{any, find, find_by_number, id_of, lock};
+pub use store::{any, find, find_by_number, hold_active, id_of, lock};

@@ -67,6 +67,15 @@ pub async fn has_other_administrators(tx: &mut Tx, id: Id) -> Result<bool> {
     tx.query(other).bind(id).scalar().await
 }
 
+/// The account of this number if it is active, which it then stays until this transaction ends.
+///
+/// # Errors
+/// When the database fails.
+pub async fn hold_active(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
+    let hold = "update accounts set activated = activated where number = $1 and activated returning *";
+    tx.query(hold).bind(number.as_ref().to_owned()).optional().await
+}
+
 /// The accounts of these identifiers, in no order.
 pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
     tx.select("* from accounts where true").and_in("id", ids).all().await

@@ -1,7 +1,8 @@
 //! Tickets: the right to one place in a section of an event, issued when an order is fulfilled.
 //!
 //! A ticket is Issued until it is redeemed at the gate, is Pending while an open transfer offers it to somebody else, and
-//! Void once it was given back. Only an Issued one can be redeemed, and only once: [`redeem`] is a conditional update.
+//! Void once it was given back. Only an Issued one can be redeemed or offered, and only once: [`redeem`], [`offer`] and
+//! [`release`] are conditional updates.
 
 mod endpoints;
 mod model;
@@ -9,6 +10,6 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{Serial, Ticket, TicketRow, TicketStatus};
+pub use model::{Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 pub use service::issue;
-pub use store::{holds_coming, redeem};
+pub use store::{holds_coming, lock_own, offer, redeem, release};

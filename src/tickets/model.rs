@@ -19,6 +19,11 @@ wire_text!(
     Redeemed, None, Some(r"^(N/A|\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00)$"), None, None
 );
 
+/// The URI of a ticket.
+pub fn uri(ticket: Id) -> Uri {
+    Uri(format!("/tickets/{ticket}"))
+}
+
 /// What has become of a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
 #[sqlx(type_name = "text")]

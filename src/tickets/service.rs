@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 
-use super::model::{EventTicketFilter, Redeemed, Serial, Ticket, TicketRow, TicketStatus};
+use super::model::{EventTicketFilter, Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 use super::store;
 use crate::accounts::{self, AccountNumber};
 use crate::app::App;
@@ -11,7 +11,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::{Page, Paging};
 use crate::base::secret;
-use crate::base::wire::{OffsetSeconds, Uri};
+use crate::base::wire::OffsetSeconds;
 use crate::db::Tx;
 use crate::error::{Error, Result};
 use crate::{events, sections, tokens};
@@ -76,7 +76,7 @@ async fn views(tx: &mut Tx, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<
         let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
         let (section, owner) = section.ok_or_else(|| anyhow!("ticket {} lacks its section or owner", row.id))?;
         Ok(Ticket {
-            uri: Uri(format!("/tickets/{}", row.id)),
+            uri: uri(row.id),
             serial: Serial(row.serial),
             status: row.status,
             section: sections::view_long(section, now),

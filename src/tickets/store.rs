@@ -81,3 +81,61 @@ pub async fn redeem(tx: &mut Tx, event: Id, serials: &[String], reach: Reach, no
         .all()
         .await
 }
+
+/// Those tickets of an account that have these serials, by ascending identifier, as they are after everyone else's changes, which
+/// then wait until this transaction ends. In whatever state they are.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_own(tx: &mut Tx, owner: Id, serials: impl IntoIterator<Item = String>) -> Result<Vec<TicketRow>> {
+    let for_update = for_update(tx);
+    let tickets = tx.select("* from tickets where true").and("owner_id = ?", Some(owner)).and_in("serial", serials);
+    tickets.push(" order by id").push(for_update).all().await
+}
+
+/// PostgreSQL updates the rows of one statement in no order, so whoever changes several locks them before, in ascending order: then
+/// transactions never wait for one another in a circle. On SQLite a transaction is alone from its beginning.
+fn for_update(tx: &Tx) -> &'static str {
+    if tx.is_postgres() { " for update" } else { "" }
+}
+
+/// Offers those of these tickets that are Issued and this account's: they are Pending. Gives those that it changed.
+///
+/// # Errors
+/// When the database fails.
+pub async fn offer(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp) -> Result<Vec<Id>> {
+    let offered: Vec<(Id,)> = tx
+        .update("tickets")
+        .with(" set status = ?", TicketStatus::Pending)
+        .with(", modified = ?", now)
+        .with(" where status = ?", TicketStatus::Issued)
+        .and("owner_id = ?", Some(owner))
+        .and_in("id", tickets.to_vec())
+        .push(" returning id")
+        .all()
+        .await?;
+    Ok(offered.into_iter().map(|(id,)| id).collect())
+}
+
+/// Ends the offer of these tickets of `from`: they are Issued, and `to`'s, who may be the same. Tells whether all of them were
+/// Pending; where one was not, the transaction is not to be committed.
+///
+/// # Errors
+/// When the database fails.
+pub async fn release(tx: &mut Tx, tickets: &[Id], from: Id, to: Id, now: Timestamp) -> Result<bool> {
+    let for_update = for_update(tx);
+    let locked = tx.select("id from tickets where true").and_in("id", tickets.to_vec()).push(" order by id");
+    let _locked: Vec<(Id,)> = locked.push(for_update).all().await?;
+    let released: Vec<(Id,)> = tx
+        .update("tickets")
+        .with(" set status = ?", TicketStatus::Issued)
+        .with(", owner_id = ?", to)
+        .with(", modified = ?", now)
+        .with(" where status = ?", TicketStatus::Pending)
+        .and("owner_id = ?", Some(from))
+        .and_in("id", tickets.to_vec())
+        .push(" returning id")
+        .all()
+        .await?;
+    Ok(released.len() == tickets.len())
+}

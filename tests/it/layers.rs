@@ -14,6 +14,7 @@ const LAYERS: &[&[&str]] = &[
     &["venues", "events", "sections", "tokens", "review"],
     &["modifiers"],
     &["tickets"],
+    &["transfers"],
     &["orders", "payments"],
     &["admissions"],
     &["erasure"],

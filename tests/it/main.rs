@@ -35,4 +35,5 @@ mod sessions;
 mod sweep;
 mod tickets;
 mod tokens;
+mod transfers;
 mod venues;

@@ -40,7 +40,7 @@ async fn crowd(world: &World, people: usize) -> Vec<Person> {
 }
 
 /// How many were answered with each status, of those that a test expects; any other is a failure.
-fn tally<const N: usize>(answers: &[Answer], statuses: [u16; N]) -> [usize; N] {
+pub fn tally<const N: usize>(answers: &[Answer], statuses: [u16; N]) -> [usize; N] {
     let tally = statuses.map(|status| answers.iter().filter(|answer| answer.status == status).count());
     let others: Vec<_> = answers.iter().filter(|answer| !statuses.contains(&answer.status)).collect();
     assert!(others.is_empty(), "{others:?}");

@@ -1,0 +1,61 @@
+//! The transfer operations of the contract.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+
+use super::model::{Transfer, TransferCreate, TransferFilter, TransferPath};
+use super::service;
+use crate::accounts::AccountPath;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(transfer_create, &[Code::TicketNotIssued]);
+    api.add(transfer_get, &[]);
+    api.add(transfer_delete, &[Code::TransferNotOpen]);
+    api.add(transfer_claim_create, &[Code::TransferNotOpen]);
+    api.add(transfer_rejection_create, &[Code::TransferNotOpen]);
+    api.add(account_transfer_list, &[]);
+}
+
+#[endpoint { method = POST, path = "/transfers", tags = ["Transfers"] }]
+async fn transfer_create(rq: Rq, caller: Caller, body: Json<TransferCreate>) -> Result<Created<Transfer>, Failure> {
+    Ok(Created(service::create(rq.context(), &caller, &body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/transfers/{transfer}", tags = ["Transfers"] }]
+async fn transfer_get(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseOk<Transfer>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().transfer).await?))
+}
+
+#[endpoint { method = DELETE, path = "/transfers/{transfer}", tags = ["Transfers"] }]
+async fn transfer_delete(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::cancel(rq.context(), &caller, path.into_inner().transfer).await?;
+    Ok(HttpResponseDeleted())
+}
+
+#[endpoint { method = POST, path = "/transfers/{transfer}/claims", tags = ["Transfers"] }]
+async fn transfer_claim_create(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseOk<Transfer>, Failure> {
+    Ok(HttpResponseOk(service::claim(rq.context(), &caller, path.into_inner().transfer).await?))
+}
+
+#[endpoint { method = POST, path = "/transfers/{transfer}/rejections", tags = ["Transfers"] }]
+async fn transfer_rejection_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<TransferPath>,
+) -> Result<HttpResponseOk<Transfer>, Failure> {
+    Ok(HttpResponseOk(service::reject(rq.context(), &caller, path.into_inner().transfer).await?))
+}
+
+#[endpoint { method = GET, path = "/accounts/{number}/transfers", tags = ["Transfers"] }]
+async fn account_transfer_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AccountPath>,
+    query: Query<TransferFilter>,
+) -> Result<HttpResponseOk<Page<Transfer>>, Failure> {
+    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.into_inner().number, &query.0).await?))
+}

@@ -1,0 +1,62 @@
+//! SQL of transfers.
+
+use super::model::{Direction, OfferRow, TransferFilter, TransferRow, TransferStatus};
+use crate::base::id::Id;
+use crate::base::paging::Rows;
+use crate::db::Tx;
+use crate::error::Result;
+
+/// What an account has sent and received, the oldest first.
+pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) -> Result<Rows<TransferRow>> {
+    let side = match filter.direction {
+        None => "(sender_id = ? or recipient_id = ?)",
+        Some(Direction::Sent) => "sender_id = ?",
+        Some(Direction::Received) => "recipient_id = ?",
+    };
+    tx.list("* from transfers where true")
+        .and(side, Some(account))
+        .and("status = ?", filter.status)
+        .push(" order by id")
+        .page(filter.paging)
+        .await
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransferRow>> {
+    tx.query("select * from transfers where id = $1").bind(id).optional().await
+}
+
+pub async fn insert(tx: &mut Tx, row: &TransferRow) -> Result<()> {
+    tx.query("insert into transfers (id, status, sender_id, recipient_id) values ($1, $2, $3, $4)")
+        .bind(row.id)
+        .bind(row.status)
+        .bind(row.sender_id)
+        .bind(row.recipient_id)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+pub async fn insert_tickets(tx: &mut Tx, transfer: Id, tickets: &[Id]) -> Result<()> {
+    tx.insert_rows("transfer_tickets (transfer_id, ticket_id)", tickets, |ticket, values| {
+        values.bind(transfer).bind(*ticket);
+    })
+    .await
+}
+
+/// Ends a transfer in this state, unless it has ended; tells whether it did.
+pub async fn end(tx: &mut Tx, id: Id, status: TransferStatus) -> Result<bool> {
+    let update = "update transfers set status = $2 where id = $1 and status = 'Pending'";
+    Ok(tx.query(update).bind(id).bind(status).execute().await? == 1)
+}
+
+/// What these transfers offer, the oldest ticket of each first.
+pub async fn offers(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<OfferRow>> {
+    tx.select(
+        "o.transfer_id, o.ticket_id, t.serial, t.section_id, t.issued
+         from transfer_tickets o join tickets t on t.id = o.ticket_id where true",
+    )
+    .and_in("o.transfer_id", transfers)
+    .push(" order by o.ticket_id")
+    .all()
+    .await
+}

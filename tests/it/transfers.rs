@@ -1,0 +1,513 @@
+//! Transfers: tickets offered to somebody else, and what becomes of them.
+
+mod lists;
+mod races;
+mod states;
+
+use std::slice::from_ref;
+use std::time::Duration;
+
+use boxoffice::auth::Scope;
+use boxoffice::base::clock::Timestamp;
+use boxoffice::setup;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, Event, Person, Refusal, World, section, types};
+use crate::tickets::{buy, set_status};
+use crate::tokens::key_of;
+
+on_both_databases![
+    tickets_change_hands_when_they_are_claimed,
+    a_rejected_transfer_leaves_the_tickets_with_the_sender,
+    either_side_cancels_an_open_transfer,
+    tickets_of_several_events_go_together,
+    what_is_offered_admits_nobody_until_it_is_claimed,
+    a_claimed_ticket_is_transferred_on,
+    a_transfer_tells_nothing_of_what_came_after_it,
+    the_recipient_reads_serials_once_it_has_claimed,
+    a_gate_learns_of_every_step,
+    a_transfer_is_read_by_both_sides_and_staff,
+    claims_and_rejections_are_the_recipients_alone,
+    cancelling_is_for_both_sides_alone,
+    no_transfer_no_answer,
+    tickets_are_offered_by_their_owner_alone,
+    a_wrong_offer_names_everything_and_changes_nothing,
+    tickets_that_are_not_issued_are_named_and_none_is_offered,
+    the_recipient_is_an_active_account,
+];
+
+/// An event of Kofi's; Ama, who holds tickets to it, and Esi, whom she offers them to.
+struct Scene {
+    kofi: Person,
+    ama: Person,
+    esi: Person,
+    event: Event,
+    /// The serials of Ama's tickets, the oldest first.
+    serials: Vec<String>,
+}
+
+async fn scene(world: &World, tickets: usize) -> Scene {
+    let (kofi, ama, esi) = (world.person("kofi").await, world.person("ama").await, world.person("esi").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 0.0, 100)]).await;
+    let serials = buy(&ama, &event.sections[0], tickets).await;
+    Scene { kofi, ama, esi, event, serials }
+}
+
+impl Scene {
+    /// A new transfer of these tickets from Ama to Esi; its URI.
+    async fn offer(&self, world: &World, serials: &[String]) -> String {
+        let made = offer(world, &self.ama.key, &self.esi, serials).await;
+        assert_eq!(made.status, 201, "{}", made.body);
+        made.body["self"].as_str().unwrap().to_owned()
+    }
+
+    /// Asks, as the host, to admit whoever holds these tickets.
+    async fn admit(&self, world: &World, serials: &[String]) -> Answer {
+        let path = format!("{}/admissions", self.event.uri);
+        world.request("POST", &path).key(&self.kofi.key).json(&json!({ "serials": serials })).send().await
+    }
+
+    /// The key of a gate that admits to all of the event.
+    async fn gate_key(&self, world: &World) -> String {
+        let tokens = self.kofi.client.event_token_list().event(&self.event.id).global(true).send().await.unwrap();
+        key_of(world, &tokens.entries[0]).await
+    }
+}
+
+async fn offer(world: &World, key: &str, recipient: &Person, serials: &[String]) -> Answer {
+    let body = json!({ "recipient": recipient.number, "tickets": serials });
+    world.request("POST", "/transfers").key(key).json(&body).send().await
+}
+
+async fn claim(world: &World, person: &Person, transfer: &str) -> Answer {
+    world.request("POST", &format!("{transfer}/claims")).key(&person.key).send().await
+}
+
+async fn reject(world: &World, person: &Person, transfer: &str) -> Answer {
+    world.request("POST", &format!("{transfer}/rejections")).key(&person.key).send().await
+}
+
+async fn cancel(world: &World, person: &Person, transfer: &str) -> Answer {
+    world.request("DELETE", transfer).key(&person.key).send().await
+}
+
+async fn read(world: &World, person: &Person, transfer: &str) -> Value {
+    let answer = world.request("GET", transfer).key(&person.key).send().await;
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    answer.body
+}
+
+/// The serials and states of all that a person holds.
+async fn wallet(world: &World, person: &Person) -> Vec<(String, String)> {
+    let wallet = world.read(&format!("/accounts/{}/tickets?records=100", person.number)).await;
+    let ticket = |ticket: &Value| {
+        assert_eq!(ticket["owner"]["number"], person.number.as_str());
+        (ticket["serial"].as_str().unwrap().to_owned(), ticket["status"].as_str().unwrap().to_owned())
+    };
+    wallet["entries"].as_array().unwrap().iter().map(ticket).collect()
+}
+
+/// These tickets, all in one state.
+fn all(serials: &[String], status: &str) -> Vec<(String, String)> {
+    serials.iter().map(|serial| (serial.clone(), status.to_owned())).collect()
+}
+
+/// The last segment of a URI.
+fn id(uri: &str) -> &str {
+    uri.rsplit('/').next().unwrap()
+}
+
+/// Serial, state, owner and last change of every ticket; identifier and state of every transfer; how many tickets they hold.
+type Tables = (Vec<(String, String, i64, i64)>, Vec<(i64, String)>, i64);
+
+/// What the tables say, for refusals that must change nothing.
+async fn tables(world: &World) -> Tables {
+    let mut tx = world.app.db.read().await.unwrap();
+    let tickets = tx.query("select serial, status, owner_id, modified from tickets order by id").all().await.unwrap();
+    let transfers = tx.query("select id, status from transfers order by id").all().await.unwrap();
+    let held = tx.query("select count(*) from transfer_tickets").scalar().await.unwrap();
+    (tickets, transfers, held)
+}
+
+async fn tickets_change_hands_when_they_are_claimed(world: World) {
+    let Scene { ama, esi, event, serials, .. } = scene(&world, 3).await;
+
+    let sent = offer(&world, &ama.key, &esi, &[serials[2].clone(), serials[0].clone()]).await;
+
+    assert_eq!(sent.status, 201, "{}", sent.body);
+    let uri = sent.body["self"].as_str().unwrap();
+    assert_eq!(sent.header("location"), uri);
+    assert_eq!(sent.body["status"], "Pending");
+    assert_eq!((&sent.body["sender"]["number"], &sent.body["recipient"]["number"]), (&json!(ama.number), &json!(esi.number)));
+    let tickets = sent.body["tickets"].as_array().unwrap();
+    assert_eq!(tickets.len(), 2);
+    for (ticket, serial) in tickets.iter().zip([&serials[0], &serials[2]]) {
+        let held = world.read(ticket["self"].as_str().unwrap()).await;
+        assert_eq!(ticket, &held, "the same as the ticket itself");
+        assert_eq!((&ticket["serial"], &ticket["status"]), (&json!(serial), &json!("Pending")));
+        assert_eq!(ticket["section"]["self"], event.sections[0].as_str());
+        assert_eq!(ticket["owner"]["number"], ama.number.as_str());
+    }
+    let pending = |serial: &String| (serial.clone(), "Pending".to_owned());
+    let issued = |serial: &String| (serial.clone(), "Issued".to_owned());
+    assert_eq!(wallet(&world, &ama).await, [pending(&serials[0]), issued(&serials[1]), pending(&serials[2])]);
+    assert_eq!(wallet(&world, &esi).await, []);
+
+    let claimed = esi.client.transfer_claim_create().transfer(id(uri)).send().await.unwrap().into_inner();
+
+    assert_eq!((claimed.self_.as_str(), claimed.status), (uri, types::TransferStatus::Claimed));
+    assert_eq!((&claimed.sender.number, &claimed.recipient.number), (&ama.number, &esi.number));
+    let hers = esi.client.account_ticket_list().number(esi.number.as_str()).send().await.unwrap();
+    for (ticket, held) in claimed.tickets.iter().zip(&hers.entries) {
+        assert_eq!((&ticket.self_, ticket.serial.as_ref(), &ticket.owner), (&held.self_, Some(&held.serial), &held.owner));
+        assert_eq!(ticket.status, types::TransferTicketStatus::Issued);
+    }
+    assert_eq!(wallet(&world, &ama).await, [issued(&serials[1])]);
+    assert_eq!(wallet(&world, &esi).await, [issued(&serials[0]), issued(&serials[2])], "a ticket keeps its serial");
+    for person in [&ama, &esi, &world.staff] {
+        let read = person.client.transfer_get().transfer(id(uri)).send().await.unwrap();
+        assert_eq!(*read, claimed);
+    }
+    let ticket = tickets[0]["self"].as_str().unwrap();
+    assert_eq!(esi.client.ticket_get().ticket(id(ticket)).send().await.unwrap().owner.number, esi.number);
+    let former = ama.client.ticket_get().ticket(id(ticket)).send().await;
+    assert_eq!(former.refusal(), (403, "resource.not-yours".to_owned()));
+}
+
+async fn a_rejected_transfer_leaves_the_tickets_with_the_sender(world: World) {
+    let scene = scene(&world, 2).await;
+    let uri = scene.offer(&world, &scene.serials).await;
+
+    let rejected = reject(&world, &scene.esi, &uri).await;
+
+    assert_eq!((rejected.status, &rejected.body["status"]), (200, &json!("Rejected")));
+    assert_eq!(rejected.body, read(&world, &scene.esi, &uri).await);
+    for ticket in rejected.body["tickets"].as_array().unwrap() {
+        assert_eq!((&ticket["status"], &ticket["owner"]["number"]), (&json!("Issued"), &json!(scene.ama.number)));
+    }
+    assert_eq!(wallet(&world, &scene.ama).await, all(&scene.serials, "Issued"));
+    assert_eq!(wallet(&world, &scene.esi).await, []);
+    assert_eq!(scene.admit(&world, &scene.serials).await.body[0]["patron"]["number"], scene.ama.number.as_str());
+}
+
+async fn either_side_cancels_an_open_transfer(world: World) {
+    let scene = scene(&world, 2).await;
+
+    for person in [&scene.ama, &scene.esi] {
+        let uri = scene.offer(&world, &scene.serials).await;
+        assert_eq!(wallet(&world, &scene.ama).await, all(&scene.serials, "Pending"));
+
+        let cancelled = cancel(&world, person, &uri).await;
+
+        assert_eq!((cancelled.status, &cancelled.body), (204, &Value::Null));
+        let transfer = read(&world, person, &uri).await;
+        assert_eq!(transfer["status"], "Cancelled");
+        assert_eq!((&transfer["tickets"][0]["status"], &transfer["tickets"][1]["status"]), (&json!("Issued"), &json!("Issued")));
+        assert_eq!(wallet(&world, &scene.ama).await, all(&scene.serials, "Issued"));
+        assert_eq!(wallet(&world, &scene.esi).await, []);
+    }
+    assert_eq!(scene.admit(&world, &scene.serials).await.body.as_array().unwrap().len(), 2);
+}
+
+async fn tickets_of_several_events_go_together(world: World) {
+    let scene = scene(&world, 1).await;
+    let host = world.host_of(&scene.kofi).await;
+    let rock = world.listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let vip = buy(&scene.ama, &rock.sections[0], 1).await;
+    let floor = buy(&scene.ama, &rock.sections[1], 1).await;
+    let serials = [scene.serials.clone(), vip, floor].concat();
+
+    let uri = scene.offer(&world, &serials).await;
+    let claimed = claim(&world, &scene.esi, &uri).await;
+
+    let sections: Vec<_> = claimed.body["tickets"].as_array().unwrap().iter().map(|ticket| &ticket["section"]["self"]).collect();
+    assert_eq!(sections, [&scene.event.sections[0], &rock.sections[0], &rock.sections[1]]);
+    assert_eq!(wallet(&world, &scene.ama).await, []);
+    assert_eq!(wallet(&world, &scene.esi).await, all(&serials, "Issued"));
+}
+
+async fn what_is_offered_admits_nobody_until_it_is_claimed(world: World) {
+    let scene = scene(&world, 2).await;
+    let uri = scene.offer(&world, &scene.serials[..1]).await;
+
+    let pending = scene.admit(&world, &scene.serials[..1]).await;
+    assert_eq!((pending.status, pending.code()), (400, "admission.none"));
+    let kept = scene.admit(&world, &scene.serials).await;
+    assert_eq!(kept.body.as_array().unwrap().len(), 1);
+    assert_eq!(
+        (&kept.body[0]["ticket"], &kept.body[0]["patron"]["number"]),
+        (&json!(scene.serials[1]), &json!(scene.ama.number))
+    );
+
+    assert_eq!(claim(&world, &scene.esi, &uri).await.status, 200);
+    let admitted = scene.admit(&world, &scene.serials).await;
+    assert_eq!(admitted.body.as_array().unwrap().len(), 1);
+    assert_eq!(admitted.body[0]["ticket"], scene.serials[0].as_str());
+    assert_eq!(admitted.body[0]["patron"]["number"], scene.esi.number.as_str(), "the new owner is the patron");
+}
+
+async fn a_claimed_ticket_is_transferred_on(world: World) {
+    let scene = scene(&world, 1).await;
+    let yaw = world.person("yaw").await;
+    let first = scene.offer(&world, &scene.serials).await;
+    claim(&world, &scene.esi, &first).await;
+
+    let former = offer(&world, &scene.ama.key, &yaw, &scene.serials).await;
+    assert_eq!((former.status, former.complaints()), (400, vec!["tickets".to_owned()]), "it is Ama's no more");
+    let second = offer(&world, &scene.esi.key, &yaw, &scene.serials).await;
+    let second = second.body["self"].as_str().unwrap();
+    assert_eq!(claim(&world, &yaw, second).await.status, 200);
+    assert_eq!(wallet(&world, &yaw).await, all(&scene.serials, "Issued"));
+    let back = offer(&world, &yaw.key, &scene.ama, &scene.serials).await;
+    assert_eq!(claim(&world, &scene.ama, back.body["self"].as_str().unwrap()).await.status, 200);
+
+    assert_eq!(wallet(&world, &scene.ama).await, all(&scene.serials, "Issued"), "it came back");
+    assert_eq!((wallet(&world, &scene.esi).await, wallet(&world, &yaw).await), (vec![], vec![]));
+}
+
+async fn a_transfer_tells_nothing_of_what_came_after_it(world: World) {
+    let scene = scene(&world, 2).await;
+    let yaw = world.person("yaw").await;
+    let claimed = scene.offer(&world, &scene.serials).await;
+    claim(&world, &scene.esi, &claimed).await;
+    let before = read(&world, &scene.ama, &claimed).await;
+
+    let onward = offer(&world, &scene.esi.key, &yaw, &scene.serials[..1]).await;
+    let meanwhile = read(&world, &scene.ama, &claimed).await;
+    claim(&world, &yaw, onward.body["self"].as_str().unwrap()).await;
+    assert_eq!(scene.admit(&world, &scene.serials).await.status, 201);
+
+    assert_eq!(meanwhile, before, "offered on");
+    assert_eq!(read(&world, &scene.ama, &claimed).await, before, "claimed by somebody else, and redeemed");
+    assert_eq!(before["tickets"][0]["owner"]["number"], scene.esi.number.as_str());
+}
+
+async fn the_recipient_reads_serials_once_it_has_claimed(world: World) {
+    let scene = scene(&world, 2).await;
+    let serials = |transfer: &Value| {
+        let tickets = transfer["tickets"].as_array().unwrap().iter();
+        tickets.map(|ticket| ticket["serial"].clone()).collect::<Vec<_>>()
+    };
+    let (known, hidden) = (vec![json!(scene.serials[0]), json!(scene.serials[1])], vec![Value::Null; 2]);
+
+    for (method, below, afterwards) in [("POST", "/rejections", &hidden), ("DELETE", "", &hidden), ("POST", "/claims", &known)] {
+        let uri = scene.offer(&world, &scene.serials).await;
+        assert_eq!(serials(&read(&world, &scene.esi, &uri).await), hidden);
+        let ended = world.request(method, &format!("{uri}{below}")).key(&scene.esi.key).send().await;
+        if ended.status == 200 {
+            assert_eq!(&serials(&ended.body), afterwards, "{method} {below}");
+        }
+
+        let now = read(&world, &scene.esi, &uri).await;
+        assert_eq!(&serials(&now), afterwards, "{method} {below}");
+        let history = format!("/accounts/{}/transfers", scene.esi.number);
+        let hers = world.request("GET", &history).key(&scene.esi.key).send().await.body;
+        assert_eq!(hers["entries"].as_array().unwrap().last(), Some(&now), "her history tells no more");
+        let staffs = world.read(&history).await;
+        for all in [&read(&world, &scene.ama, &uri).await, staffs["entries"].as_array().unwrap().last().unwrap()] {
+            assert_eq!(serials(all), known, "the sender has always known them, and staff see every ticket");
+        }
+    }
+}
+
+async fn a_gate_learns_of_every_step(world: World) {
+    let scene = scene(&world, 2).await;
+    let gate = world.client(&scene.gate_key(&world).await);
+    // What has changed in the last half hour; the next step comes an hour later.
+    let changes = async || {
+        let since = Timestamp(world.app.clock.now().0 - 1_800_000_000);
+        let changed = gate.event_ticket_list().event(&scene.event.id).modified_since(since.to_offset_seconds());
+        let changed = changed.send().await.unwrap().into_inner().entries;
+        world.advance(Duration::from_secs(3600));
+        changed.iter().map(|ticket| (ticket.serial.to_string(), ticket.status.to_string())).collect::<Vec<_>>()
+    };
+    let (moved, is) = (&scene.serials[1..], |status| all(&scene.serials[1..], status));
+
+    world.advance(Duration::from_secs(3600));
+    let rejected = scene.offer(&world, moved).await;
+    assert_eq!(changes().await, is("Pending"));
+    reject(&world, &scene.esi, &rejected).await;
+    assert_eq!(changes().await, is("Issued"));
+    let cancelled = scene.offer(&world, moved).await;
+    assert_eq!(changes().await, is("Pending"));
+    cancel(&world, &scene.ama, &cancelled).await;
+    assert_eq!(changes().await, is("Issued"));
+    let claimed = scene.offer(&world, moved).await;
+    assert_eq!(changes().await, is("Pending"));
+    claim(&world, &scene.esi, &claimed).await;
+    assert_eq!(changes().await, is("Issued"));
+    assert_eq!(changes().await, [], "nothing since");
+}
+
+async fn a_transfer_is_read_by_both_sides_and_staff(world: World) {
+    let scene = scene(&world, 1).await;
+    let yaw = world.person("yaw").await;
+    let uri = scene.offer(&world, &scene.serials).await;
+
+    for person in [&scene.ama, &scene.esi, &world.staff] {
+        assert_eq!(read(&world, person, &uri).await["self"], uri.as_str());
+    }
+    for person in [&yaw, &scene.kofi] {
+        let refused = person.client.transfer_get().transfer(id(&uri)).send().await;
+        assert_eq!(refused.refusal(), (403, "resource.not-yours".to_owned()), "the event's host neither");
+    }
+    let redeemer = scene.gate_key(&world).await;
+    for key in [&world.public_key, &redeemer] {
+        let refused = world.request("GET", &uri).key(key).send().await;
+        assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+    }
+}
+
+async fn claims_and_rejections_are_the_recipients_alone(world: World) {
+    let scene = scene(&world, 1).await;
+    let yaw = world.person("yaw").await;
+    let uri = scene.offer(&world, &scene.serials).await;
+    let before = tables(&world).await;
+
+    for person in [&scene.ama, &yaw, &scene.kofi, &world.staff] {
+        let claimed = person.client.transfer_claim_create().transfer(id(&uri)).send().await;
+        assert_eq!(claimed.refusal(), (403, "resource.not-yours".to_owned()), "{}", person.username);
+        let rejected = person.client.transfer_rejection_create().transfer(id(&uri)).send().await;
+        assert_eq!(rejected.refusal(), (403, "resource.not-yours".to_owned()), "{}", person.username);
+    }
+    assert_eq!(tables(&world).await, before);
+    assert_eq!(claim(&world, &scene.esi, &uri).await.status, 200);
+    for answer in [claim(&world, &scene.ama, &uri).await, reject(&world, &yaw, &uri).await] {
+        assert_eq!((answer.status, answer.code()), (403, "resource.not-yours"), "whatever its state");
+    }
+}
+
+async fn cancelling_is_for_both_sides_alone(world: World) {
+    let scene = scene(&world, 1).await;
+    let yaw = world.person("yaw").await;
+    let uri = scene.offer(&world, &scene.serials).await;
+    let before = tables(&world).await;
+
+    for person in [&yaw, &scene.kofi, &world.staff] {
+        let refused = person.client.transfer_delete().transfer(id(&uri)).send().await;
+        assert_eq!(refused.refusal(), (403, "resource.not-yours".to_owned()), "{}", person.username);
+    }
+    assert_eq!(tables(&world).await, before);
+}
+
+async fn no_transfer_no_answer(world: World) {
+    let ama = world.person("ama").await;
+    for key in [&ama.key, &world.staff.key] {
+        for unknown in ["/transfers/17637000000001", "/transfers/nothing"] {
+            for (method, below) in [("GET", ""), ("DELETE", ""), ("POST", "/claims"), ("POST", "/rejections")] {
+                let answer = world.request(method, &format!("{unknown}{below}")).key(key).send().await;
+                assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{method} {unknown}{below}");
+            }
+        }
+    }
+}
+
+async fn tickets_are_offered_by_their_owner_alone(world: World) {
+    let scene = scene(&world, 1).await;
+    let redeemer = scene.gate_key(&world).await;
+    let nobodys = setup::create_key(&world.app, "batch", Scope::Administrator, None).await.unwrap();
+    let before = tables(&world).await;
+
+    for key in [&world.public_key, &redeemer] {
+        let refused = offer(&world, key, &scene.esi, &scene.serials).await;
+        assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+    }
+    let refused = offer(&world, &nobodys, &scene.esi, &scene.serials).await;
+    assert_eq!((refused.status, refused.code()), (403, "resource.not-yours"), "no person is behind this key");
+    for key in [&world.staff.key, &scene.kofi.key] {
+        let refused = offer(&world, key, &scene.esi, &scene.serials).await;
+        assert_eq!((refused.status, refused.complaints()), (400, vec!["tickets".to_owned()]), "neither staff nor the host");
+    }
+    assert_eq!(tables(&world).await, before);
+
+    let staffs = buy(&world.staff, &scene.event.sections[0], 1).await;
+    let sent = offer(&world, &world.staff.key, &scene.esi, &staffs).await;
+    assert_eq!((sent.status, &sent.body["sender"]["number"]), (201, &json!(world.staff.number)));
+    assert_eq!(claim(&world, &scene.esi, sent.body["self"].as_str().unwrap()).await.status, 200);
+    assert_eq!(wallet(&world, &scene.esi).await, all(&staffs, "Issued"));
+}
+
+async fn a_wrong_offer_names_everything_and_changes_nothing(world: World) {
+    let scene = scene(&world, 2).await;
+    let kofis = buy(&scene.kofi, &scene.event.sections[0], 1).await.remove(0);
+    let [good, other] = [0, 1].map(|ticket| scene.serials[ticket].as_str());
+    let (ama, esi, unknown) = (scene.ama.number.as_str(), scene.esi.number.as_str(), "ZZZZZZ-ZZZZZZZZZZZZ");
+    let before = tables(&world).await;
+
+    for (body, complaints) in [
+        (json!({}), "-recipient -tickets"),
+        (json!({ "recipient": " ", "tickets": null }), "-recipient -tickets"),
+        (json!({ "recipient": "ama", "tickets": [] }), "recipient tickets"),
+        (json!({ "recipient": esi, "tickets": [good, good] }), "tickets"),
+        (json!({ "recipient": esi, "tickets": [good, "scribble"] }), "tickets"),
+        (json!({ "recipient": esi, "tickets": good }), "tickets"),
+        (
+            json!({ "recipient": esi, "tickets": (10..61).map(|n| format!("ZZZZZZ-ZZZZZZZZZZ{n}")).collect::<Vec<_>>() }),
+            "tickets",
+        ),
+        (json!({ "recipient": esi, "tickets": [good, unknown] }), "tickets"),
+        (json!({ "recipient": esi, "tickets": [kofis, good] }), "tickets"),
+        (json!({ "recipient": ama, "tickets": [good, other] }), "recipient"),
+        (json!({ "recipient": "ZZ-ZZZZZZZZ", "tickets": [good] }), "recipient"),
+        (json!({ "recipient": "ZZ-ZZZZZZZZ", "tickets": [unknown] }), "recipient tickets"),
+        (json!({ "recipient": ama, "tickets": [good, unknown] }), "recipient tickets"),
+    ] {
+        let answer = world.request("POST", "/transfers").key(&scene.ama.key).json(&body).send().await;
+        assert_eq!((answer.status, answer.complaints().join(" ").as_str()), (400, complaints), "{body}");
+        assert_eq!(tables(&world).await, before, "{body}");
+    }
+
+    // Whose ticket it is, and whether there is one, is nobody else's business.
+    let body = json!({ "recipient": esi, "tickets": [unknown, good, kofis] });
+    let answer = world.request("POST", "/transfers").key(&scene.ama.key).json(&body).send().await;
+    assert_eq!(answer.body["fields"][0]["detail"], format!("names no ticket of yours (at {unknown}, {kofis})"));
+    let myself = json!({ "recipient": ama, "tickets": [good] });
+    let answer = world.request("POST", "/transfers").key(&scene.ama.key).json(&myself).send().await;
+    assert_eq!(answer.body["fields"][0]["detail"], "must be somebody else");
+    assert_eq!(tables(&world).await, before);
+}
+
+async fn tickets_that_are_not_issued_are_named_and_none_is_offered(world: World) {
+    let scene = scene(&world, 4).await;
+    let [issued, pending, redeemed, void] = [0, 1, 2, 3].map(|ticket| scene.serials[ticket].clone());
+    scene.offer(&world, from_ref(&pending)).await;
+    assert_eq!(scene.admit(&world, from_ref(&redeemed)).await.status, 201);
+    set_status(&world, &void, "Void").await;
+    let before = tables(&world).await;
+
+    for (serials, named) in [
+        (vec![&issued, &pending], vec![&pending]),
+        (vec![&redeemed], vec![&redeemed]),
+        (vec![&void, &issued], vec![&void]),
+        (vec![&pending, &redeemed, &issued, &void], vec![&pending, &redeemed, &void]),
+    ] {
+        let serials: Vec<String> = serials.into_iter().cloned().collect();
+        let refused = offer(&world, &scene.ama.key, &scene.esi, &serials).await;
+
+        assert_eq!((refused.status, refused.code()), (409, "ticket.not-issued"), "{serials:?}");
+        let text = refused.body["error"].as_str().unwrap();
+        for serial in &scene.serials {
+            assert_eq!(text.contains(serial), named.contains(&serial), "{text}");
+        }
+        assert_eq!(tables(&world).await, before);
+    }
+    // What is wrong with the arguments is told before.
+    let both = offer(&world, &scene.ama.key, &scene.ama, &[void]).await;
+    assert_eq!((both.status, both.complaints()), (400, vec!["recipient".to_owned()]));
+}
+
+async fn the_recipient_is_an_active_account(world: World) {
+    let scene = scene(&world, 1).await;
+    let mut tx = world.app.db.begin().await.unwrap();
+    let deactivate = tx.query("update accounts set activated = false where number = $1").bind(scene.esi.number.clone());
+    assert_eq!(deactivate.execute().await.unwrap(), 1);
+    tx.commit().await.unwrap();
+    let before = tables(&world).await;
+
+    let refused = offer(&world, &scene.ama.key, &scene.esi, &scene.serials).await;
+
+    assert_eq!((refused.status, refused.complaints()), (400, vec!["recipient".to_owned()]));
+    assert_eq!(refused.body["fields"][0]["detail"], "names no active account", "as of an unknown one");
+    assert_eq!(tables(&world).await, before);
+}

@@ -1,0 +1,86 @@
+//! The history of an account's transfers.
+
+use serde_json::{Value, json};
+
+use super::{Scene, cancel, claim, id, offer, read, reject, scene};
+use crate::on_both_databases;
+use crate::support::{Answer, Person, Refusal, World, types};
+use crate::tickets::buy;
+
+on_both_databases![an_account_lists_what_it_has_sent_and_received, a_history_is_its_owners_alone];
+
+async fn list(world: &World, person: &Person, query: &str) -> Answer {
+    world.request("GET", &format!("/accounts/{}/transfers{query}", person.number)).key(&person.key).send().await
+}
+
+/// The URIs of the transfers on a page.
+fn uris(page: &Answer) -> Vec<&str> {
+    assert_eq!(page.status, 200, "{}", page.body);
+    page.body["entries"].as_array().unwrap().iter().map(|transfer| transfer["self"].as_str().unwrap()).collect()
+}
+
+async fn an_account_lists_what_it_has_sent_and_received(world: World) {
+    let scene = scene(&world, 2).await;
+    let Scene { kofi, ama, esi, event, serials } = &scene;
+    assert_eq!(list(&world, ama, "").await.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+    let kofis = buy(kofi, &event.sections[0], 1).await;
+    let rejected = scene.offer(&world, &serials[..1]).await;
+    reject(&world, esi, &rejected).await;
+    let received = offer(&world, &kofi.key, ama, &kofis).await.body["self"].as_str().unwrap().to_owned();
+    let cancelled = scene.offer(&world, serials).await;
+    cancel(&world, ama, &cancelled).await;
+    let claimed = scene.offer(&world, &serials[..1]).await;
+    claim(&world, esi, &claimed).await;
+    let pending = scene.offer(&world, &serials[1..]).await;
+
+    for (query, expected) in [
+        ("", vec![&rejected, &received, &cancelled, &claimed, &pending]),
+        ("?direction=sent", vec![&rejected, &cancelled, &claimed, &pending]),
+        ("?direction=received", vec![&received]),
+        ("?status=Pending", vec![&received, &pending]),
+        ("?status=Claimed", vec![&claimed]),
+        ("?status=Cancelled", vec![&cancelled]),
+        ("?status=Rejected", vec![&rejected]),
+        ("?status=Pending&direction=sent", vec![&pending]),
+        ("?status=Claimed&direction=received", vec![]),
+        ("?records=2", vec![&rejected, &received]),
+        ("?records=2&page=2", vec![&cancelled, &claimed]),
+        ("?records=2&page=3", vec![&pending]),
+    ] {
+        let page = list(&world, ama, query).await;
+        assert_eq!(uris(&page), expected, "{query}");
+    }
+    assert_eq!(list(&world, ama, "?records=2&page=2").await.body["total"], 5);
+    let all = list(&world, ama, "").await;
+    for transfer in all.body["entries"].as_array().unwrap() {
+        assert_eq!(transfer, &read(&world, ama, transfer["self"].as_str().unwrap()).await);
+    }
+    assert_eq!(all.body["entries"][2]["tickets"].as_array().map(Vec::len), Some(2));
+    assert_eq!(uris(&list(&world, esi, "?direction=sent").await), [""; 0]);
+    assert_eq!(uris(&list(&world, esi, "").await), [&rejected, &cancelled, &claimed, &pending]);
+    assert_eq!(uris(&list(&world, kofi, "").await), [&received]);
+}
+
+async fn a_history_is_its_owners_alone(world: World) {
+    let scene = scene(&world, 1).await;
+    let uri = scene.offer(&world, &scene.serials).await;
+    let path = format!("/accounts/{}/transfers", scene.ama.number);
+
+    let his = scene.esi.client.account_transfer_list().number(scene.ama.number.as_str()).send().await;
+    assert_eq!(his.refusal(), (403, "resource.not-yours".to_owned()));
+    let public = world.request("GET", &path).send().await;
+    assert_eq!((public.status, public.code()), (403, "key.refused"));
+    let staff = world.staff.client.account_transfer_list().number(scene.ama.number.as_str());
+    let staff = staff.status(types::TransferStatus::Pending).send().await.unwrap();
+    assert_eq!((staff.total, id(&staff.entries[0].self_)), (1, id(&uri)));
+
+    for key in [&scene.ama.key, &world.staff.key] {
+        let unknown = world.request("GET", "/accounts/ZZ-ZZZZZZZZ/transfers").key(key).send().await;
+        assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    }
+    let past_the_end = list(&world, &scene.ama, "?page=2").await;
+    assert_eq!((past_the_end.status, past_the_end.code()), (404, "page.past-end"));
+    let wrong = list(&world, &scene.ama, "?status=Open&direction=both").await;
+    assert_eq!((wrong.status, wrong.complaints().join(" ")), (400, "status direction".to_owned()));
+    assert_eq!(wrong.body["entries"], Value::Null);
+}
