@@ -7,7 +7,7 @@ use crate::base::id::Id;
 use crate::base::secret;
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Result};
-use crate::{hosts, orders, payments, preferences, tickets};
+use crate::{hosts, orders, payments, preferences, tickets, transfers};
 
 /// Removes an account. What was paid for its open orders is given back afterwards, because no transaction waits for the
 /// gateway; what the gateway fails to give back now, a job asks it for again.
@@ -28,6 +28,7 @@ async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, 
     let account = accounts::lock_dispensable(tx, &row).await?.id;
     // Before its tickets are looked at: an order that is just being settled is waited for here.
     let cancelled = orders::cancel_all(tx, account, now).await?;
+    transfers::cancel_all_of(app, tx, account).await?;
     if tickets::holds_coming(tx, account, now).await? {
         return Err(Code::AccountHasTickets.into());
     }

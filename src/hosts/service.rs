@@ -112,8 +112,9 @@ pub async fn add_administrator(app: &App, caller: &Caller, id: Id, account: &Acc
 
 async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
     lock_own(tx, caller, id).await?;
-    let account = accounts::find_by_number(tx, account).await?;
-    let account = account.ok_or_else(|| Error::invalid("account", "names no account"))?;
+    let no_account = || Error::invalid("account", "names no account");
+    let found = accounts::find_by_number(tx, account).await?.ok_or_else(no_account)?;
+    let account = accounts::lock(tx, found.id).await?.ok_or_else(no_account)?;
     let added = store::insert_administrator(tx, id, account.id).await?;
     if added { Ok(accounts::view(account)) } else { Err(Code::AdministratorTaken.into()) }
 }

@@ -67,6 +67,28 @@ pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<()> {
     Ok(())
 }
 
+/// Cancels every open transfer that an account has sent or received.
+///
+/// # Errors
+/// When the database fails.
+pub async fn cancel_all_of(app: &App, tx: &mut Tx, account: Id) -> Result<()> {
+    for row in store::lock_open_of(tx, account).await? {
+        end(app, tx, row, TransferStatus::Cancelled).await?;
+    }
+    Ok(())
+}
+
+/// Cancels every open transfer that offers any of these tickets, so that they are their senders' again.
+///
+/// # Errors
+/// When the database fails.
+pub async fn cancel_holding(app: &App, tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<()> {
+    for row in store::lock_open_holding(tx, tickets).await? {
+        end(app, tx, row, TransferStatus::Cancelled).await?;
+    }
+    Ok(())
+}
+
 /// Offers the tickets, all of them or none.
 async fn offer(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
     let sender = caller.account.ok_or(Error::NOT_YOURS)?;
@@ -124,6 +146,8 @@ async fn answer(app: &App, tx: &mut Tx, caller: &Caller, id: Id, status: Transfe
     if !caller.is(row.recipient_id) {
         return Err(Error::NOT_YOURS);
     }
+    // Its removal waits, or has come before: nothing is given to an account that is gone.
+    accounts::lock(tx, row.recipient_id).await?.ok_or(Error::NOT_FOUND)?;
     let ended = end(app, tx, row, status).await?;
     view(tx, caller, ended, app.clock.now()).await
 }

@@ -43,6 +43,25 @@ pub async fn insert_tickets(tx: &mut Tx, transfer: Id, tickets: &[Id]) -> Result
     .await
 }
 
+/// The open transfers that an account has sent or received, locked.
+pub async fn lock_open_of(tx: &mut Tx, account: Id) -> Result<Vec<TransferRow>> {
+    tx.update("transfers set status = status where status = 'Pending'")
+        .and("(sender_id = ? or recipient_id = ?)", Some(account))
+        .push(" returning *")
+        .all()
+        .await
+}
+
+/// The open transfers that offer any of these tickets, locked.
+pub async fn lock_open_holding(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<Vec<TransferRow>> {
+    tx.update("transfers set status = status where status = 'Pending'")
+        .push(" and id in (select transfer_id from transfer_tickets where true")
+        .and_in("ticket_id", tickets)
+        .push(") returning *")
+        .all()
+        .await
+}
+
 /// Ends a transfer in this state, unless it has ended; tells whether it did.
 pub async fn end(tx: &mut Tx, id: Id, status: TransferStatus) -> Result<bool> {
     let update = "update transfers set status = $2 where id = $1 and status = 'Pending'";
