@@ -20,6 +20,7 @@
 
 pub mod accounts;
 pub mod admissions;
+pub mod advertisements;
 pub mod app;
 pub mod auth;
 pub mod base;
@@ -48,3 +49,4 @@ pub mod setup;
 pub mod tickets;
 pub mod tokens;
 pub mod venues;
+pub mod zones;

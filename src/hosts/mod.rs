@@ -10,5 +10,5 @@ mod store;
 
 pub use endpoints::register;
 pub use model::Hosts;
-pub use service::{require_active, require_administrator};
+pub use service::{require_active, require_administrator, require_present};
 pub use store::exists;

@@ -34,6 +34,14 @@ pub async fn require_active(tx: &mut Tx, host: Id) -> Result<()> {
     }
 }
 
+/// Succeeds for a host that has not been removed, below which there is something to be read.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] for any other.
+pub async fn require_present(tx: &mut Tx, host: Id) -> Result<()> {
+    if store::is_removed(tx, host).await? == Some(false) { Ok(()) } else { Err(Error::NOT_FOUND) }
+}
+
 pub async fn list(app: &App, filter: &HostFilter) -> Result<Page<Host>> {
     let found = store::list(&mut app.db.read().await?, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(view).collect()))

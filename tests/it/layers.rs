@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 9] = [
     &["accounts"],
     &["sessions", "integrations", "defaults"],
-    &["hosts", "categories", "media"],
+    &["hosts", "categories", "media", "zones"],
     &["regions"],
-    &["venues", "events", "sections", "tokens", "review"],
+    &["venues", "events", "sections", "tokens", "advertisements", "review"],
     &["tickets"],
     &["orders", "payments"],
     &["admissions"],
