@@ -102,11 +102,8 @@ impl Booking {
             store::insert_zones(tx, row, without_repetition(zones)).await?;
         }
         if let Some(schedule) = &self.schedule {
-            let slot = |slot: &AdvertisementSlotCreate| SlotRow {
-                advertisement_id: row.id,
-                starts: slot.start.0,
-                ends: slot.end.0,
-            };
+            let slot =
+                |slot: &AdvertisementSlotCreate| SlotRow { advertisement_id: row.id, starts: slot.start.0, ends: slot.end.0 };
             store::delete_slots(tx, row.id).await?;
             store::insert_slots(tx, schedule.iter().map(slot)).await?;
         }

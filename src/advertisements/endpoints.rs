@@ -89,11 +89,7 @@ async fn advertisement_update(
 }
 
 #[endpoint { method = DELETE, path = "/advertisements/{advertisement}", tags = ["Advertisements"] }]
-async fn advertisement_delete(
-    rq: Rq,
-    caller: Caller,
-    path: Path<AdvertisementPath>,
-) -> Result<HttpResponseDeleted, Failure> {
+async fn advertisement_delete(rq: Rq, caller: Caller, path: Path<AdvertisementPath>) -> Result<HttpResponseDeleted, Failure> {
     service::delete(rq.context(), &caller, path.into_inner().id()).await?;
     Ok(HttpResponseDeleted())
 }

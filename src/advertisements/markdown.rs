@@ -222,10 +222,38 @@ mod tests {
     #[test]
     fn hostile_texts_take_no_time() {
         const LENGTH: usize = 10_000;
-        for unit in
-            ["> ", "- ", "* a\n", "1. ", "[", "![", "](", "*a ", "_a**", "`", "`a", "<", "<a ", "&", "#", "\t", "[a](", "[a]: b\n", "~", "\\",
-             ">- ", "a\n    ", "<!--", "<?", "]]>", "![[]()", "é", "\u{0}", "|", "- a\n\n\n"]
-        {
+        for unit in [
+            "> ",
+            "- ",
+            "* a\n",
+            "1. ",
+            "[",
+            "![",
+            "](",
+            "*a ",
+            "_a**",
+            "`",
+            "`a",
+            "<",
+            "<a ",
+            "&",
+            "#",
+            "\t",
+            "[a](",
+            "[a]: b\n",
+            "~",
+            "\\",
+            ">- ",
+            "a\n    ",
+            "<!--",
+            "<?",
+            "]]>",
+            "![[]()",
+            "é",
+            "\u{0}",
+            "|",
+            "- a\n\n\n",
+        ] {
             let text: String = unit.chars().cycle().take(LENGTH).collect();
             let begun = Instant::now();
             parse(&text);

@@ -130,9 +130,13 @@ pub async fn update(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
 pub async fn insert_zones(tx: &mut Tx, row: &AdvertisementRow, zones: Vec<Id>) -> Result<()> {
     let (id, width, height) = (row.id, row.width, row.height);
     let zones: Vec<(i64, Id)> = (0..).zip(zones).collect();
-    tx.insert_rows("advertisement_zones (advertisement_id, zone_id, width, height, position)", zones, |(position, zone), values| {
-        values.bind(id).bind(zone).bind(width).bind(height).bind(position);
-    })
+    tx.insert_rows(
+        "advertisement_zones (advertisement_id, zone_id, width, height, position)",
+        zones,
+        |(position, zone), values| {
+            values.bind(id).bind(zone).bind(width).bind(height).bind(position);
+        },
+    )
     .await
 }
 

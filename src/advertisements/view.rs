@@ -16,7 +16,6 @@ use crate::events;
 use crate::media::{self, ImageKind};
 use crate::zones::{self, Zone};
 
-
 /// What the advertisements of a page show beside their own rows; events by their identifier, the rest by the advertisement's.
 struct Parts {
     zones: HashMap<Id, Vec<Zone>>,

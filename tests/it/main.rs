@@ -5,6 +5,7 @@ mod support;
 
 mod accounts;
 mod admissions;
+mod advertisements;
 mod categories;
 mod command;
 mod defaults;
@@ -30,3 +31,4 @@ mod sweep;
 mod tickets;
 mod tokens;
 mod venues;
+mod zones;
