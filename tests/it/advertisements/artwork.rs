@@ -177,7 +177,7 @@ async fn large_artwork_is_taken(world: World) {
     let kofi = world.person("kofi").await;
     let event = world.draft(&world.host_of(&kofi).await).await;
     let zone = world.zone(300, 250).await;
-    // Bytes after a WebP's last chunk would make it longer than it says; a PNG may carry any text.
+    // A PNG may carry any text.
     let png_with = |bytes: u32| {
         let mut png = STANDARD.decode(png(300, 250)).unwrap();
         let end = png.split_off(png.len() - 12);

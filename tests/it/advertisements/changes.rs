@@ -22,7 +22,7 @@ async fn a_change_leaves_what_it_does_not_name(world: World) {
 
     let nothing = change(&world, &kofi.key, &uri, json!({ "x-parsed-md-description": { "result": [] } })).await;
     let some = json!({
-        "name": "Rock", "description": "- loud\n- long", "status": "Listed", "zones": null, "event": null, "artwork": null,
+        "name": "Rock", "description": "- loud\n- long", "status": "Listed", "artwork_id": 1,
         "schedule": [{ "start": "2998-12-20T01:00+01:00", "end": "2998-12-20T01:00" }],
     });
     let after = change(&world, &kofi.key, &uri, some).await;
