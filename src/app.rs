@@ -103,6 +103,8 @@ pub fn api() -> Api {
     crate::events::register(&mut api);
     crate::sections::register(&mut api);
     crate::modifiers::register(&mut api);
+    crate::zones::register(&mut api);
+    crate::advertisements::register(&mut api);
     crate::review::register(&mut api);
     crate::orders::register(&mut api);
     crate::payments::register(&mut api);

@@ -20,6 +20,7 @@
 
 pub mod accounts;
 pub mod admissions;
+pub mod advertisements;
 pub mod app;
 pub mod auth;
 pub mod base;
@@ -53,3 +54,4 @@ pub mod tickets;
 pub mod tokens;
 pub mod transfers;
 pub mod venues;
+pub mod zones;

@@ -36,6 +36,11 @@ impl Timestamp {
         self.utc().format("%Y-%m-%dT%H:%M").to_string()
     }
 
+    /// `2026-11-21 18:30`: the slots of advertisements.
+    pub fn to_plain_minutes(self) -> String {
+        self.utc().format("%Y-%m-%d %H:%M").to_string()
+    }
+
     /// `2026-11-21 18:30:05`: the start of sessions.
     pub fn to_plain_seconds(self) -> String {
         self.utc().format("%Y-%m-%d %H:%M:%S").to_string()

@@ -71,6 +71,10 @@ wire_text!(
     Minutes, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$"), None, None
 );
 wire_text!(
+    /// A moment to the minute, `YYYY-MM-DD HH:MM`, in UTC.
+    PlainMinutes, None, Some(r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$"), None, None
+);
+wire_text!(
     /// A moment to the second with UTC's offset, `YYYY-MM-DDTHH:MM:SS+00:00`.
     OffsetSeconds, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$"), None, None
 );

@@ -3,11 +3,10 @@
 use slog::warn;
 
 use super::model::EventRow;
-use super::requests::ImageText;
 use crate::app::App;
 use crate::base::id::Id;
 use crate::error::{Problem, Result};
-use crate::media::{self, Image, ImageKind};
+use crate::media::{self, Image, ImageKind, ImageText};
 
 /// What a request says of one image.
 pub enum Change {

@@ -15,4 +15,5 @@ mod view;
 pub use endpoints::register;
 pub use model::{Event, EventPath, EventRow, EventStatus, Events};
 pub use service::{decide, load, load_managed, load_visible};
+pub use store::{find, lock, of_ids};
 pub use view::views;

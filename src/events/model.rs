@@ -19,7 +19,7 @@ impl Collection for Events {
     const PATH: &'static str = "/events/";
 }
 
-/// Where an event stands.
+/// Where an event or advertisement stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
 #[sqlx(type_name = "text")]
 pub enum EventStatus {
@@ -35,8 +35,15 @@ pub enum EventStatus {
     Cancelled,
 }
 
+impl EventStatus {
+    /// Whether everyone may see what stands there.
+    pub fn is_public(self) -> bool {
+        matches!(self, Self::Listed | Self::Cancelled)
+    }
+}
+
 /// An event as it is answered.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Event {
     /// Its URI.
     #[serde(rename = "self")]

@@ -11,6 +11,7 @@ use crate::base::paging::{Paging, SortOrder};
 use crate::base::wire::{EventTime, Reference, wire_text};
 use crate::categories::Categories;
 use crate::hosts::Hosts;
+use crate::media::ImageText;
 use crate::regions::Regions;
 use crate::venues::Venues;
 
@@ -74,10 +75,6 @@ pub struct HostEventsPath {
 wire_text!(
     /// One of the words to find an event by.
     Tag, None, None, Some(1), Some(50)
-);
-wire_text!(
-    /// An image in base64, with or without a data-URI prefix.
-    ImageText, Some("image"), None, None, Some(7_340_032)
 );
 
 #[derive(Debug, Deserialize, JsonSchema)]

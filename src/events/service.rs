@@ -14,7 +14,7 @@ use crate::base::paging::Page;
 use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Problem, Result, no_problems};
 use crate::review::{self, Submission, SubmissionType};
-use crate::{categories, hosts, sections, tokens, venues};
+use crate::{advertisements, categories, hosts, sections, tokens, venues};
 
 const TITLE: &str = "events_title_key";
 
@@ -47,7 +47,7 @@ pub async fn load_visible(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
         let is_its_own = caller.redeemer.is_some_and(|redeemer| redeemer.event == id);
         return if is_its_own { Ok(row) } else { Err(Error::NOT_YOURS) };
     }
-    if !matches!(row.status, EventStatus::Listed | EventStatus::Cancelled) {
+    if !row.status.is_public() {
         hosts::require_administrator(tx, caller, row.host_id).await?;
     }
     Ok(row)
@@ -144,14 +144,17 @@ pub async fn update(app: &App, caller: &Caller, id: Id, change: &EventUpdate) ->
     Ok(event)
 }
 
+/// Removes an event with its advertisements, which would promote nothing.
 pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
     let now = app.clock.now();
-    let row = transaction!(app.db, |tx| remove(tx, caller, id, now).await)?;
+    let (row, artwork) = transaction!(app.db, |tx| remove(tx, caller, id, now).await)?;
     discard(app, &row, None).await;
+    advertisements::discard(app, artwork).await;
     Ok(())
 }
 
-async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<EventRow> {
+/// The event as it was, and the artwork that nothing shows any more.
+async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<(EventRow, Vec<Id>)> {
     let row = lock_managed(tx, caller, id).await?;
     let parts = sections::store::of_events(tx, [id], now).await?;
     if parts.iter().any(|section| section.sold > 0) {
@@ -162,10 +165,11 @@ async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<
     }
     store::delete_expired_reservations(tx, id, now).await?;
     tokens::end_keys_of_event(tx, id, now).await?;
-    review::forget(tx, SubmissionType::Event, id).await?;
+    review::forget(tx, SubmissionType::Event, [id]).await?;
+    let artwork = advertisements::remove_of_event(tx, id).await?;
     // Tickets that were made void keep their event, which a foreign key says.
     store::delete(tx, id).await.or_foreign_key(Code::EventSold)?;
-    Ok(row)
+    Ok((row, artwork))
 }
 
 pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {

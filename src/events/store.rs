@@ -79,11 +79,26 @@ fn with_section<'a>(select: Statement<'a>, section: Option<&str>) -> Statement<'
     select.and(&named, Some(text.to_owned())).and("e.id = ?", uri.and_then(|uri| uri.event))
 }
 
+/// An event, where there is one.
+///
+/// # Errors
+/// When the database fails.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
     tx.query("select * from events where id = $1").bind(id).optional().await
 }
 
+/// These events.
+///
+/// # Errors
+/// When the database fails.
+pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<EventRow>> {
+    tx.select("* from events where true").and_in("id", ids).all().await
+}
+
 /// The event as it is after everyone else's changes, which then wait until this transaction ends.
+///
+/// # Errors
+/// When the database fails.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
     tx.query("update events set title = title where id = $1 returning *").bind(id).optional().await
 }

@@ -14,7 +14,7 @@ use crate::http::{Api, Failure, Rq};
 
 /// A country's icon hardly ever changes.
 const KEEP_ICON: &str = "public, max-age=86400";
-/// An event's image may be replaced at any time, under the same address.
+/// Any other image may be replaced at any time, under the same address.
 const KEEP_IMAGE: &str = "public, max-age=300";
 
 /// Adds these operations to the server.
@@ -28,8 +28,8 @@ wire_text!(
     IconName, None, Some(r"^[a-z0-9_]+\.png$"), None, Some(200)
 );
 wire_text!(
-    /// The identifier of an event in an image's address.
-    EventNumber, None, Some("^[0-9]{14}$"), None, None
+    /// The identifier of an event or advertisement in an image's address.
+    ContentNumber, None, Some("^[0-9]{14}$"), None, None
 );
 
 #[derive(Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ struct IconPath {
 #[derive(Deserialize, JsonSchema)]
 struct ImagePath {
     image: ImageKind,
-    event: EventNumber,
+    content: ContentNumber,
 }
 
 #[endpoint { method = GET, path = "/media/{image}", tags = ["Media"] }]
@@ -49,11 +49,11 @@ async fn media_icon_get(rq: Rq, path: Path<IconPath>) -> Result<Picture, Failure
     Ok(Picture::new(icon, KEEP_ICON, rq.request.headers()))
 }
 
-#[endpoint { method = GET, path = "/media/{image}/{event}", tags = ["Media"] }]
+#[endpoint { method = GET, path = "/media/{image}/{content}", tags = ["Media"] }]
 async fn media_image_get(rq: Rq, path: Path<ImagePath>) -> Result<Picture, Failure> {
-    let ImagePath { image, event } = path.into_inner();
-    let event = Id::parse(&event.0).ok_or(Error::NOT_FOUND)?;
-    let image = service::event_image(rq.context(), image, event).await?;
+    let ImagePath { image, content } = path.into_inner();
+    let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
+    let image = service::image(rq.context(), image, content).await?;
     Ok(Picture::new(image, KEEP_IMAGE, rq.request.headers()))
 }
 

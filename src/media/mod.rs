@@ -1,7 +1,7 @@
-//! Images: what hosts send for their events, and the icons that regions get without anybody sending any.
+//! Images: what hosts send for their events and advertisements, and the icons that regions get without anybody sending any.
 //!
 //! - `image` reads base64 from a body as an [`Image`] that is known to be one.
-//! - `store` keeps images by name, in a folder or in an S3 bucket. The database says which event has which image.
+//! - `store` keeps images by name, in a folder or in an S3 bucket. The database says what has which image.
 //! - `icon` draws a region's icon from its country's name.
 //!
 //! Browsers fetch them by themselves, so the two operations ask for neither a key nor a version, and help caches.
@@ -16,5 +16,5 @@ mod store;
 pub use endpoints::register;
 pub use icon::name as icon_name;
 pub use image::Image;
-pub use service::{ImageKind, delete_image, image_uri, parse, put_image};
+pub use service::{ImageKind, ImageText, delete_image, image_uri, parse, put_image};
 pub use store::MediaStore;

@@ -10,17 +10,19 @@ use super::store::Stored;
 use super::{icon, sql};
 use crate::app::App;
 use crate::base::id::Id;
-use crate::base::wire::AbsoluteUri;
+use crate::base::wire::{AbsoluteUri, wire_text};
 use crate::error::{Error, Problem, Result};
 
-/// Which of an event's images.
+/// What an image is to its event or advertisement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ImageKind {
-    /// The wide one, above the event.
+    /// The wide one, above an event.
     Banner,
-    /// The small one, in lists.
+    /// The small one of an event, in lists.
     Thumbnail,
+    /// What an advertisement shows.
+    Artwork,
 }
 
 impl fmt::Display for ImageKind {
@@ -28,9 +30,15 @@ impl fmt::Display for ImageKind {
         f.write_str(match self {
             Self::Banner => "banner",
             Self::Thumbnail => "thumbnail",
+            Self::Artwork => "artwork",
         })
     }
 }
+
+wire_text!(
+    /// An image in base64, with or without a data-URI prefix.
+    ImageText, Some("image"), None, None, Some(7_340_032)
+);
 
 /// Reads the image that an argument carries in base64, or says what is wrong with that argument.
 ///
@@ -40,33 +48,32 @@ pub fn parse(name: &str, base64: &str) -> Result<Image, Problem> {
     image::parse(base64).map_err(|problem| Problem::invalid(name, problem.to_string()))
 }
 
-/// Keeps an event's image, in place of the one before. That the event has one is the event's to say: until its row does,
-/// the image is not served.
+/// Keeps an image under an identifier, in place of the one before: an event's own, or one that an advertisement's row names.
+/// Until a row says that it is there, the image is not served.
 ///
 /// # Errors
 /// When the media store fails.
-pub async fn put_image(app: &App, kind: ImageKind, event: Id, image: &Image) -> Result<()> {
-    Ok(app.media.put(&name(kind, event), image).await?)
+pub async fn put_image(app: &App, kind: ImageKind, id: Id, image: &Image) -> Result<()> {
+    Ok(app.media.put(&name(kind, id), image).await?)
 }
 
-/// Removes an event's image; that there is none is no error.
+/// Removes an image; that there is none is no error.
 ///
 /// # Errors
 /// When the media store fails.
-pub async fn delete_image(app: &App, kind: ImageKind, event: Id) -> Result<()> {
-    Ok(app.media.delete(&name(kind, event)).await?)
+pub async fn delete_image(app: &App, kind: ImageKind, id: Id) -> Result<()> {
+    Ok(app.media.delete(&name(kind, id)).await?)
 }
 
-/// Where browsers find an event's image.
-pub fn image_uri(app: &App, kind: ImageKind, event: Id) -> AbsoluteUri {
-    AbsoluteUri(format!("{}/media/{}", app.settings.public_url, name(kind, event)))
+/// Where browsers find the image of an event or advertisement.
+pub fn image_uri(app: &App, kind: ImageKind, content: Id) -> AbsoluteUri {
+    AbsoluteUri(format!("{}/media/{}", app.settings.public_url, name(kind, content)))
 }
 
-/// An event's image, of an event that has one.
-pub async fn event_image(app: &App, kind: ImageKind, event: Id) -> Result<Stored> {
-    let has_image = sql::has_image(&mut app.db.read().await?, kind, event).await?;
-    let stored = if has_image { app.media.get(&name(kind, event)).await? } else { None };
-    stored.ok_or(Error::NOT_FOUND)
+/// The image of an event or advertisement that has one.
+pub async fn image(app: &App, kind: ImageKind, content: Id) -> Result<Stored> {
+    let id = sql::image(&mut app.db.read().await?, kind, content).await?.ok_or(Error::NOT_FOUND)?;
+    app.media.get(&name(kind, id)).await?.ok_or(Error::NOT_FOUND)
 }
 
 /// The icon of this file name, where a region's country has it: the operator's own file when there is one, a drawn one otherwise.
@@ -81,7 +88,7 @@ pub async fn icon(app: &App, file: &str) -> Result<Stored> {
     Ok(Stored::new(icon::render(file)?.into()))
 }
 
-/// Under which name an event's image is kept, and the end of its address.
-fn name(kind: ImageKind, event: Id) -> String {
-    format!("{kind}/{event}")
+/// Under which name an image is kept. With its content's identifier it is the end of its address.
+fn name(kind: ImageKind, id: Id) -> String {
+    format!("{kind}/{id}")
 }

@@ -11,11 +11,14 @@ pub async fn countries(tx: &mut Tx) -> Result<Vec<String>> {
     Ok(rows.into_iter().map(|(country,)| country).collect())
 }
 
-/// Whether there is such an event and it has such an image.
-pub async fn has_image(tx: &mut Tx, kind: ImageKind, event: Id) -> Result<bool> {
-    let row: Option<(bool, bool)> = tx.query("select banner, thumbnail from events where id = $1").bind(event).optional().await?;
-    Ok(row.is_some_and(|(banner, thumbnail)| match kind {
-        ImageKind::Banner => banner,
-        ImageKind::Thumbnail => thumbnail,
-    }))
+/// The identifier under which this image of an event or advertisement is kept, where there is one. An event's image has the
+/// event's own; an advertisement names its artwork's, which changes with the artwork.
+pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<Id>> {
+    let select = match kind {
+        ImageKind::Banner => "select id from events where id = $1 and banner = true",
+        ImageKind::Thumbnail => "select id from events where id = $1 and thumbnail = true",
+        ImageKind::Artwork => "select artwork_id from advertisements where id = $1",
+    };
+    let row: Option<(Id,)> = tx.query(select).bind(content).optional().await?;
+    Ok(row.map(|(id,)| id))
 }

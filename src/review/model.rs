@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::advertisements::Advertisements;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Paging;
@@ -33,7 +34,7 @@ impl SubmissionType {
     fn path(self) -> &'static str {
         match self {
             Self::Event => Events::PATH,
-            Self::Advertisement => "/advertisements/",
+            Self::Advertisement => Advertisements::PATH,
             Self::Venue => Venues::PATH,
         }
     }

@@ -12,7 +12,7 @@ use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Error, Result};
-use crate::{events, venues};
+use crate::{advertisements, events, venues};
 
 /// Puts content up for review.
 ///
@@ -51,7 +51,7 @@ async fn carry_out(tx: &mut Tx, id: &SubmissionId, decision: &Decision, now: Tim
         SubmissionType::Venue if decision.approved => venues::approve(tx, row.content_id).await?,
         // A rejected venue stays its creator's.
         SubmissionType::Venue => {}
-        SubmissionType::Advertisement => return Err(Error::NOT_FOUND),
+        SubmissionType::Advertisement => advertisements::decide(tx, row.content_id, decision.approved).await?,
     }
     Ok(SubmissionRow { status, reason, ..row }.into())
 }

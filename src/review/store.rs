@@ -53,11 +53,12 @@ pub async fn decide(tx: &mut Tx, id: Id, status: SubmissionStatus, reason: Strin
     Ok(tx.query(update).bind(id).bind(status).bind(reason).execute().await? == 1)
 }
 
-/// Deletes every submission of content that is about to be removed.
+/// Deletes every submission of these pieces of content, which are about to be removed.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn forget(tx: &mut Tx, kind: SubmissionType, id: Id) -> Result<()> {
-    tx.query("delete from submissions where type = $1 and content_id = $2").bind(kind).bind(id).execute().await?;
+pub async fn forget(tx: &mut Tx, kind: SubmissionType, ids: impl IntoIterator<Item = Id>) -> Result<()> {
+    let delete = tx.delete("submissions where true").and("type = ?", Some(kind)).and_in("content_id", ids);
+    let _gone: Vec<(Id,)> = delete.push(" returning id").all().await?;
     Ok(())
 }

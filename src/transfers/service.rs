@@ -17,7 +17,7 @@ use crate::base::paging::Page;
 use crate::base::wire::{OffsetSeconds, Uri};
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Error, Problem, Result};
-use crate::sections::{self, SectionRow};
+use crate::sections::{self, Section};
 use crate::tickets::{self, Redeemed, Serial, TicketRow};
 
 pub async fn list_of_account(
@@ -183,7 +183,7 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timest
         let tickets = offers.extract_if(.., |offer| offer.transfer_id == row.id).map(|offer| {
             let section = sections.get(&offer.section_id);
             let section = section.ok_or_else(|| anyhow!("the ticket {} has no section", offer.ticket_id))?;
-            Ok(ticket_view(caller, &row, offer, section, account(row.owner())?))
+            Ok(ticket_view(caller, &row, offer, sections::view_long(section, now), account(row.owner())?))
         });
         Ok(Transfer {
             uri: Uri(format!("/transfers/{}", row.id)),
@@ -197,14 +197,14 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timest
 }
 
 /// A ticket of a transfer. A recipient that could read the serial before it claims could use a ticket that is then not its own.
-fn ticket_view(caller: &Caller, row: &TransferRow, offer: OfferRow, section: &SectionRow, owner: Account) -> TransferTicket {
+fn ticket_view(caller: &Caller, row: &TransferRow, offer: OfferRow, section: Section, owner: Account) -> TransferTicket {
     let is_hidden = caller.is(row.recipient_id) && row.status != TransferStatus::Claimed;
     let is_open = row.status == TransferStatus::Pending;
     TransferTicket {
         uri: tickets::uri(offer.ticket_id),
         serial: (!is_hidden).then_some(Serial(offer.serial)),
         status: if is_open { OfferStatus::Pending } else { OfferStatus::Issued },
-        section: sections::view_long(section),
+        section,
         owner,
         issued: OffsetSeconds(offer.issued.to_offset_seconds()),
         redeemed: Redeemed("N/A".to_owned()),

@@ -73,7 +73,7 @@ pub async fn update(app: &App, id: Id, change: &VenueUpdate) -> Result<Venue> {
 /// Removes the venue with its submissions, which are known by its URI and would name nothing.
 pub async fn delete(app: &App, id: Id) -> Result<()> {
     let deleted = transaction!(app.db, |tx| {
-        review::forget(tx, SubmissionType::Venue, id).await?;
+        review::forget(tx, SubmissionType::Venue, [id]).await?;
         store::delete(tx, id).await.or_foreign_key(Code::VenueInUse)
     })?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }

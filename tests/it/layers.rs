@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 const LAYERS: &[&[&str]] = &[
     &["accounts"],
     &["sessions", "integrations", "defaults"],
-    &["hosts", "categories", "media"],
+    &["hosts", "categories", "media", "zones"],
     &["regions"],
     &["preferences"],
-    &["venues", "events", "sections", "tokens", "review"],
+    &["venues", "events", "sections", "tokens", "advertisements", "review"],
     &["modifiers"],
     &["tickets"],
     &["transfers"],

@@ -156,7 +156,7 @@ async fn an_image_that_no_event_has_is_not_found(world: World) {
         assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{path}");
     }
     let odd = world.request("GET", "/media/poster/17").no_key().version(None).send().await;
-    assert_eq!(odd.complaints(), ["image", "event"]);
+    assert_eq!(odd.complaints(), ["image", "content"]);
 }
 
 async fn what_is_no_image_is_refused(world: World) {

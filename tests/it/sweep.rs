@@ -51,8 +51,12 @@ impl Operation {
         for parameter in self.parameters("path") {
             let name = parameter["name"].as_str().unwrap();
             let example = parameter.get("example").or_else(|| parameter["schema"]["enum"].get(0)).unwrap_or(&Value::Null);
-            let value =
-                given.iter().find(|(given, _)| *given == name).map_or(example.as_str().unwrap_or("x"), |(_, value)| value);
+            let example = match example {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.to_string(),
+                _ => "x".to_owned(),
+            };
+            let value = given.iter().find(|(given, _)| *given == name).map_or(example.as_str(), |(_, value)| value);
             path = path.replace(&format!("{{{name}}}"), value);
         }
         path
@@ -147,7 +151,8 @@ fn wrong_types(schema: &Value) -> Vec<Value> {
 /// How many resources of each kind there are.
 async fn totals(world: &World) -> Vec<Value> {
     let mut totals = Vec::new();
-    for path in ["/accounts", "/regions", "/categories", "/venues", "/hosts", "/events", "/orders", "/submissions"] {
+    let lists = ["/accounts", "/regions", "/categories", "/venues", "/hosts", "/events", "/orders", "/submissions"];
+    for path in lists.into_iter().chain(["/zones", "/advertisements"]) {
         totals.push(world.request("GET", path).key(&world.staff.key).send().await.body["total"].clone());
     }
     totals
@@ -275,7 +280,14 @@ async fn every_list_has_an_end(world: World) {
     let event = world.listed_event(&host, &[section("Floor", 20.0, 10)]).await;
     let order = kofi.order(&event.sections[0], 1).await.unwrap();
     let host_id = host.uri.rsplit('/').next().unwrap();
-    let known = [("event", event.id.as_str()), ("host", host_id), ("number", &kofi.number), ("order", &order.number)];
+    let zone = world.zone(300, 250).await;
+    let known = [
+        ("event", event.id.as_str()),
+        ("host", host_id),
+        ("number", &kofi.number),
+        ("order", &order.number),
+        ("zone", zone.rsplit('/').next().unwrap()),
+    ];
     let mut lists = 0;
     for operation in operations() {
         if !operation.parameters("query").iter().any(|parameter| parameter["name"] == "page") {

@@ -70,6 +70,12 @@ impl World {
         self.staff.client.venue_create().body(venue).send().await.unwrap().self_.clone()
     }
 
+    /// An advertising zone for artwork of these dimensions in pixels; its URI.
+    pub async fn zone(&self, width: i64, height: i64) -> String {
+        let zone = self.staff.client.zone_create().body_map(|body| body.name("Sidebar").width(width).height(height));
+        zone.send().await.unwrap().self_.clone()
+    }
+
     /// A draft of an event that begins far ahead, without sections.
     pub async fn draft(&self, host: &Host<'_>) -> Event {
         let title = format!("Jazz Night {}", self.app.clock.next_id());

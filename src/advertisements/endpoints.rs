@@ -1,0 +1,113 @@
+//! The advertisement operations of the contract.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+
+use super::model::{Advertisement, AdvertisementPath};
+use super::requests::{
+    AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate, HostAdvertisementsPath,
+    ZoneAdvertisementQuery,
+};
+use super::service;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::review::Submission;
+use crate::zones::ZonePath;
+
+const BOOKING: &[Code] = &[Code::AdvertisementTaken, Code::HostRemoved, Code::EventCancelled, Code::EventOver];
+const CHANGING: &[Code] =
+    &[Code::AdvertisementTaken, Code::AdvertisementCancelled, Code::HostRemoved, Code::EventCancelled, Code::EventOver];
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(zone_advertisement_list, &[]);
+    api.add(host_advertisement_list, &[]);
+    api.add(advertisement_list, &[]);
+    api.add(advertisement_create, BOOKING);
+    api.add(advertisement_get, &[]);
+    api.add(advertisement_update, CHANGING);
+    api.add(advertisement_delete, &[]);
+    api.add(advertisement_submission_create, &[Code::AdvertisementNotDraft, Code::HostRemoved]);
+    api.add(advertisement_cancellation_create, &[Code::AdvertisementNotListed]);
+}
+
+#[endpoint { method = GET, path = "/zones/{zone}/advertisements", tags = ["Advertisements"] }]
+async fn zone_advertisement_list(
+    rq: Rq,
+    path: Path<ZonePath>,
+    query: Query<ZoneAdvertisementQuery>,
+) -> Result<HttpResponseOk<Page<Advertisement>>, Failure> {
+    Ok(HttpResponseOk(service::list_running(rq.context(), path.into_inner().zone, query.0.paging).await?))
+}
+
+#[endpoint { method = GET, path = "/hosts/{host}/advertisements", tags = ["Advertisements"] }]
+async fn host_advertisement_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostAdvertisementsPath>,
+    query: Query<AdvertisementFilter>,
+) -> Result<HttpResponseOk<Page<Advertisement>>, Failure> {
+    Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.into_inner().host, &query.0).await?))
+}
+
+#[endpoint { method = GET, path = "/advertisements", tags = ["Advertisements"] }]
+async fn advertisement_list(
+    rq: Rq,
+    caller: Caller,
+    query: Query<AdvertisementQuery>,
+) -> Result<HttpResponseOk<Page<Advertisement>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, &query.0).await?))
+}
+
+#[endpoint { method = POST, path = "/advertisements", tags = ["Advertisements"] }]
+async fn advertisement_create(
+    rq: Rq,
+    caller: Caller,
+    body: Json<AdvertisementCreate>,
+) -> Result<Created<Advertisement>, Failure> {
+    Ok(Created(service::create(rq.context(), &caller, body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/advertisements/{advertisement}", tags = ["Advertisements"] }]
+async fn advertisement_get(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AdvertisementPath>,
+) -> Result<HttpResponseOk<Advertisement>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().id()).await?))
+}
+
+#[endpoint { method = PUT, path = "/advertisements/{advertisement}", tags = ["Advertisements"] }]
+async fn advertisement_update(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AdvertisementPath>,
+    body: Json<AdvertisementUpdate>,
+) -> Result<HttpResponseOk<Advertisement>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.into_inner().id(), body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/advertisements/{advertisement}", tags = ["Advertisements"] }]
+async fn advertisement_delete(rq: Rq, caller: Caller, path: Path<AdvertisementPath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), &caller, path.into_inner().id()).await?;
+    Ok(HttpResponseDeleted())
+}
+
+#[endpoint { method = POST, path = "/advertisements/{advertisement}/submissions", tags = ["Advertisements"] }]
+async fn advertisement_submission_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AdvertisementPath>,
+) -> Result<Created<Submission>, Failure> {
+    Ok(Created(service::submit(rq.context(), &caller, path.into_inner().id()).await?))
+}
+
+#[endpoint { method = POST, path = "/advertisements/{advertisement}/cancellations", tags = ["Advertisements"] }]
+async fn advertisement_cancellation_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<AdvertisementPath>,
+) -> Result<HttpResponseOk<Advertisement>, Failure> {
+    Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.into_inner().id()).await?))
+}

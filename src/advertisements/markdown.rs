@@ -1,0 +1,263 @@
+//! A description in Markdown as a list of plain blocks, for clients that show it without a parser of their own.
+
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A text in Markdown, parsed.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub struct ParsedMarkdown {
+    /// Its blocks, in the text's order.
+    pub result: Vec<MarkdownBlock>,
+}
+
+/// What kind of block it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum BlockKind {
+    Heading,
+    Paragraph,
+    List,
+    Code,
+    Quote,
+}
+
+/// A block of a parsed text.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub struct MarkdownBlock {
+    #[serde(rename = "type")]
+    kind: BlockKind,
+    #[schemars(range(min = 1, max = 6))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<Vec<String>>,
+}
+
+/// Parses CommonMark. Every text is some; raw HTML is left out, since what is shown is plain text.
+pub fn parse(text: &str) -> ParsedMarkdown {
+    let mut reader = Reader::default();
+    for event in Parser::new(text) {
+        reader.read(event);
+    }
+    ParsedMarkdown { result: reader.blocks }
+}
+
+/// The parser's events become blocks. What lies within a block adds its text to it; nothing here is recursive, so a text may
+/// be nested as deeply as its length allows.
+#[derive(Default)]
+struct Reader {
+    blocks: Vec<MarkdownBlock>,
+    /// How many elements are open.
+    depth: usize,
+    /// The outermost open block, unless it is one that is left out.
+    kind: Option<BlockKind>,
+    level: Option<i64>,
+    /// Its text, or those of its items.
+    texts: Vec<String>,
+    /// Which text each open item adds to.
+    open: Vec<usize>,
+}
+
+impl Reader {
+    fn read(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(&tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) | Event::Code(text) => self.add(&text),
+            Event::SoftBreak => self.add(" "),
+            Event::HardBreak => self.add("\n"),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'_>) {
+        if self.depth == 0 {
+            self.begin(tag);
+        } else if self.kind == Some(BlockKind::List) && matches!(tag, Tag::Item) {
+            self.open_text();
+        } else if matches!(tag, Tag::Paragraph | Tag::Heading { .. } | Tag::CodeBlock(_) | Tag::Item) {
+            self.break_line();
+        }
+        self.depth += 1;
+    }
+
+    fn begin(&mut self, tag: &Tag<'_>) {
+        self.level = None;
+        self.kind = match tag {
+            Tag::Heading { level, .. } => {
+                self.level = Some(*level as i64);
+                Some(BlockKind::Heading)
+            }
+            Tag::Paragraph => Some(BlockKind::Paragraph),
+            Tag::List(_) => Some(BlockKind::List),
+            Tag::CodeBlock(_) => Some(BlockKind::Code),
+            Tag::BlockQuote(_) => Some(BlockKind::Quote),
+            _ => None,
+        };
+        self.texts.clear();
+        self.open.clear();
+        if self.kind != Some(BlockKind::List) {
+            self.open_text();
+        }
+    }
+
+    fn open_text(&mut self) {
+        self.open.push(self.texts.len());
+        self.texts.push(String::new());
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        self.depth -= 1;
+        if self.kind == Some(BlockKind::List) && tag == TagEnd::Item {
+            self.open.pop();
+        }
+        if self.depth == 0 {
+            self.finish();
+        }
+    }
+
+    fn finish(&mut self) {
+        let Some(kind) = self.kind.take() else { return };
+        let trim = |text: &String| match kind {
+            BlockKind::Code => text.trim_end_matches('\n').to_owned(),
+            _ => text.trim().to_owned(),
+        };
+        let texts: Vec<String> = self.texts.iter().map(trim).filter(|text| !text.trim().is_empty()).collect();
+        if texts.is_empty() {
+            return;
+        }
+        let (text, items) = if kind == BlockKind::List { (None, Some(texts)) } else { (texts.into_iter().next(), None) };
+        self.blocks.push(MarkdownBlock { kind, level: self.level, text, items });
+    }
+
+    fn text(&mut self) -> Option<&mut String> {
+        self.open.last().and_then(|index| self.texts.get_mut(*index))
+    }
+
+    fn add(&mut self, text: &str) {
+        if let Some(to) = self.text() {
+            to.push_str(text);
+        }
+    }
+
+    /// What follows is a block of its own within the outermost one.
+    fn break_line(&mut self) {
+        if let Some(text) = self.text().filter(|text| !text.is_empty() && !text.ends_with('\n')) {
+            text.push('\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use serde_json::{Value, json};
+
+    use super::parse;
+
+    fn parsed(text: &str) -> Value {
+        serde_json::to_value(parse(text)).unwrap_or_default()["result"].take()
+    }
+
+    #[test]
+    fn every_kind_of_block_is_told() {
+        for (text, expected) in [
+            ("# Jazz *tonight*", json!([{ "type": "heading", "level": 1, "text": "Jazz tonight" }])),
+            ("Doors\n-----", json!([{ "type": "heading", "level": 2, "text": "Doors" }])),
+            ("###### Small", json!([{ "type": "heading", "level": 6, "text": "Small" }])),
+            ("One\ntwo\n\nthree", json!([{ "type": "paragraph", "text": "One two" }, { "type": "paragraph", "text": "three" }])),
+            ("- one\n- **two**", json!([{ "type": "list", "items": ["one", "two"] }])),
+            ("2. one\n3. two", json!([{ "type": "list", "items": ["one", "two"] }])),
+            ("```rust\nlet a;\n  b();\n```", json!([{ "type": "code", "text": "let a;\n  b();" }])),
+            ("    indented\n      more", json!([{ "type": "code", "text": "indented\n  more" }])),
+            ("> said\n> she", json!([{ "type": "quote", "text": "said she" }])),
+        ] {
+            assert_eq!(parsed(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn inlines_leave_their_words() {
+        for (text, expected) in [
+            ("a `b` [c](/d \"e\") ![f](/g) <https://h.example>", "a b c f https://h.example"),
+            ("a  \nb", "a\nb"),
+            ("a\\\nb &amp; &lt; \\*", "a\nb & < *"),
+            ("a <b>c</b><br>d", "a cd"),
+            ("a <script>alert(1)</script>", "a alert(1)"),
+        ] {
+            assert_eq!(parsed(text), json!([{ "type": "paragraph", "text": expected }]), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_nested_is_flattened() {
+        for (text, expected) in [
+            ("- a\n  - b\n    - c\n- d", json!([{ "type": "list", "items": ["a", "b", "c", "d"] }])),
+            ("- a\n\n  b\n\n  > c\n- d", json!([{ "type": "list", "items": ["a\nb\nc", "d"] }])),
+            ("> # a\n> b\n>\n> - c\n> - d\n> > e", json!([{ "type": "quote", "text": "a\nb\nc\nd\ne" }])),
+            ("> ```\n> x\n> ```\n> y", json!([{ "type": "quote", "text": "x\ny" }])),
+            ("- - - a", json!([{ "type": "list", "items": ["a"] }])),
+        ] {
+            assert_eq!(parsed(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_text_is_left_out() {
+        for text in
+            ["", " \n\t", "#", "-", "> ", "```\n```", "***", "<div>\nx\n</div>", "<script>x</script> y", "<!-- x -->", "[a]: /b"]
+        {
+            assert_eq!(parsed(text), json!([]), "{text:?}");
+        }
+        let around = parsed("a\n\n<div>x</div>\n\n---\n\nb");
+        assert_eq!(around, json!([{ "type": "paragraph", "text": "a" }, { "type": "paragraph", "text": "b" }]));
+    }
+
+    #[test]
+    fn hostile_texts_take_no_time() {
+        const LENGTH: usize = 10_000;
+        for unit in [
+            "> ",
+            "- ",
+            "* a\n",
+            "1. ",
+            "[",
+            "![",
+            "](",
+            "*a ",
+            "_a**",
+            "`",
+            "`a",
+            "<",
+            "<a ",
+            "&",
+            "#",
+            "\t",
+            "[a](",
+            "[a]: b\n",
+            "~",
+            "\\",
+            ">- ",
+            "a\n    ",
+            "<!--",
+            "<?",
+            "]]>",
+            "![[]()",
+            "é",
+            "\u{0}",
+            "|",
+            "- a\n\n\n",
+        ] {
+            let text: String = unit.chars().cycle().take(LENGTH).collect();
+            let begun = Instant::now();
+            parse(&text);
+            assert!(begun.elapsed() < Duration::from_secs(2), "{unit:?} took {:?}", begun.elapsed());
+        }
+        let nested: String = (0..140).map(|depth| format!("{}- a\n", " ".repeat(depth))).collect();
+        assert_eq!(parsed(&nested)[0]["type"], "list");
+    }
+}

@@ -1,0 +1,331 @@
+//! What the advertisement operations mean, and who may see or change an advertisement.
+
+use slog::warn;
+
+use super::booking::Booking;
+use super::model::{Advertisement, AdvertisementRow};
+use super::requests::{AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate};
+use super::store::{self, Narrowing, Shown};
+use super::view::{view_one, views};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::paging::{Page, Paging};
+use crate::db::{Tx, ViolationExt, transaction};
+use crate::error::{Code, Error, Problem, Result, no_problems};
+use crate::events::{self, EventRow, EventStatus};
+use crate::media::{self, ImageKind};
+use crate::review::{self, Submission, SubmissionType};
+use crate::{hosts, zones};
+
+/// Whether what is loaded waits for others' changes, and theirs until this transaction ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Hold {
+    No,
+    Yes,
+}
+
+/// An advertisement and its event, for who may change it: its host's administrators and the platform's staff.
+async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, hold: Hold) -> Result<(AdvertisementRow, EventRow)> {
+    let row = if hold == Hold::Yes { store::lock(tx, id).await? } else { store::find(tx, id).await? };
+    let row = row.ok_or(Error::NOT_FOUND)?;
+    let event = events::load(tx, row.event_id).await?;
+    hosts::require_administrator(tx, caller, event.host_id).await?;
+    Ok((row, event))
+}
+
+/// The event that an advertisement is to promote, if there is one. It is held while something is booked, lest it goes or is
+/// cancelled in between.
+async fn find_event(tx: &mut Tx, id: Id, hold: Hold) -> Result<Option<EventRow>> {
+    if hold == Hold::Yes { events::lock(tx, id).await } else { events::find(tx, id).await }
+}
+
+pub async fn list(app: &App, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
+    let host = query.host.as_ref().map(|host| host.id());
+    page(app, &mut app.db.read().await?, &query.filter, Shown::To(caller), host).await
+}
+
+pub async fn list_of_host(app: &App, caller: &Caller, host: Id, filter: &AdvertisementFilter) -> Result<Page<Advertisement>> {
+    let mut tx = app.db.read().await?;
+    hosts::require_present(&mut tx, host).await?;
+    hosts::require_administrator(&mut tx, caller, host).await?;
+    page(app, &mut tx, filter, Shown::All, Some(host)).await
+}
+
+async fn page(
+    app: &App,
+    tx: &mut Tx,
+    filter: &AdvertisementFilter,
+    shown: Shown<'_>,
+    host: Option<Id>,
+) -> Result<Page<Advertisement>> {
+    let event = filter.event.as_ref().map(|event| event.id());
+    let narrowing = Narrowing { shown, host, event, zone: None, status: filter.status, active: filter.active };
+    let found = store::list(tx, filter.paging, narrowing, app.clock.now()).await?;
+    Ok(filter.paging.page(found.total, views(app, tx, found.rows).await?))
+}
+
+/// What a zone shows at this moment, which is the same for everyone.
+pub async fn list_running(app: &App, zone: Id, paging: Paging) -> Result<Page<Advertisement>> {
+    let mut tx = app.db.read().await?;
+    if !zones::exists(&mut tx, zone).await? {
+        return Err(Error::NOT_FOUND);
+    }
+    let narrowing =
+        Narrowing { shown: Shown::Public, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
+    let found = store::list(&mut tx, paging, narrowing, app.clock.now()).await?;
+    Ok(paging.page(found.total, views(app, &mut tx, found.rows).await?))
+}
+
+/// An advertisement for who may see it: anyone once both it and its event are public, else who may change it.
+pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Advertisement> {
+    let mut tx = app.db.read().await?;
+    let row = store::find(&mut tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    let event = events::load(&mut tx, row.event_id).await?;
+    if !(row.status.is_public() && event.status.is_public()) {
+        hosts::require_administrator(&mut tx, caller, event.host_id).await?;
+    }
+    view_one(app, &mut tx, row).await
+}
+
+pub async fn create(app: &App, caller: &Caller, new: AdvertisementCreate) -> Result<Advertisement> {
+    let booking = Booking::from(&new);
+    let artwork = app.clock.next_id();
+    if let Some(image) = booking.image() {
+        // Storing an image takes its time, so no transaction waits for it; all that could refuse it is asked before.
+        let mut tx = app.db.read().await?;
+        check_new(app, &mut tx, caller, &new, &booking, Hold::No).await?;
+        check_name(&mut tx, &new.name, None).await?;
+        drop(tx);
+        media::put_image(app, ImageKind::Artwork, artwork, image).await?;
+    }
+    let created = transaction!(app.db, |tx| book(app, tx, caller, &new, &booking, artwork).await);
+    if created.is_err() {
+        discard(app, [artwork]).await;
+    }
+    created
+}
+
+async fn book(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    new: &AdvertisementCreate,
+    booking: &Booking,
+    artwork: Id,
+) -> Result<Advertisement> {
+    check_new(app, tx, caller, new, booking, Hold::Yes).await?;
+    let (width, height) = booking.dimensions(None);
+    let row = AdvertisementRow {
+        id: app.clock.next_id(),
+        event_id: new.event.id(),
+        name: new.name.clone(),
+        description: new.description.clone(),
+        status: EventStatus::Draft,
+        artwork_id: artwork,
+        width,
+        height,
+    };
+    store::insert(tx, &row).await.or_unique(NAME, Code::AdvertisementTaken)?;
+    booking.write(tx, &row).await.or_foreign_key(zone_changed())?;
+    view_one(app, tx, row).await
+}
+
+pub async fn update(app: &App, caller: &Caller, id: Id, change: AdvertisementUpdate) -> Result<Advertisement> {
+    let booking = Booking::from(&change);
+    let artwork = booking.image().map(|_| app.clock.next_id());
+    if let (Some(image), Some(artwork)) = (booking.image(), artwork) {
+        let mut tx = app.db.read().await?;
+        check_change(app, &mut tx, caller, id, &change, &booking, Hold::No).await?;
+        if let Some(name) = &change.name {
+            check_name(&mut tx, name, Some(id)).await?;
+        }
+        drop(tx);
+        media::put_image(app, ImageKind::Artwork, artwork, image).await?;
+    }
+    let changed = transaction!(app.db, |tx| modify(app, tx, caller, id, &change, &booking, artwork).await);
+    match changed {
+        Ok((advertisement, before)) => {
+            discard(app, artwork.map(|_| before)).await;
+            Ok(advertisement)
+        }
+        Err(error) => {
+            discard(app, artwork).await;
+            Err(error)
+        }
+    }
+}
+
+/// The advertisement as changed, and the artwork that it had before.
+async fn modify(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    id: Id,
+    change: &AdvertisementUpdate,
+    booking: &Booking,
+    artwork: Option<Id>,
+) -> Result<(Advertisement, Id)> {
+    let before = check_change(app, tx, caller, id, change, booking, Hold::Yes).await?;
+    let (width, height) = booking.dimensions(Some(&before));
+    let row = AdvertisementRow {
+        event_id: change.event.as_ref().map_or(before.event_id, |event| event.id()),
+        name: change.name.clone().unwrap_or(before.name),
+        description: change.description.clone().unwrap_or(before.description),
+        artwork_id: artwork.unwrap_or(before.artwork_id),
+        width,
+        height,
+        ..before
+    };
+    store::update(tx, &row).await.or_unique(NAME, Code::AdvertisementTaken)?;
+    booking.write(tx, &row).await.or_foreign_key(zone_changed())?;
+    Ok((view_one(app, tx, row).await?, before.artwork_id))
+}
+
+pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
+    let artwork = transaction!(app.db, |tx| remove(tx, caller, id).await)?;
+    discard(app, [artwork]).await;
+    Ok(())
+}
+
+/// The artwork that nothing shows any more.
+async fn remove(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
+    let (row, _) = load_managed(tx, caller, id, Hold::Yes).await?;
+    review::forget(tx, SubmissionType::Advertisement, [id]).await?;
+    store::delete(tx, id).await?;
+    Ok(row.artwork_id)
+}
+
+/// Removes every advertisement of an event that is about to be removed, with their submissions. Gives the artwork that is to be
+/// discarded once that is so.
+///
+/// # Errors
+/// When the database fails.
+pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
+    let gone = store::delete_of_event(tx, event).await?;
+    review::forget(tx, SubmissionType::Advertisement, gone.iter().map(|(id, _)| *id)).await?;
+    Ok(gone.into_iter().map(|(_, artwork)| artwork).collect())
+}
+
+/// Removes artwork that no row names any more. One too many does no harm, so a failure here is only logged.
+pub async fn discard(app: &App, artwork: impl IntoIterator<Item = Id>) {
+    for id in artwork {
+        if let Err(error) = media::delete_image(app, ImageKind::Artwork, id).await {
+            warn!(app.log, "an advertisement's artwork remains"; "artwork" => %id, "cause" => ?error);
+        }
+    }
+}
+
+pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {
+    transaction!(app.db, |tx| {
+        let (_, event) = load_managed(tx, caller, id, Hold::No).await?;
+        if !store::step(tx, id, EventStatus::Draft, EventStatus::UnderReview).await? {
+            return Err(Code::AdvertisementNotDraft.into());
+        }
+        hosts::require_active(tx, event.host_id).await?;
+        review::submit(app, tx, SubmissionType::Advertisement, id, caller.account).await
+    })
+}
+
+/// What the decision on its submission does to an advertisement: it is Listed, or a Draft again. A removed host books no more.
+///
+/// # Errors
+/// [`Code::HostRemoved`] for an approval, [`Code::SubmissionDecided`] for an advertisement that is not under review.
+pub async fn decide(tx: &mut Tx, id: Id, approved: bool) -> Result<()> {
+    let to = if approved { EventStatus::Listed } else { EventStatus::Draft };
+    if approved {
+        let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+        let event = events::load(tx, row.event_id).await?;
+        hosts::require_active(tx, event.host_id).await?;
+    }
+    let decided = store::step(tx, id, EventStatus::UnderReview, to).await?;
+    if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
+}
+
+pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Advertisement> {
+    transaction!(app.db, |tx| {
+        let (row, _) = load_managed(tx, caller, id, Hold::Yes).await?;
+        if !store::step(tx, id, EventStatus::Listed, EventStatus::Cancelled).await? {
+            return Err(Code::AdvertisementNotListed.into());
+        }
+        view_one(app, tx, AdvertisementRow { status: EventStatus::Cancelled, ..row }).await
+    })
+}
+
+const NAME: &str = "advertisements_name_key";
+
+/// What stands against a new advertisement. Who may not act for the event's host learns nothing of the rest.
+async fn check_new(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    new: &AdvertisementCreate,
+    booking: &Booking,
+    hold: Hold,
+) -> Result<()> {
+    let event = find_event(tx, new.event.id(), hold).await?;
+    let event = check_arguments(tx, caller, event, booking, None).await?;
+    require_bookable(tx, &event, app.clock.now()).await
+}
+
+/// What stands against an advertisement's change; gives it as it is before.
+async fn check_change(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    id: Id,
+    change: &AdvertisementUpdate,
+    booking: &Booking,
+    hold: Hold,
+) -> Result<AdvertisementRow> {
+    let (before, _) = load_managed(tx, caller, id, hold).await?;
+    let event = change.event.as_ref().map_or(before.event_id, |event| event.id());
+    let event = find_event(tx, event, hold).await?;
+    let event = check_arguments(tx, caller, event, booking, Some(&before)).await?;
+    if before.status == EventStatus::Cancelled {
+        return Err(Code::AdvertisementCancelled.into());
+    }
+    if booking.is_booking() || event.id != before.event_id {
+        require_bookable(tx, &event, app.clock.now()).await?;
+    }
+    Ok(before)
+}
+
+/// What is wrong with the advertisement as it would be, whose event the caller must act for.
+async fn check_arguments(
+    tx: &mut Tx,
+    caller: &Caller,
+    event: Option<EventRow>,
+    booking: &Booking,
+    before: Option<&AdvertisementRow>,
+) -> Result<EventRow> {
+    const NO_EVENT: &str = "names no event";
+    let mut problems = Vec::new();
+    match &event {
+        Some(event) => hosts::require_administrator(tx, caller, event.host_id).await?,
+        None => problems.push(Problem::invalid("event", NO_EVENT)),
+    }
+    problems.extend(booking.problems(tx, before).await?);
+    no_problems(problems)?;
+    event.ok_or_else(|| Error::invalid("event", NO_EVENT))
+}
+
+/// Advertising is booked for an event that is yet to end, by a host that is still there.
+async fn require_bookable(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result<()> {
+    hosts::require_active(tx, event.host_id).await?;
+    if event.status == EventStatus::Cancelled {
+        return Err(Code::EventCancelled.into());
+    }
+    if event.ends <= now { Err(Code::EventOver.into()) } else { Ok(()) }
+}
+
+/// Whether another advertisement has the name, before an image is stored for nothing; the unique index has the last word.
+async fn check_name(tx: &mut Tx, name: &str, id: Option<Id>) -> Result<()> {
+    if store::is_name_taken(tx, name, id).await? { Err(Code::AdvertisementTaken.into()) } else { Ok(()) }
+}
+
+/// A zone that was there a moment ago.
+fn zone_changed() -> Error {
+    Error::invalid("zones", "names a zone that has just been changed or removed")
+}

@@ -1,0 +1,44 @@
+//! The zone operations of the contract.
+
+use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+
+use super::model::{Zone, ZoneCreate, ZonePath, ZoneQuery, ZoneUpdate};
+use super::service;
+use crate::base::paging::Page;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(zone_list, &[]);
+    api.add(zone_create, &[]);
+    api.add(zone_get, &[]);
+    api.add(zone_update, &[Code::ZoneInUse]);
+    api.add(zone_delete, &[Code::ZoneInUse]);
+}
+
+#[endpoint { method = GET, path = "/zones", tags = ["Zones"] }]
+async fn zone_list(rq: Rq, query: Query<ZoneQuery>) -> Result<HttpResponseOk<Page<Zone>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), query.0.paging).await?))
+}
+
+#[endpoint { method = POST, path = "/zones", tags = ["Zones"] }]
+async fn zone_create(rq: Rq, body: Json<ZoneCreate>) -> Result<Created<Zone>, Failure> {
+    Ok(Created(service::create(rq.context(), body.0).await?))
+}
+
+#[endpoint { method = GET, path = "/zones/{zone}", tags = ["Zones"] }]
+async fn zone_get(rq: Rq, path: Path<ZonePath>) -> Result<HttpResponseOk<Zone>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().zone).await?))
+}
+
+#[endpoint { method = PUT, path = "/zones/{zone}", tags = ["Zones"] }]
+async fn zone_update(rq: Rq, path: Path<ZonePath>, body: Json<ZoneUpdate>) -> Result<HttpResponseOk<Zone>, Failure> {
+    Ok(HttpResponseOk(service::update(rq.context(), path.into_inner().zone, &body.0).await?))
+}
+
+#[endpoint { method = DELETE, path = "/zones/{zone}", tags = ["Zones"] }]
+async fn zone_delete(rq: Rq, path: Path<ZonePath>) -> Result<HttpResponseDeleted, Failure> {
+    service::delete(rq.context(), path.into_inner().zone).await?;
+    Ok(HttpResponseDeleted())
+}

@@ -1,0 +1,428 @@
+//! Advertisements: who books, sees, changes and removes them, and by which rules.
+
+mod artwork;
+mod changes;
+mod lists;
+mod steps;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures::future::join;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::review::submission_of;
+use crate::support::{Answer, Event, World, section};
+
+on_both_databases![
+    an_advertisement_begins_as_a_draft,
+    times_are_taken_in_every_shape_and_given_back_in_utc,
+    an_advertisement_is_booked_by_an_administrator_of_its_events_host,
+    what_is_missing_is_named_at_once,
+    what_names_nothing_is_named_at_once,
+    a_name_belongs_to_one_advertisement,
+    a_removed_host_books_nothing,
+    an_event_that_is_cancelled_or_over_is_not_advertised,
+    a_draft_is_seen_by_its_hosts_administrators_and_the_staff,
+    an_advertisement_of_an_event_that_is_not_public_is_not_either,
+    an_advertisement_is_removed_with_all_that_is_its,
+    an_event_that_is_removed_takes_its_advertisements_along,
+    an_event_is_not_removed_between_a_booking,
+];
+
+/// A PNG of these dimensions, in base64. Nobody looks at its pixels, so that those of another one do.
+fn png(width: u32, height: u32) -> String {
+    const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
+    let mut png = STANDARD.decode(PIXEL).unwrap();
+    png[16..20].copy_from_slice(&width.to_be_bytes());
+    png[20..24].copy_from_slice(&height.to_be_bytes());
+    let checksum = crc32fast::hash(&png[12..29]);
+    png[29..33].copy_from_slice(&checksum.to_be_bytes());
+    STANDARD.encode(png)
+}
+
+/// An advertisement of this event in these zones, which are 300 × 250, with all that is required. It runs for centuries.
+pub fn advertisement(name: &str, event: &Event, zones: &[&str]) -> Value {
+    json!({
+        "name": name, "description": "# Jazz\n\nBy the *sea*.", "event": event.id, "artwork": png(300, 250), "zones": zones,
+        "schedule": [{ "start": "2020-01-01 00:00", "end": "2998-01-01 00:00" }],
+    })
+}
+
+pub async fn make(world: &World, key: &str, body: &Value) -> Answer {
+    world.request("POST", "/advertisements").key(key).json(body).send().await
+}
+
+async fn change(world: &World, key: &str, uri: &str, body: Value) -> Answer {
+    world.request("PUT", uri).key(key).json(&body).send().await
+}
+
+async fn delete(world: &World, key: &str, uri: &str) -> Answer {
+    world.request("DELETE", uri).key(key).send().await
+}
+
+async fn read(world: &World, key: &str, uri: &str) -> Answer {
+    world.request("GET", uri).key(key).send().await
+}
+
+async fn submit(world: &World, key: &str, uri: &str) -> Answer {
+    world.request("POST", &format!("{uri}/submissions")).key(key).send().await
+}
+
+async fn cancel(world: &World, key: &str, uri: &str) -> Answer {
+    world.request("POST", &format!("{uri}/cancellations")).key(key).send().await
+}
+
+async fn decide(world: &World, uri: &str, approved: bool) -> Answer {
+    let decision = format!("{}?approved={approved}&reason=Because", submission_of(uri));
+    world.request("DELETE", &decision).key(&world.staff.key).send().await
+}
+
+/// Submits and approves an advertisement.
+async fn publish(world: &World, uri: &str) {
+    assert_eq!(submit(world, &world.staff.key, uri).await.status, 201);
+    assert_eq!(decide(world, uri, true).await.status, 200);
+}
+
+fn uri(answer: &Answer) -> String {
+    answer.body["self"].as_str().unwrap_or_else(|| panic!("{answer:?}")).to_owned()
+}
+
+fn refusal(answer: &Answer) -> (u16, &str) {
+    (answer.status, answer.code())
+}
+
+/// Does to the database what no operation does yet.
+pub async fn execute(world: &World, sql: &'static str) {
+    let mut tx = world.app.db.begin().await.unwrap();
+    tx.query(sql).execute().await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// The names of the artwork in the object store, as the rows have it, and whether each is there.
+async fn stored_artwork(world: &World) -> Vec<String> {
+    let mut tx = world.app.db.read().await.unwrap();
+    let rows: Vec<(i64,)> = tx.query("select artwork_id from advertisements order by id").all().await.unwrap();
+    let names: Vec<String> = rows.into_iter().map(|(id,)| format!("artwork/{id:014}")).collect();
+    for name in &names {
+        assert!(world.app.media.get(name).await.unwrap().is_some(), "{name}");
+    }
+    names
+}
+
+/// How many files the object store holds for artwork, whether or not a row names them.
+fn files(world: &World) -> usize {
+    let folder = std::path::Path::new(&world.app.settings.media).join("artwork");
+    std::fs::read_dir(folder).map_or(0, Iterator::count)
+}
+
+async fn an_advertisement_begins_as_a_draft(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let (first, second) = (world.zone(300, 250).await, world.zone(300, 250).await);
+    let number = second.strip_prefix("/zones/").unwrap();
+    let mut body = advertisement("Jazz by the sea", &event, &[&first, number, &format!("/v3{first}")]);
+    body["x-parsed-md-description"] = json!({ "result": "anything" });
+    body["status"] = "Listed".into();
+
+    let made = make(&world, &kofi.key, &body).await;
+
+    assert_eq!(made.status, 201, "{}", made.body);
+    let uri = uri(&made);
+    assert_eq!(made.header("location"), uri);
+    let mut shown = world.read(&event.uri).await;
+    shown["category"] = shown["category"]["name"].clone();
+    let expected = json!({
+        "self": uri, "name": "Jazz by the sea", "description": "# Jazz\n\nBy the *sea*.", "status": "Draft",
+        "artwork": format!("https://boxoffice.example/media/artwork/{}", uri.strip_prefix("/advertisements/").unwrap()),
+        "zones": [world.read(&first).await, world.read(&second).await],
+        "schedule": body["schedule"],
+        "event": shown,
+        "x-parsed-md-description": { "result": [
+            { "type": "heading", "level": 1, "text": "Jazz" }, { "type": "paragraph", "text": "By the sea." },
+        ] },
+    });
+    assert_eq!(made.body, expected);
+    assert!(shown["category"].as_str().unwrap().starts_with("Music") && shown["sections"][0]["name"] == "Floor");
+    assert_eq!(read(&world, &kofi.key, &uri).await.body, expected);
+    let artwork = world.request("GET", &format!("/media/artwork/{}", uri.rsplit('/').next().unwrap())).no_key().version(None);
+    assert_eq!(artwork.send().await.header("content-type"), "image/png");
+}
+
+async fn times_are_taken_in_every_shape_and_given_back_in_utc(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    let mut body = advertisement("Jazz", &event, &[&world.zone(300, 250).await]);
+    body["schedule"] = json!([
+        { "start": "2998-12-20T19:30:15.250+01:00", "end": "2998-12-20 19:00" },
+        { "start": "2020-01-01T00:00", "end": "2020-01-02 01:00:00Z" },
+    ]);
+
+    let made = make(&world, &kofi.key, &body).await;
+
+    let expected = json!([
+        { "start": "2998-12-20 18:30", "end": "2998-12-20 19:00" },
+        { "start": "2020-01-01 00:00", "end": "2020-01-02 01:00" },
+    ]);
+    assert_eq!((made.status, &made.body["schedule"]), (201, &expected), "in the order given");
+    for slot in [json!({ "start": "tomorrow", "end": "2998-12-20 19:00" }), json!({ "start": "2998-12-20 19:00" }), json!({})] {
+        body["schedule"] = json!([slot]);
+        assert_eq!(make(&world, &kofi.key, &body).await.complaints(), ["schedule"], "{slot}");
+    }
+}
+
+async fn an_advertisement_is_booked_by_an_administrator_of_its_events_host(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[]).await;
+    let zone = world.zone(300, 250).await;
+    let body = advertisement("Jazz", &event, &[&zone]);
+    let mut wrong = body.clone();
+    wrong["zones"] = json!(["17637000000001"]);
+    wrong["artwork"] = "*".into();
+
+    let stranger = make(&world, &ama.key, &body).await;
+    let strangely_wrong = make(&world, &ama.key, &wrong).await;
+    let application = make(&world, &world.public_key, &body).await;
+    let before = files(&world);
+    let staff = make(&world, &world.staff.key, &body).await;
+
+    assert_eq!(refusal(&stranger), (403, "resource.not-yours"));
+    assert_eq!(refusal(&strangely_wrong), (403, "resource.not-yours"));
+    assert_eq!(refusal(&application), (403, "key.refused"));
+    assert_eq!((before, staff.status), (0, 201));
+}
+
+async fn what_is_missing_is_named_at_once(world: World) {
+    let kofi = world.person("kofi").await;
+
+    let nothing = make(&world, &kofi.key, &json!({})).await;
+    let wrong = make(
+        &world,
+        &kofi.key,
+        &json!({
+            "name": "n".repeat(201), "description": " ", "event": "/events/17637000000001", "artwork": "", "zones": [],
+            "schedule": [], "x-parsed-md-description": "x",
+        }),
+    )
+    .await;
+
+    assert_eq!(nothing.complaints(), ["-name", "-description", "-event", "-artwork", "-zones", "-schedule"]);
+    let expected = ["name", "-description", "event", "-artwork", "zones", "schedule", "x-parsed-md-description"];
+    assert_eq!((wrong.status, wrong.complaints()), (400, expected.map(str::to_owned).to_vec()));
+}
+
+async fn what_names_nothing_is_named_at_once(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    let zone = world.zone(300, 250).await;
+    let whole = advertisement("Jazz", &event, &[&zone]);
+    let mut wrong = whole.clone();
+    wrong["event"] = "17637000000001".into();
+    wrong["artwork"] = "aGVsbG8=".into();
+    wrong["zones"] = json!([zone, "17637000000001", "nowhere"]);
+    wrong["schedule"] = json!([
+        { "start": "2998-12-20 19:00", "end": "2998-12-20 19:01" },
+        { "start": "2998-12-20 19:00", "end": "2998-12-20 19:00" },
+    ]);
+
+    let answer = make(&world, &kofi.key, &wrong).await;
+
+    assert_eq!((answer.status, answer.code()), (400, "arguments.invalid"));
+    assert_eq!(answer.complaints(), ["event", "artwork", "zones", "schedule"]);
+    let details: Vec<_> = answer.body["fields"].as_array().unwrap().iter().map(|field| &field["detail"]).collect();
+    assert_eq!(details[2..], ["names no zone (at 1, 2)", "must end after its start (at 1)"]);
+    assert_eq!(files(&world), 0);
+    assert_eq!(make(&world, &kofi.key, &whole).await.status, 201, "nothing was made before");
+}
+
+async fn a_name_belongs_to_one_advertisement(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let (his, hers) = (world.draft(&world.host_of(&kofi).await).await, world.draft(&world.host_of(&ama).await).await);
+    let zone = world.zone(300, 250).await;
+    make(&world, &kofi.key, &advertisement("Jazz", &his, &[&zone])).await;
+    let other = uri(&make(&world, &ama.key, &advertisement("Rock", &hers, &[&zone])).await);
+
+    let same = make(&world, &ama.key, &advertisement("Jazz", &hers, &[&zone])).await;
+    let renamed = change(&world, &ama.key, &other, json!({ "name": "Jazz" })).await;
+    let repainted = change(&world, &ama.key, &other, json!({ "name": "Jazz", "artwork": png(300, 250) })).await;
+    let kept = change(&world, &ama.key, &other, json!({ "name": "Rock", "artwork": png(300, 250) })).await;
+
+    for refused in [same, renamed, repainted] {
+        assert_eq!(refusal(&refused), (409, "advertisement.taken"));
+    }
+    assert_eq!(kept.status, 200);
+    assert_eq!(stored_artwork(&world).await.len(), files(&world), "no image is left over");
+    let names = async |name: &str| make(&world, &kofi.key, &advertisement(name, &his, &[&zone])).await;
+    let (one, other) = join(names("Soul"), names("Soul")).await;
+    let mut statuses = [one.status, other.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [201, 409]);
+    assert_eq!(stored_artwork(&world).await.len(), files(&world));
+}
+
+async fn a_removed_host_books_nothing(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[]).await;
+    let (zone, schedule) = (world.zone(300, 250).await, json!([{ "start": "2998-01-01 00:00", "end": "2998-01-02 00:00" }]));
+    let draft = uri(&make(&world, &kofi.key, &advertisement("Draft", &event, &[&zone])).await);
+    let waiting = uri(&make(&world, &kofi.key, &advertisement("Waiting", &event, &[&zone])).await);
+    submit(&world, &kofi.key, &waiting).await;
+    execute(&world, "update hosts set removed = true").await;
+    let before = world.read(&draft).await;
+
+    let booked = make(&world, &kofi.key, &advertisement("New", &event, &[&zone])).await;
+    let submitted = submit(&world, &kofi.key, &draft).await;
+    let approved = decide(&world, &waiting, true).await;
+    let rezoned = change(&world, &kofi.key, &draft, json!({ "zones": [zone] })).await;
+    let rescheduled = change(&world, &kofi.key, &draft, json!({ "schedule": schedule })).await;
+
+    for refused in [booked, submitted, approved, rezoned, rescheduled] {
+        assert_eq!(refusal(&refused), (409, "host.removed"));
+    }
+    assert_eq!(world.read(&draft).await, before);
+    assert_eq!((world.read(&waiting).await["status"].clone(), files(&world)), (json!("Under Review"), 2));
+    let corrected = change(&world, &kofi.key, &draft, json!({ "description": "No more." })).await;
+    assert_eq!((corrected.status, decide(&world, &waiting, false).await.status), (200, 200), "that books nothing");
+}
+
+async fn an_event_that_is_cancelled_or_over_is_not_advertised(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let (event, cancelled, over) = (world.draft(&host).await, world.draft(&host).await, world.draft(&host).await);
+    let zone = world.zone(300, 250).await;
+    let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
+    assert_eq!(change(&world, &kofi.key, &over.uri, past).await.status, 200);
+    let mut tx = world.app.db.begin().await.unwrap();
+    let cancel = tx.query("update events set status = 'Cancelled' where id = $1").bind(cancelled.id.parse::<i64>().unwrap());
+    cancel.execute().await.unwrap();
+    tx.commit().await.unwrap();
+    let made = make(&world, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+
+    for (event, code) in [(&cancelled, "event.cancelled"), (&over, "event.over")] {
+        let booked = make(&world, &kofi.key, &advertisement("New", event, &[&zone])).await;
+        let moved = change(&world, &kofi.key, &uri(&made), json!({ "event": event.id })).await;
+        assert_eq!(refusal(&booked), (409, code));
+        assert_eq!(refusal(&moved), (409, code));
+    }
+    assert_eq!(world.read(&uri(&made)).await, made.body);
+    assert_eq!(files(&world), 1);
+    execute(&world, "update events set ends = 1 where status = 'Draft'").await;
+    let rescheduled = change(&world, &kofi.key, &uri(&made), json!({ "schedule": made.body["schedule"] })).await;
+    let renamed = change(&world, &kofi.key, &uri(&made), json!({ "name": "Late" })).await;
+    assert_eq!((refusal(&rescheduled), renamed.status), ((409, "event.over"), 200));
+}
+
+async fn a_draft_is_seen_by_its_hosts_administrators_and_the_staff(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[]).await;
+    let zone = world.zone(300, 250).await;
+    let uri = uri(&make(&world, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await);
+
+    let statuses = async || {
+        let mut statuses = Vec::new();
+        for key in [&world.public_key, &ama.key, &kofi.key, &world.staff.key] {
+            statuses.push(read(&world, key, &uri).await.status);
+        }
+        statuses
+    };
+
+    assert_eq!(statuses().await, [403, 403, 200, 200]);
+    assert_eq!(read(&world, &ama.key, &uri).await.code(), "resource.not-yours");
+    submit(&world, &kofi.key, &uri).await;
+    assert_eq!(statuses().await, [403, 403, 200, 200]);
+    decide(&world, &uri, true).await;
+    assert_eq!(statuses().await, [200, 200, 200, 200]);
+    cancel(&world, &kofi.key, &uri).await;
+    assert_eq!(statuses().await, [200, 200, 200, 200]);
+    for nothing in ["/advertisements/17637000000001", "/advertisements/1", "/advertisements/-1"] {
+        assert_eq!(refusal(&read(&world, &ama.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+    }
+    assert_eq!(read(&world, &ama.key, "/advertisements/jazz").await.complaints(), ["advertisement"]);
+}
+
+async fn an_advertisement_of_an_event_that_is_not_public_is_not_either(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.draft(&host).await;
+    let zone = world.zone(300, 250).await;
+    let uri = uri(&make(&world, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await);
+    publish(&world, &uri).await;
+
+    let shown = async |key: &str| {
+        let total = async |path: &str| read(&world, key, path).await.body["total"].clone();
+        let lists = (total("/advertisements").await, total(&format!("{zone}/advertisements")).await);
+        (read(&world, key, &uri).await.status, lists)
+    };
+
+    assert_eq!(shown(&ama.key).await, (403, (json!(0), json!(0))));
+    assert_eq!(shown(&kofi.key).await, (200, (json!(1), json!(0))));
+    world.list(&host, &event).await;
+    assert_eq!(shown(&ama.key).await, (200, (json!(1), json!(1))));
+}
+
+async fn an_advertisement_is_removed_with_all_that_is_its(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[]).await;
+    let zone = world.zone(300, 250).await;
+    let running = uri(&make(&world, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await);
+    let draft = uri(&make(&world, &kofi.key, &advertisement("Rock", &event, &[&zone])).await);
+    publish(&world, &running).await;
+    let shown = format!("{zone}/advertisements");
+    assert_eq!(read(&world, &ama.key, &shown).await.body["total"], 1);
+
+    let stranger = delete(&world, &ama.key, &running).await;
+    let application = delete(&world, &world.public_key, &running).await;
+    let kept = files(&world);
+    let removed = delete(&world, &kofi.key, &running).await;
+    let staff = delete(&world, &world.staff.key, &draft).await;
+
+    assert_eq!(refusal(&stranger), (403, "resource.not-yours"));
+    assert_eq!(refusal(&application), (403, "key.refused"));
+    assert_eq!((kept, removed.status, removed.body, staff.status), (2, 204, Value::Null, 204));
+    assert_eq!(read(&world, &ama.key, &shown).await.body["total"], 0, "at once");
+    assert_eq!(refusal(&read(&world, &kofi.key, &running).await), (404, "resource.not-found"));
+    assert_eq!(refusal(&delete(&world, &kofi.key, &running).await), (404, "resource.not-found"));
+    assert_eq!(read(&world, &world.staff.key, &submission_of(&running)).await.status, 404);
+    let image = format!("/media/artwork/{}", running.rsplit('/').next().unwrap());
+    assert_eq!((world.request("GET", &image).no_key().version(None).send().await.status, files(&world)), (404, 0));
+}
+
+async fn an_event_that_is_removed_takes_its_advertisements_along(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let (event, other) = (world.listed_event(&host, &[]).await, world.listed_event(&host, &[]).await);
+    let zone = world.zone(300, 250).await;
+    let first = uri(&make(&world, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await);
+    let second = uri(&make(&world, &kofi.key, &advertisement("Rock", &event, &[&zone])).await);
+    let others = uri(&make(&world, &kofi.key, &advertisement("Soul", &other, &[&zone])).await);
+    publish(&world, &first).await;
+    submit(&world, &kofi.key, &second).await;
+    submit(&world, &kofi.key, &others).await;
+
+    let removed = delete(&world, &kofi.key, &event.uri).await;
+
+    assert_eq!(removed.status, 204);
+    for gone in [&first, &second] {
+        assert_eq!(read(&world, &world.staff.key, gone).await.status, 404);
+        assert_eq!(read(&world, &world.staff.key, &submission_of(gone)).await.status, 404);
+    }
+    assert_eq!(read(&world, &kofi.key, &others).await.status, 200);
+    assert_eq!(read(&world, &world.staff.key, &submission_of(&others)).await.body["status"], "Pending");
+    assert_eq!((stored_artwork(&world).await.len(), files(&world)), (1, 1));
+}
+
+async fn an_event_is_not_removed_between_a_booking(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let zone = world.zone(300, 250).await;
+    for round in 0..6 {
+        let event = world.draft(&host).await;
+        let body = advertisement(&format!("Jazz {round}"), &event, &[&zone]);
+
+        let (booked, removed) = join(make(&world, &kofi.key, &body), delete(&world, &kofi.key, &event.uri)).await;
+
+        assert_eq!(removed.status, 204, "{}", removed.body);
+        assert!([201, 400].contains(&booked.status), "{}", booked.body);
+    }
+    assert_eq!((stored_artwork(&world).await.len(), files(&world)), (0, 0));
+}

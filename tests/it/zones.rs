@@ -1,0 +1,177 @@
+//! Advertising zones: the staff keep them, everyone reads them, and what is booked in one holds it as it is.
+
+use futures::future::join;
+use serde_json::{Value, json};
+
+use crate::advertisements::{advertisement, execute, make};
+use crate::on_both_databases;
+use crate::support::{Answer, World};
+
+on_both_databases![
+    a_zone_is_made_by_the_staff_and_read_by_everyone,
+    what_a_zone_lacks_is_named_at_once,
+    zones_come_in_pages_in_the_order_of_making,
+    the_staff_alone_change_a_zone,
+    the_staff_alone_remove_a_zone,
+    dimensions_stay_while_something_is_booked,
+    a_zone_stays_while_something_is_booked,
+    a_zone_is_changed_or_booked_but_not_both_at_once,
+];
+
+async fn add(world: &World, key: &str, body: &Value) -> Answer {
+    world.request("POST", "/zones").key(key).json(body).send().await
+}
+
+async fn change(world: &World, key: &str, uri: &str, body: Value) -> Answer {
+    world.request("PUT", uri).key(key).json(&body).send().await
+}
+
+async fn delete(world: &World, key: &str, uri: &str) -> Answer {
+    world.request("DELETE", uri).key(key).send().await
+}
+
+fn refusal(answer: &Answer) -> (u16, &str) {
+    (answer.status, answer.code())
+}
+
+async fn a_zone_is_made_by_the_staff_and_read_by_everyone(world: World) {
+    let kofi = world.person("kofi").await;
+    let zone = json!({ "name": "Leaderboard", "width": 728, "height": 90, "description": "On top." });
+
+    let made = add(&world, &world.staff.key, &zone).await;
+    let bare = add(&world, &world.staff.key, &json!({ "name": "Leaderboard", "width": 1, "height": 10000 })).await;
+
+    assert_eq!(made.status, 201);
+    let uri = made.body["self"].as_str().unwrap();
+    assert_eq!(made.header("location"), uri);
+    let mut expected = zone.clone();
+    expected["self"] = uri.into();
+    expected["number"] = uri.strip_prefix("/zones/").unwrap().into();
+    expected["advertisements"] = format!("{uri}/advertisements").into();
+    assert_eq!(made.body, expected);
+    assert_eq!((bare.status, &bare.body["description"]), (201, &json!("")), "a name is not unique");
+    for key in [&world.public_key, &kofi.key, &world.staff.key] {
+        assert_eq!(world.request("GET", uri).key(key).send().await.body, expected);
+    }
+    for key in [&world.public_key, &kofi.key] {
+        assert_eq!(refusal(&add(&world, key, &zone).await), (403, "key.refused"));
+    }
+    let nothing = world.request("GET", "/zones/17637000000001").send().await;
+    assert_eq!(refusal(&nothing), (404, "resource.not-found"));
+}
+
+async fn what_a_zone_lacks_is_named_at_once(world: World) {
+    let nothing = add(&world, &world.staff.key, &json!({})).await;
+    let wrong = add(&world, &world.staff.key, &json!({ "name": " ", "width": 0, "height": 10001, "description": 7 })).await;
+
+    assert_eq!(nothing.complaints(), ["-name", "-width", "-height"]);
+    assert_eq!((wrong.status, wrong.complaints().join(" ")), (400, "-name width height description".to_owned()));
+}
+
+async fn zones_come_in_pages_in_the_order_of_making(world: World) {
+    let mut zones = Vec::new();
+    for height in [90, 250, 600] {
+        zones.push(world.zone(300, height).await);
+    }
+
+    let page = async |query: &str| world.request("GET", &format!("/zones?{query}")).send().await;
+    let uris = |page: &Answer| -> Vec<String> {
+        page.body["entries"].as_array().unwrap().iter().map(|zone| zone["self"].as_str().unwrap().to_owned()).collect()
+    };
+
+    assert_eq!(uris(&page("").await), zones);
+    let second = page("records=2&page=2").await;
+    assert_eq!((uris(&second), &second.body["total"]), (zones[2..].to_vec(), &json!(3)));
+    assert_eq!(refusal(&page("page=2").await), (404, "page.past-end"));
+}
+
+async fn the_staff_alone_change_a_zone(world: World) {
+    let kofi = world.person("kofi").await;
+    let zone = world.zone(300, 250).await;
+    let before = world.read(&zone).await;
+
+    let changed = change(&world, &world.staff.key, &zone, json!({ "width": 320, "name": "Side", "description": null })).await;
+    let blank = change(&world, &world.staff.key, &zone, json!({ "name": "", "height": null, "width": 1.5 })).await;
+    let customer = change(&world, &kofi.key, &zone, json!({ "name": "Mine" })).await;
+    let nothing = change(&world, &world.staff.key, "/zones/17637000000001", json!({ "name": "Side" })).await;
+
+    let mut expected = before;
+    expected["width"] = 320.into();
+    expected["name"] = "Side".into();
+    assert_eq!((changed.status, &changed.body), (200, &expected));
+    assert_eq!(blank.complaints(), ["-name", "width", "-height"]);
+    assert_eq!(refusal(&customer), (403, "key.refused"));
+    assert_eq!(refusal(&nothing), (404, "resource.not-found"));
+    assert_eq!(world.read(&zone).await, expected);
+}
+
+async fn the_staff_alone_remove_a_zone(world: World) {
+    let kofi = world.person("kofi").await;
+    let zone = world.zone(300, 250).await;
+
+    let customer = delete(&world, &kofi.key, &zone).await;
+    let staff = delete(&world, &world.staff.key, &zone).await;
+    let again = delete(&world, &world.staff.key, &zone).await;
+
+    assert_eq!(refusal(&customer), (403, "key.refused"));
+    assert_eq!((staff.status, staff.body), (204, Value::Null));
+    assert_eq!(refusal(&again), (404, "resource.not-found"));
+    assert_eq!(world.request("GET", &zone).send().await.status, 404);
+}
+
+async fn dimensions_stay_while_something_is_booked(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    let (zone, empty) = (world.zone(300, 250).await, world.zone(300, 250).await);
+    let made = make(&world, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+    let before = world.read(&zone).await;
+
+    for body in [json!({ "width": 301 }), json!({ "height": 249, "name": "Other" }), json!({ "width": 250, "height": 300 })] {
+        let refused = change(&world, &world.staff.key, &zone, body.clone()).await;
+        assert_eq!(refusal(&refused), (409, "zone.in-use"), "{body}");
+    }
+    assert_eq!(world.read(&zone).await, before);
+    let same = change(&world, &world.staff.key, &zone, json!({ "width": 300, "height": 250, "name": "Side" })).await;
+    let other = change(&world, &world.staff.key, &empty, json!({ "width": 301 })).await;
+    delete(&world, &kofi.key, made.body["self"].as_str().unwrap()).await;
+    let free = change(&world, &world.staff.key, &zone, json!({ "width": 301 })).await;
+
+    assert_eq!((same.status, &same.body["name"]), (200, &json!("Side")));
+    assert_eq!((other.status, free.status, &free.body["width"]), (200, 200, &json!(301)));
+}
+
+async fn a_zone_stays_while_something_is_booked(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    let zone = world.zone(300, 250).await;
+    let made = make(&world, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+
+    let draft = delete(&world, &world.staff.key, &zone).await;
+    execute(&world, "update advertisements set status = 'Cancelled'").await;
+    let cancelled = delete(&world, &world.staff.key, &zone).await;
+    delete(&world, &kofi.key, made.body["self"].as_str().unwrap()).await;
+    let free = delete(&world, &world.staff.key, &zone).await;
+
+    assert_eq!(refusal(&draft), (409, "zone.in-use"));
+    assert_eq!(refusal(&cancelled), (409, "zone.in-use"), "whatever its status");
+    assert_eq!(free.status, 204);
+}
+
+async fn a_zone_is_changed_or_booked_but_not_both_at_once(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    for round in 0..8 {
+        let zone = world.zone(300, 250).await;
+        let body = advertisement(&format!("Jazz {round}"), &event, &[&zone]);
+
+        let (booked, changed) =
+            join(make(&world, &kofi.key, &body), change(&world, &world.staff.key, &zone, json!({ "width": 301 }))).await;
+
+        let width = &world.read(&zone).await["width"];
+        match (booked.status, changed.status) {
+            (201, 409) => assert_eq!(width, 300),
+            (400, 200) => assert_eq!(width, 301),
+            both => panic!("{both:?}: {} {}", booked.body, changed.body),
+        }
+    }
+}
