@@ -114,7 +114,7 @@ async fn only_administrators_add_and_remove_administrators(world: World) {
     let nowhere = "/hosts/17637000000001";
     assert_eq!(refusal(&add(&world, &kofi.key, nowhere, &ama.number).await), (404, "resource.not-found"));
     assert_eq!(refusal(&remove(&world, &kofi.key, nowhere, &kofi.number).await), (404, "resource.not-found"));
-    assert_eq!(administrators(&world, &uri).await, [kofi.number.clone()]);
+    assert_eq!(administrators(&world, &uri).await.join(" "), kofi.number);
 
     // Staff who administer the host are like anyone who does.
     assert_eq!(add(&world, &kofi.key, &uri, &world.staff.number).await.status, 201);
@@ -130,7 +130,7 @@ async fn a_removed_administrator_acts_no_more(world: World) {
     let removed = remove(&world, &ama.key, &host.uri, &kofi.number).await;
 
     assert_eq!((removed.status, removed.body), (204, Value::Null));
-    assert_eq!(administrators(&world, &host.uri).await, [ama.number.clone()]);
+    assert_eq!(administrators(&world, &host.uri).await.join(" "), ama.number);
     assert_eq!(refusal(&change(&world, &kofi.key, &host.uri, json!({ "phone": "1" })).await), (403, "resource.not-yours"));
     assert_eq!(world.request("GET", &draft.uri).key(&kofi.key).send().await.status, 403);
     assert_eq!(world.anyone.host_list().account(kofi.number.as_str()).send().await.unwrap().total, 0);
@@ -146,7 +146,7 @@ async fn the_last_administrator_stays(world: World) {
 
     let last = remove(&world, &kofi.key, &uri, &kofi.number).await;
     assert_eq!(refusal(&last), (409, "administrator.last"));
-    assert_eq!(administrators(&world, &uri).await, [kofi.number.clone()]);
+    assert_eq!(administrators(&world, &uri).await.join(" "), kofi.number);
     assert_eq!(change(&world, &kofi.key, &uri, json!({ "phone": "1" })).await.status, 200);
 
     add(&world, &kofi.key, &uri, &ama.number).await;
