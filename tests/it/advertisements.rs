@@ -28,6 +28,7 @@ on_both_databases![
     an_advertisement_is_removed_with_all_that_is_its,
     an_event_that_is_removed_takes_its_advertisements_along,
     an_event_is_not_removed_between_a_booking,
+    an_event_is_removed_while_its_advertisement_is_changed,
 ];
 
 /// A PNG of these dimensions, in base64. Nobody looks at its pixels, so that those of another one do.
@@ -423,6 +424,23 @@ async fn an_event_is_not_removed_between_a_booking(world: World) {
 
         assert_eq!(removed.status, 204, "{}", removed.body);
         assert!([201, 400].contains(&booked.status), "{}", booked.body);
+    }
+    assert_eq!((stored_artwork(&world).await.len(), files(&world)), (0, 0));
+}
+
+async fn an_event_is_removed_while_its_advertisement_is_changed(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let zone = world.zone(300, 250).await;
+    for round in 0..4 {
+        let event = world.draft(&host).await;
+        let uri = uri(&make(&world, &kofi.key, &advertisement(&format!("Jazz {round}"), &event, &[&zone])).await);
+        let body = json!({ "zones": [zone], "artwork": png(300, 250) });
+
+        let (changed, removed) = join(change(&world, &kofi.key, &uri, body), delete(&world, &kofi.key, &event.uri)).await;
+
+        assert_eq!(removed.status, 204, "{}", removed.body);
+        assert!([200, 404].contains(&changed.status), "{}", changed.body);
     }
     assert_eq!((stored_artwork(&world).await.len(), files(&world)), (0, 0));
 }
