@@ -30,3 +30,7 @@ mod sweep;
 mod tickets;
 mod tokens;
 mod venues;
+
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}
