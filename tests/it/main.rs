@@ -5,10 +5,12 @@ mod support;
 
 mod accounts;
 mod admissions;
+mod callers;
 mod categories;
 mod command;
 mod defaults;
 mod events;
+mod failures;
 mod frame;
 mod hosts;
 mod integrations;
