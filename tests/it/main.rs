@@ -22,6 +22,7 @@ mod orders;
 mod payments;
 mod races;
 mod regions;
+mod requirement;
 mod review;
 mod sale;
 #[expect(dead_code, reason = "the sample's endpoints are described and never called")]
