@@ -28,8 +28,7 @@ impl World {
     /// A request for a path.
     pub fn request(&self, method: &str, path: &str) -> Request {
         Request {
-            request: reqwest::Client::new()
-                .request(Method::from_bytes(method.as_bytes()).unwrap(), format!("{}{path}", self.address)),
+            request: self.http.request(Method::from_bytes(method.as_bytes()).unwrap(), format!("{}{path}", self.address)),
             key: Some(self.public_key.clone()),
             version: Some("3.0.0".to_owned()),
         }

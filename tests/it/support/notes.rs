@@ -5,6 +5,7 @@
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::RefCell;
+use std::env;
 use std::panic;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -53,8 +54,8 @@ impl Notes {
     }
 }
 
-/// Has panics noted for their test, with their place, and with a backtrace where `RUST_BACKTRACE` asks for it. Those of no
-/// test are printed as ever, and with `print` all are.
+/// Has panics noted for their test, with their place, and with a backtrace where `RUST_BACKTRACE` asks for it (the frames of
+/// this repository, or all for `full`). Those of no test are printed as ever, and with `print` all are.
 pub fn take_panics(print: bool) {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -63,12 +64,19 @@ pub fn take_panics(print: bool) {
             usual(info);
         }
         if let Some(notes) = notes {
-            let backtrace = Backtrace::capture();
-            let mut text = info.to_string();
-            if backtrace.status() == BacktraceStatus::Captured {
-                text.push_str(&format!("\n{backtrace}"));
-            }
-            notes.panics.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+            let text = format!("{info}\n{}", frames(&Backtrace::capture()));
+            notes.panics.lock().unwrap_or_else(PoisonError::into_inner).push(text.trim_end().to_owned());
         }
     }));
+}
+
+fn frames(backtrace: &Backtrace) -> String {
+    let text = if backtrace.status() == BacktraceStatus::Captured { backtrace.to_string() } else { String::new() };
+    if env::var("RUST_BACKTRACE").is_ok_and(|wanted| wanted == "full") {
+        return text;
+    }
+    // A frame is a line with its function and one with its place.
+    let lines: Vec<_> = text.lines().collect();
+    let ours = lines.windows(2).filter(|frame| frame[1].trim_start().starts_with("at ./"));
+    ours.map(|frame| format!("{}\n{}\n", frame[0], frame[1])).collect()
 }

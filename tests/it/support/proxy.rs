@@ -13,8 +13,11 @@ use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::SendRequest;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use libtest_mimic::Completion;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
 
 use super::contract::ANSWERS;
 use super::coverage;
@@ -27,11 +30,10 @@ struct Way {
     notes: Notes,
 }
 
-/// Starts a proxy before a server, for the test that this thread works for; gives its address.
-pub async fn before(server: SocketAddr) -> io::Result<SocketAddr> {
+/// Starts a proxy before a server, which notes what is wrong; gives its address.
+pub async fn before(server: SocketAddr, notes: Notes) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
-    let notes = Notes::of_this_thread();
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
             tokio::spawn(serve(client, Way { server, connection: Mutex::default(), notes: notes.clone() }));
@@ -83,4 +85,61 @@ impl Way {
         tokio::spawn(connection);
         Ok(sender)
     }
+}
+
+crate::plain_tests![async
+    what_passes_is_not_changed,
+    a_wrong_answer_fails_a_test_that_passed,
+];
+
+/// A server that answers these bytes to a request of these; gives the proxy before it, and what the server was sent.
+async fn server_of(request: &[u8], answer: &'static [u8], notes: &Notes) -> (SocketAddr, JoinHandle<Vec<u8>>) {
+    let server = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = before(server.local_addr().unwrap(), notes.clone()).await.unwrap();
+    let mut received = vec![0; request.len()];
+    let received = tokio::spawn(async move {
+        let (mut proxy, _) = server.accept().await.unwrap();
+        proxy.read_exact(&mut received).await.unwrap();
+        proxy.write_all(answer).await.unwrap();
+        proxy.read_to_end(&mut received).await.unwrap();
+        received
+    });
+    (address, received)
+}
+
+/// What is answered to these bytes.
+async fn send(address: SocketAddr, request: &[u8], length: usize) -> Vec<u8> {
+    let mut client = TcpStream::connect(address).await.unwrap();
+    client.write_all(request).await.unwrap();
+    let mut answer = vec![0; length];
+    client.read_exact(&mut answer).await.unwrap();
+    answer
+}
+
+async fn what_passes_is_not_changed() {
+    let request = b"PUT /v3/zones/%31?x=%20&x=+ HTTP/1.1\r\nhOST: boxoffice.example\r\nX-Odd: A\r\nx-twice: 1\r\nx-twice: 2\r\n\
+        Content-Length: 4\r\n\r\n\0\xffhi";
+    let answer =
+        b"HTTP/1.1 418 Short and stout\r\ndate: Sat, 21 Nov 2026 00:00:00 GMT\r\nX-Odd: B\r\nx-twice: 1\r\nx-twice: 2\r\n\
+        Content-Length: 3\r\n\r\n\xfe\0!";
+    let (address, received) = server_of(request, answer, &Notes::default()).await;
+
+    let answered = send(address, request, answer.len()).await;
+
+    assert_eq!(answered.escape_ascii().to_string(), answer.escape_ascii().to_string());
+    assert_eq!(received.await.unwrap().escape_ascii().to_string(), request.escape_ascii().to_string());
+}
+
+async fn a_wrong_answer_fails_a_test_that_passed() {
+    let notes = Notes::default();
+    let request = b"GET /time HTTP/1.1\r\nHost: x\r\n\r\n";
+    let answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"utc\":\"1\"}";
+    let (address, _) = server_of(request, answer, &notes).await;
+    assert!(notes.outcome(Ok(Completion::Completed)).is_ok());
+
+    send(address, request, answer.len()).await;
+
+    let failed = notes.outcome(Ok(Completion::Completed)).err().unwrap();
+    let told = failed.message().unwrap();
+    assert!(told.starts_with("against the contract: time_get 200 body/utc: "), "{told}");
 }
