@@ -10,6 +10,9 @@
 //!     assert_eq!(order.status, types::OrderStatus::Placed);
 //! }
 //! ```
+//!
+//! [`harness`] runs what is registered so; `proxy` stands before each server and holds its answers to the contract; `coverage`
+//! tells at the end which answers were never seen.
 
 mod contract;
 mod coverage;
