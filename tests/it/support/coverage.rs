@@ -12,7 +12,7 @@ type Pair = (String, u16);
 /// What was answered during this run.
 static SEEN: Mutex<BTreeSet<Pair>> = Mutex::new(BTreeSet::new());
 
-/// Notes that an operation was answered with a status.
+/// Notes that an operation was answered with a status, as the contract describes it.
 pub fn saw(operation: &str, status: u16) {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert((operation.to_owned(), status));
 }
