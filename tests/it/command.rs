@@ -8,7 +8,17 @@ use boxoffice::contract::Contract;
 use boxoffice_client::Client;
 use serde_json::{Value, json};
 
+use crate::plain_tests;
 use crate::support::postgres;
+
+plain_tests![drift_tells_by_its_status_and_in_json, a_database_that_cannot_be_had_is_told,];
+
+plain_tests![async
+    the_first_start_tells_its_keys_once,
+    keys_and_accounts_are_made_beside_a_server,
+    the_demo_fills_an_empty_database_and_no_other,
+    another_database_is_named_by_its_url,
+];
 
 /// The program, with its data in this folder and nothing from this process's environment.
 fn boxoffice(folder: &Path, arguments: &[&str]) -> Command {
@@ -61,7 +71,6 @@ fn last_word(printed: &str, line: &str) -> String {
     line.split_whitespace().last().unwrap().to_owned()
 }
 
-#[test]
 fn drift_tells_by_its_status_and_in_json() {
     let folder = tempfile::tempdir().unwrap();
     let mut document = Contract::builtin().unwrap().document;
@@ -81,7 +90,6 @@ fn drift_tells_by_its_status_and_in_json() {
     assert!(text(&failed.stderr).contains("no such file"));
 }
 
-#[test]
 fn a_database_that_cannot_be_had_is_told() {
     let folder = tempfile::tempdir().unwrap();
 
@@ -95,7 +103,6 @@ fn a_database_that_cannot_be_had_is_told() {
     }
 }
 
-#[tokio::test]
 async fn the_first_start_tells_its_keys_once() {
     let folder = tempfile::tempdir().unwrap();
 
@@ -117,7 +124,6 @@ async fn the_first_start_tells_its_keys_once() {
     assert!(folder.path().join("boxoffice.db").exists());
 }
 
-#[tokio::test]
 async fn keys_and_accounts_are_made_beside_a_server() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(boxoffice(folder.path(), &["serve"]));
@@ -141,7 +147,6 @@ async fn keys_and_accounts_are_made_beside_a_server() {
     server.stop();
 }
 
-#[tokio::test]
 async fn the_demo_fills_an_empty_database_and_no_other() {
     let folder = tempfile::tempdir().unwrap();
 
@@ -160,7 +165,6 @@ async fn the_demo_fills_an_empty_database_and_no_other() {
     server.stop();
 }
 
-#[tokio::test(flavor = "multi_thread")]
 async fn another_database_is_named_by_its_url() {
     let Some(url) = postgres::new_database().await else { return };
     let folder = tempfile::tempdir().unwrap();

@@ -4,6 +4,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::plain_tests;
+
+plain_tests![no_feature_knows_one_above_it, every_feature_has_its_place,];
+
 /// The features, lowest first. Those on one line are parts of one thing and know each other.
 const LAYERS: &[&[&str]] = &[
     &["accounts"],
@@ -25,7 +29,6 @@ const LAYERS: &[&[&str]] = &[
 /// What no feature may be known to, because everything is built from it.
 const FOUNDATIONS: [&str; 5] = ["base", "db", "http", "auth", "contract"];
 
-#[test]
 fn no_feature_knows_one_above_it() {
     let mut wrong = Vec::new();
     for (height, layer) in LAYERS.iter().enumerate() {
@@ -41,7 +44,6 @@ fn no_feature_knows_one_above_it() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-#[test]
 fn every_feature_has_its_place() {
     let placed: BTreeSet<&str> = LAYERS.iter().copied().flatten().chain(&FOUNDATIONS).copied().collect();
     for folder in fs::read_dir("src").unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {

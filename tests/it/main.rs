@@ -7,11 +7,13 @@ mod accounts;
 mod activation;
 mod admissions;
 mod advertisements;
+mod callers;
 mod categories;
 mod command;
 mod defaults;
 mod erasure;
 mod events;
+mod failures;
 mod frame;
 mod hosts;
 mod integrations;
@@ -27,6 +29,7 @@ mod prices;
 mod races;
 mod regions;
 mod reports;
+mod requirement;
 mod review;
 mod sale;
 #[expect(dead_code, reason = "the sample's endpoints are described and never called")]
@@ -39,3 +42,7 @@ mod tokens;
 mod transfers;
 mod venues;
 mod zones;
+
+fn main() -> std::process::ExitCode {
+    support::harness::run()
+}

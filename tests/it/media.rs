@@ -123,8 +123,10 @@ async fn a_replaced_image_has_another_tag(world: World) {
     change(&world, &ama, &event, json!({ "banner": WEBP })).await;
 
     let after = fetch_unless(&world, &path, &before).await;
+    let again = fetch_unless(&world, &path, &header(&after, ETAG)).await;
     assert_eq!((after.status().as_u16(), header(&after, CONTENT_TYPE).as_str()), (200, "image/webp"));
     assert_ne!(header(&after, ETAG), before);
+    assert_eq!((again.status().as_u16(), header(&again, ETAG)), (304, header(&after, ETAG)));
 }
 
 async fn a_removed_image_is_gone(world: World) {

@@ -3,11 +3,27 @@
 use std::collections::BTreeSet;
 
 use crate::mutator::{self, Mutation};
+use crate::plain_tests;
 use crate::sample;
 use boxoffice::app::api;
 use boxoffice::contract::Contract;
 use boxoffice::contract::drift::{Difference, Server, compare};
 use serde_json::{Value, json};
+
+plain_tests![
+    a_server_that_keeps_its_contract_differs_in_nothing,
+    every_mutation_of_the_document_is_found,
+    the_server_keeps_its_contract,
+    every_mutation_of_the_contract_is_found,
+    every_mutation_of_the_server_is_found,
+    every_change_of_the_servers_error_statuses_is_found,
+    the_sample_has_a_place_for_every_kind_of_change,
+    a_difference_tells_where_it_is_and_what_both_sides_say,
+    prose_is_not_compared,
+    a_reference_that_leads_nowhere_or_in_a_circle_is_a_difference,
+    json_is_not_excused_as_a_raw_body,
+    path_variables_are_compared_by_position_and_name,
+];
 
 /// The sample and a server that keeps it, with one of them changed by `change`.
 fn differences_after(change: impl FnOnce(&mut Value, &mut Server)) -> Vec<Difference> {
@@ -29,12 +45,10 @@ fn assert_none_missed(mutations: &[Mutation], is_found: impl Fn(&Mutation) -> bo
     assert!(mutations.len() >= 80, "only {} mutations", mutations.len());
 }
 
-#[test]
 fn a_server_that_keeps_its_contract_differs_in_nothing() {
     assert_eq!(texts_after(|_, _| ()), [""; 0]);
 }
 
-#[test]
 fn every_mutation_of_the_document_is_found() {
     let document = sample::document();
     let server = sample::server();
@@ -44,7 +58,6 @@ fn every_mutation_of_the_document_is_found() {
     assert_none_missed(&mutations, |mutation| !compare(&mutation.applied_to(&document), &server).is_empty());
 }
 
-#[test]
 fn the_server_keeps_its_contract() {
     let contract = Contract::builtin().unwrap();
 
@@ -53,7 +66,6 @@ fn the_server_keeps_its_contract() {
     assert_eq!(differences.iter().map(Difference::to_string).collect::<Vec<_>>(), [""; 0]);
 }
 
-#[test]
 fn every_mutation_of_the_contract_is_found() {
     let document = Contract::builtin().unwrap().document;
     let server = api().emitted().unwrap();
@@ -66,7 +78,6 @@ fn every_mutation_of_the_contract_is_found() {
     assert_none_missed(&mutations, |mutation| !compare(&mutation.applied_to(&document), &server).is_empty());
 }
 
-#[test]
 fn every_mutation_of_the_server_is_found() {
     let document = sample::document();
     let server = sample::server();
@@ -83,7 +94,6 @@ fn every_mutation_of_the_server_is_found() {
     });
 }
 
-#[test]
 fn every_change_of_the_servers_error_statuses_is_found() {
     for (id, statuses) in &sample::server().error_statuses {
         for status in statuses {
@@ -99,7 +109,6 @@ fn every_change_of_the_servers_error_statuses_is_found() {
     }
 }
 
-#[test]
 fn the_sample_has_a_place_for_every_kind_of_change() {
     let applied: BTreeSet<_> = mutator::mutations(&sample::document()).into_iter().map(|m| m.change).collect();
 
@@ -108,7 +117,6 @@ fn the_sample_has_a_place_for_every_kind_of_change() {
     assert!(idle.is_empty(), "no place for {idle:?}");
 }
 
-#[test]
 fn a_difference_tells_where_it_is_and_what_both_sides_say() {
     let texts = texts_after(|document, _| {
         document["components"]["schemas"]["OrderCreate"]["properties"]["items"]["additionalProperties"]["maximum"] = json!(60);
@@ -117,7 +125,6 @@ fn a_difference_tells_where_it_is_and_what_both_sides_say() {
     assert_eq!(texts, ["POST /orders body.items{}: maximum is 60 in the document, 50 in the server"]);
 }
 
-#[test]
 fn prose_is_not_compared() {
     let texts = texts_after(|document, _| {
         let operation = &mut document["paths"]["/orders"]["get"];
@@ -130,7 +137,6 @@ fn prose_is_not_compared() {
     assert_eq!(texts, [""; 0]);
 }
 
-#[test]
 fn a_reference_that_leads_nowhere_or_in_a_circle_is_a_difference() {
     for reference in ["#/components/schemas/None", "#/components/schemas/Account", "other.yaml"] {
         let texts = texts_after(|document, _| {
@@ -140,7 +146,6 @@ fn a_reference_that_leads_nowhere_or_in_a_circle_is_a_difference() {
     }
 }
 
-#[test]
 fn json_is_not_excused_as_a_raw_body() {
     let texts = texts_after(|document, _| {
         document["paths"]["/media/{kind}/{image}"]["get"]["responses"]["200"]["content"] =
@@ -156,7 +161,6 @@ fn json_is_not_excused_as_a_raw_body() {
     );
 }
 
-#[test]
 fn path_variables_are_compared_by_position_and_name() {
     let texts = texts_after(|document, _| {
         let paths = document["paths"].as_object_mut().expect("paths");

@@ -1,11 +1,10 @@
 //! Bad input, generated from the contract: every argument of every operation in every way it can be wrong, one at a time.
 //! Each is refused with the contract's own error, which names that argument and no other, and nothing is done.
 
-use boxoffice::contract::{Contract, resolve};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Answer, World, section};
+use crate::support::{Answer, World, operations, section};
 
 on_both_databases![
     every_argument_of_every_body_is_held_to_its_schema,
@@ -14,74 +13,6 @@ on_both_databases![
     every_body_is_held_to_its_form,
     every_list_has_an_end,
 ];
-
-/// An operation of the contract, with everything that it refers to in place.
-struct Operation {
-    id: String,
-    method: String,
-    path: String,
-    node: Value,
-}
-
-fn operations() -> Vec<Operation> {
-    let document = Contract::builtin().unwrap().document;
-    let mut operations = Vec::new();
-    for (path, item) in document["paths"].as_object().unwrap() {
-        for (method, node) in item.as_object().unwrap() {
-            operations.push(Operation {
-                id: node["operationId"].as_str().unwrap().to_owned(),
-                method: method.to_uppercase(),
-                path: path.clone(),
-                node: resolve(&document, node),
-            });
-        }
-    }
-    operations
-}
-
-impl Operation {
-    fn parameters(&self, place: &str) -> Vec<&Value> {
-        let parameters = self.node["parameters"].as_array().into_iter().flatten();
-        parameters.filter(|parameter| parameter["in"] == place).collect()
-    }
-
-    /// The path with the examples of its variables, but for those given.
-    fn path_with(&self, given: &[(&str, &str)]) -> String {
-        let mut path = self.path.clone();
-        for parameter in self.parameters("path") {
-            let name = parameter["name"].as_str().unwrap();
-            let example = parameter.get("example").or_else(|| parameter["schema"]["enum"].get(0)).unwrap_or(&Value::Null);
-            let example = match example {
-                Value::String(text) => text.clone(),
-                Value::Number(number) => number.to_string(),
-                _ => "x".to_owned(),
-            };
-            let value = given.iter().find(|(given, _)| *given == name).map_or(example.as_str(), |(_, value)| value);
-            path = path.replace(&format!("{{{name}}}"), value);
-        }
-        path
-    }
-
-    /// The required query parameters, with their examples.
-    fn required_query(&self) -> String {
-        let required = self.parameters("query").into_iter().filter(|parameter| parameter["required"] == true);
-        let pairs = required.map(|parameter| {
-            let (name, example) = (parameter["name"].as_str().unwrap(), &parameter["example"]);
-            format!("{name}={}&", example.as_str().map_or_else(|| example.to_string(), str::to_owned))
-        });
-        pairs.collect()
-    }
-
-    fn body_schema(&self) -> Option<&Value> {
-        self.node.pointer("/requestBody/content/application~1json/schema")
-    }
-
-    /// The first example of the body.
-    fn body(&self) -> Value {
-        let examples = &self.node["requestBody"]["content"]["application/json"]["examples"];
-        examples.as_object().and_then(|examples| examples.values().next()).map_or(Value::Null, |example| example["value"].clone())
-    }
-}
 
 /// A wrong value of an argument, and what it is called among the complaints.
 struct Wrong {
@@ -260,16 +191,19 @@ async fn every_path_variable_is_held_to_its_pattern(world: World) {
 
 async fn every_body_is_held_to_its_form(world: World) {
     for operation in operations().iter().filter(|operation| operation.body_schema().is_some()) {
+        assert!([64 * 1024, 8 * 1024 * 1024].contains(&operation.body_limit), "{}: the decisions' limits", operation.id);
         let request = || world.request(&operation.method, &operation.path_with(&[])).key(&world.staff.key);
 
         let broken = request().header("Content-Type", "application/json").body("{\"name\": ").send().await;
         let list = request().json(&json!(["x"])).send().await;
         let form = request().header("Content-Type", "text/plain").body("{}").send().await;
-        let large = request().header("Content-Type", "application/json").body(" ".repeat(9 * 1024 * 1024)).send().await;
+        let long = async |bytes| request().header("Content-Type", "application/json").body("x".repeat(bytes)).send().await;
+        let (whole, large) = (long(operation.body_limit).await, long(operation.body_limit + 1).await);
 
         assert_eq!((broken.status, broken.code()), (400, "body.malformed"), "{}", operation.id);
         assert_eq!((list.status, list.code()), (400, "body.malformed"), "{}", operation.id);
         assert_eq!((form.status, form.code()), (415, "media-type.unsupported"), "{}", operation.id);
+        assert_eq!((whole.status, whole.code()), (400, "body.malformed"), "{}: as large as it may be", operation.id);
         assert_eq!((large.status, large.code()), (413, "body.too-large"), "{}", operation.id);
     }
 }

@@ -10,17 +10,26 @@
 //!     assert_eq!(order.status, types::OrderStatus::Placed);
 //! }
 //! ```
+//!
+//! [`harness`] runs what is registered so; `proxy` stands before each server and holds its answers to the contract; `coverage`
+//! tells at the end which answers were never seen.
 
 mod contract;
+mod coverage;
+pub mod harness;
 mod http;
+mod notes;
+mod operations;
 mod people;
 pub mod postgres;
+mod proxy;
 mod sales;
 mod stage;
 mod till;
 mod world;
 
 pub use http::{Answer, Refusal};
+pub use operations::{Operation, operations};
 pub use people::{PASSWORD, Person};
 pub use sales::{RESERVATION, by_card, part};
 pub use stage::{Event, Host, section};
@@ -29,22 +38,36 @@ pub use world::World;
 
 pub use boxoffice_client::{Client, types};
 
-/// Runs each of the named async functions, which take a [`World`], on a fresh database of either kind.
+/// Registers each of the named async functions, which take a [`World`], as a test on a fresh database of either kind.
 #[macro_export]
 macro_rules! on_both_databases {
     ($($test:ident),* $(,)?) => {$(
-        mod $test {
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn sqlite() {
-                super::$test($crate::support::World::on_sqlite().await).await;
-            }
+        inventory::submit! {
+            $crate::support::harness::Test::new(module_path!(), concat!(stringify!($test), "::sqlite"), || {
+                $crate::support::harness::on_sqlite($test)
+            })
+        }
+        inventory::submit! {
+            $crate::support::harness::Test::new(module_path!(), concat!(stringify!($test), "::postgres"), || {
+                $crate::support::harness::on_postgres($test)
+            })
+        }
+    )*};
+}
 
-            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn postgres() {
-                if let Some(world) = $crate::support::World::on_postgres().await {
-                    super::$test(world).await;
-                }
-            }
+/// Registers each of the named functions, which take nothing, as a test; after `async`, asynchronous ones.
+#[macro_export]
+macro_rules! plain_tests {
+    (async $($test:ident),* $(,)?) => {$(
+        inventory::submit! {
+            $crate::support::harness::Test::new(module_path!(), stringify!($test), || {
+                $crate::support::harness::plain_async($test)
+            })
+        }
+    )*};
+    ($($test:ident),* $(,)?) => {$(
+        inventory::submit! {
+            $crate::support::harness::Test::new(module_path!(), stringify!($test), || $crate::support::harness::plain($test))
         }
     )*};
 }

@@ -8,13 +8,14 @@ use boxoffice::config::{FeeSteps, Settings};
 use boxoffice::{log, setup};
 use tempfile::TempDir;
 
-use super::{Client, Person, Till, postgres};
+use super::notes::Notes;
+use super::{Client, Person, Till, postgres, proxy};
 
 /// A platform that answers on a port of its own, with its first administrator and keys.
 pub struct World {
     /// The platform's inside, for what no request can do, such as moving the clock.
     pub app: Arc<App>,
-    /// Where it answers.
+    /// Where it answers, through a proxy that holds every answer to the contract.
     pub address: String,
     /// The platform's staff.
     pub staff: Person,
@@ -24,6 +25,8 @@ pub struct World {
     pub public_key: String,
     /// The payment gateway.
     pub till: Till,
+    /// For plain HTTP.
+    pub(super) http: reqwest::Client,
     _platform: Platform,
     _folder: TempDir,
 }
@@ -56,7 +59,7 @@ impl World {
         Arc::get_mut(&mut app).unwrap().gateway = Box::new(till.clone());
         let welcome = setup::first_start(&app).await.unwrap().unwrap();
         let platform = Platform::start(Arc::clone(&app), "127.0.0.1:0".parse().unwrap()).unwrap();
-        let address = format!("http://{}", platform.address());
+        let address = format!("http://{}", proxy::before(platform.address(), Notes::of_this_thread()).await.unwrap());
         let staff = Client::connect(&address, &welcome.administrator_key).unwrap();
         let number = staff.account_list().username(&welcome.username).send().await.unwrap().entries[0].number.to_string();
         Self {
@@ -66,6 +69,7 @@ impl World {
             till,
             app,
             address,
+            http: reqwest::Client::new(),
             _platform: platform,
             _folder: folder,
         }
