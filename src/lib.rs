@@ -39,6 +39,7 @@ pub mod jobs;
 pub mod log;
 pub mod media;
 pub mod orders;
+pub mod outbox;
 pub mod payments;
 pub mod regions;
 pub mod review;

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The features, lowest first. Those on one line are parts of one thing and know each other.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
+    &["outbox"],
     &["accounts"],
     &["sessions", "integrations", "defaults"],
     &["hosts", "categories", "media"],

@@ -13,6 +13,7 @@ mod frame;
 mod hosts;
 mod integrations;
 mod layers;
+mod mail;
 mod media;
 mod mutations;
 mod mutator;

@@ -13,7 +13,9 @@
 
 mod contract;
 mod http;
+mod mail_server;
 mod people;
+mod post;
 pub mod postgres;
 mod sales;
 mod stage;
@@ -21,7 +23,9 @@ mod till;
 mod world;
 
 pub use http::{Answer, Refusal};
+pub use mail_server::{MailServer, Mood, Secure};
 pub use people::{PASSWORD, Person};
+pub use post::{Post, code_in, eventually};
 pub use sales::{RESERVATION, by_card, part};
 pub use stage::{Event, Host, section};
 pub use till::Till;
