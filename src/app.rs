@@ -97,6 +97,8 @@ pub fn api() -> Api {
     let mut api = Api::new();
     crate::sessions::register(&mut api);
     crate::accounts::register(&mut api);
+    crate::lookups::register(&mut api);
+    crate::codes::register(&mut api);
     crate::integrations::register(&mut api);
     crate::defaults::register(&mut api);
     crate::hosts::register(&mut api);

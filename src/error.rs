@@ -45,6 +45,8 @@ codes! {
     CodeUnknown = "code.unknown": "No admission token has this code.",
     MethodNotAllowed = "method.not-allowed": "This endpoint does not allow this method. The Allow header names those it does.",
     AccountTaken = "account.taken": "Another account holds these arguments.",
+    VerificationClosed = "verification.closed": "This verification is over. Ask for another one.",
+    ResetClosed = "reset.closed": "This reset is over. Ask for another one.",
     RegionTaken = "region.taken": "Another region holds this name.",
     RegionInUse = "region.in-use": "Venues lie in this region. Move or remove them first.",
     CategoryTaken = "category.taken": "Another category holds this name.",

@@ -10,6 +10,6 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRow, AccountTitle, Password, Role};
+pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role};
 pub use service::{create, load, view, views};
-pub use store::{any, find, find_by_number};
+pub use store::{any, exists, find, find_by_number, lock, lock_by_email, set_password, set_verified};

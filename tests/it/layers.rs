@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const LAYERS: [&[&str]; 10] = [
     &["outbox"],
     &["accounts"],
-    &["sessions", "integrations", "defaults"],
+    &["sessions", "integrations", "defaults", "lookups", "codes"],
     &["hosts", "categories", "media"],
     &["regions"],
     &["venues", "events", "sections", "tokens", "review"],
