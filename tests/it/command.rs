@@ -95,6 +95,22 @@ fn a_database_that_cannot_be_had_is_told() {
     }
 }
 
+#[test]
+fn a_mail_server_that_cannot_be_used_is_told_and_its_password_never() {
+    let folder = tempfile::tempdir().unwrap();
+    let password = "the post is slow";
+
+    let arguments = ["serve", "--smtp", "mail.example.com", "--smtp-ca", "no such file"];
+    let missing = run(folder.path(), &arguments);
+    let help = boxoffice(folder.path(), &["serve", "--help"]).env("BOXOFFICE_SMTP_PASSWORD", password).output().unwrap();
+    let alone = boxoffice(folder.path(), &["serve"]).env("BOXOFFICE_SMTP_PASSWORD", password).output().unwrap();
+
+    assert!(text(&missing.stderr).contains("cannot read no such file"), "{}", text(&missing.stderr));
+    assert!(text(&help.stdout).contains("BOXOFFICE_SMTP_PASSWORD") && !text(&help.stdout).contains(password));
+    assert!(!alone.status.success() && text(&alone.stderr).contains("--smtp-user"), "{}", text(&alone.stderr));
+    assert!(!text(&alone.stderr).contains(password));
+}
+
 #[tokio::test]
 async fn the_first_start_tells_its_keys_once() {
     let folder = tempfile::tempdir().unwrap();
