@@ -14,6 +14,7 @@ use crate::db::Db;
 use crate::http::{self, Api, Running};
 use crate::jobs::Jobs;
 use crate::media::MediaStore;
+use crate::outbox::{self, Carrier};
 use crate::payments::{Gateway, Sandbox};
 
 /// What every operation works with.
@@ -30,6 +31,8 @@ pub struct App {
     pub media: MediaStore,
     /// Who takes the money.
     pub gateway: Box<dyn Gateway>,
+    /// Who takes the mail.
+    pub carrier: Box<dyn Carrier>,
     /// The log.
     pub log: Logger,
 }
@@ -38,7 +41,7 @@ impl App {
     /// Opens the database at `database_url` and everything else that the operations need.
     ///
     /// # Errors
-    /// When the database or the place for images can't be opened.
+    /// When the database or the place for images can't be opened, or the settings of mail can't be followed.
     pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Arc<Self>> {
         let cores = available_parallelism().map_or(1, usize::from);
         Ok(Arc::new(Self {
@@ -47,6 +50,7 @@ impl App {
             passwords: Passwords::new(cores),
             media: MediaStore::open(&settings.media)?,
             gateway: Box::new(Sandbox),
+            carrier: outbox::carrier(&settings.mail)?,
             settings,
             log,
         }))
@@ -93,6 +97,8 @@ pub fn api() -> Api {
     let mut api = Api::new();
     crate::sessions::register(&mut api);
     crate::accounts::register(&mut api);
+    crate::lookups::register(&mut api);
+    crate::codes::register(&mut api);
     crate::integrations::register(&mut api);
     crate::defaults::register(&mut api);
     crate::hosts::register(&mut api);

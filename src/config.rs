@@ -1,12 +1,14 @@
 //! Settings: the command line, with an environment variable for every option.
 
-use std::net::SocketAddr;
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{Args, ValueEnum};
+use lettre::message::Mailbox;
 
 use crate::base::money::Money;
 use crate::base::version::ClientVersion;
@@ -62,6 +64,34 @@ struct SettingsOptions {
     /// Lowest client version that is still served
     #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION")]
     minimum_client_version: ClientVersion,
+    #[command(flatten)]
+    mail: MailOptions,
+}
+
+/// How mail leaves, as options.
+#[derive(Debug, Clone, Args)]
+struct MailOptions {
+    /// Sender of all mail, such as `Box office <tickets@example.com>`
+    #[arg(long, env = "BOXOFFICE_MAIL_FROM", default_value = "boxoffice@localhost", value_name = "ADDRESS")]
+    mail_from: Mailbox,
+    /// Mail server; without one, mails are written to DATA_DIR/mail
+    #[arg(long, env = "BOXOFFICE_SMTP", value_name = "HOST[:PORT]")]
+    smtp: Option<SmtpServer>,
+    /// How the connection to the mail server is encrypted [default: tls at port 465, none to this machine, else starttls]
+    #[arg(long, env = "BOXOFFICE_SMTP_TLS", value_name = "MODE")]
+    smtp_tls: Option<SmtpTls>,
+    /// User at the mail server
+    #[arg(long, env = "BOXOFFICE_SMTP_USER", requires = "smtp_password", value_name = "NAME")]
+    smtp_user: Option<String>,
+    /// Password at the mail server
+    #[arg(long, env = "BOXOFFICE_SMTP_PASSWORD", hide_env_values = true, requires = "smtp_user", value_name = "PASSWORD")]
+    smtp_password: Option<SmtpPassword>,
+    /// File of PEM certificates that may vouch for the mail server, besides the system's
+    #[arg(long, env = "BOXOFFICE_SMTP_CA", value_name = "FILE")]
+    smtp_ca: Option<PathBuf>,
+    /// Seconds that the mail server may take for one mail
+    #[arg(long, env = "BOXOFFICE_SMTP_TIMEOUT_SECONDS", default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=600))]
+    smtp_timeout_seconds: u32,
 }
 
 /// The platform's settings.
@@ -79,6 +109,125 @@ pub struct Settings {
     pub fee_steps: FeeSteps,
     /// The lowest client version that is still served.
     pub minimum_client_version: ClientVersion,
+    /// How mail leaves.
+    pub mail: MailSettings,
+}
+
+/// How mail leaves.
+#[derive(Debug, Clone)]
+pub struct MailSettings {
+    /// The sender of all mail.
+    pub from: Mailbox,
+    /// Where it goes.
+    pub route: MailRoute,
+}
+
+/// Where mail goes.
+#[derive(Debug, Clone)]
+pub enum MailRoute {
+    /// Into files of this folder.
+    Folder(PathBuf),
+    /// To a mail server.
+    Smtp(SmtpSettings),
+}
+
+/// A mail server, and how to speak to it.
+#[derive(Debug, Clone)]
+pub struct SmtpSettings {
+    /// Its name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// How the connection is encrypted.
+    pub tls: SmtpTls,
+    /// Whom to sign in as.
+    pub credentials: Option<(String, SmtpPassword)>,
+    /// A file of certificates that may vouch for the server, besides the system's.
+    pub certificates: Option<PathBuf>,
+    /// How long it may take for one mail.
+    pub timeout: Duration,
+}
+
+/// How the connection to a mail server is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SmtpTls {
+    /// Not at all.
+    None,
+    /// After a greeting in clear; nothing is sent when the server can't.
+    Starttls,
+    /// From the first byte on.
+    Tls,
+}
+
+/// A password in clear. Its text appears in no log.
+#[derive(Clone)]
+pub struct SmtpPassword(pub String);
+
+impl fmt::Debug for SmtpPassword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SmtpPassword")
+    }
+}
+
+impl From<&str> for SmtpPassword {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+/// A mail server as it is named in an option: `mail.example.com`, `mail.example.com:465`, `[::1]:25`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct SmtpServer {
+    host: String,
+    port: Option<u16>,
+}
+
+impl FromStr for SmtpServer {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse().with_context(|| format!("no port: {port}"))?)),
+            _ => (text, None),
+        };
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        anyhow::ensure!(!host.is_empty() && !host.contains(['/', '@']), "a mail server is HOST or HOST:PORT: {text}");
+        Ok(Self { host: host.to_owned(), port })
+    }
+}
+
+impl SmtpServer {
+    /// Codes for passwords travel in mails: only a server on this machine is spoken to in clear unless that is asked for.
+    fn tls(&self) -> SmtpTls {
+        let is_here = self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        match self.port {
+            Some(465) => SmtpTls::Tls,
+            _ if is_here => SmtpTls::None,
+            _ => SmtpTls::Starttls,
+        }
+    }
+}
+
+impl MailOptions {
+    fn settings(&self, folder: PathBuf) -> MailSettings {
+        let route = self.smtp.as_ref().map_or(MailRoute::Folder(folder), |server| {
+            let tls = self.smtp_tls.unwrap_or_else(|| server.tls());
+            let usual_port = match tls {
+                SmtpTls::None => 25,
+                SmtpTls::Starttls => 587,
+                SmtpTls::Tls => 465,
+            };
+            MailRoute::Smtp(SmtpSettings {
+                host: server.host.clone(),
+                port: server.port.unwrap_or(usual_port),
+                tls,
+                credentials: self.smtp_user.clone().zip(self.smtp_password.clone()),
+                certificates: self.smtp_ca.clone(),
+                timeout: Duration::from_secs(u64::from(self.smtp_timeout_seconds)),
+            })
+        });
+        MailSettings { from: self.mail_from.clone(), route }
+    }
 }
 
 impl PlatformOptions {
@@ -104,6 +253,7 @@ impl PlatformOptions {
             reservation: Duration::from_secs(u64::from(options.reservation_minutes) * 60),
             fee_steps: options.fee_steps.clone(),
             minimum_client_version: options.minimum_client_version,
+            mail: options.mail.settings(self.storage.data_dir.join("mail")),
         }
     }
 }
@@ -170,6 +320,26 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_mail_server_is_named_with_or_without_its_port() {
+        for (text, read) in [
+            ("mail.example.com", Some(("mail.example.com", None, SmtpTls::Starttls))),
+            ("mail.example.com:465", Some(("mail.example.com", Some(465), SmtpTls::Tls))),
+            ("mail.example.com:25", Some(("mail.example.com", Some(25), SmtpTls::Starttls))),
+            ("localhost", Some(("localhost", None, SmtpTls::None))),
+            ("[::1]:2525", Some(("::1", Some(2525), SmtpTls::None))),
+            ("[::1]", Some(("::1", None, SmtpTls::None))),
+            ("smtp://mail.example.com", None),
+            ("user@mail.example.com", None),
+            ("mail.example.com:port", None),
+            ("", None),
+        ] {
+            let server = text.parse::<SmtpServer>().ok();
+            let server = server.as_ref().map(|server| (server.host.as_str(), server.port, server.tls()));
+            assert_eq!(server, read, "{text}");
+        }
+    }
 
     #[test]
     fn fees_follow_their_steps() -> anyhow::Result<()> {

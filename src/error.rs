@@ -49,6 +49,8 @@ codes! {
     AccountInactive = "account.inactive": "This account is deactivated already.",
     AccountLastAdministrator = "account.last-administrator": "This is the last active administrator.",
     AccountHasTickets = "account.has-tickets": "This account holds tickets to events that have not ended.",
+    VerificationClosed = "verification.closed": "This verification is over. Ask for another one.",
+    ResetClosed = "reset.closed": "This reset is over. Ask for another one.",
     RegionTaken = "region.taken": "Another region holds this name.",
     RegionInUse = "region.in-use": "Venues lie in this region. Move or remove them first.",
     CategoryTaken = "category.taken": "Another category holds this name.",

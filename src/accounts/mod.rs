@@ -16,6 +16,6 @@ mod store;
 
 pub use activation::{erase, lock_dispensable};
 pub use endpoints::register;
-pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRow, AccountTitle, Password, Role};
+pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role};
 pub use service::{create, load, view, views};
-pub use store::{any, find, find_by_number, hold_active, id_of, lock};
+pub use store::{any, exists, find, find_by_number, hold_active, id_of, lock, lock_by_email, set_password, set_verified};

@@ -76,8 +76,9 @@ impl From<Role> for Scope {
 }
 
 /// The roles that an account may be made with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the variants of Scope, which says what each is")]
 pub enum AccountRole {
     #[default]
     Customer,

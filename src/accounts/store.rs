@@ -1,6 +1,6 @@
 //! SQL of accounts.
 
-use super::model::{AccountFilter, AccountRow, AccountUpdate};
+use super::model::{AccountFilter, AccountRow, AccountUpdate, Role};
 use crate::auth::KeyKind;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
@@ -165,6 +165,52 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
     .bind(change.state.clone())
     .optional()
     .await
+}
+
+/// Whether an account has this username or e-mail address, and this role where one is given.
+///
+/// # Errors
+/// When the database fails.
+pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Result<bool> {
+    tx.query(
+        "select exists (select 1 from accounts
+         where (lower(username) = lower($1) or lower(email) = lower($1)) and role = coalesce($2, role)
+         and removed = false)",
+    )
+    .bind(identification.to_owned())
+    .bind(role)
+    .scalar()
+    .await
+}
+
+/// The account with this e-mail address, held like [`lock`] does.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow>> {
+    tx.query("update accounts set activated = activated where lower(email) = lower($1) and removed = false returning *")
+        .bind(email.to_owned())
+        .optional()
+        .await
+}
+
+/// Says that the account's e-mail address has been verified.
+///
+/// # Errors
+/// When the database fails.
+pub async fn set_verified(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("update accounts set verified = true where id = $1").bind(id).execute().await?;
+    Ok(())
+}
+
+/// Gives the account another password, with which whoever is signed in is signed in no more.
+///
+/// # Errors
+/// When the database fails.
+pub async fn set_password(tx: &mut Tx, id: Id, password_hash: &str, now: Timestamp) -> Result<()> {
+    let update = "update accounts set password_hash = $2 where id = $1";
+    tx.query(update).bind(id).bind(password_hash.to_owned()).execute().await?;
+    end_sessions(tx, id, Id::NONE, now).await
 }
 
 /// Ends every session of the account but the one with the key `kept`.

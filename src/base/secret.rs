@@ -26,6 +26,11 @@ pub fn account_number() -> String {
     format!("{}-{}", random(&UPPER[10..], 2), random(UPPER, 8))
 }
 
+/// A new code that a person copies from a mail: 6 digits.
+pub fn mailed_code() -> String {
+    random(&LOWER[26..], 6)
+}
+
 /// The SHA-256 of a random secret, in hexadecimal: what is stored and searched for.
 pub fn hash(secret: &str) -> String {
     hex(&Sha256::digest(secret.as_bytes()))

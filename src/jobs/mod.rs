@@ -1,62 +1,101 @@
 //! Work that runs beside the requests. Each job's step is a function that a test can call; here they are only repeated.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::anyhow;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use slog::error;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::app::App;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::http::Failure;
-use crate::orders;
+use crate::{orders, outbox};
 
-/// How often reservations that have run out are released. Readers and buyers don't wait for it: to them they are over at once.
-const EXPIRY: Duration = Duration::from_secs(5);
+/// Work to be repeated.
+#[derive(Clone, Copy)]
+struct Job {
+    /// What the log calls it.
+    name: &'static str,
+    /// How long it rests when there is nothing to do.
+    pause: Duration,
+    /// How long a stop waits for the step that is under way. Then the step is dropped, as when the machine fails: it must leave
+    /// nothing behind that the next start doesn't put right.
+    patience: Duration,
+    /// Does a part of the work and tells how much that was; called again at once until it was none.
+    step: for<'a> fn(&'a App) -> BoxFuture<'a, Result<u64>>,
+}
+
+/// Every job.
+const JOBS: [Job; 2] = [
+    // Readers and buyers don't wait for it: to them a reservation that has run out is over at once.
+    Job {
+        name: "expire reservations",
+        pause: Duration::from_secs(5),
+        patience: Duration::from_secs(60),
+        step: |app| orders::expire_due(app).boxed(),
+    },
+    Job {
+        name: "deliver mail",
+        pause: Duration::from_secs(1),
+        patience: Duration::from_secs(5),
+        step: |app| outbox::deliver_due(app).boxed(),
+    },
+];
 
 /// The jobs that run.
 #[derive(Debug)]
 pub struct Jobs {
     stop: watch::Sender<bool>,
-    tasks: Vec<JoinHandle<()>>,
+    tasks: Vec<(Duration, JoinHandle<()>)>,
 }
 
 impl Jobs {
     /// Starts every job.
     pub fn start(app: &Arc<App>) -> Self {
         let (stop, stopped) = watch::channel(false);
-        Self { stop, tasks: vec![tokio::spawn(expire_reservations(Arc::clone(app), stopped))] }
+        let start = |job: Job| (job.patience, tokio::spawn(repeat(job, Arc::clone(app), stopped.clone())));
+        Self { stop, tasks: JOBS.map(start).into() }
     }
 
-    /// Lets every job finish its step, and ends them.
+    /// Lets every job finish its step, if that doesn't take too long, and ends them.
     pub async fn stop(self) {
         self.stop.send_replace(true);
-        for task in self.tasks {
-            // A job that panicked has said so; there is nothing left to stop.
-            let _ended = task.await;
+        for (patience, mut task) in self.tasks {
+            if timeout(patience, &mut task).await.is_err() {
+                task.abort();
+                // It was ended, which is no news.
+                let _aborted = task.await;
+            }
         }
     }
 }
 
-async fn expire_reservations(app: Arc<App>, mut stopped: watch::Receiver<bool>) {
-    let mut ticks = interval(EXPIRY);
+async fn repeat(job: Job, app: Arc<App>, mut stopped: watch::Receiver<bool>) {
+    let mut ticks = interval(job.pause);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
             _ = stopped.changed() => return,
         }
-        if let Err(error) = until_done(&app).await {
-            let failure = Failure::from(error);
-            error!(app.log, "the job failed and will be tried again"; "job" => "expire reservations",
-                "cause" => failure.cause().map(|cause| format!("{cause:#}")));
+        loop {
+            let done = AssertUnwindSafe((job.step)(&app)).catch_unwind().await;
+            match done.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the job panicked")))) {
+                Ok(1..) if !*stopped.borrow() => {}
+                Ok(_) => break,
+                Err(error) => {
+                    let failure = Failure::from(error);
+                    error!(app.log, "the job failed and will be tried again"; "job" => job.name,
+                        "cause" => failure.cause().map(|cause| format!("{cause:#}")));
+                    break;
+                }
+            }
         }
     }
-}
-
-async fn until_done(app: &App) -> Result<(), Error> {
-    while orders::expire_due(app).await? > 0 {}
-    Ok(())
 }

@@ -11,7 +11,11 @@ use serde_json::{Value, json};
 use crate::plain_tests;
 use crate::support::postgres;
 
-plain_tests![drift_tells_by_its_status_and_in_json, a_database_that_cannot_be_had_is_told,];
+plain_tests![
+    drift_tells_by_its_status_and_in_json,
+    a_database_that_cannot_be_had_is_told,
+    a_mail_server_that_cannot_be_used_is_told_and_its_password_never,
+];
 
 plain_tests![async
     the_first_start_tells_its_keys_once,
@@ -101,6 +105,21 @@ fn a_database_that_cannot_be_had_is_told() {
         assert_eq!(refused.status.code(), Some(1), "{url}");
         assert!(text(&refused.stderr).contains(told), "{}", text(&refused.stderr));
     }
+}
+
+fn a_mail_server_that_cannot_be_used_is_told_and_its_password_never() {
+    let folder = tempfile::tempdir().unwrap();
+    let password = "the post is slow";
+
+    let arguments = ["serve", "--smtp", "mail.example.com", "--smtp-ca", "no such file"];
+    let missing = run(folder.path(), &arguments);
+    let help = boxoffice(folder.path(), &["serve", "--help"]).env("BOXOFFICE_SMTP_PASSWORD", password).output().unwrap();
+    let alone = boxoffice(folder.path(), &["serve"]).env("BOXOFFICE_SMTP_PASSWORD", password).output().unwrap();
+
+    assert!(text(&missing.stderr).contains("cannot read no such file"), "{}", text(&missing.stderr));
+    assert!(text(&help.stdout).contains("BOXOFFICE_SMTP_PASSWORD") && !text(&help.stdout).contains(password));
+    assert!(!alone.status.success() && text(&alone.stderr).contains("--smtp-user"), "{}", text(&alone.stderr));
+    assert!(!text(&alone.stderr).contains(password));
 }
 
 async fn the_first_start_tells_its_keys_once() {

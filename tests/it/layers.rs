@@ -10,8 +10,9 @@ plain_tests![no_feature_knows_one_above_it, every_feature_has_its_place,];
 
 /// The features, lowest first. Those on one line are parts of one thing and know each other.
 const LAYERS: &[&[&str]] = &[
+    &["outbox"],
     &["accounts"],
-    &["sessions", "integrations", "defaults"],
+    &["sessions", "integrations", "defaults", "lookups", "codes"],
     &["hosts", "categories", "media", "zones"],
     &["regions"],
     &["preferences"],

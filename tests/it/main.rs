@@ -18,6 +18,8 @@ mod frame;
 mod hosts;
 mod integrations;
 mod layers;
+mod lookups;
+mod mail;
 mod media;
 mod modifiers;
 mod mutations;
@@ -30,6 +32,7 @@ mod races;
 mod regions;
 mod reports;
 mod requirement;
+mod resets;
 mod review;
 mod sale;
 #[expect(dead_code, reason = "the sample's endpoints are described and never called")]
@@ -41,6 +44,7 @@ mod tickets;
 mod tokens;
 mod transfers;
 mod venues;
+mod verifications;
 mod zones;
 
 fn main() -> std::process::ExitCode {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::app::{App, Platform};
-use boxoffice::config::{FeeSteps, Settings};
+use boxoffice::config::{FeeSteps, MailRoute, MailSettings, Settings};
 use boxoffice::{log, setup};
 use tempfile::TempDir;
 
 use super::notes::Notes;
-use super::{Client, Person, Till, postgres, proxy};
+use super::{Client, Person, Post, Till, postgres, proxy};
 
 /// A platform that answers on a port of its own, with its first administrator and keys.
 pub struct World {
@@ -27,6 +27,10 @@ pub struct World {
     pub till: Till,
     /// For plain HTTP.
     pub(super) http: reqwest::Client,
+    /// The mail.
+    pub post: Post,
+    /// The database's address.
+    pub database_url: String,
     _platform: Platform,
     _folder: TempDir,
 }
@@ -53,10 +57,17 @@ impl World {
             reservation: Duration::from_secs(15 * 60),
             fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSteps>().unwrap(),
             minimum_client_version: "3.0.0".parse().unwrap(),
+            mail: MailSettings {
+                from: "Box office <tickets@boxoffice.example>".parse().unwrap(),
+                route: MailRoute::Folder(folder.path().join("mail")),
+            },
         };
+        let post = Post::of(&settings.mail, &folder.path().join("mail"));
         let mut app = App::open(database_url, settings, log::silent()).await.unwrap();
         let till = Till::default();
-        Arc::get_mut(&mut app).unwrap().gateway = Box::new(till.clone());
+        let parts = Arc::get_mut(&mut app).unwrap();
+        parts.gateway = Box::new(till.clone());
+        parts.carrier = Box::new(post.clone());
         let welcome = setup::first_start(&app).await.unwrap().unwrap();
         let platform = Platform::start(Arc::clone(&app), "127.0.0.1:0".parse().unwrap()).unwrap();
         let address = format!("http://{}", proxy::before(platform.address(), Notes::of_this_thread()).await.unwrap());
@@ -67,6 +78,8 @@ impl World {
             anyone: Client::connect(&address, &welcome.public_key).unwrap(),
             public_key: welcome.public_key,
             till,
+            post,
+            database_url: database_url.to_owned(),
             app,
             address,
             http: reqwest::Client::new(),

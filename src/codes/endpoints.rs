@@ -1,0 +1,59 @@
+//! The verification and reset operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{
+    Kind, Reset, ResetCreate, ResetPath, ResetUpdate, Verification, VerificationCreate, VerificationPath, VerificationUpdate,
+};
+use super::service;
+use crate::error::Code;
+use crate::http::{Api, Created, Failure, Json, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(verification_create, &[Code::AccountUnknown]);
+    api.add(verification_get, &[]);
+    api.add(verification_update, &[Code::VerificationClosed]);
+    api.add(reset_create, &[Code::AccountUnknown]);
+    api.add(reset_get, &[]);
+    api.add(reset_update, &[Code::ResetClosed]);
+}
+
+#[endpoint { method = POST, path = "/verifications", tags = ["Accounts"] }]
+async fn verification_create(rq: Rq, body: Json<VerificationCreate>) -> Result<Created<Verification>, Failure> {
+    Ok(Created(service::request(rq.context(), Kind::Verification, &body.0.email).await?.into()))
+}
+
+#[endpoint { method = GET, path = "/verifications/{verification}", tags = ["Accounts"] }]
+async fn verification_get(rq: Rq, path: Path<VerificationPath>) -> Result<HttpResponseOk<Verification>, Failure> {
+    let code = service::get(rq.context(), Kind::Verification, path.into_inner().verification).await?;
+    Ok(HttpResponseOk(code.into()))
+}
+
+#[endpoint { method = PATCH, path = "/verifications/{verification}", tags = ["Accounts"] }]
+async fn verification_update(
+    rq: Rq,
+    path: Path<VerificationPath>,
+    body: Json<VerificationUpdate>,
+) -> Result<HttpResponseOk<Verification>, Failure> {
+    let identifier = path.into_inner().verification;
+    let code = service::redeem(rq.context(), Kind::Verification, identifier, body.0.code, None).await?;
+    Ok(HttpResponseOk(code.into()))
+}
+
+#[endpoint { method = POST, path = "/resets", tags = ["Accounts"] }]
+async fn reset_create(rq: Rq, body: Json<ResetCreate>) -> Result<Created<Reset>, Failure> {
+    Ok(Created(service::request(rq.context(), Kind::Reset, &body.0.email).await?.into()))
+}
+
+#[endpoint { method = GET, path = "/resets/{reset}", tags = ["Accounts"] }]
+async fn reset_get(rq: Rq, path: Path<ResetPath>) -> Result<HttpResponseOk<Reset>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), Kind::Reset, path.into_inner().reset).await?.into()))
+}
+
+#[endpoint { method = PATCH, path = "/resets/{reset}", tags = ["Accounts"] }]
+async fn reset_update(rq: Rq, path: Path<ResetPath>, body: Json<ResetUpdate>) -> Result<HttpResponseOk<Reset>, Failure> {
+    let ResetUpdate { code, password } = body.0;
+    let code = service::redeem(rq.context(), Kind::Reset, path.into_inner().reset, code, Some(password.0)).await?;
+    Ok(HttpResponseOk(code.into()))
+}

@@ -1,0 +1,60 @@
+//! SQL of the outbox.
+
+use super::model::{Mail, MailRow};
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::db::Tx;
+use crate::error::Result;
+
+pub async fn insert(tx: &mut Tx, id: Id, mail: &Mail<'_>, now: Timestamp) -> Result<()> {
+    tx.query(
+        "insert into outbox (id, recipient, subject, body, created, attempts, due, failed)
+         values ($1, $2, $3, $4, $5, 0, $5, null)",
+    )
+    .bind(id)
+    .bind(mail.recipient.to_owned())
+    .bind(mail.subject.to_owned())
+    .bind(mail.body.clone())
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Whether any mail is due. Asked first, because nearly always there is none, and reading disturbs nobody.
+pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
+    tx.query("select exists (select 1 from outbox where due <= $1)").bind(now).scalar().await
+}
+
+/// Takes a few mails that are due: until `until` nobody else does. On PostgreSQL, past those that another server is taking just
+/// now; SQLite has one writer at a time.
+pub async fn claim(tx: &mut Tx, now: Timestamp, until: Timestamp, most: i64) -> Result<Vec<MailRow>> {
+    let update = if tx.is_postgres() {
+        "update outbox set attempts = attempts + 1, due = $2 where id = any(array(
+             select id from outbox where due <= $1 order by due, id limit $3 for update skip locked)) returning *"
+    } else {
+        "update outbox set attempts = attempts + 1, due = $2 where id in (
+             select id from outbox where due <= $1 order by due, id limit $3) returning *"
+    };
+    tx.query(update).bind(now).bind(until).bind(most).all().await
+}
+
+/// Forgets a mail that has been handed over.
+pub async fn delete(tx: &mut Tx, mail: &MailRow) -> Result<()> {
+    tx.query("delete from outbox where id = $1 and due = $2").bind(mail.id).bind(mail.due).execute().await?;
+    Ok(())
+}
+
+/// Has a mail tried again later.
+pub async fn postpone(tx: &mut Tx, mail: &MailRow, due: Timestamp) -> Result<()> {
+    let update = "update outbox set due = $3 where id = $1 and due = $2";
+    tx.query(update).bind(mail.id).bind(mail.due).bind(due).execute().await?;
+    Ok(())
+}
+
+/// Gives a mail up, and forgets what it said.
+pub async fn give_up(tx: &mut Tx, mail: &MailRow, now: Timestamp) -> Result<()> {
+    let update = "update outbox set due = null, failed = $3, body = '' where id = $1 and due = $2";
+    tx.query(update).bind(mail.id).bind(mail.due).bind(now).execute().await?;
+    Ok(())
+}

@@ -1,0 +1,174 @@
+//! Resets: whoever reads an account's mail may choose another password.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{PASSWORD, Refusal, World, types};
+use crate::verifications::other_than;
+
+on_both_databases![
+    a_password_is_reset_by_the_code_from_the_mail,
+    a_reset_ends_every_session_and_no_integration,
+    an_email_that_no_account_has_gets_no_reset,
+    a_reset_that_is_not_there_is_not_found,
+    what_a_reset_needs_is_checked,
+    wrong_codes_use_a_reset_up,
+    a_reset_counts_for_fifteen_minutes,
+    a_newer_reset_ends_the_earlier_ones,
+    a_reset_for_another_address_than_the_accounts_does_not_count,
+    a_reset_does_not_activate_an_account,
+    of_two_resets_at_once_one_counts,
+];
+
+const NEW: &str = "another horse entirely";
+
+async fn a_password_is_reset_by_the_code_from_the_mail(world: World) {
+    let ama = world.person("ama").await;
+    let (uri, code) = world.code_for("/resets", "Ama@Example.com", 1).await;
+    let pending = world.request("GET", &uri).send().await.body;
+
+    let reset = world.anyone.reset_update().reset(uri.strip_prefix("/resets/").unwrap());
+    let reset = reset.body_map(|body| body.code(code.as_str()).password(NEW)).send().await.unwrap().into_inner();
+
+    assert_eq!(pending, json!({ "self": uri, "email": "ama@example.com", "status": "Pending" }));
+    assert_eq!((reset.self_.as_str(), reset.status), (uri.as_str(), types::ResetStatus::Used));
+    assert_eq!(world.standing(&uri).await, "Used");
+    assert_eq!(world.sign_in("ama", PASSWORD).await.refusal(), (401, "session.wrong-password".to_owned()));
+    let session = world.sign_in("ama", NEW).await.unwrap();
+    assert_eq!((session.account.number.as_str(), session.account.verified), (ama.number.as_str(), false));
+    let again = world.answer(&uri, json!({ "code": code, "password": PASSWORD })).await;
+    assert_eq!((again.status, again.code()), (409, "reset.closed"));
+    assert!(world.sign_in("ama", NEW).await.is_ok());
+}
+
+async fn a_reset_ends_every_session_and_no_integration(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    let other = world.sign_in("ama", PASSWORD).await.unwrap();
+    let till = world.integration_of(&ama).await;
+    let (uri, code) = world.code_for("/resets", "ama@example.com", 1).await;
+
+    // Asked with the account's own key, too.
+    let body = json!({ "code": code, "password": NEW });
+    let reset = world.request("PATCH", &uri).key(&ama.key).json(&body).send().await;
+
+    assert_eq!(reset.status, 200);
+    for (key, status) in [(&ama.key, 403), (&other.key, 403), (&till, 200), (&kofi.key, 200)] {
+        assert_eq!(world.request("GET", "/time").key(key).send().await.status, status);
+    }
+}
+
+async fn an_email_that_no_account_has_gets_no_reset(world: World) {
+    let refused = world.anyone.reset_create().body_map(|body| body.email("kofi@example.com")).send().await;
+
+    assert_eq!(refused.refusal(), (404, "account.unknown".to_owned()));
+    world.deliver().await;
+    assert_eq!(world.post.files_to("kofi@example.com").len(), 0);
+}
+
+async fn a_reset_that_is_not_there_is_not_found(world: World) {
+    world.person("ama").await;
+    let (verification, code) = world.code_for("/verifications", "ama@example.com", 1).await;
+    let of_a_verification = verification.replace("/verifications/", "/resets/");
+
+    for uri in ["/resets/m4x8c5v0b3n6z7l2j9h4g1f8q7w2k9d1", &of_a_verification] {
+        let read = world.request("GET", uri).send().await;
+        let answered = world.answer(uri, json!({ "code": code, "password": NEW })).await;
+
+        assert_eq!((read.status, read.code()), (404, "resource.not-found"), "{uri}");
+        assert_eq!((answered.status, answered.code()), (404, "resource.not-found"), "{uri}");
+    }
+    assert!(world.sign_in("ama", PASSWORD).await.is_ok(), "a verification's code is none for a password");
+}
+
+async fn what_a_reset_needs_is_checked(world: World) {
+    world.person("ama").await;
+    let (uri, code) = world.code_for("/resets", "ama@example.com", 1).await;
+
+    let nothing = world.answer(&uri, json!({ "password": " " })).await;
+    let short = world.answer(&uri, json!({ "code": code, "password": "short" })).await;
+
+    assert_eq!((nothing.status, nothing.complaints()), (400, vec!["-code".to_owned(), "-password".to_owned()]));
+    assert_eq!((short.status, short.complaints()), (400, vec!["password".to_owned()]));
+    assert_eq!(world.answer(&uri, json!({ "code": code, "password": NEW })).await.status, 200, "neither was a try");
+}
+
+async fn wrong_codes_use_a_reset_up(world: World) {
+    let ama = world.person("ama").await;
+    let (uri, code) = world.code_for("/resets", "ama@example.com", 1).await;
+
+    for _ in 0..5 {
+        let wrong = world.answer(&uri, json!({ "code": other_than(&code), "password": NEW })).await;
+        assert_eq!((wrong.status, wrong.complaints()), (400, vec!["code".to_owned()]));
+    }
+    let right = world.answer(&uri, json!({ "code": code, "password": NEW })).await;
+
+    assert_eq!((right.status, right.code()), (409, "reset.closed"));
+    assert_eq!(world.standing(&uri).await, "Expired");
+    assert!(world.sign_in("ama", PASSWORD).await.is_ok());
+    assert_eq!(world.request("GET", "/time").key(&ama.key).send().await.status, 200);
+}
+
+async fn a_reset_counts_for_fifteen_minutes(world: World) {
+    world.person("ama").await;
+    let (uri, code) = world.code_for("/resets", "ama@example.com", 1).await;
+    world.advance(Duration::from_secs(15 * 60));
+
+    let refused = world.answer(&uri, json!({ "code": code, "password": NEW })).await;
+
+    assert_eq!((refused.status, refused.code()), (409, "reset.closed"));
+    assert_eq!(world.standing(&uri).await, "Expired");
+    assert!(world.sign_in("ama", PASSWORD).await.is_ok());
+}
+
+async fn a_newer_reset_ends_the_earlier_ones(world: World) {
+    world.person("ama").await;
+    let (first, first_code) = world.code_for("/resets", "ama@example.com", 1).await;
+    let (second, code) = world.code_for("/resets", "ama@example.com", 2).await;
+
+    let refused = world.answer(&first, json!({ "code": first_code, "password": "a third one" })).await;
+
+    assert_eq!((refused.status, refused.code()), (409, "reset.closed"));
+    assert_eq!(world.answer(&second, json!({ "code": code, "password": NEW })).await.status, 200);
+    assert!(world.sign_in("ama", NEW).await.is_ok());
+}
+
+async fn a_reset_for_another_address_than_the_accounts_does_not_count(world: World) {
+    let ama = world.person("ama").await;
+    let (uri, code) = world.code_for("/resets", "ama@example.com", 1).await;
+    let change = ama.client.account_update().number(ama.number.as_str());
+    change.body_map(|body| body.email("mensah@example.com".to_owned())).send().await.unwrap();
+
+    let refused = world.answer(&uri, json!({ "code": code, "password": NEW })).await;
+
+    assert_eq!((refused.status, refused.code()), (409, "reset.closed"));
+    assert!(world.sign_in("ama", PASSWORD).await.is_ok());
+}
+
+async fn a_reset_does_not_activate_an_account(world: World) {
+    let ama = world.person("ama").await;
+    world.execute("update accounts set activated = false where number = $1", &ama.number).await;
+    let (uri, code) = world.code_for("/resets", "ama@example.com", 1).await;
+
+    let reset = world.answer(&uri, json!({ "code": code, "password": NEW })).await;
+
+    assert_eq!(reset.status, 200);
+    assert_eq!(world.sign_in("ama", NEW).await.refusal(), (403, "account.deactivated".to_owned()));
+}
+
+async fn of_two_resets_at_once_one_counts(world: World) {
+    world.person("ama").await;
+    let (uri, code) = world.code_for("/resets", "ama@example.com", 1).await;
+    let passwords: Vec<_> = (0..4).map(|number| format!("{NEW} {number}")).collect();
+
+    let answers =
+        join_all(passwords.iter().map(|password| world.answer(&uri, json!({ "code": code, "password": password })))).await;
+
+    let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+    let winner = &passwords[statuses.iter().position(|status| *status == 200).unwrap()];
+    assert!(world.sign_in("ama", winner).await.is_ok());
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 409, 409, 409]);
+}
