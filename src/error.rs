@@ -68,6 +68,8 @@ codes! {
     SubmissionDecided = "submission.decided": "This submission has been decided.",
     OrderTooMany = "order.too-many": "The account has too many open orders. Pay for or cancel one first.",
     OrderNotOpen = "order.not-open": "This order is not open any more.",
+    OrderNotFulfilled = "order.not-fulfilled": "This order is not fulfilled.",
+    TicketNotIssued = "ticket.not-issued": "These tickets were used, or are void.",
     TokenGlobal = "token.global": "The event's global token can be neither changed nor removed.",
     ClientOutdated = "client.outdated": "Please upgrade your client to complete this request",
     BodyTooLarge = "body.too-large": "The request's body is too large.",

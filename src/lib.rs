@@ -36,6 +36,7 @@ pub mod hosts;
 pub mod http;
 pub mod integrations;
 pub mod jobs;
+pub mod ledger;
 pub mod log;
 pub mod media;
 pub mod orders;

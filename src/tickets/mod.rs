@@ -11,4 +11,4 @@ mod store;
 pub use endpoints::register;
 pub use model::{Serial, Ticket, TicketRow, TicketStatus};
 pub use service::issue;
-pub use store::redeem;
+pub use store::{lock_of_order, redeem, void};

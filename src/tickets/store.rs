@@ -71,3 +71,25 @@ pub async fn redeem(tx: &mut Tx, event: Id, serials: &[String], reach: Reach, no
         .all()
         .await
 }
+
+/// The tickets of an order as they are after everyone else's changes, which then wait until this transaction ends; the oldest
+/// first.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
+    let locked = tx.query("update tickets set status = status where order_id = $1 returning *").bind(order);
+    let mut tickets: Vec<TicketRow> = locked.all().await?;
+    tickets.sort_by_key(|ticket| ticket.id);
+    Ok(tickets)
+}
+
+/// Makes tickets void, which are locked.
+///
+/// # Errors
+/// When the database fails.
+pub async fn void(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
+    let update = tx.update("tickets set status = 'Void'").with(", modified = ? where true", now);
+    let _voided: Vec<(Id,)> = update.and_in("id", tickets).push(" returning id").all().await?;
+    Ok(())
+}
