@@ -12,7 +12,7 @@ const LAYERS: [&[&str]; 9] = [
     &["regions"],
     &["venues", "events", "sections", "tokens", "review"],
     &["tickets"],
-    &["orders", "payments"],
+    &["orders", "payments", "ledger"],
     &["admissions"],
     &["jobs", "setup", "demo"],
 ];

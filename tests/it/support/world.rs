@@ -16,6 +16,8 @@ pub struct World {
     pub app: Arc<App>,
     /// Where it answers.
     pub address: String,
+    /// The address of its database, for another server beside it.
+    pub database_url: String,
     /// The platform's staff.
     pub staff: Person,
     /// An application with no person behind it.
@@ -66,6 +68,7 @@ impl World {
             till,
             app,
             address,
+            database_url: database_url.to_owned(),
             _platform: platform,
             _folder: folder,
         }
