@@ -59,7 +59,7 @@ fn cents(value: &Value) -> i64 {
 
 async fn whatever_is_done_the_books_agree(world: World) {
     let seed = env::var("BOXOFFICE_WALK").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random::<u64>);
-    println!("BOXOFFICE_WALK={seed}");
+    eprintln!("BOXOFFICE_WALK={seed}");
     let mut walk = Walk::begin(world, seed).await;
     for number in 0..STEPS {
         let step = walk.step().await;
