@@ -114,6 +114,7 @@ pub fn api() -> Api {
     crate::review::register(&mut api);
     crate::orders::register(&mut api);
     crate::payments::register(&mut api);
+    crate::ledger::register(&mut api);
     crate::tickets::register(&mut api);
     crate::transfers::register(&mut api);
     crate::tokens::register(&mut api);

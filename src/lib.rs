@@ -39,6 +39,7 @@ pub mod hosts;
 pub mod http;
 pub mod integrations;
 pub mod jobs;
+pub mod ledger;
 pub mod log;
 pub mod lookups;
 pub mod media;

@@ -27,7 +27,7 @@ async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, 
     let row = accounts::load(tx, caller, number).await?;
     let account = accounts::lock_dispensable(tx, &row).await?.id;
     // Before its tickets are looked at: an order that is just being settled is waited for here.
-    let cancelled = orders::cancel_all(tx, account, now).await?;
+    let cancelled = orders::cancel_all(app, tx, account).await?;
     transfers::cancel_all_of(app, tx, account).await?;
     if tickets::holds_coming(tx, account, now).await? {
         return Err(Code::AccountHasTickets.into());

@@ -2,8 +2,8 @@
 
 use dropshot::{HttpResponseOk, Path, endpoint};
 
-use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath};
-use super::{placement, service};
+use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath, OrderReturnCreate, OrderVoidCreate};
+use super::{placement, returns, service};
 use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::Page;
@@ -27,6 +27,8 @@ pub fn register(api: &mut Api) {
     api.add(order_create, &NOT_SOLD);
     api.add(order_get, &[]);
     api.add(order_cancellation_create, &[Code::OrderNotOpen]);
+    api.add(order_return_create, &[Code::OrderNotFulfilled, Code::TicketNotIssued]);
+    api.add(order_void_create, &[Code::OrderNotFulfilled]);
     api.add(account_order_list, &[]);
 }
 
@@ -48,6 +50,26 @@ async fn order_get(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<Http
 #[endpoint { method = POST, path = "/orders/{order}/cancellations", tags = ["Orders"] }]
 async fn order_cancellation_create(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, Failure> {
     Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.into_inner().order.id()).await?))
+}
+
+#[endpoint { method = POST, path = "/orders/{order}/returns", tags = ["Orders"] }]
+async fn order_return_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<OrderPath>,
+    body: Json<OrderReturnCreate>,
+) -> Result<HttpResponseOk<Order>, Failure> {
+    Ok(HttpResponseOk(returns::take_back(rq.context(), &caller, path.into_inner().order.id(), &body.0).await?))
+}
+
+#[endpoint { method = POST, path = "/orders/{order}/voids", tags = ["Orders"] }]
+async fn order_void_create(
+    rq: Rq,
+    caller: Caller,
+    path: Path<OrderPath>,
+    body: Json<OrderVoidCreate>,
+) -> Result<HttpResponseOk<Order>, Failure> {
+    Ok(HttpResponseOk(returns::void(rq.context(), &caller, path.into_inner().order.id(), &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/orders", tags = ["Orders"] }]

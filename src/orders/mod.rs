@@ -1,13 +1,16 @@
-//! Orders: tickets reserved together by one account, from being placed to being paid, cancelled or timed out.
+//! Orders: tickets reserved together by one account, from being placed to being paid, cancelled or timed out, and taken back
+//! again.
 //!
 //! Placing (`placement`) reserves places by conditional updates in ascending order of the sections, so that no section is
 //! oversold and no two orders wait for each other. An open order whose reservation is over counts as timed out in every read,
 //! even before [`expire_due`] says so in the table. How an order ends is in `settlement`; `payments` asks it to fulfil what
 //! has been paid, and is asked by it to give back what was paid for an order that ended otherwise: the two are one layer.
+//! What becomes of a fulfilled order whose tickets are returned or made void is in `returns`.
 
 mod endpoints;
 mod model;
 mod placement;
+mod returns;
 mod search;
 mod service;
 mod settlement;

@@ -16,6 +16,7 @@ use crate::base::paging::{Paging, SortOrder};
 use crate::base::wire::{DateTime, Nullable, Uri, wire_text};
 use crate::events::EventStatus;
 use crate::http::Located;
+use crate::tickets::Serial;
 
 /// Tickets in one order at the most (decisions).
 pub const TICKETS_MAXIMUM: i64 = 50;
@@ -134,6 +135,24 @@ pub struct AccountOrderFilter {
 pub struct OrderCreate {
     pub customer: Option<AccountNumber>,
     pub items: Items,
+}
+
+wire_text!(
+    /// Why an order is voided.
+    VoidReason, None, None, Some(1), Some(2000)
+);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OrderReturnCreate {
+    #[schemars(length(min = 1, max = 50))]
+    pub tickets: Option<Vec<Serial>>,
+    #[schemars(length(max = 2000))]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OrderVoidCreate {
+    pub reason: VoidReason,
 }
 
 /// Numbers of tickets by the section URIs that were given, in the order in which they were.
@@ -310,6 +329,19 @@ pub struct SellerRow {
 pub struct Places {
     pub section_id: Id,
     pub quantity: i64,
+}
+
+/// Tickets of a fulfilled order that were made void, as it is kept.
+#[derive(Debug)]
+pub struct Revocation {
+    pub id: Id,
+    pub order_id: Id,
+    /// How many tickets.
+    pub tickets: i64,
+    pub reason: String,
+    /// Who did it, where the key acts for somebody.
+    pub account_id: Option<Id>,
+    pub revoked: Timestamp,
 }
 
 #[cfg(test)]

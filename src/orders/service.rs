@@ -1,4 +1,5 @@
-//! What the order operations mean, apart from placing ([`super::placement`]) and ending ([`super::settlement`]) an order.
+//! What the order operations mean, apart from placing ([`super::placement`]), ending ([`super::settlement`]) and taking back
+//! ([`super::returns`]) an order.
 
 use super::model::{AccountOrderFilter, AppliedRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow};
 use super::model::{OrderStatus, uri};
@@ -54,17 +55,18 @@ pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Order> {
 /// Cancels an open order. What was paid for part of it is given back afterwards, because no transaction waits for the gateway;
 /// what the gateway fails to give back now, a job asks it for again.
 pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Order> {
-    let order = transaction!(app.db, |tx| cancel_open(tx, caller, id, app.clock.now()).await)?;
+    let order = transaction!(app.db, |tx| cancel_open(app, tx, caller, id).await)?;
     payments::give_back(app, id).await?;
     Ok(order)
 }
 
-async fn cancel_open(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<Order> {
+async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<Order> {
+    let now = app.clock.now();
     let row = lock_own(tx, caller, id).await?;
     if !row.is_open(now) {
         return Err(Code::OrderNotOpen.because("This order is no longer open, so it can't be cancelled."));
     }
-    settlement::end(tx, row.id, OrderStatus::Cancelled).await?;
+    settlement::end(app, tx, row.id, OrderStatus::Cancelled).await?;
     view(tx, row.ended(OrderStatus::Cancelled), now).await
 }
 

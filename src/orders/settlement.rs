@@ -45,7 +45,7 @@ pub async fn fulfil(app: &App, tx: &mut Tx, order: &OrderRow, now: Timestamp) ->
     let held = store::delete_reservations(tx, [order.id]).await?;
     if held.len() < items.len() {
         free(tx, held).await?;
-        end(tx, order.id, OrderStatus::TimedOut).await?;
+        end(app, tx, order.id, OrderStatus::TimedOut).await?;
         return Ok(false);
     }
     for places in held {
@@ -57,11 +57,11 @@ pub async fn fulfil(app: &App, tx: &mut Tx, order: &OrderRow, now: Timestamp) ->
 }
 
 /// Ends an open order that is locked: its places are free again, and what was paid for it is owed back.
-pub async fn end(tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
+pub async fn end(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
     let held = store::delete_reservations(tx, [order]).await?;
     free(tx, held).await?;
     store::set_ended(tx, order, status).await?;
-    payments::owe(tx, [order]).await
+    payments::owe(app, tx, [order]).await
 }
 
 /// Cancels every open order of an account that is locked, so that none is placed meanwhile, and gives them: what was paid for
@@ -69,11 +69,11 @@ pub async fn end(tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn cancel_all(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec<Id>> {
-    let orders = store::cancel_open(tx, account, now).await?;
+pub async fn cancel_all(app: &App, tx: &mut Tx, account: Id) -> Result<Vec<Id>> {
+    let orders = store::cancel_open(tx, account, app.clock.now()).await?;
     let held = store::delete_reservations(tx, orders.clone()).await?;
     free(tx, held).await?;
-    payments::owe(tx, orders.clone()).await?;
+    payments::owe(app, tx, orders.clone()).await?;
     Ok(orders)
 }
 
@@ -84,18 +84,18 @@ pub async fn cancel_all(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec<
 /// When the database fails.
 pub async fn expire_due(app: &App) -> Result<u64> {
     let now = app.clock.now();
-    let ended = transaction!(app.db, |tx| time_out(tx, now).await)?;
+    let ended = transaction!(app.db, |tx| time_out(app, tx, now).await)?;
     payments::settle_due(app).await?;
     Ok(ended)
 }
 
-async fn time_out(tx: &mut Tx, now: Timestamp) -> Result<u64> {
+async fn time_out(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     let ended = store::time_out_due(tx, now).await?;
     for section in store::reserved_sections(tx, ended.clone()).await? {
         sections::release_expired(tx, [section], now).await?;
     }
     let count = ended.len() as u64;
-    payments::owe(tx, ended).await?;
+    payments::owe(app, tx, ended).await?;
     Ok(count)
 }
 

@@ -1,6 +1,6 @@
 //! SQL of orders, and of the counts of places and tickets that they change.
 
-use super::model::{AppliedRow, Criteria, ItemRow, OrderRow, OrderStatus, Places, SellerRow};
+use super::model::{AppliedRow, Criteria, ItemRow, OrderRow, OrderStatus, Places, Revocation, SellerRow};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::{Paging, Rows};
@@ -178,11 +178,16 @@ pub async fn sell_reserved(tx: &mut Tx, places: Places) -> Result<bool> {
     change(tx, "update sections set reserved = reserved - $2, sold = sold + $2 where id = $1", places).await
 }
 
+/// Frees places that were sold.
+pub async fn unsell(tx: &mut Tx, places: Places) -> Result<bool> {
+    change(tx, "update sections set sold = sold - $2 where id = $1", places).await
+}
+
 async fn change(tx: &mut Tx, sql: &'static str, places: Places) -> Result<bool> {
     Ok(tx.query(sql).bind(places.section_id).bind(places.quantity).execute().await? == 1)
 }
 
-/// Counts tickets sold to an event.
+/// Counts tickets sold to an event; fewer than none of them where they were taken back.
 pub async fn raise_popularity(tx: &mut Tx, event: Id, tickets: i64) -> Result<()> {
     tx.query("update events set popularity = popularity + $2 where id = $1").bind(event).bind(tickets).execute().await?;
     Ok(())
@@ -193,7 +198,7 @@ pub async fn set_fulfilled(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Ends an order unpaid, in this state.
+/// Ends an order in this state.
 pub async fn set_ended(tx: &mut Tx, id: Id, status: OrderStatus) -> Result<()> {
     tx.query("update orders set status = $2 where id = $1").bind(id).bind(status).execute().await?;
     Ok(())
@@ -205,6 +210,37 @@ pub async fn cancel_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec
         "update orders set status = 'Cancelled' where account_id = $1 and status = 'Placed' and expires > $2 returning id";
     let ended: Vec<(Id,)> = tx.query(update).bind(account).bind(now).all().await?;
     Ok(ended.into_iter().map(|(id,)| id).collect())
+}
+
+/// Whether an account administers the host of every event in an order. (An order that ended unpaid may outlive its events.)
+pub async fn is_of_hosts_of(tx: &mut Tx, order: Id, account: Id) -> Result<bool> {
+    tx.query(
+        "select not exists (
+            select 1 from order_items i where i.order_id = $1 and not exists (
+                select 1 from events e join host_administrators m on m.host_id = e.host_id
+                where e.id = i.event_id and m.account_id = $2))",
+    )
+    .bind(order)
+    .bind(account)
+    .scalar()
+    .await
+}
+
+pub async fn insert_revocation(tx: &mut Tx, row: &Revocation, kind: &'static str) -> Result<()> {
+    tx.query(
+        "insert into revocations (id, order_id, type, tickets, reason, account_id, revoked)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(row.id)
+    .bind(row.order_id)
+    .bind(kind)
+    .bind(row.tickets)
+    .bind(row.reason.clone())
+    .bind(row.account_id)
+    .bind(row.revoked)
+    .execute()
+    .await?;
+    Ok(())
 }
 
 /// Times out the next few orders whose reservations are over, and gives them.

@@ -12,7 +12,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Money to take.
 pub struct Charge {
-    /// The payment, which the gateway keeps with the charge: a [`Refund`] names no more than this.
+    /// The payment, which the gateway keeps with the charge: an [`Undo`] names no more than this.
     pub payment: Id,
     /// The order that is paid.
     pub order: Id,
@@ -24,15 +24,26 @@ pub struct Charge {
     pub token: String,
 }
 
-/// Money to give back.
+/// Money to give back of what a charge took.
 #[derive(Debug)]
 pub struct Refund {
-    /// The payment whose charge is undone.
+    /// The refund itself, by which the gateway knows it again: a charge may be given back in several parts, alike even.
+    pub refund: Id,
+    /// The payment whose charge it is of.
     pub payment: Id,
-    /// All of what it was.
+    /// How much. The refunds of a charge never come to more than the charge.
     pub amount: Money,
-    /// The gateway's reference, or nothing where its answer to the charge never arrived.
-    pub reference: Option<String>,
+    /// The gateway's reference of the charge.
+    pub reference: String,
+}
+
+/// A charge of which nobody knows what came.
+#[derive(Debug)]
+pub struct Undo {
+    /// The payment whose charge it was.
+    pub payment: Id,
+    /// How much was to be taken.
+    pub amount: Money,
 }
 
 /// The gateway's answer to a charge.
@@ -60,12 +71,19 @@ pub trait Gateway: Send + Sync {
     /// When the gateway fails. Whether money was taken is then unknown, and the charge will be undone.
     async fn charge(&self, charge: &Charge) -> anyhow::Result<Outcome>;
 
-    /// Gives back whatever was taken by the charge of a payment, and takes none that arrives after this. Succeeds when nothing
-    /// was taken, and when it was given back before: this is asked again until it succeeds, by several servers perhaps.
+    /// Gives back a part of what a charge took, or all of it. Succeeds, and gives nothing more, when it has done this refund
+    /// before, and when the charge was undone: this is asked again until it succeeds, by several servers perhaps.
     ///
     /// # Errors
     /// When the gateway fails.
     async fn refund(&self, refund: &Refund) -> anyhow::Result<()>;
+
+    /// Gives back whatever was taken by the charge of a payment, and takes none that arrives after this. Succeeds when nothing
+    /// was taken, and when it was given back before: this too is asked again until it succeeds.
+    ///
+    /// # Errors
+    /// When the gateway fails.
+    async fn undo(&self, undo: &Undo) -> anyhow::Result<()>;
 }
 
 /// The built-in gateway for trying things out: its tokens say what comes of them, and no money moves.
@@ -93,6 +111,10 @@ impl Gateway for Sandbox {
     }
 
     async fn refund(&self, _: &Refund) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    async fn undo(&self, _: &Undo) -> anyhow::Result<()> {
         Ok(())
     }
 }

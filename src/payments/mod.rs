@@ -3,17 +3,19 @@
 //! No transaction stays open while the gateway is asked. A payment is first kept as `Pending`, which counts as taken, so that
 //! two payments at the same moment cannot exceed the order's total; then the gateway is asked; then a second transaction
 //! confirms it, and fulfils the order once its total is reached. If the order has ended meanwhile, the money is owed back.
-//! If the server ends in between, the payment stays `Pending`, and a job has the gateway undo it (`refunds`).
-//! `orders` and `payments` are one layer.
+//! If the server ends in between, the payment stays `Pending`, and a job has the gateway undo it. Whatever else is given back,
+//! in whole or in part, is a refund of its own (`refunds`).
+//! `orders`, `payments` and `ledger` are one layer.
 
 mod endpoints;
 mod gateway;
 mod model;
+mod refund_store;
 mod refunds;
 mod service;
 mod store;
 
 pub use endpoints::register;
-pub use gateway::{Charge, Gateway, Outcome, Refund, Sandbox};
-pub use refunds::{give_back, settle_due};
-pub use store::owe;
+pub use gateway::{Charge, Gateway, Outcome, Refund, Sandbox, Undo};
+pub use model::uri;
+pub use refunds::{give_back, owe, owe_returned, settle_due};

@@ -18,6 +18,11 @@ wire_text!(
     PaymentNumber, None, Some(r"^\d{14}$"), None, None
 );
 
+/// The URI of a payment of an order.
+pub fn uri(order: Id, payment: Id) -> Uri {
+    Uri(format!("{}/payments/{payment}", orders::uri(order).0))
+}
+
 /// How a payment is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
 #[serde(rename_all = "lowercase")]
@@ -29,15 +34,15 @@ pub enum PaymentMethod {
     External,
 }
 
-/// The state of a payment as it is answered. The table has three more, which the module's store explains.
+/// The state of a payment as it is answered. The table has two more, which the module's store explains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
 #[sqlx(type_name = "text")]
 pub enum PaymentStatus {
-    /// Taken.
+    /// Taken, and not all given back.
     Confirmed,
     /// Not taken, because the gateway said no.
     Declined,
-    /// Given back.
+    /// All of it given back.
     Refunded,
 }
 
@@ -133,11 +138,10 @@ impl ShownRow {
     /// The payment as it is answered.
     pub fn view(self) -> Payment {
         let Self { payment, shown } = self;
-        let order = orders::uri(payment.order_id);
         Payment {
-            uri: Uri(format!("{}/payments/{}", order.0, payment.id)),
+            uri: uri(payment.order_id, payment.id),
             number: PaymentNumber(payment.id.to_string()),
-            order,
+            order: orders::uri(payment.order_id),
             method: payment.method,
             amount: payment.amount,
             status: shown,
@@ -145,4 +149,44 @@ impl ShownRow {
             placed: DateTime(payment.placed.to_offset_seconds()),
         }
     }
+}
+
+/// What is left of a payment: what was taken by it, less what was given back or is to be.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+pub struct LeftRow {
+    pub id: Id,
+    pub order_id: Id,
+    pub method: PaymentMethod,
+    pub amount: Money,
+}
+
+/// Money of one payment that was given back or is to be.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+pub struct RefundRow {
+    pub id: Id,
+    pub order_id: Id,
+    pub payment_id: Id,
+    pub amount: Money,
+    pub fees: Money,
+}
+
+/// The part of a refund that a host bears.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+pub struct RefundShareRow {
+    pub refund_id: Id,
+    pub host_id: Id,
+    pub amount: Money,
+    pub fees: Money,
+}
+
+/// Something that the gateway still has to be asked.
+#[derive(Debug, sqlx::FromRow)]
+pub struct UnsettledRow {
+    /// The refund, or the payment that is to be undone.
+    pub id: Id,
+    pub is_refund: bool,
+    pub payment_id: Id,
+    pub order_id: Id,
+    pub amount: Money,
+    pub reference: String,
 }

@@ -1,22 +1,96 @@
-//! Giving money back: what was taken for an order that has ended unpaid, and charges of which nobody knows what came.
+//! Giving money back: of orders that have ended unpaid, of tickets that were returned, and charges of which nobody knows what
+//! came.
 //!
-//! What is owed is written down in the transaction that ends the order, and the gateway is asked afterwards, until it does it.
+//! What is owed is written down in the transaction that makes it so, as refunds, which hold the order locked so that a payment's
+//! refunds never exceed it. The gateway is asked afterwards, until it does it; a refund is done, and in the ledger, once it has.
+//! What was paid outside the platform is given back outside it too, so that its refunds are done at once.
+
+use std::collections::BTreeMap;
 
 use futures::future::join_all;
 use slog::warn;
 use tokio::time::timeout;
 
-use super::gateway::{PATIENCE, Refund};
-use super::model::PaymentRow;
-use super::store;
+use super::gateway::{PATIENCE, Refund, Undo};
+use super::model::{LeftRow, PaymentMethod, RefundRow, RefundShareRow, UnsettledRow};
+use super::{refund_store, store};
 use crate::app::App;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::db::transaction;
+use crate::base::money::Money;
+use crate::db::{Tx, transaction};
 use crate::error::Result;
+use crate::ledger::{self, Entry, Line, Part, Share};
+use crate::orders;
 
 /// How long a payment may be pending, in microseconds: well over what its request waits for the gateway.
 const PENDING: i64 = 120_000_000;
+
+/// Owes back whatever was taken for these orders, which are locked and have ended unpaid.
+///
+/// # Errors
+/// When the database fails.
+pub async fn owe(app: &App, tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<()> {
+    let payments = store::left(tx, orders).await?;
+    let ids: Vec<Id> = payments.iter().map(|payment| payment.id).collect();
+    let mut sales = ledger::sales(tx, ids).await?;
+    let whole = |payment: LeftRow| (payment, sales.remove(&payment.id).unwrap_or_else(|| Part::of_nobody(payment.amount)));
+    put(app, tx, payments.into_iter().map(whole).collect()).await
+}
+
+/// Owes back what these numbers of tickets, by section, have cost in a fulfilled order that is locked: prices and fees.
+/// The newest payments are given back first.
+///
+/// # Errors
+/// When the database fails.
+pub async fn owe_returned(app: &App, tx: &mut Tx, order: Id, returned: &BTreeMap<Id, i64>) -> Result<()> {
+    let mut tickets = store::tickets(tx, order).await?;
+    for item in &mut tickets {
+        item.quantity = returned.get(&item.section_id).copied().unwrap_or(0);
+    }
+    let line = Line::of(&tickets).reversed();
+    let mut reached = Money::ZERO;
+    let mut owed = Vec::new();
+    for payment in store::left(tx, [order]).await? {
+        let part = line.cut(reached, payment.amount.min(line.total() - reached));
+        reached = reached + part.amount;
+        if part.amount > Money::ZERO {
+            owed.push((payment, part));
+        }
+    }
+    put(app, tx, owed).await
+}
+
+/// Writes down what is owed back of payments, whose order is locked.
+pub(super) async fn put(app: &App, tx: &mut Tx, owed: Vec<(LeftRow, Part)>) -> Result<()> {
+    let (mut refunds, mut shares, mut external) = (Vec::new(), Vec::new(), Vec::new());
+    for (payment, part) in owed {
+        let id = app.clock.next_id();
+        let (order_id, payment_id) = (payment.order_id, payment.id);
+        refunds.push(RefundRow { id, order_id, payment_id, amount: part.amount, fees: part.fees });
+        let share = |share: Share| RefundShareRow { refund_id: id, host_id: share.host, amount: share.amount, fees: share.fees };
+        shares.extend(part.shares.into_iter().map(share));
+        external.extend((payment.method == PaymentMethod::External).then_some(id));
+    }
+    refund_store::insert(tx, &refunds, app.clock.now()).await?;
+    refund_store::insert_shares(tx, &shares).await?;
+    finish(app, tx, external).await
+}
+
+/// Writes down that the money of these refunds, whose orders are locked, has been given back. Those of which it was known
+/// already are left alone.
+async fn finish(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
+    let done = refund_store::set_done(tx, refunds, app.clock.now()).await?;
+    let shares = refund_store::shares(tx, done.iter().map(|refund| refund.id)).await?;
+    let entry = |refund: &RefundRow| {
+        let shares = shares.iter().filter(|share| share.refund_id == refund.id);
+        let shares = shares.map(|share| Share { host: share.host_id, amount: share.amount, fees: share.fees }).collect();
+        let part = Part { amount: refund.amount, fees: refund.fees, shares };
+        Entry { payment: refund.payment_id, order: refund.order_id, refund: Some(refund.id), part }
+    };
+    ledger::record(app, tx, done.iter().map(entry).collect()).await?;
+    store::close_refunded(tx, done.iter().map(|refund| refund.payment_id)).await
+}
 
 /// Asks the gateway for whatever it still has to give back of one order. What it fails to do is left to [`settle_due`].
 ///
@@ -41,12 +115,12 @@ pub async fn settle_due(app: &App) -> Result<()> {
 async fn settle(app: &App, order: Option<Id>) -> Result<()> {
     let mut after = Id::NONE;
     loop {
-        let payments = store::unsettled(&mut app.db.read().await?, order, after).await?;
-        let Some(last) = payments.last() else { return Ok(()) };
+        let unsettled = refund_store::unsettled(&mut app.db.read().await?, order, after).await?;
+        let Some(last) = unsettled.last() else { return Ok(()) };
         after = last.id;
-        let settled = join_all(payments.iter().map(|payment| ask(app, payment))).await;
-        for (payment, _) in payments.iter().zip(&settled).filter(|(_, settled)| **settled) {
-            transaction!(app.db, |tx| store::settle(tx, payment.id).await)?;
+        let settled = join_all(unsettled.iter().map(|what| ask(app, what))).await;
+        for (what, _) in unsettled.iter().zip(&settled).filter(|(_, settled)| **settled) {
+            transaction!(app.db, |tx| write_down(app, tx, what).await)?;
         }
         if !settled.contains(&true) {
             return Ok(());
@@ -54,14 +128,27 @@ async fn settle(app: &App, order: Option<Id>) -> Result<()> {
     }
 }
 
-/// Asks the gateway to give a payment back, and tells whether it has.
-async fn ask(app: &App, payment: &PaymentRow) -> bool {
-    let reference = Some(payment.reference.clone()).filter(|reference| !reference.is_empty());
-    let refund = Refund { payment: payment.id, amount: payment.amount, reference };
-    let answer = timeout(PATIENCE, app.gateway.refund(&refund)).await;
+/// Asks the gateway to undo a charge or to give money back, and tells whether it has.
+async fn ask(app: &App, what: &UnsettledRow) -> bool {
+    let (payment, amount) = (what.payment_id, what.amount);
+    let answer = if what.is_refund {
+        let refund = Refund { refund: what.id, payment, amount, reference: what.reference.clone() };
+        timeout(PATIENCE, app.gateway.refund(&refund)).await
+    } else {
+        timeout(PATIENCE, app.gateway.undo(&Undo { payment, amount })).await
+    };
     let answer = answer.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time")));
     if let Err(error) = &answer {
-        warn!(app.log, "a payment could not be given back yet"; "payment" => %payment.id, "cause" => format!("{error:#}"));
+        warn!(app.log, "a payment could not be given back yet"; "payment" => %payment, "cause" => format!("{error:#}"));
     }
     answer.is_ok()
+}
+
+/// Writes down what the gateway has done.
+async fn write_down(app: &App, tx: &mut Tx, what: &UnsettledRow) -> Result<()> {
+    if !what.is_refund {
+        return store::forget_abandoned(tx, what.id).await;
+    }
+    orders::lock(tx, what.order_id).await?;
+    finish(app, tx, vec![what.id]).await
 }

@@ -4,7 +4,7 @@ use slog::warn;
 use tokio::time::timeout;
 
 use super::gateway::{Charge, Outcome, PATIENCE};
-use super::model::{Payment, PaymentCreate, PaymentMethod, PaymentRow, PaymentStatus, ShownRow};
+use super::model::{LeftRow, Payment, PaymentCreate, PaymentMethod, PaymentRow, PaymentStatus, ShownRow};
 use super::{refunds, store};
 use crate::app::App;
 use crate::auth::Caller;
@@ -13,6 +13,7 @@ use crate::base::money::Money;
 use crate::base::paging::{Page, Paging};
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Error, Problem, Result};
+use crate::ledger::{self, Entry, Line, Part};
 use crate::orders::{self, OrderRow};
 
 pub async fn list(app: &App, caller: &Caller, order: Id, paging: Paging) -> Result<Page<Payment>> {
@@ -47,8 +48,9 @@ async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &Paymen
     }
     let reference = given(new.reference.as_deref()).ok_or_else(|| Error::Invalid(vec![Problem::missing("reference")]))?;
     let payment = payment(app, tx, &order, new, reference).await?;
+    let taken = taken(tx, order.id).await?;
     store::put(tx, &payment, "Confirmed").await?;
-    if settle(app, tx, &order).await? { Ok(payment) } else { Err(not_open()) }
+    if settle(app, tx, &order, taken, &payment).await? { Ok(payment) } else { Err(not_open()) }
 }
 
 /// Keeps a payment as pending, so that what it takes counts before the gateway is asked.
@@ -72,7 +74,7 @@ async fn payment(app: &App, tx: &mut Tx, order: &OrderRow, new: &PaymentCreate, 
     if !orders::takes_place(tx, order.id).await? {
         return Err(Code::EventCancelled.because("An event in this order is cancelled, so it can't be paid."));
     }
-    let outstanding = order.total() - store::taken_and_pending(tx, order.id).await?;
+    let outstanding = order.total() - taken(tx, order.id).await? - store::pending(tx, order.id).await?;
     if outstanding <= Money::ZERO {
         return Err(Code::OrderNotOpen.because("All of this order is being paid just now."));
     }
@@ -120,24 +122,45 @@ async fn charge(app: &App, mut payment: PaymentRow, token: String) -> Result<Pay
 /// this tells why.
 async fn confirm(app: &App, tx: &mut Tx, payment: &PaymentRow) -> Result<Option<Error>> {
     let order = orders::lock(tx, payment.order_id).await?.ok_or(Error::NOT_FOUND)?;
-    let open = order.is_open(app.clock.now());
-    let refusal = if open && !orders::takes_place(tx, order.id).await? {
+    let taken = taken(tx, order.id).await?;
+    let refusal = if !order.is_open(app.clock.now()) {
+        closed()
+    } else if !orders::takes_place(tx, order.id).await? {
         Code::EventCancelled.because("An event was cancelled before the payment was made, so the payment is given back.")
-    } else if open && store::end_pending(tx, payment, "Confirmed").await? && settle(app, tx, &order).await? {
-        return Ok(None);
+    } else if store::end_pending(tx, payment, "Confirmed").await? {
+        let settled = settle(app, tx, &order, taken, payment).await?;
+        return Ok((!settled).then(closed));
     } else {
-        Code::OrderNotOpen.because("This order was closed before the payment was made, so the payment is given back.")
+        closed()
     };
-    store::put(tx, payment, "Refunding").await?;
+    // The order has no use for it, whether it has ended or somebody else has given this payment up meanwhile.
+    store::put(tx, payment, "Confirmed").await?;
+    let part = Part::of_nobody(payment.amount);
+    enter(app, tx, payment, part.clone()).await?;
+    let whole = LeftRow { id: payment.id, order_id: order.id, method: payment.method, amount: payment.amount };
+    refunds::put(app, tx, vec![(whole, part)]).await?;
     Ok(Some(refusal))
 }
 
-/// Fulfils a locked order once its total is reached. False when it could not be, because its places were gone.
-async fn settle(app: &App, tx: &mut Tx, order: &OrderRow) -> Result<bool> {
-    if store::taken(tx, order.id).await? < order.total() {
+/// Enters a confirmed payment, before which `taken` was taken for its order, into the ledger, and fulfils the order, which is
+/// locked, once its total is reached. False when it could not be, because its places were gone; then all is owed back.
+async fn settle(app: &App, tx: &mut Tx, order: &OrderRow, taken: Money, payment: &PaymentRow) -> Result<bool> {
+    let line = Line::of(&store::tickets(tx, order.id).await?);
+    enter(app, tx, payment, line.cut(taken, payment.amount)).await?;
+    if taken + payment.amount < order.total() {
         return Ok(true);
     }
     orders::fulfil(app, tx, order, app.clock.now()).await
+}
+
+/// Enters what a payment took into the ledger.
+async fn enter(app: &App, tx: &mut Tx, payment: &PaymentRow, part: Part) -> Result<()> {
+    ledger::record(app, tx, vec![Entry { payment: payment.id, order: payment.order_id, refund: None, part }]).await
+}
+
+/// What has been taken for an order that is locked, without what was given back or is to be.
+async fn taken(tx: &mut Tx, order: Id) -> Result<Money> {
+    Ok(store::left(tx, [order]).await?.into_iter().map(|payment| payment.amount).sum())
 }
 
 /// What is there and not blank.
@@ -147,4 +170,8 @@ fn given(text: Option<&str>) -> Option<&str> {
 
 fn not_open() -> Error {
     Code::OrderNotOpen.because("This order is no longer open, so it can't be paid.")
+}
+
+fn closed() -> Error {
+    Code::OrderNotOpen.because("This order was closed before the payment was made, so the payment is given back.")
 }

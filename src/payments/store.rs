@@ -2,22 +2,20 @@
 //!
 //! Beside the states that are shown, a payment may be
 //! - `Pending`: the gateway is being asked; it counts as taken, and is not shown;
-//! - `Abandoned`: what became of the charge is unknown; the gateway is to undo it, then the payment goes; it is not shown;
-//! - `Refunding`: taken for an order that ended without it; the gateway is to give it back; it is shown as `Confirmed` until then.
+//! - `Abandoned`: what became of the charge is unknown; the gateway is to undo it, then the payment goes; it is not shown.
+//!
+//! The SQL of what is given back is in `refund_store`.
 
-use super::model::{PaymentRow, ShownRow};
+use super::model::{LeftRow, PaymentRow, ShownRow};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
 use crate::base::paging::{Paging, Rows};
 use crate::db::Tx;
 use crate::error::Result;
+use crate::ledger::Tickets;
 
-/// Payments that the gateway is asked about at a time.
-const UNSETTLED_BATCH: &str = "20";
-
-const SHOWN: &str = "p.*, case when p.status = 'Refunding' then 'Confirmed' else p.status end as shown
-    from payments p where p.status not in ('Pending', 'Abandoned')";
+const SHOWN: &str = "p.*, p.status as shown from payments p where p.status not in ('Pending', 'Abandoned')";
 
 /// Payments of an order, the oldest first.
 pub async fn list(tx: &mut Tx, order: Id, paging: Paging) -> Result<Rows<ShownRow>> {
@@ -29,23 +27,34 @@ pub async fn find(tx: &mut Tx, order: Id, id: Id) -> Result<Option<ShownRow>> {
     Ok(found.pop())
 }
 
-/// What has been taken for an order, and what is being taken just now.
-pub async fn taken_and_pending(tx: &mut Tx, order: Id) -> Result<Money> {
-    tx.query(
-        "select coalesce(cast(sum(amount) as bigint), 0) from payments
-         where order_id = $1 and status in ('Confirmed', 'Pending')",
-    )
-    .bind(order)
-    .scalar()
-    .await
+/// What is left of the payments of these orders, the newest first.
+pub async fn left(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<LeftRow>> {
+    let payments = tx.select(
+        "p.id, p.order_id, p.method,
+         p.amount - coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0) as amount
+         from payments p where p.status = 'Confirmed'",
+    );
+    let payments: Vec<LeftRow> = payments.and_in("p.order_id", orders).push(" order by p.id desc").all().await?;
+    Ok(payments.into_iter().filter(|payment| payment.amount > Money::ZERO).collect())
 }
 
-/// What has been taken for an order.
-pub async fn taken(tx: &mut Tx, order: Id) -> Result<Money> {
-    tx.query("select coalesce(cast(sum(amount) as bigint), 0) from payments where order_id = $1 and status = 'Confirmed'")
+/// What is being taken for an order just now.
+pub async fn pending(tx: &mut Tx, order: Id) -> Result<Money> {
+    tx.query("select coalesce(cast(sum(amount) as bigint), 0) from payments where order_id = $1 and status = 'Pending'")
         .bind(order)
         .scalar()
         .await
+}
+
+/// What an order's tickets cost, item by item. Those of an order that is open or fulfilled have their events.
+pub async fn tickets(tx: &mut Tx, order: Id) -> Result<Vec<Tickets>> {
+    tx.query(
+        "select i.section_id, e.host_id, i.quantity, i.unit_price, i.unit_fee
+         from order_items i join events e on e.id = i.event_id where i.order_id = $1 order by i.position",
+    )
+    .bind(order)
+    .all()
+    .await
 }
 
 /// Keeps a payment in this state; one that is kept already changes to it.
@@ -77,7 +86,7 @@ pub async fn abandon_pending(tx: &mut Tx, before: Timestamp) -> Result<()> {
     // The first condition is that of the index.
     tx.query(
         "update payments set status = 'Abandoned'
-         where status in ('Pending', 'Abandoned', 'Refunding') and status = 'Pending' and placed <= $1",
+         where status in ('Pending', 'Abandoned') and status = 'Pending' and placed <= $1",
     )
     .bind(before)
     .execute()
@@ -85,31 +94,16 @@ pub async fn abandon_pending(tx: &mut Tx, before: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Marks what was taken for these orders, which have ended unpaid, as owed back. What was paid outside the platform is given
-/// back outside it too, so that nothing is left to do for it here.
-///
-/// # Errors
-/// When the database fails.
-pub async fn owe(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<()> {
-    let owed = "payments set status = case when method = 'card' then 'Refunding' else 'Refunded' end where status = 'Confirmed'";
-    let _owed: Vec<(Id,)> = tx.update(owed).and_in("order_id", orders).push(" returning id").all().await?;
+/// Forgets a payment whose charge the gateway has undone.
+pub async fn forget_abandoned(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("delete from payments where id = $1 and status = 'Abandoned'").bind(id).execute().await?;
     Ok(())
 }
 
-/// The next payments after `after` that the gateway is to undo or give back: of one order, or of all.
-pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<PaymentRow>> {
-    tx.select("* from payments where status in ('Pending', 'Abandoned', 'Refunding') and status <> 'Pending'")
-        .and("order_id = ?", order)
-        .and("id > ?", Some(after))
-        .push(" order by id limit ")
-        .push(UNSETTLED_BATCH)
-        .all()
-        .await
-}
-
-/// Writes down that the gateway has undone a charge, or given a payment back.
-pub async fn settle(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("delete from payments where id = $1 and status = 'Abandoned'").bind(id).execute().await?;
-    tx.query("update payments set status = 'Refunded' where id = $1 and status = 'Refunding'").bind(id).execute().await?;
+/// Marks those of these payments as given back of which all has been.
+pub async fn close_refunded(tx: &mut Tx, payments: impl IntoIterator<Item = Id>) -> Result<()> {
+    let all = "payments set status = 'Refunded' where status = 'Confirmed' and amount =
+        (select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = payments.id and r.status = 'Done')";
+    let _closed: Vec<(Id,)> = tx.update(all).and_in("id", payments).push(" returning id").all().await?;
     Ok(())
 }

@@ -12,4 +12,4 @@ mod store;
 pub use endpoints::register;
 pub use model::{Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 pub use service::issue;
-pub use store::{holds_coming, lock_own, offer, redeem, release};
+pub use store::{holds_coming, lock_of_order, lock_own, of_order, offer, redeem, release, void};

@@ -139,3 +139,30 @@ pub async fn release(tx: &mut Tx, tickets: &[Id], from: Id, to: Id, now: Timesta
         .await?;
     Ok(released.len() == tickets.len())
 }
+
+/// The tickets of an order, the oldest first.
+///
+/// # Errors
+/// When the database fails.
+pub async fn of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
+    tx.query("select * from tickets where order_id = $1 order by id").bind(order).all().await
+}
+
+/// The same, as they are after everyone else's changes, which then wait until this transaction ends.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
+    let for_update = for_update(tx);
+    tx.select("* from tickets where true").and("order_id = ?", Some(order)).push(" order by id").push(for_update).all().await
+}
+
+/// Makes tickets void, which are locked.
+///
+/// # Errors
+/// When the database fails.
+pub async fn void(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
+    let update = tx.update("tickets set status = 'Void'").with(", modified = ? where true", now);
+    let _voided: Vec<(Id,)> = update.and_in("id", tickets).push(" returning id").all().await?;
+    Ok(())
+}

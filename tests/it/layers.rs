@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["modifiers"],
     &["tickets"],
     &["transfers"],
-    &["orders", "payments"],
+    &["orders", "payments", "ledger"],
     &["admissions"],
     &["erasure"],
     &["reports"],

@@ -54,6 +54,26 @@ impl World {
         self.request("POST", &format!("{order}/cancellations")).key(key).send().await
     }
 
+    /// Sends a return of an order's tickets.
+    pub async fn take_back(&self, key: &str, order: &str, body: Value) -> Answer {
+        self.request("POST", &format!("{order}/returns")).key(key).json(&body).send().await
+    }
+
+    /// Sends the voiding of an order.
+    pub async fn void(&self, key: &str, order: &str, body: Value) -> Answer {
+        self.request("POST", &format!("{order}/voids")).key(key).json(&body).send().await
+    }
+
+    /// The type, the amount and the fees of the first hundred entries of a list of transactions.
+    pub async fn ledger(&self, path: &str) -> Vec<(String, f64, f64)> {
+        let number = |value: &Value| value.as_f64().unwrap();
+        let entry =
+            |entry: &Value| (entry["type"].as_str().unwrap().to_owned(), number(&entry["amount"]), number(&entry["fees"]));
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let page = self.read(&format!("{path}{separator}records=100")).await;
+        page["entries"].as_array().unwrap().iter().map(entry).collect()
+    }
+
     /// Runs the job that times out orders, until nothing is left for it.
     pub async fn expire_due(&self) {
         while orders::expire_due(&self.app).await.unwrap() > 0 {}

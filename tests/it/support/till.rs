@@ -1,13 +1,13 @@
 //! The payment gateway of the tests: the sandbox, with a till that can be counted and a cashier who can be kept waiting.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::bail;
 use async_trait::async_trait;
-use boxoffice::payments::{Charge, Gateway, Outcome, Refund, Sandbox};
+use boxoffice::payments::{Charge, Gateway, Outcome, Refund, Sandbox, Undo};
 use tokio::sync::watch;
 
 /// The gateway, and what a test does with it.
@@ -18,11 +18,14 @@ pub struct Till(Arc<State>);
 struct State {
     /// What was taken and not given back, in minor units, by payment.
     taken: Mutex<BTreeMap<i64, i64>>,
+    /// The refunds that were done.
+    refunds: Mutex<BTreeSet<i64>>,
     /// Charges that have been answered with money taken, ever.
     charges: AtomicUsize,
     is_held: watch::Sender<bool>,
     loses_answers: AtomicBool,
     refuses_refunds: AtomicBool,
+    loses_refunds_answers: AtomicBool,
 }
 
 impl Till {
@@ -58,7 +61,12 @@ impl Till {
         self.0.loses_answers.store(lose, Ordering::SeqCst);
     }
 
-    /// Whether refunds fail.
+    /// Whether refunds give the money back and then fail.
+    pub fn lose_refunds_answers(&self, lose: bool) {
+        self.0.loses_refunds_answers.store(lose, Ordering::SeqCst);
+    }
+
+    /// Whether refunds fail, and charges can't be undone.
     pub fn refuse_refunds(&self, refuse: bool) {
         self.0.refuses_refunds.store(refuse, Ordering::SeqCst);
     }
@@ -92,8 +100,25 @@ impl Gateway for Till {
         if self.0.refuses_refunds.load(Ordering::SeqCst) {
             bail!("the till is locked");
         }
-        let taken = self.0.taken.lock().unwrap().remove(&refund.payment.0);
-        assert!(taken.is_none_or(|taken| taken == refund.amount.0), "a refund is of all that was taken");
+        let is_new = self.0.refunds.lock().unwrap().insert(refund.refund.0);
+        // A charge that was undone has nothing left.
+        if let Some(taken) = self.0.taken.lock().unwrap().get_mut(&refund.payment.0).filter(|_| is_new) {
+            assert!(refund.amount.0 <= *taken, "a refund is of what was taken");
+            assert!(refund.reference.starts_with("SBX-"), "the gateway is told its reference");
+            *taken -= refund.amount.0;
+        }
+        if self.0.loses_refunds_answers.load(Ordering::SeqCst) {
+            bail!("the line is dead");
+        }
+        Ok(())
+    }
+
+    async fn undo(&self, undo: &Undo) -> anyhow::Result<()> {
+        if self.0.refuses_refunds.load(Ordering::SeqCst) {
+            bail!("the till is locked");
+        }
+        let taken = self.0.taken.lock().unwrap().remove(&undo.payment.0);
+        assert!(taken.is_none_or(|taken| taken == undo.amount.0), "a charge is undone whole");
         Ok(())
     }
 }

@@ -17,6 +17,8 @@ pub struct World {
     pub app: Arc<App>,
     /// Where it answers, through a proxy that holds every answer to the contract.
     pub address: String,
+    /// The address of its database, for another server beside it.
+    pub database_url: String,
     /// The platform's staff.
     pub staff: Person,
     /// An application with no person behind it.
@@ -29,8 +31,6 @@ pub struct World {
     pub(super) http: reqwest::Client,
     /// The mail.
     pub post: Post,
-    /// The database's address.
-    pub database_url: String,
     _platform: Platform,
     _folder: TempDir,
 }

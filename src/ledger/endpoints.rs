@@ -1,0 +1,36 @@
+//! The ledger's operations of the contract.
+
+use dropshot::{HttpResponseOk, Path, endpoint};
+
+use super::model::{HostTransactionsPath, Transaction, TransactionFilter, TransactionPath};
+use super::service;
+use crate::auth::Caller;
+use crate::base::paging::Page;
+use crate::http::{Api, Failure, Query, Rq};
+
+/// Adds these operations to the server.
+pub fn register(api: &mut Api) {
+    api.add(transaction_list, &[]);
+    api.add(transaction_get, &[]);
+    api.add(host_transaction_list, &[]);
+}
+
+#[endpoint { method = GET, path = "/transactions", tags = ["Transactions"] }]
+async fn transaction_list(rq: Rq, query: Query<TransactionFilter>) -> Result<HttpResponseOk<Page<Transaction>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+}
+
+#[endpoint { method = GET, path = "/transactions/{transaction}", tags = ["Transactions"] }]
+async fn transaction_get(rq: Rq, path: Path<TransactionPath>) -> Result<HttpResponseOk<Transaction>, Failure> {
+    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().transaction).await?))
+}
+
+#[endpoint { method = GET, path = "/hosts/{host}/transactions", tags = ["Transactions"] }]
+async fn host_transaction_list(
+    rq: Rq,
+    caller: Caller,
+    path: Path<HostTransactionsPath>,
+    query: Query<TransactionFilter>,
+) -> Result<HttpResponseOk<Page<Transaction>>, Failure> {
+    Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.into_inner().host, &query.0).await?))
+}

@@ -1,0 +1,119 @@
+//! Entries of the ledger on the wire and in the database.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::parts::Share;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::money::Money;
+use crate::base::paging::Paging;
+use crate::base::wire::{DateTime, EventTime, Uri, wire_text};
+use crate::{orders, payments};
+
+wire_text!(
+    /// The number of an entry, which is its identifier.
+    TransactionNumber, None, Some(r"^\d{14}$"), None, None
+);
+
+/// In which direction the money went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[sqlx(type_name = "text")]
+pub enum TransactionType {
+    /// It was taken.
+    Sale,
+    /// It was given back.
+    Refund,
+}
+
+/// An entry as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Transaction {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub number: TransactionNumber,
+    #[serde(rename = "type")]
+    pub kind: TransactionType,
+    pub order: Uri,
+    pub payment: Uri,
+    pub amount: Money,
+    pub fees: Money,
+    pub placed: DateTime,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct TransactionPath {
+    pub transaction: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct HostTransactionsPath {
+    pub host: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct TransactionFilter {
+    #[serde(flatten)]
+    pub paging: Paging,
+    pub from: Option<EventTime>,
+    pub to: Option<EventTime>,
+    #[serde(rename = "type")]
+    pub kind: Option<TransactionType>,
+}
+
+impl TransactionFilter {
+    /// The moment from which entries are left out. Entries show whole seconds, so all of the last one is within.
+    pub fn end(&self) -> Option<Timestamp> {
+        self.to.map(|to| Timestamp((to.0.seconds() + 1) * 1_000_000))
+    }
+}
+
+/// An entry as it is kept; in a host's list with the amounts that are the host's.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct TransactionRow {
+    pub id: Id,
+    #[sqlx(rename = "type")]
+    pub kind: TransactionType,
+    pub order_id: Id,
+    pub payment_id: Id,
+    pub amount: Money,
+    pub fees: Money,
+    pub placed: Timestamp,
+}
+
+impl TransactionRow {
+    /// The entry as it is answered.
+    pub fn view(self) -> Transaction {
+        Transaction {
+            uri: Uri(format!("/transactions/{}", self.id)),
+            number: TransactionNumber(self.id.to_string()),
+            kind: self.kind,
+            order: orders::uri(self.order_id),
+            payment: payments::uri(self.order_id, self.payment_id),
+            amount: self.amount,
+            fees: self.fees,
+            placed: DateTime(self.placed.to_offset_seconds()),
+        }
+    }
+}
+
+/// A host's part of something that has the identifier `id`.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+pub struct ShareRow {
+    pub id: Id,
+    pub host_id: Id,
+    pub amount: Money,
+    pub fees: Money,
+}
+
+impl ShareRow {
+    /// A host's part of `id`.
+    pub fn new(id: Id, share: &Share) -> Self {
+        Self { id, host_id: share.host, amount: share.amount, fees: share.fees }
+    }
+
+    /// The part alone.
+    pub fn share(self) -> Share {
+        Share { host: self.host_id, amount: self.amount, fees: self.fees }
+    }
+}

@@ -1,0 +1,391 @@
+//! The ledger: what is entered when, who reads it, and what of it is a host's.
+
+use std::time::Duration;
+
+use boxoffice::base::clock::Timestamp;
+use futures::future::join;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Event, Person, RESERVATION, World, by_card, part, section};
+
+on_both_databases![
+    a_payment_is_entered_as_a_sale,
+    payments_fill_the_subtotal_and_then_the_fees,
+    what_is_given_back_whole_carries_the_fees_of_its_sale,
+    what_is_owed_is_entered_once_it_is_given_back,
+    what_was_not_taken_is_not_entered,
+    a_payment_that_comes_too_late_has_no_fees_and_is_no_hosts,
+    a_payment_after_one_that_was_given_up_is_the_orders,
+    the_ledger_is_listed_in_pages_and_filtered,
+    the_ledger_is_for_staff,
+    a_host_reads_its_own_part,
+    a_hosts_part_is_exact_however_the_order_is_paid,
+    a_hosts_list_is_for_its_administrators_and_staff,
+    payments_made_before_the_ledger_are_entered,
+];
+
+fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
+    (kind.to_owned(), amount, fees)
+}
+
+fn id_of(uri: &str) -> i64 {
+    uri.rsplit('/').next().unwrap().parse().unwrap()
+}
+
+/// Ama, and her order of two tickets at 100.00, which is 203.98 with fees.
+async fn sale(world: &World) -> (Person, Event, String) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    (ama, event, order)
+}
+
+/// An order of Ama's for one ticket at 100.00 of Kofi's host, a free one of it, and two at 30.00 of Esi's: 163.97 with fees.
+struct Mixed {
+    kofi: Person,
+    esi: Person,
+    ama: Person,
+    hosts: [String; 2],
+    order: String,
+}
+
+async fn mixed(world: &World) -> Mixed {
+    let (kofi, esi, ama) = (world.person("kofi").await, world.person("esi").await, world.person("ama").await);
+    let (live, players) = (world.host_of(&kofi).await, world.host_of(&esi).await);
+    let jazz = world.listed_event(&live, &[section("Stalls", 100.0, 10), section("Standing", 0.0, 10)]).await;
+    let play = world.listed_event(&players, &[section("Balcony", 30.0, 10)]).await;
+    let hosts = [live.uri, players.uri];
+    let items = json!({ jazz.sections[0].as_str(): 1, jazz.sections[1].as_str(): 1, play.sections[0].as_str(): 2 });
+    let order = world.place(&ama.key, items).await.body;
+    assert_eq!(order["total"], 163.97);
+    let order = order["self"].as_str().unwrap().to_owned();
+    Mixed { kofi, esi, ama, hosts, order }
+}
+
+async fn a_payment_is_entered_as_a_sale(world: World) {
+    let (ama, _, order) = sale(&world).await;
+    assert_eq!(world.read("/transactions").await, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+    let payment = world.pay(&ama.key, &order, by_card()).await.body;
+
+    let ledger = world.read("/transactions").await;
+
+    let found = &ledger["entries"][0];
+    let number = found["number"].as_str().unwrap();
+    let expected = json!({
+        "self": format!("/transactions/{number}"), "number": number, "type": "Sale", "order": order,
+        "payment": payment["self"], "amount": 203.98, "fees": 3.98, "placed": found["placed"],
+    });
+    assert_eq!(ledger["entries"], json!([expected]));
+    assert!(found["placed"].as_str().unwrap().ends_with("+00:00"));
+    assert_eq!(world.read(found["self"].as_str().unwrap()).await, expected);
+    assert_eq!(world.read(found["payment"].as_str().unwrap()).await, payment);
+}
+
+async fn payments_fill_the_subtotal_and_then_the_fees(world: World) {
+    let (ama, _, order) = sale(&world).await;
+    world.pay(&ama.key, &order, part(150.0)).await;
+    world.pay(&world.staff.key, &order, json!({ "method": "external", "amount": 51.01, "reference": "Receipt 7" })).await;
+    world.pay(&ama.key, &order, part(0.97)).await;
+    world.pay(&ama.key, &order, by_card()).await;
+
+    let sales = [entry("Sale", 150.0, 0.0), entry("Sale", 51.01, 1.01), entry("Sale", 0.97, 0.97), entry("Sale", 2.0, 2.0)];
+    assert_eq!(world.ledger("/transactions").await, sales);
+}
+
+async fn what_is_given_back_whole_carries_the_fees_of_its_sale(world: World) {
+    let (ama, event, order) = sale(&world).await;
+    world.pay(&ama.key, &order, part(201.0)).await;
+    world.pay(&world.staff.key, &order, json!({ "method": "external", "amount": 2, "reference": "Receipt 7" })).await;
+    world.cancel(&ama.key, &order).await;
+
+    let mut ledger = world.ledger("/transactions").await;
+    ledger.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let expected = [entry("Refund", 2.0, 2.0), entry("Refund", 201.0, 1.0), entry("Sale", 2.0, 2.0), entry("Sale", 201.0, 1.0)];
+    assert_eq!(ledger, expected);
+    let host = world.read(&event.uri).await["host"].as_str().unwrap().to_owned();
+    let mut ledger = world.ledger(&format!("{host}/transactions")).await;
+    ledger.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(ledger, expected, "all of it was the host's");
+}
+
+async fn what_is_owed_is_entered_once_it_is_given_back(world: World) {
+    let (ama, _, order) = sale(&world).await;
+    world.pay(&ama.key, &order, part(50.0)).await;
+    world.till.refuse_refunds(true);
+    world.advance(RESERVATION);
+
+    world.expire_due().await;
+    assert_eq!(world.ledger("/transactions").await, [entry("Sale", 50.0, 0.0)]);
+    world.till.refuse_refunds(false);
+    world.expire_due().await;
+
+    assert_eq!(world.ledger("/transactions").await, [entry("Sale", 50.0, 0.0), entry("Refund", 50.0, 0.0)]);
+    world.expire_due().await;
+    assert_eq!(world.ledger("/transactions").await.len(), 2);
+}
+
+async fn what_was_not_taken_is_not_entered(world: World) {
+    let (ama, _, order) = sale(&world).await;
+
+    for token in ["tok_decline", "tok_error"] {
+        let refused = world.pay(&ama.key, &order, json!({ "method": "card", "token": token })).await;
+        assert!(refused.status >= 400, "{}", refused.body);
+    }
+    world.till.lose_answers(true);
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.status, 502);
+    world.expire_due().await;
+
+    assert_eq!(world.ledger("/transactions").await, []);
+}
+
+async fn a_payment_that_comes_too_late_has_no_fees_and_is_no_hosts(world: World) {
+    let (ama, event, order) = sale(&world).await;
+    world.pay(&ama.key, &order, part(201.0)).await;
+    world.till.hold();
+
+    let meanwhile = async {
+        world.till.until(2).await;
+        assert_eq!(world.cancel(&ama.key, &order).await.status, 200);
+        world.till.release();
+    };
+    let (late, ()) = join(world.pay(&ama.key, &order, by_card()), meanwhile).await;
+
+    assert_eq!((late.status, late.code()), (409, "order.not-open"));
+    let expected = [entry("Sale", 201.0, 1.0), entry("Refund", 201.0, 1.0), entry("Sale", 2.98, 0.0), entry("Refund", 2.98, 0.0)];
+    assert_eq!(world.ledger("/transactions").await, expected);
+    let host = world.read(&event.uri).await["host"].as_str().unwrap().to_owned();
+    assert_eq!(world.ledger(&format!("{host}/transactions")).await, expected[..2]);
+    assert_eq!(world.till.total(), 0.0);
+}
+
+async fn a_payment_after_one_that_was_given_up_is_the_orders(world: World) {
+    let (ama, _, order) = sale(&world).await;
+    world.till.hold();
+    let meanwhile = async {
+        world.till.until(1).await;
+        world.advance(Duration::from_secs(180));
+        world.till.refuse_refunds(true);
+        world.expire_due().await;
+        world.till.release();
+    };
+    let (late, ()) = join(world.pay(&ama.key, &order, by_card()), meanwhile).await;
+    assert_eq!(late.code(), "order.not-open");
+
+    // It is owed back and not back yet, and counts for nothing.
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.body["amount"], 203.98);
+    assert_eq!(world.read(&order).await["status"], "Fulfilled");
+    world.till.refuse_refunds(false);
+    world.expire_due().await;
+
+    let expected = [entry("Sale", 203.98, 0.0), entry("Sale", 203.98, 3.98), entry("Refund", 203.98, 0.0)];
+    assert_eq!(world.ledger("/transactions").await, expected);
+    let statuses: Vec<_> = world.payments(&order).await.into_iter().map(|payment| payment.1).collect();
+    assert_eq!((statuses, world.till.total()), (vec!["Refunded".to_owned(), "Confirmed".to_owned()], 203.98));
+}
+
+async fn the_ledger_is_listed_in_pages_and_filtered(world: World) {
+    let (ama, _, order) = sale(&world).await;
+    for amount in [1.0, 2.0] {
+        world.pay(&ama.key, &order, part(amount)).await;
+        world.advance(Duration::from_secs(60));
+    }
+    world.cancel(&ama.key, &order).await;
+    let ledger = world.read("/transactions").await;
+    let entries = ledger["entries"].as_array().unwrap();
+    let amounts = |ledger: &[(String, f64, f64)]| ledger.iter().map(|entry| entry.1).collect::<Vec<_>>();
+    let all = amounts(&world.ledger("/transactions").await);
+    assert_eq!((all.len(), &all[..2]), (4, [1.0, 2.0].as_slice()));
+    assert!(entries.is_sorted_by(|a, b| a["number"].as_str() < b["number"].as_str()));
+
+    assert_eq!(amounts(&world.ledger("/transactions?type=Sale").await), [1.0, 2.0]);
+    assert_eq!(amounts(&world.ledger("/transactions?type=Refund").await), all[2..]);
+    let page = world.read("/transactions?records=3&page=2").await;
+    assert_eq!((&page["total"], page["entries"].as_array().unwrap().len()), (&json!(4), 1));
+    // The time that an entry shows is within, at either end.
+    let placed = |entry: &Value| {
+        let placed = entry["placed"].as_str().unwrap();
+        form_urlencoded::byte_serialize(placed.as_bytes()).collect::<String>()
+    };
+    let (first, second) = (placed(&entries[0]), placed(&entries[1]));
+    for (query, expected) in [
+        (format!("to={first}"), &all[..1]),
+        (format!("from={first}&to={second}"), &all[..2]),
+        (format!("from={second}"), &all[1..]),
+        (format!("from={second}&type=Sale"), &all[1..2]),
+        ("from=2998-01-01T00:00".to_owned(), &[]),
+        ("to=2020-01-01T00:00".to_owned(), &[]),
+        (format!("from={second}&to={first}"), &[]),
+    ] {
+        assert_eq!(amounts(&world.ledger(&format!("/transactions?{query}")).await), expected, "{query}");
+    }
+    let past_end = world.request("GET", "/transactions?page=2").key(&world.staff.key).send().await;
+    assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
+}
+
+async fn the_ledger_is_for_staff(world: World) {
+    let (ama, _, order) = sale(&world).await;
+    world.pay(&ama.key, &order, by_card()).await;
+    let found = world.read("/transactions").await["entries"][0]["self"].as_str().unwrap().to_owned();
+
+    for path in ["/transactions", found.as_str()] {
+        let refused = world.request("GET", path).key(&ama.key).send().await;
+        assert_eq!((refused.status, refused.code()), (403, "key.refused"), "{path}");
+    }
+    for path in ["/transactions/17637000000001", "/transactions/none"] {
+        let missing = world.request("GET", path).key(&world.staff.key).send().await;
+        assert_eq!((missing.status, missing.code()), (404, "resource.not-found"), "{path}");
+    }
+}
+
+async fn a_host_reads_its_own_part(world: World) {
+    let Mixed { kofi, ama, hosts, order, .. } = mixed(&world).await;
+    world.pay(&ama.key, &order, by_card()).await;
+    let of = async |host: &str| world.ledger(&format!("{host}/transactions")).await;
+
+    let (live, players) = (of(&hosts[0]).await, of(&hosts[1]).await);
+
+    assert_eq!(live, [entry("Sale", 101.99, 1.99)]);
+    assert_eq!(players, [entry("Sale", 61.98, 1.98)]);
+    let path = format!("{}/transactions", hosts[0]);
+    let found = world.request("GET", &path).key(&kofi.key).send().await.body;
+    let whole = world.read("/transactions").await["entries"][0].clone();
+    let mut expected = whole.clone();
+    (expected["amount"], expected["fees"]) = (json!(101.99), json!(1.99));
+    assert_eq!(found["entries"], json!([expected]), "but for the amounts it is the ledger's entry");
+
+    // A return of Kofi's tickets is nothing to Esi; the free one is nothing to either.
+    let wallet = world.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    let mut entries = wallet["entries"].as_array().unwrap().clone();
+    entries.retain(|ticket| ticket["section"]["name"] != "Balcony");
+    let serials: Vec<&str> = entries.iter().map(|ticket| ticket["serial"].as_str().unwrap()).collect();
+    assert_eq!(serials.len(), 2);
+    assert_eq!(world.take_back(&world.staff.key, &order, json!({ "tickets": serials })).await.status, 200);
+    assert_eq!(of(&hosts[0]).await, [entry("Sale", 101.99, 1.99), entry("Refund", 101.99, 1.99)]);
+    assert_eq!(of(&hosts[1]).await, players);
+    assert_eq!(world.ledger(&format!("{}/transactions?type=Refund", hosts[0])).await.len(), 1);
+    assert_eq!(world.ledger(&format!("{}/transactions?to=2020-01-01T00:00", hosts[0])).await, []);
+}
+
+async fn a_hosts_part_is_exact_however_the_order_is_paid(world: World) {
+    let Mixed { ama, hosts, order, .. } = mixed(&world).await;
+    for amount in [99.99, 0.02, 60.0, 1.0] {
+        assert_eq!(world.pay(&ama.key, &order, part(amount)).await.status, 201);
+    }
+    world.pay(&ama.key, &order, by_card()).await;
+    assert_eq!(world.read(&order).await["status"], "Fulfilled");
+
+    let mut sums = Vec::new();
+    for host in &hosts {
+        let entries = world.ledger(&format!("{host}/transactions")).await;
+        let cents = |amounts: Vec<f64>| amounts.iter().sum::<f64>().mul_add(100.0, 0.5) as i64;
+        sums.push((cents(entries.iter().map(|e| e.1).collect()), cents(entries.iter().map(|e| e.2).collect())));
+    }
+    assert_eq!(sums, [(10_199, 199), (6198, 198)]);
+
+    // What is given back whole takes away what its sales had given each host.
+    world.take_back(&world.staff.key, &order, json!({})).await;
+    for host in &hosts {
+        let entries = world.ledger(&format!("{host}/transactions")).await;
+        let signed = |e: &(String, f64, f64)| if e.0 == "Sale" { e.1 } else { -e.1 };
+        assert!(entries.iter().map(signed).sum::<f64>().abs() < 0.001, "{entries:?}");
+    }
+}
+
+async fn a_hosts_list_is_for_its_administrators_and_staff(world: World) {
+    let Mixed { kofi, esi, ama, hosts, order } = mixed(&world).await;
+    world.pay(&ama.key, &order, by_card()).await;
+    let path = format!("{}/transactions", hosts[0]);
+    let get = async |key: &str, path: &str| world.request("GET", path).key(key).send().await;
+
+    for (key, status) in [(&kofi.key, 200), (&world.staff.key, 200), (&esi.key, 403), (&ama.key, 403)] {
+        assert_eq!(get(key, &path).await.status, status);
+    }
+    assert_eq!(get(&esi.key, &path).await.code(), "resource.not-yours");
+    for path in ["/hosts/17637000000001/transactions", "/hosts/none/transactions"] {
+        assert_eq!(get(&kofi.key, path).await.code(), "resource.not-found", "{path}");
+    }
+    assert_eq!(get(&kofi.key, &format!("{path}?page=2")).await.code(), "page.past-end");
+
+    execute(&world, "update hosts set removed = true").await;
+    for key in [&kofi.key, &world.staff.key] {
+        let gone = get(key, &path).await;
+        assert_eq!((gone.status, gone.code()), (404, "resource.not-found"));
+    }
+    assert_eq!(world.ledger("/transactions").await.len(), 1, "staff have the whole ledger");
+}
+
+async fn execute(world: &World, sql: &'static str) {
+    let mut tx = world.app.db.begin().await.unwrap();
+    tx.query(sql).execute().await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+/// Payment, type, amount, fees, host, and the host's amount and fees: the whole ledger, whatever its numbers.
+async fn whole_ledger(world: &World) -> Vec<(i64, String, i64, i64, i64, i64, i64)> {
+    let mut tx = world.app.db.read().await.unwrap();
+    let all = tx.query(
+        "select t.payment_id, t.type, t.amount, t.fees, coalesce(s.host_id, 0), coalesce(s.amount, 0), coalesce(s.fees, 0)
+         from transactions t left join transaction_shares s on s.transaction_id = t.id
+         order by t.payment_id, t.type, s.host_id",
+    );
+    all.all().await.unwrap()
+}
+
+/// The migration that brings the ledger is run once more on payments as they were kept before it.
+async fn payments_made_before_the_ledger_are_entered(world: World) {
+    let Mixed { ama, order, .. } = mixed(&world).await;
+    for body in [part(99.99), part(60.5), by_card()] {
+        assert_eq!(world.pay(&ama.key, &order, body).await.status, 201);
+    }
+    let items: Value = world.read(&order).await["items"].clone();
+    let items: serde_json::Map<String, Value> =
+        items.as_array().unwrap().iter().map(|item| (item["section"].as_str().unwrap().to_owned(), json!(1))).collect();
+    let cancelled = world.place(&ama.key, Value::Object(items.clone())).await.body["self"].as_str().unwrap().to_owned();
+    world.pay(&ama.key, &cancelled, part(130.5)).await;
+    world.pay(&world.staff.key, &cancelled, json!({ "method": "external", "amount": 1, "reference": "Receipt 7" })).await;
+    world.pay(&ama.key, &cancelled, json!({ "method": "card", "token": "tok_decline" })).await;
+    world.cancel(&ama.key, &cancelled).await;
+    world.till.refuse_refunds(true);
+    let owed = world.place(&ama.key, Value::Object(items)).await.body["self"].as_str().unwrap().to_owned();
+    world.pay(&ama.key, &owed, part(5.0)).await;
+    world.cancel(&ama.key, &owed).await;
+    let before = whole_ledger(&world).await;
+    assert_eq!(before.iter().filter(|entry| entry.1 == "Refund").count(), 3, "one of two hosts, one of one");
+    let mut tx = world.app.db.begin().await.unwrap();
+    let update = tx.query("update payments set status = 'Refunding' where order_id = $1").bind(id_of(&owed));
+    update.execute().await.unwrap();
+    tx.commit().await.unwrap();
+    for table in [
+        "drop table transaction_shares",
+        "drop table transactions",
+        "drop table refund_shares",
+        "drop table refunds",
+        "drop table revocations",
+    ] {
+        execute(&world, table).await;
+    }
+
+    let migration = match world.database_url.starts_with("sqlite") {
+        true => include_str!("../../migrations/sqlite/0014_refunds_and_ledger.sql"),
+        false => include_str!("../../migrations/postgres/0014_refunds_and_ledger.sql"),
+    };
+    let mut tx = world.app.db.begin().await.unwrap();
+    for statement in migration.split(";\n").filter(|statement| !statement.trim().is_empty()) {
+        tx.query(statement).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    assert_eq!(whole_ledger(&world).await, before);
+    let Timestamp(now) = world.app.clock.now();
+    let mut tx = world.app.db.read().await.unwrap();
+    assert!(tx.query("select max(id) from transactions").scalar::<i64>().await.unwrap() < now / 100, "later ones come after");
+    drop(tx);
+    // What was owed is owed still.
+    assert_eq!(world.payments(&owed).await, [(5.0, "Confirmed".to_owned())]);
+    world.till.refuse_refunds(false);
+    world.expire_due().await;
+    assert_eq!(world.payments(&owed).await, [(5.0, "Refunded".to_owned())]);
+    assert_eq!(world.till.total(), 163.97);
+    assert_eq!(world.ledger("/transactions").await.len(), 9);
+}

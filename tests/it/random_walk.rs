@@ -1,0 +1,300 @@
+//! Sales at random: whatever is done in whatever order, places, tickets and money agree after every step.
+//!
+//! The walk is told by its seed, which is printed; `BOXOFFICE_WALK=seed` takes the same walk again.
+
+use std::collections::BTreeMap;
+use std::env;
+
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, Event, Person, RESERVATION, World, by_card, section};
+
+on_both_databases![whatever_is_done_the_books_agree];
+
+const STEPS: usize = 150;
+
+/// What is known of an order, in cents.
+struct Known {
+    uri: String,
+    owner: usize,
+    total: i64,
+    subtotal: i64,
+    /// What the tickets cost that were returned: all of it, and the fees.
+    returned: (i64, i64),
+}
+
+struct Walk {
+    world: World,
+    random: StdRng,
+    people: Vec<Person>,
+    /// Each section with what one of its tickets costs: price and fee.
+    sections: Vec<(String, i64, i64)>,
+    orders: Vec<Known>,
+    refuses: bool,
+}
+
+/// An order as its tables tell it.
+#[derive(Debug, sqlx::FromRow)]
+struct Told {
+    id: i64,
+    status: String,
+    /// Payments that were taken, less what was given back.
+    held: i64,
+    /// What is owed back still, and its fees.
+    owed: i64,
+    owed_fees: i64,
+    /// The ledger's sum.
+    amount: i64,
+    fees: i64,
+    tickets: i64,
+}
+
+fn cents(value: &Value) -> i64 {
+    (value.as_f64().unwrap() * 100.0).round() as i64
+}
+
+async fn whatever_is_done_the_books_agree(world: World) {
+    let seed = env::var("BOXOFFICE_WALK").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random::<u64>);
+    eprintln!("BOXOFFICE_WALK={seed}");
+    let mut walk = Walk::begin(world, seed).await;
+    for number in 0..STEPS {
+        let step = walk.step().await;
+        walk.check(&format!("step {number} of BOXOFFICE_WALK={seed}: {step}")).await;
+    }
+    walk.world.till.refuse_refunds(false);
+    walk.world.advance(RESERVATION);
+    walk.world.expire_due().await;
+    walk.check(&format!("the end of BOXOFFICE_WALK={seed}")).await;
+    walk.check_till().await;
+}
+
+impl Walk {
+    async fn begin(world: World, seed: u64) -> Self {
+        let (kofi, esi) = (world.person("kofi").await, world.person("esi").await);
+        let prices = [(100.0, 199), (30.5, 99), (0.0, 0), (210.01, 499)];
+        let mut sections = Vec::new();
+        for (owner, prices) in [(&kofi, &prices[..2]), (&esi, &prices[2..])] {
+            let made: Vec<_> = prices.iter().map(|(price, _)| section(&format!("At {price}"), *price, 20)).collect();
+            let event: Event = world.listed_event(&world.host_of(owner).await, &made).await;
+            let priced = event.sections.into_iter().zip(prices);
+            sections.extend(priced.map(|(uri, (price, fee))| (uri, (price * 100.0_f64).round() as i64, *fee)));
+        }
+        let people = vec![world.person("ama").await, world.person("yaw").await, world.person("abena").await];
+        Self { world, random: StdRng::seed_from_u64(seed), people, sections, orders: Vec::new(), refuses: false }
+    }
+
+    /// Takes a step, and says which it was. Nothing is answered that the contract doesn't describe: the harness sees to that.
+    async fn step(&mut self) -> String {
+        let step = self.random.random_range(0..100);
+        if step < 30 || self.orders.is_empty() {
+            return self.place().await;
+        }
+        // A later one rather: most of the first have ended.
+        let (one, other) = (self.random.random_range(0..self.orders.len()), self.random.random_range(0..self.orders.len()));
+        let order = one.max(other);
+        let status = self.world.read(&self.orders[order].uri).await["status"].as_str().unwrap().to_owned();
+        let is_open = status == "Placed";
+        let uri = self.orders[order].uri.clone();
+        let key = self.people[self.orders[order].owner].key.clone();
+        let staff = self.world.staff.key.clone();
+        let said = match step {
+            30..46 => {
+                let amount = self.random.random_range(1..15_000);
+                let method = if self.random.random_bool(0.3) { "external" } else { "card" };
+                let mut body = json!({ "method": method, "token": "tok_approve", "reference": "Receipt 7" });
+                body["amount"] = json!(amount as f64 / 100.0);
+                let paid = self.world.pay(&staff, &uri, body).await;
+                // More than is outstanding is refused.
+                let expected: &[u16] = if is_open { &[201, 400] } else { &[409] };
+                said(&format!("pay {amount} {method}"), &paid, expected)
+            }
+            46..60 => said("pay all", &self.world.pay(&key, &uri, by_card()).await, if is_open { &[201] } else { &[409] }),
+            60..64 => {
+                let body = json!({ "method": "card", "token": "tok_decline" });
+                said("decline", &self.world.pay(&key, &uri, body).await, if is_open { &[402] } else { &[409] })
+            }
+            64..68 => {
+                let loses = self.random.random_bool(0.5);
+                self.world.till.lose_answers(loses);
+                let token = if loses { "tok_approve" } else { "tok_error" };
+                let failed = self.world.pay(&key, &uri, json!({ "method": "card", "token": token })).await;
+                self.world.till.lose_answers(false);
+                said("fail", &failed, if is_open { &[502] } else { &[409] })
+            }
+            68..73 => said("cancel", &self.world.cancel(&key, &uri).await, if is_open { &[200] } else { &[409] }),
+            73..76 => {
+                self.world.advance(RESERVATION);
+                self.world.expire_due().await;
+                "time out".to_owned()
+            }
+            76..88 => return self.take_back(order, status == "Fulfilled").await,
+            88..91 => {
+                let voided = self.world.void(&staff, &uri, json!({ "reason": "x" })).await;
+                said("void", &voided, if status == "Fulfilled" { &[200] } else { &[409] })
+            }
+            _ => {
+                self.refuses = !self.refuses;
+                self.world.till.refuse_refunds(self.refuses);
+                self.world.expire_due().await;
+                format!("the till is locked: {}", self.refuses)
+            }
+        };
+        format!("{said} for {uri}, which was {status}")
+    }
+
+    async fn place(&mut self) -> String {
+        let owner = self.random.random_range(0..self.people.len());
+        let mut items = serde_json::Map::new();
+        for (section, _, _) in &self.sections {
+            if self.random.random_bool(0.5) {
+                items.insert(section.clone(), json!(self.random.random_range(1..4)));
+            }
+        }
+        if items.is_empty() {
+            items.insert(self.sections[0].0.clone(), json!(1));
+        }
+        // Sold out, or too many open orders.
+        let placed = self.world.place(&self.people[owner].key, Value::Object(items.clone())).await;
+        let told = said(&format!("place {items:?}"), &placed, &[201, 409]);
+        if placed.status == 201 {
+            let order = &placed.body;
+            let uri = order["self"].as_str().unwrap().to_owned();
+            let (total, subtotal) = (cents(&order["total"]), cents(&order["subtotal"]));
+            self.orders.push(Known { uri, owner, total, subtotal, returned: (0, 0) });
+        }
+        told
+    }
+
+    /// Returns all tickets of an order, or some of those that are left.
+    async fn take_back(&mut self, order: usize, is_fulfilled: bool) -> String {
+        let known = &self.orders[order];
+        let id: i64 = known.uri.rsplit('/').next().unwrap().parse().unwrap();
+        let mut tx = self.world.app.db.read().await.unwrap();
+        let tickets = tx.query("select serial, section_id from tickets where order_id = $1 and status = 'Issued'").bind(id);
+        let tickets: Vec<(String, i64)> = tickets.all().await.unwrap();
+        drop(tx);
+        let some = self.random.random_bool(0.7) && !tickets.is_empty();
+        let count = self.random.random_range(1..=tickets.len().max(1));
+        let chosen: Vec<&(String, i64)> =
+            if some { tickets.sample(&mut self.random, count).collect() } else { tickets.iter().collect() };
+        let serials: Vec<&String> = chosen.iter().map(|(serial, _)| serial).collect();
+        let body = if some { json!({ "tickets": serials }) } else { json!({}) };
+        let returned = self.world.take_back(&self.world.staff.key, &known.uri, body).await;
+        let told =
+            said(&format!("return {} of {}", known.uri, chosen.len()), &returned, if is_fulfilled { &[200] } else { &[409] });
+        if returned.status == 200 {
+            for (_, section) in chosen {
+                let (_, price, fee) = self.sections.iter().find(|(uri, ..)| uri.ends_with(&section.to_string())).unwrap();
+                self.orders[order].returned.0 += price + fee;
+                self.orders[order].returned.1 += fee;
+            }
+        }
+        told
+    }
+
+    async fn check(&self, step: &str) {
+        let mut tx = self.world.app.db.begin().await.unwrap();
+        let places = tx.query(
+            "select s.capacity, s.sold, s.reserved,
+                (select count(*) from tickets t where t.section_id = s.id and t.status <> 'Void'),
+                coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id), 0)
+             from sections s order by s.id",
+        );
+        let places: Vec<(i64, i64, i64, i64, i64)> = places.all().await.unwrap();
+        let popularity = tx.query(
+            "select e.popularity, (select count(*) from tickets t where t.event_id = e.id and t.status <> 'Void') from events e",
+        );
+        let popularity: Vec<(i64, i64)> = popularity.all().await.unwrap();
+        let told = tx.query(
+            "select o.id, o.status,
+                coalesce((select cast(sum(p.amount) as bigint) from payments p
+                    where p.order_id = o.id and p.status in ('Confirmed', 'Refunded')), 0)
+                - coalesce((select cast(sum(r.amount) as bigint) from refunds r
+                    where r.order_id = o.id and r.status = 'Done'), 0) as held,
+                coalesce((select cast(sum(r.amount) as bigint) from refunds r
+                    where r.order_id = o.id and r.status = 'Owed'), 0) as owed,
+                coalesce((select cast(sum(r.fees) as bigint) from refunds r
+                    where r.order_id = o.id and r.status = 'Owed'), 0) as owed_fees,
+                coalesce((select cast(sum(case t.type when 'Sale' then t.amount else -t.amount end) as bigint)
+                    from transactions t where t.order_id = o.id), 0) as amount,
+                coalesce((select cast(sum(case t.type when 'Sale' then t.fees else -t.fees end) as bigint)
+                    from transactions t where t.order_id = o.id), 0) as fees,
+                (select count(*) from tickets t where t.order_id = o.id and t.status <> 'Void') as tickets
+             from orders o order by o.id",
+        );
+        let told: Vec<Told> = told.all().await.unwrap();
+        // Each host's sales less its refunds, done and owed, and what its valid tickets have cost in orders that were not voided.
+        let hosts = tx.query(
+            "select h.id,
+                coalesce((select cast(sum(case t.type when 'Sale' then s.amount else -s.amount end) as bigint)
+                    from transaction_shares s join transactions t on t.id = s.transaction_id
+                    join orders o on o.id = t.order_id and o.status in ('Fulfilled', 'Returned') where s.host_id = h.id), 0)
+                - coalesce((select cast(sum(s.amount) as bigint) from refund_shares s
+                    join refunds r on r.id = s.refund_id and r.status = 'Owed'
+                    join orders o on o.id = r.order_id and o.status in ('Fulfilled', 'Returned') where s.host_id = h.id), 0),
+                coalesce((select cast(sum(i.unit_price + i.unit_fee) as bigint) from tickets t
+                    join order_items i on i.order_id = t.order_id and i.section_id = t.section_id
+                    join events e on e.id = t.event_id
+                    where e.host_id = h.id and t.status <> 'Void'), 0)
+             from hosts h order by h.id",
+        );
+        let hosts: Vec<(i64, i64, i64)> = hosts.all().await.unwrap();
+        let uneven = tx.query(
+            "select count(*) from transactions t where t.amount <> (select cast(sum(s.amount) as bigint)
+                from transaction_shares s where s.transaction_id = t.id)
+             or t.fees <> (select cast(sum(s.fees) as bigint) from transaction_shares s where s.transaction_id = t.id)",
+        );
+        let uneven: i64 = uneven.scalar().await.unwrap();
+        drop(tx);
+
+        for (capacity, sold, reserved, tickets, reservations) in places {
+            let remaining = capacity - sold - reserved;
+            assert!(remaining >= 0 && sold == tickets && reserved == reservations, "{step}: {sold} {tickets} {reserved}");
+        }
+        assert!(popularity.iter().all(|(told, tickets)| told == tickets), "{step}: {popularity:?}");
+        let known: BTreeMap<String, &Known> =
+            self.orders.iter().map(|known| (known.uri.rsplit('/').next().unwrap().to_owned(), known)).collect();
+        for order in &told {
+            let known = known[&order.id.to_string()];
+            let about = format!("{step}: {order:?}, {} of {} returned", known.returned.0, known.total);
+            assert_eq!(order.amount, order.held, "{about}");
+            // What stays when all that is owed has been given back.
+            let (stays, fees) = (order.amount - order.owed, order.fees - order.owed_fees);
+            match order.status.as_str() {
+                "Placed" => assert_eq!((stays <= known.total, fees), (true, (stays - known.subtotal).max(0)), "{about}"),
+                "Cancelled" | "Timed Out" => assert_eq!((stays, fees, order.tickets), (0, 0, 0), "{about}"),
+                other => {
+                    let all_fees = known.total - known.subtotal;
+                    assert_eq!((stays, fees), (known.total - known.returned.0, all_fees - known.returned.1), "{about}");
+                    assert_eq!(other == "Fulfilled", order.tickets > 0, "{about}");
+                }
+            }
+        }
+        assert!(hosts.iter().all(|(_, sums, tickets)| sums == tickets), "{step}: {hosts:?}");
+        assert_eq!(uneven, 0, "{step}");
+    }
+
+    /// When nothing is unsettled any more, the gateway has what the ledger says of it.
+    async fn check_till(&self) {
+        let mut tx = self.world.app.db.read().await.unwrap();
+        let by_card = tx.query(
+            "select coalesce(cast(sum(case t.type when 'Sale' then t.amount else -t.amount end) as bigint), 0)
+             from transactions t join payments p on p.id = t.payment_id where p.method = 'card'",
+        );
+        let by_card: i64 = by_card.scalar().await.unwrap();
+        assert_eq!((self.world.till.total() * 100.0).round() as i64, by_card);
+        let unsettled = tx.query("select count(*) from refunds where status = 'Owed'").scalar::<i64>().await.unwrap();
+        let unknown = tx.query("select count(*) from payments where status in ('Pending', 'Abandoned')");
+        assert_eq!((unsettled, unknown.scalar::<i64>().await.unwrap()), (0, 0));
+    }
+}
+
+/// What was done and answered; fails when that is not to be answered.
+fn said(what: &str, answer: &Answer, expected: &[u16]) -> String {
+    assert!(expected.contains(&answer.status), "{what}: {} {}", answer.status, answer.body);
+    format!("{what}: {}", answer.status)
+}
