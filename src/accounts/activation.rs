@@ -12,6 +12,7 @@ use crate::base::id::Id;
 use crate::base::secret;
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Error, Result};
+use crate::outbox::{self, Mail};
 
 /// Deactivates an account that is active, and activates any other. Who may, the contract's scopes say.
 pub async fn toggle(app: &App, number: &AccountNumber) -> Result<Account> {
@@ -26,18 +27,35 @@ async fn flip(tx: &mut Tx, number: &AccountNumber) -> Result<AccountRow> {
 
 /// Deactivates an account whose removal is asked for, and ends its sessions.
 pub async fn request_deletion(app: &App, caller: &Caller, number: &AccountNumber) -> Result<Account> {
-    let now = app.clock.now();
-    transaction!(app.db, |tx| retire(tx, caller, number, now).await).map(view)
+    transaction!(app.db, |tx| retire(app, tx, caller, number).await).map(view)
 }
 
-async fn retire(tx: &mut Tx, caller: &Caller, number: &AccountNumber, now: Timestamp) -> Result<AccountRow> {
+async fn retire(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
     let row = load(tx, caller, number).await?;
     let row = lock_dispensable(tx, &row).await?;
     if !row.activated {
         return Err(Code::AccountInactive.into());
     }
-    store::end_sessions(tx, row.id, Id::NONE, now).await?;
-    store::set_activated(tx, row.id, false).await?.ok_or(Error::NOT_FOUND)
+    store::end_sessions(tx, row.id, Id::NONE, app.clock.now()).await?;
+    let row = store::set_activated(tx, row.id, false).await?.ok_or(Error::NOT_FOUND)?;
+    notify_administrators(app, tx, &row).await?;
+    Ok(row)
+}
+
+/// Mails every active administrator that the removal of an account is asked for. The account is told by its number alone: who may
+/// know more of it can look it up.
+async fn notify_administrators(app: &App, tx: &mut Tx, account: &AccountRow) -> Result<()> {
+    let uri = format!("{}/accounts/{}", app.settings.public_url, account.number);
+    let body = format!(
+        "The removal of the account {number} was asked for.\n\nIt is deactivated, and its sessions are ended. To erase it, send \
+         DELETE to {uri}; to let it be used again, POST to {uri}/toggles.\n",
+        number = account.number,
+    );
+    for recipient in store::administrators_emails(tx).await? {
+        let subject = "An account is to be removed";
+        outbox::push(app, tx, Mail { recipient: &recipient, subject, body: body.clone() }).await?;
+    }
+    Ok(())
 }
 
 /// The account, locked, if the platform can do without it: it is not the last active administrator, and won't be before this

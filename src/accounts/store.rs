@@ -61,6 +61,13 @@ pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
     Ok(())
 }
 
+/// Where the active administrators get their mail, the oldest first.
+pub async fn administrators_emails(tx: &mut Tx) -> Result<Vec<String>> {
+    let emails = tx.query("select email from accounts where role = 'administrator' and activated order by id");
+    let found: Vec<(String,)> = emails.all().await?;
+    Ok(found.into_iter().map(|(email,)| email).collect())
+}
+
 /// Whether an administrator other than this one is active.
 pub async fn has_other_administrators(tx: &mut Tx, id: Id) -> Result<bool> {
     let other = "select exists (select 1 from accounts where role = 'administrator' and activated and id <> $1)";

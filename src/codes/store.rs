@@ -51,3 +51,12 @@ pub async fn set_used(tx: &mut Tx, hash: &str) -> Result<()> {
     tx.query("update codes set status = 'Used' where hash = $1").bind(hash.to_owned()).execute().await?;
     Ok(())
 }
+
+/// Deletes every code of an account that is about to be left empty.
+///
+/// # Errors
+/// When the database fails.
+pub async fn forget(tx: &mut Tx, account: Id) -> Result<()> {
+    tx.query("delete from codes where account_id = $1").bind(account).execute().await?;
+    Ok(())
+}

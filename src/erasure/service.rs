@@ -7,7 +7,7 @@ use crate::base::id::Id;
 use crate::base::secret;
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Result};
-use crate::{hosts, orders, payments, preferences, tickets, transfers};
+use crate::{codes, hosts, orders, outbox, payments, preferences, tickets, transfers};
 
 /// Removes an account. What was paid for its open orders is given back afterwards, because no transaction waits for the
 /// gateway; what the gateway fails to give back now, a job asks it for again.
@@ -25,7 +25,8 @@ pub async fn delete(app: &App, caller: &Caller, number: &AccountNumber) -> Resul
 async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, password_hash: &str) -> Result<Vec<Id>> {
     let now = app.clock.now();
     let row = accounts::load(tx, caller, number).await?;
-    let account = accounts::lock_dispensable(tx, &row).await?.id;
+    let row = accounts::lock_dispensable(tx, &row).await?;
+    let account = row.id;
     // Before its tickets are looked at: an order that is just being settled is waited for here.
     let cancelled = orders::cancel_all(app, tx, account).await?;
     transfers::cancel_all_of(app, tx, account).await?;
@@ -34,6 +35,8 @@ async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, 
     }
     hosts::forget_administrator(tx, account).await?;
     preferences::forget(tx, account).await?;
+    codes::forget(tx, account).await?;
+    outbox::forget(tx, &row.email).await?;
     accounts::erase(tx, account, password_hash, now).await?;
     Ok(cancelled)
 }

@@ -22,3 +22,4 @@ mod store;
 pub use carrier::{Carrier, Letter, Undelivered, carrier};
 pub use model::Mail;
 pub use service::{deliver_due, push};
+pub use store::forget;

@@ -58,3 +58,12 @@ pub async fn give_up(tx: &mut Tx, mail: &MailRow, now: Timestamp) -> Result<()> 
     tx.query(update).bind(mail.id).bind(mail.due).bind(now).execute().await?;
     Ok(())
 }
+
+/// Deletes whatever is still to be sent, or was given up, to an address that is to be known no more.
+///
+/// # Errors
+/// When the database fails.
+pub async fn forget(tx: &mut Tx, recipient: &str) -> Result<()> {
+    tx.query("delete from outbox where lower(recipient) = lower($1)").bind(recipient.to_owned()).execute().await?;
+    Ok(())
+}
