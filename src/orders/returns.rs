@@ -72,16 +72,13 @@ async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, serials: Option<&[Seria
     let events = store::events(tx, order).await?;
     settlement::hold_events(tx, events.into_iter().collect()).await?;
     let is_wanted = |ticket: &TicketRow| serials.is_none_or(|serials| serials.iter().any(|serial| serial.0 == ticket.serial));
-    let is_offered = |ticket: &&TicketRow| is_wanted(ticket) && ticket.status == TicketStatus::Pending;
-    let mut tickets = tickets::of_order(tx, order).await?;
-    loop {
-        transfers::cancel_holding(app, tx, tickets.iter().filter(is_offered).map(|ticket| ticket.id)).await?;
-        tickets = tickets::lock_of_order(tx, order).await?;
-        // Offered after they were read and before they were locked.
-        if !tickets.iter().any(|ticket| is_offered(&ticket)) {
-            return Ok(tickets);
-        }
-    }
+    let is_offered = |ticket: &TicketRow| is_wanted(ticket) && ticket.status == TicketStatus::Pending;
+    let offered = tickets::of_order(tx, order).await?.into_iter().filter(is_offered).map(|ticket| ticket.id);
+    transfers::cancel_holding(app, tx, offered).await?;
+    let tickets = tickets::lock_of_order(tx, order).await?;
+    // Offered after they were read and before they were locked.
+    transfers::cancel_holding(app, tx, tickets.iter().filter(|ticket| is_offered(ticket)).map(|ticket| ticket.id)).await?;
+    Ok(tickets)
 }
 
 /// Succeeds for who administers the host of every event in the order, and for the platform's staff.

@@ -83,6 +83,10 @@ pub async fn cancel_all_of(app: &App, tx: &mut Tx, account: Id) -> Result<()> {
 /// # Errors
 /// When the database fails.
 pub async fn cancel_holding(app: &App, tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<()> {
+    let tickets: Vec<Id> = tickets.into_iter().collect();
+    if tickets.is_empty() {
+        return Ok(());
+    }
     for row in store::lock_open_holding(tx, tickets).await? {
         end(app, tx, row, TransferStatus::Cancelled).await?;
     }
