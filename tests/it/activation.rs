@@ -12,6 +12,7 @@ on_both_databases![
     staff_deactivate_an_account_and_activate_it_again,
     staff_alone_toggle_accounts,
     a_person_asks_for_their_deletion,
+    the_staff_are_mailed_of_a_deletion_that_is_asked_for,
     staff_ask_for_a_deletion_once,
     a_deletion_is_asked_for_by_the_account_or_the_staff,
     the_last_active_administrator_stays,
@@ -108,6 +109,22 @@ async fn a_person_asks_for_their_deletion(world: World) {
     assert!(!world.accepts(&ama.key).await && !world.accepts(&other.key).await);
     assert!(world.accepts(&till).await, "only sessions have ended");
     assert!(world.sign_in("ama", PASSWORD).await.is_ok());
+}
+
+async fn the_staff_are_mailed_of_a_deletion_that_is_asked_for(world: World) {
+    let ama = world.person("ama").await;
+    let colleague = json!({ "username": "yaa", "email": "yaa@example.com", "password": PASSWORD, "role": "administrator" });
+    assert_eq!(world.request("POST", "/accounts").key(&world.staff.key).json(&colleague).send().await.status, 201);
+    let staff = world.read(&format!("/accounts/{}", world.staff.number)).await;
+
+    world.ask_for_deletion(&ama.key, &ama.number).await;
+    world.ask_for_deletion(&world.staff.key, &ama.number).await;
+
+    for address in [staff["email"].as_str().unwrap(), "yaa@example.com"] {
+        let letter = world.letter_to(address, 1).await;
+        assert!(letter.contains(&ama.number) && !letter.contains("ama@example.com"), "{letter}");
+    }
+    assert!(world.post.files_to("ama@example.com").is_empty());
 }
 
 async fn staff_ask_for_a_deletion_once(world: World) {

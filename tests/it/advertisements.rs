@@ -80,7 +80,7 @@ async fn decide(world: &World, uri: &str, approved: bool) -> Answer {
 }
 
 /// Submits and approves an advertisement.
-async fn publish(world: &World, uri: &str) {
+pub async fn publish(world: &World, uri: &str) {
     assert_eq!(submit(world, &world.staff.key, uri).await.status, 201);
     assert_eq!(decide(world, uri, true).await.status, 200);
 }

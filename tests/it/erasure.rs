@@ -10,6 +10,9 @@ use crate::tickets::{buy, set_status};
 on_both_databases![
     a_removed_account_leaves_its_number_for_the_books,
     a_removed_account_is_found_nowhere,
+    open_transfers_end_with_the_account,
+    removing_and_claiming_at_once_leave_no_ticket_behind,
+    codes_and_mail_go_with_the_account,
     a_removed_accounts_names_are_free_for_others,
     a_removed_accounts_keys_are_refused,
     a_removed_account_administers_and_prefers_nothing,
@@ -102,7 +105,7 @@ async fn a_removed_account_is_found_nowhere(world: World) {
 
     let account = format!("/accounts/{}", ama.number);
     let send = |method, path: &str, body: Value| world.request(method, path).key(&world.staff.key).json(&body).send();
-    for below in ["", "/preferences", "/hosts", "/sessions", "/orders", "/tickets", "/events"] {
+    for below in ["", "/preferences", "/hosts", "/sessions", "/orders", "/tickets", "/transfers", "/events"] {
         let answer = send("GET", &format!("{account}{below}"), Value::Null).await;
         assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{below}");
     }
@@ -131,6 +134,77 @@ async fn a_removed_account_is_found_nowhere(world: World) {
     assert_eq!((order_for_it.status, order_for_it.complaints()), (400, vec!["customer".to_owned()]));
     let anothers = world.request("POST", "/orders").key(&esi.key).json(&order).send().await;
     assert_eq!((anothers.status, anothers.code()), (403, "resource.not-yours"));
+}
+
+async fn open_transfers_end_with_the_account(world: World) {
+    let (kofi, event) = stage(&world, &[0.0]).await;
+    let (ama, esi, yaw) = (world.person("ama").await, world.person("esi").await, world.person("yaw").await);
+    let offer = async |from: &Person, to: &Person| {
+        let serial = buy(from, &event.sections[0], 1).await.remove(0);
+        let body = json!({ "recipient": to.number, "tickets": [serial] });
+        let made = world.request("POST", "/transfers").key(&from.key).json(&body).send().await;
+        made.body["self"].as_str().unwrap().to_owned()
+    };
+    let (received, sent, others) = (offer(&ama, &esi).await, offer(&esi, &yaw).await, offer(&ama, &yaw).await);
+    assert_eq!(world.remove(&esi.key, &esi).await.code(), "account.has-tickets", "what is offered is still its own");
+    assert_eq!(world.read(&received).await["status"], "Pending", "a refusal ends nothing");
+    world.end(&kofi, &event).await;
+
+    assert_eq!(world.remove(&esi.key, &esi).await.status, 204);
+
+    for (transfer, status) in [(&received, "Cancelled"), (&sent, "Cancelled"), (&others, "Pending")] {
+        assert_eq!(world.read(transfer).await["status"], status);
+    }
+    let back = world.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    assert_eq!((&back["entries"][0]["status"], &back["entries"][1]["status"]), (&json!("Issued"), &json!("Pending")));
+    let claim = world.request("POST", &format!("{sent}/claims")).key(&yaw.key).send().await;
+    assert_eq!((claim.status, claim.code()), (409, "transfer.not-open"));
+    let offer_to_nobody = json!({ "recipient": esi.number, "tickets": [back["entries"][0]["serial"]] });
+    let refused = world.request("POST", "/transfers").key(&ama.key).json(&offer_to_nobody).send().await;
+    assert_eq!((refused.status, refused.complaints()), (400, vec!["recipient".to_owned()]));
+}
+
+async fn removing_and_claiming_at_once_leave_no_ticket_behind(world: World) {
+    let (_, event) = stage(&world, &[0.0]).await;
+    let ama = world.person("ama").await;
+    for round in 0..5 {
+        let esi = world.person(&format!("esi{round}")).await;
+        let serial = buy(&ama, &event.sections[0], 1).await.pop().unwrap();
+        let body = json!({ "recipient": esi.number, "tickets": [serial] });
+        let transfer = world.request("POST", "/transfers").key(&ama.key).json(&body).send().await;
+        let transfer = transfer.body["self"].as_str().unwrap().to_owned();
+
+        let claim = world.request("POST", &format!("{transfer}/claims")).key(&esi.key).send();
+        let (removed, claimed) = join(world.remove(&world.staff.key, &esi), claim).await;
+
+        let (holds, is_gone) = (world.usable_tickets(&esi).await, removed.status == 204);
+        assert!(is_gone || (removed.status, removed.code()) == (409, "account.has-tickets"), "{}", removed.body);
+        assert_eq!(holds, i64::from(claimed.status == 200), "{}", claimed.body);
+        assert_ne!(holds > 0, is_gone, "a ticket is lost, or nothing happened");
+        assert_eq!(world.read(&transfer).await["status"], if is_gone { "Cancelled" } else { "Claimed" });
+    }
+}
+
+async fn codes_and_mail_go_with_the_account(world: World) {
+    let (ama, esi) = (world.person("ama").await, world.person("esi").await);
+    let ask = async |kind: &str, person: &Person| {
+        let email = json!({ "email": format!("{}@example.com", person.username) });
+        world.request("POST", kind).json(&email).send().await.body["self"].as_str().unwrap().to_owned()
+    };
+    let (reset, kept) = (ask("/resets", &ama).await, ask("/verifications", &esi).await);
+    let given_up = "insert into outbox select id, 'AMA@example.com', '', '', 0, 8, null, 1 from accounts where number = $1";
+    world.execute(given_up, &ama.number).await;
+
+    assert_eq!(world.remove(&ama.key, &ama).await.status, 204);
+
+    assert_eq!(world.request("GET", &reset).send().await.status, 404);
+    assert_eq!(world.request("GET", &kept).send().await.status, 200);
+    let left = "select count(*) from outbox where lower(recipient) = 'ama@example.com' and $1 <> ''";
+    assert_eq!(world.count(left, &ama).await, 0);
+    let reset = world.request("POST", "/resets").json(&json!({ "email": "ama@example.com" })).send().await;
+    assert_eq!((reset.status, reset.code()), (404, "account.unknown"));
+    let lookup = world.request("POST", "/lookups").json(&json!({ "identification": "ama" })).send().await;
+    assert_eq!(lookup.body["found"], false);
 }
 
 async fn a_removed_accounts_names_are_free_for_others(world: World) {

@@ -26,6 +26,7 @@ mod modifiers;
 mod mutations;
 mod mutator;
 mod orders;
+mod paging;
 mod payments;
 mod preferences;
 mod prices;

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::{Answer, Client, Event, Person, World, by_card, part, section, types};
-use crate::tickets::set_status;
 
 on_both_databases![
     returning_all_gives_everything_back,
@@ -16,6 +15,7 @@ on_both_databases![
     the_newest_payments_are_given_back_first,
     used_tickets_are_not_returned,
     a_ticket_in_an_open_transfer_is_returned,
+    returning_and_claiming_at_once_agree_on_every_ticket,
     only_tickets_of_the_order_are_returned,
     hosts_of_every_event_and_staff_alone_return_tickets,
     an_order_that_outlives_its_event_is_nobodys_to_return,
@@ -210,14 +210,52 @@ async fn used_tickets_are_not_returned(world: World) {
 
 async fn a_ticket_in_an_open_transfer_is_returned(world: World) {
     let Sale { kofi, ama, order, .. } = sale(&world).await;
+    let esi = world.person("esi").await;
     let tickets = wallet(&world, &ama).await;
-    set_status(&world, &tickets[0].0, "Pending").await;
-    set_status(&world, &tickets[1].0, "Pending").await;
+    let both = offer(&world, &ama, &esi, &[&tickets[0].0, &tickets[1].0]).await;
 
     assert_eq!(world.take_back(&kofi.key, &order, json!({ "tickets": [tickets[0].0] })).await.body["status"], "Fulfilled");
+    assert_eq!(world.read(&both).await["status"], "Cancelled");
+    assert_eq!(statuses(&world, &ama).await, ["Void", "Issued", "Issued"], "what was offered with it is Ama's again");
+
+    let one = offer(&world, &ama, &esi, &[&tickets[2].0]).await;
+    assert_eq!(world.take_back(&kofi.key, &order, json!({ "tickets": [tickets[1].0] })).await.body["status"], "Fulfilled");
+    assert_eq!(world.read(&one).await["status"], "Pending", "no ticket of it was returned");
     assert_eq!(world.take_back(&kofi.key, &order, json!({})).await.body["status"], "Returned");
+    assert_eq!(world.read(&one).await["status"], "Cancelled");
     assert_eq!(statuses(&world, &ama).await, ["Void", "Void", "Void"]);
     assert_eq!(world.till.total(), 0.0);
+}
+
+/// A transfer of these tickets; its URI.
+async fn offer(world: &World, from: &Person, to: &Person, serials: &[&str]) -> String {
+    let body = json!({ "recipient": to.number, "tickets": serials });
+    let made = world.request("POST", "/transfers").key(&from.key).json(&body).send().await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    made.body["self"].as_str().unwrap().to_owned()
+}
+
+async fn returning_and_claiming_at_once_agree_on_every_ticket(world: World) {
+    let Sale { kofi, ama, event, .. } = sale(&world).await;
+    let esi = world.person("esi").await;
+    for _ in 0..5 {
+        let order = place(&ama, &event).await;
+        assert_eq!(world.pay(&ama.key, &order, by_card()).await.status, 201);
+        let tickets = wallet(&world, &ama).await;
+        let issued = tickets.iter().filter(|(_, status)| status == "Issued").map(|(serial, _)| serial.as_str());
+        let transfer = offer(&world, &ama, &esi, &issued.collect::<Vec<_>>()).await;
+
+        let claim = world.request("POST", &format!("{transfer}/claims")).key(&esi.key).send();
+        let (claimed, returned) = join(claim, world.take_back(&kofi.key, &order, json!({}))).await;
+
+        assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Returned")));
+        let expected = if claimed.status == 200 { "Claimed" } else { "Cancelled" };
+        assert!(claimed.status == 200 || refusal(&claimed) == (409, "transfer.not-open"), "{}", claimed.body);
+        assert_eq!(world.read(&transfer).await["status"], expected);
+    }
+    let orders = world.read(&format!("/accounts/{}/orders?status=Returned", ama.number)).await;
+    assert_eq!(orders["total"], 5);
+    assert_eq!(world.stored_places().await.0, vec![(2, 0), (1, 0)], "the first order's places alone are sold");
 }
 
 async fn only_tickets_of_the_order_are_returned(world: World) {
@@ -345,7 +383,7 @@ async fn a_refund_whose_answer_is_lost_is_given_once(world: World) {
 
 async fn voiding_gives_nothing_back(world: World) {
     let Sale { ama, event, order, .. } = sale(&world).await;
-    set_status(&world, &wallet(&world, &ama).await[0].0, "Pending").await;
+    let transfer = offer(&world, &ama, &world.person("esi").await, &[&wallet(&world, &ama).await[0].0]).await;
     let mut expected = world.read(&order).await;
 
     let voided = world.void(&world.staff.key, &order, json!({ "reason": "A stolen card." })).await;
@@ -353,6 +391,7 @@ async fn voiding_gives_nothing_back(world: World) {
     expected["status"] = json!("Voided");
     assert_eq!((voided.status, voided.body), (200, expected.clone()));
     assert_eq!(world.read(&order).await, expected);
+    assert_eq!(world.read(&transfer).await["status"], "Cancelled");
     assert_eq!(statuses(&world, &ama).await, ["Void", "Void", "Void"]);
     assert_eq!(world.stored_places().await, (vec![(0, 0), (0, 0)], 0));
     assert_eq!(world.read(&event.uri).await["popularity"], 0);
