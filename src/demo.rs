@@ -6,7 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use anyhow::{Context, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use boxoffice_client::{Client, Error, types};
+use chrono::{TimeDelta, Utc};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -15,6 +18,9 @@ use crate::setup::{self, Welcome};
 
 /// The password of everyone in this world but the administrator.
 const PASSWORD: &str = "a demo password";
+
+/// Width and height of the advertisement, in pixels.
+const BANNER: (u32, u32) = (728, 90);
 
 /// What was made.
 #[derive(Debug)]
@@ -89,9 +95,15 @@ impl World {
         kofi.event_create().body(read::<types::EventCreate>(gospel)?).send().await.map_err(told)?;
         self.lines.push("Draft: Gospel in the Great Hall".to_owned());
 
-        self.sale(&ama, &[(&jazz[0], 2), (&jazz[1], 2)], true).await?;
+        self.modifier(&kofi, &jazz[1], json!({ "name": "Table of four", "priceDelta": -20, "minOrder": 4 })).await?;
+        let early = json!({ "name": "Early bird", "priceDelta": -15, "availableTo": in_days(14) });
+        self.modifier(&esi, &play[0], early).await?;
+        self.advertise(&kofi, "Harmattan Jazz", &jazz[0]).await?;
+
+        self.sale(&ama, &[(&jazz[0], 2), (&jazz[1], 4)], true).await?;
         self.sale(&ama, &[(&play[0], 2)], true).await?;
-        self.sale(&esi, &[(&jazz[1], 1)], false).await
+        self.sale(&esi, &[(&jazz[1], 1)], false).await?;
+        self.transfer(&ama, &esi).await
     }
 
     async fn region(&self, name: &str, country: &str, city: &str) -> anyhow::Result<String> {
@@ -148,6 +160,48 @@ impl World {
         Ok(uris)
     }
 
+    /// Adds a price modifier to a section, named by its long URI.
+    async fn modifier(&mut self, owner: &Client, section: &str, modifier: Value) -> anyhow::Result<()> {
+        let (event, id) = section.split_once("/sections/").context("a long URI")?;
+        let event = event.rsplit('/').next().unwrap_or_default();
+        let modifier = owner.section_modifier_create().event(event).section(id).body(read::<types::ModifierCreate>(modifier)?);
+        let modifier = modifier.send().await.map_err(told)?;
+        self.lines.push(format!("Price modifier: {} {:+.2}, {}", modifier.name, modifier.price_delta, modifier.self_));
+        Ok(())
+    }
+
+    /// Makes an advertising zone, and has an advertisement approved for it of the event that this section is a part of.
+    async fn advertise(&mut self, owner: &Client, name: &str, section: &str) -> anyhow::Result<()> {
+        let event = section.split('/').nth(2).context("a long URI")?;
+        let zone = json!({ "name": "Leaderboard", "width": BANNER.0, "height": BANNER.1 });
+        let zone = self.staff.zone_create().body(read::<types::ZoneCreate>(zone)?).send().await.map_err(told)?;
+        let advertisement = json!({
+            "name": name, "description": "# Jazz under the stars\n\n- two stages\n- *food* and drinks", "event": event,
+            "artwork": STANDARD.encode(banner()?), "zones": [zone.number],
+            "schedule": [{ "start": in_days(-1), "end": in_days(28) }],
+        });
+        let advertisement = read::<types::AdvertisementCreate>(advertisement)?;
+        let advertisement = owner.advertisement_create().body(advertisement).send().await.map_err(told)?;
+        let number = advertisement.self_.rsplit('/').next().unwrap_or_default().parse::<i64>()?;
+        let submission = owner.advertisement_submission_create().advertisement(number).send().await.map_err(told)?;
+        let submission = submission.self_.rsplit('/').next().unwrap_or_default();
+        self.staff.submission_delete().submission(submission).approved(true).send().await.map_err(told)?;
+        self.lines.push(format!("Advertisement: {name}, {}, in {}", advertisement.self_, zone.self_));
+        Ok(())
+    }
+
+    /// Offers the first ticket of one person to another.
+    async fn transfer(&mut self, sender: &Client, recipient: &Client) -> anyhow::Result<()> {
+        let sender_number = sender.session_active_get().send().await.map_err(told)?.account.number.clone();
+        let recipient = recipient.session_active_get().send().await.map_err(told)?.account.number.clone();
+        let wallet = sender.account_ticket_list().number(sender_number.as_str()).records(1).send().await.map_err(told)?;
+        let serial = wallet.entries.first().map(|ticket| ticket.serial.clone()).context("there are tickets")?;
+        let transfer = read::<types::TransferCreate>(json!({ "recipient": recipient, "tickets": [serial] }))?;
+        let transfer = sender.transfer_create().body(transfer).send().await.map_err(told)?;
+        self.lines.push(format!("Transfer: open, {}", transfer.self_));
+        Ok(())
+    }
+
     async fn sale(&mut self, buyer: &Client, items: &[(&String, i64)], paid: bool) -> anyhow::Result<()> {
         let items: HashMap<_, _> = items.iter().map(|(section, quantity)| ((*section).clone(), *quantity)).collect();
         let order = buyer.order_create().body(read::<types::OrderCreate>(json!({ "items": items }))?).send().await;
@@ -162,9 +216,26 @@ impl World {
     }
 }
 
+/// A banner in one colour.
+fn banner() -> anyhow::Result<Vec<u8>> {
+    let (width, height) = BANNER;
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, width, height);
+    encoder.set_color(png::ColorType::Rgb);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&[0x8a, 0x3b, 0x12].repeat(width as usize * height as usize))?;
+    writer.finish()?;
+    Ok(file)
+}
+
+/// The minute in so many days.
+fn in_days(days: i64) -> String {
+    (Utc::now() + TimeDelta::days(days)).format("%Y-%m-%d %H:%M").to_string()
+}
+
 /// The request for an event that begins in so many days.
 fn event(host: &str, title: &str, category: &str, subcategory: &str, venue: &str, days: i64) -> Value {
-    let start = chrono::Utc::now() + chrono::Duration::days(days);
+    let start = Utc::now() + TimeDelta::days(days);
     json!({
         "host": host, "title": title, "description": format!("{title}, with friends."), "type": "Standard", "public": true,
         "category": category, "subcategory": subcategory, "venue": venue, "tags": [subcategory.to_lowercase()],
