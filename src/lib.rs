@@ -11,12 +11,21 @@
 //! 5. The feature turns rows into the view that the contract describes; what goes wrong is an [`error::Error`], which
 //!    [`http::Failure`] alone turns into a status and a body.
 //!
-//! Every feature is a folder with the same four names: `endpoints` (HTTP in, HTTP out), `service` (rules), `store` (SQL) and
-//! `model` (types). It knows `base`, `db`, `http`, `auth` and the features below it, never one above: `tests/it/layers.rs`
-//! has their order and holds them to it.
+//! Every feature is a folder with the same four names, of which it leaves out what it has no use for: `endpoints` (HTTP in,
+//! HTTP out), `service` (rules), `store` (SQL) and `model` (types). What would be too much for one file stands beside them under
+//! a name of its own, as `placement` does. A feature knows `base`, `db`, `http`, `auth` and the features below it, never one
+//! above: `tests/it/layers.rs` has their order and holds them to it.
 //!
-//! What runs beside the requests is in [`jobs`]; what is made without a request, in [`setup`] and [`demo`]; the command line, in
-//! [`command`].
+//! - Who: [`accounts`], how they come in ([`sessions`], [`integrations`]), what is asked before ([`lookups`], [`codes`]), what
+//!   they prefer ([`preferences`]), and how they go ([`erasure`]); [`hosts`].
+//! - What is staged, and where: [`regions`], [`venues`], [`categories`], [`events`], their [`sections`] and price [`modifiers`];
+//!   [`zones`] and [`advertisements`]; the staff's [`review`] of what is submitted; [`media`] for the images.
+//! - What is sold: [`orders`], [`payments`] and the [`ledger`], [`tickets`] and their [`transfers`]; at the gate, [`tokens`] and
+//!   [`admissions`]; [`reports`] of it all.
+//! - What clients need to know: [`defaults`].
+//!
+//! Mail leaves through the [`outbox`]. What runs beside the requests is in [`jobs`]; what is made without a request, in [`setup`]
+//! and [`demo`]; the command line, in [`command`]; the settings, in [`config`]; what joins all this, in [`app`].
 
 pub mod accounts;
 pub mod admissions;

@@ -14,6 +14,8 @@ use crate::error::Result;
 const SESSION_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// A session's life is extended when at least this much of it has passed, so that not every request writes.
 const RENEWAL: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long an admission token's key lives after its event's end, wherever that is moved (decisions).
+pub const ADMISSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
 /// What a key stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
@@ -40,7 +42,7 @@ pub struct NewKey<'a> {
     pub account: Option<Id>,
     /// The admission token that it comes from.
     pub token: Option<Id>,
-    /// When it ends by itself. A session's is set here.
+    /// When it ends by itself. A session's is set here, an admission key's follows from its event.
     pub expires: Option<Timestamp>,
 }
 
@@ -104,10 +106,13 @@ pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
         .query(
             "select k.id, k.kind, k.role, k.account_id, k.expires, a.role as account_role, a.activated, k.token_id, t.event_id
              from api_keys k left join accounts a on a.id = k.account_id left join tokens t on t.id = k.token_id
-             where k.hash = $1 and k.ended is null and (k.expires is null or k.expires > $2)",
+             left join events e on e.id = t.event_id
+             where k.hash = $1 and k.ended is null
+             and case when e.id is null then k.expires is null or k.expires > $2 else e.ends > $3 end",
         )
         .bind(secret::hash(key))
         .bind(now)
+        .bind(now.minus(ADMISSION_LIFE))
         .optional()
         .await?;
     drop(tx);

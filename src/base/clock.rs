@@ -22,6 +22,17 @@ impl Timestamp {
         Self(self.0.saturating_add(micros))
     }
 
+    /// This moment and some time less.
+    pub fn minus(self, duration: Duration) -> Self {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(micros))
+    }
+
+    /// The beginning of the second after this moment's.
+    pub fn next_second(self) -> Self {
+        Self((self.seconds() + 1) * 1_000_000)
+    }
+
     /// Whole seconds since 1970.
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1_000_000)

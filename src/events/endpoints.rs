@@ -20,7 +20,7 @@ pub fn register(api: &mut Api) {
     api.add(event_list, &[]);
     api.add(event_create, &[Code::EventTaken, Code::HostRemoved]);
     api.add(event_get, &[]);
-    api.add(event_update, &[Code::EventTaken, Code::EventCancelled]);
+    api.add(event_update, &[Code::EventTaken, Code::EventCancelled, Code::EventOver]);
     api.add(event_delete, &[Code::EventSold]);
     api.add(event_submission_create, &[Code::EventNotDraft, Code::HostRemoved]);
     api.add(event_withdrawal_create, &[Code::EventNotListed]);

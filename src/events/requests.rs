@@ -104,6 +104,8 @@ pub struct EventCreate {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventUpdate {
+    /// Only the event's own, for what was read to be sent back.
+    pub host: Option<Reference<Hosts>>,
     #[schemars(length(min = 1, max = 200))]
     pub title: Option<String>,
     #[schemars(length(min = 1, max = 10_000))]

@@ -126,16 +126,14 @@ pub async fn update(app: &App, caller: &Caller, id: Id, change: &EventUpdate) ->
     if images.has_new() {
         let mut tx = app.db.read().await?;
         let before = load_managed(&mut tx, caller, id).await?;
-        let row = change.apply(&before, &images);
-        check_change(&mut tx, caller, &before, &row, &images.problems).await?;
+        let row = check_change(app, &mut tx, caller, &before, change, &images).await?;
         check_title(&mut tx, &row).await?;
         drop(tx);
         images.store(app, id).await?;
     }
     let (before, after, event) = transaction!(app.db, |tx| {
         let before = lock_managed(tx, caller, id).await?;
-        let row = change.apply(&before, &images);
-        check_change(tx, caller, &before, &row, &images.problems).await?;
+        let row = check_change(app, tx, caller, &before, change, &images).await?;
         store::update(tx, &row).await.or_unique(TITLE, Code::EventTaken)?;
         let event = view_one(app, tx, row.clone()).await?;
         Ok::<_, Error>((before, row, event))
@@ -229,12 +227,30 @@ async fn check_new(tx: &mut Tx, caller: &Caller, row: &EventRow, images: &[Probl
     hosts::require_active(tx, row.host_id).await
 }
 
-/// What stands against an event's change from `before` to `row`.
-async fn check_change(tx: &mut Tx, caller: &Caller, before: &EventRow, row: &EventRow, images: &[Problem]) -> Result<()> {
-    let mut problems = problems_of(tx, caller, Some(before), row).await?;
-    problems.extend_from_slice(images);
+/// The event as it is to be, unless something stands against its change.
+async fn check_change(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    before: &EventRow,
+    change: &EventUpdate,
+    images: &Images,
+) -> Result<EventRow> {
+    let row = change.apply(before, images);
+    let mut problems = problems_of(tx, caller, Some(before), &row).await?;
+    if change.host.as_ref().is_some_and(|host| host.id != before.host_id) {
+        problems.insert(0, Problem::invalid("host", "can't be changed"));
+    }
+    problems.extend_from_slice(&images.problems);
     no_problems(problems)?;
-    if before.status == EventStatus::Cancelled { Err(Code::EventCancelled.into()) } else { Ok(()) }
+    if before.status == EventStatus::Cancelled {
+        return Err(Code::EventCancelled.into());
+    }
+    // A venue where events have been staged stays (requirement), so it is not forgotten where this one was.
+    if before.status.is_public() && before.ends <= app.clock.now() && row.venue_id != before.venue_id {
+        return Err(Code::EventOver.because("This event is over, so its venue can't be changed any more."));
+    }
+    Ok(row)
 }
 
 /// Whether another event has the title, before an image is stored for nothing; the unique index has the last word.

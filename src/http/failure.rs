@@ -89,7 +89,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let (code, text, fields, cause) = match error {
             Error::Invalid(problems) => (Code::ArgumentsInvalid, sentence(&problems), Some(problems), None),
-            Error::Refused(code, text) => (code, text.into_owned(), None, None),
+            Error::Refused(code, text) => (code, text.into_owned(), fields_of(code), None),
             Error::Database(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause.into())),
             Error::Internal(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause)),
         };
@@ -100,6 +100,15 @@ impl From<Error> for Failure {
 impl From<Code> for Failure {
     fn from(code: Code) -> Self {
         Error::from(code).into()
+    }
+}
+
+/// Every 400 has fields (decisions), also where no single argument is wrong.
+fn fields_of(code: Code) -> Option<Vec<Problem>> {
+    match code {
+        Code::AdmissionNone => Some(vec![Problem::invalid("serials", "name no ticket that can be admitted")]),
+        Code::BodyMalformed => Some(Vec::new()),
+        _ => None,
     }
 }
 

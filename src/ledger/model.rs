@@ -64,7 +64,7 @@ pub struct TransactionFilter {
 impl TransactionFilter {
     /// The moment from which entries are left out. Entries show whole seconds, so all of the last one is within.
     pub fn end(&self) -> Option<Timestamp> {
-        self.to.map(|to| Timestamp((to.0.seconds() + 1) * 1_000_000))
+        self.to.map(|to| to.0.next_second())
     }
 }
 

@@ -4,8 +4,9 @@
 //! Placing (`placement`) reserves places by conditional updates in ascending order of the sections, so that no section is
 //! oversold and no two orders wait for each other. An open order whose reservation is over counts as timed out in every read,
 //! even before [`expire_due`] says so in the table. How an order ends is in `settlement`; `payments` asks it to fulfil what
-//! has been paid, and is asked by it to give back what was paid for an order that ended otherwise: the two are one layer.
-//! What becomes of a fulfilled order whose tickets are returned or made void is in `returns`.
+//! has been paid, and is asked by it to give back what was paid for an order that ended otherwise. What becomes of a fulfilled
+//! order whose tickets are returned or made void is in `returns`, which ends the open transfers of those tickets first.
+//! `orders`, `payments` and `ledger` are one layer.
 
 mod endpoints;
 mod model;

@@ -3,7 +3,7 @@
 //! [`push`] writes a mail down, and [`deliver_due`], a job's step, hands it to the [`Carrier`]: a mail server, or a folder where
 //! none is set. A mail is handed over at least once, and but once unless a server ends or loses its connection between the
 //! carrier's taking it and the note that it did; its `Message-ID` then is the same. What cannot be handed over is tried again
-//! with growing pauses, and given up in the end.
+//! with growing pauses, and given up in the end. What is on the way to an account that is erased is forgotten.
 //!
 //! ```ignore
 //! transaction!(app.db, |tx| {

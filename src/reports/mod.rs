@@ -1,4 +1,4 @@
-//! Reports: what a host or an event has sold.
+//! Reports: what a host or an event has sold. What was taken and given back is told by the ledger.
 //!
 //! What counts is a ticket that is not Void, of an order that is Fulfilled, at the price and the fee that its order's item of that
 //! section had: so a ticket that is given back, or an order that is voided, is gone from every report. The databases do the sums,

@@ -4,6 +4,7 @@ use super::model::{EventSales, EventStatistics, HostStatistics, SalesFilter, Sec
 use super::store;
 use crate::app::App;
 use crate::auth::Caller;
+use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::wire::Uri;
 use crate::error::{Problem, Result, no_problems};
@@ -43,7 +44,8 @@ pub async fn event_sales(app: &App, caller: &Caller, event: Id, filter: &SalesFi
     let (from, to) = (filter.from.map(|time| time.0), filter.to.map(|time| time.0));
     let mut tx = app.db.read().await?;
     events::load_managed(&mut tx, caller, event).await?;
-    let mut rows = store::sales(&mut tx, event, from, to).await?;
+    // Orders show whole seconds, so all of the last one is within.
+    let mut rows = store::sales(&mut tx, event, from, to.map(Timestamp::next_second)).await?;
     let mut problems = Vec::new();
     if from.zip(to).is_some_and(|(from, to)| to < from) {
         problems.push(Problem::invalid("to", "must not be before from"));

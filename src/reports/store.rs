@@ -38,8 +38,9 @@ pub async fn capacity(tx: &mut Tx, event: Id) -> Result<i64> {
     tx.query(capacity).bind(event).scalar().await
 }
 
-/// What every section of an event has sold, the oldest section first: of the orders fulfilled from `from` to `to`, both included.
-pub async fn sales(tx: &mut Tx, event: Id, from: Option<Timestamp>, to: Option<Timestamp>) -> Result<Vec<SectionSalesRow>> {
+/// What every section of an event has sold, the oldest section first: of the orders fulfilled from `from` on and before
+/// `until`.
+pub async fn sales(tx: &mut Tx, event: Id, from: Option<Timestamp>, until: Option<Timestamp>) -> Result<Vec<SectionSalesRow>> {
     tx.select(
         "s.id, s.name, count(x.unit_price) as units, coalesce(cast(sum(x.unit_price) as bigint), 0) as sales,
          coalesce(cast(sum(x.unit_fee) as bigint), 0) as fees
@@ -48,7 +49,7 @@ pub async fn sales(tx: &mut Tx, event: Id, from: Option<Timestamp>, to: Option<T
     .push(SOLD)
     .with(" where t.event_id = ?", event)
     .and("o.fulfilled >= ?", from)
-    .and("o.fulfilled <= ?", to)
+    .and("o.fulfilled < ?", until)
     .with(") x on x.section_id = s.id where s.event_id = ? group by s.id, s.name order by s.id", event)
     .all()
     .await

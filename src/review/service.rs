@@ -7,12 +7,12 @@ use super::model::{
 };
 use super::store;
 use crate::app::App;
-use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Error, Result};
-use crate::{advertisements, events, venues};
+use crate::outbox::{self, Mail};
+use crate::{accounts, advertisements, events, venues};
 
 /// Puts content up for review.
 ///
@@ -35,11 +35,10 @@ pub async fn get(app: &App, id: &SubmissionId) -> Result<Submission> {
 }
 
 pub async fn decide(app: &App, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
-    let now = app.clock.now();
-    transaction!(app.db, |tx| carry_out(tx, id, decision, now).await)
+    transaction!(app.db, |tx| carry_out(app, tx, id, decision).await)
 }
 
-async fn carry_out(tx: &mut Tx, id: &SubmissionId, decision: &Decision, now: Timestamp) -> Result<Submission> {
+async fn carry_out(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
     let row = load(tx, id).await?;
     let status = if decision.approved { SubmissionStatus::Approved } else { SubmissionStatus::Rejected };
     let reason = decision.reason.clone().unwrap_or_default();
@@ -47,13 +46,29 @@ async fn carry_out(tx: &mut Tx, id: &SubmissionId, decision: &Decision, now: Tim
         return Err(Code::SubmissionDecided.into());
     }
     match row.kind {
-        SubmissionType::Event => events::decide(tx, row.content_id, decision.approved, now).await?,
+        SubmissionType::Event => events::decide(tx, row.content_id, decision.approved, app.clock.now()).await?,
         SubmissionType::Venue if decision.approved => venues::approve(tx, row.content_id).await?,
         // A rejected venue stays its creator's.
         SubmissionType::Venue => {}
         SubmissionType::Advertisement => advertisements::decide(tx, row.content_id, decision.approved).await?,
     }
-    Ok(SubmissionRow { status, reason, ..row }.into())
+    let row = SubmissionRow { status, reason, ..row };
+    tell(app, tx, &row).await?;
+    Ok(row.into())
+}
+
+/// Mails the decision, and its reason, to whoever submitted the content: submissions are for the staff alone to read.
+async fn tell(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
+    let Some(number) = &row.submitter else { return Ok(()) };
+    let Some(account) = accounts::find_by_number(tx, number).await? else { return Ok(()) };
+    let content = Content { kind: row.kind, id: row.content_id }.uri();
+    let approved = row.status == SubmissionStatus::Approved;
+    let (subject, outcome) =
+        if approved { ("What you submitted is approved", "approved") } else { ("What you submitted is rejected", "rejected") };
+    let place = &app.settings.public_url;
+    let reason = if row.reason.is_empty() { String::new() } else { format!("\n\nThe reason given: {}", row.reason) };
+    let body = format!("Hello {},\n\nwhat you submitted at {place}{content} is {outcome}.{reason}\n", account.username);
+    outbox::push(app, tx, Mail { recipient: &account.email, subject, body }).await
 }
 
 /// The latest submission of the content that an identifier names.

@@ -14,7 +14,7 @@ use crate::http::Located;
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Section {
-    /// Short inside its event and in answers about itself, long everywhere else (wire facts).
+    /// Short inside its event and where it has just been added, long everywhere else (wire facts).
     #[serde(rename = "self")]
     pub uri: Uri,
     /// Unique within the event.
@@ -192,7 +192,7 @@ pub fn view_long(row: &SectionRow, now: Timestamp) -> Section {
     view(row, uri(row.event_id, row.id), now)
 }
 
-/// A section as it is shown inside its event, and in answers about itself.
+/// A section as it is shown inside its event, and when it has just been added to it (wire facts).
 pub fn view_short(row: &SectionRow, now: Timestamp) -> Section {
     view(row, Uri(format!("/sections/{}", row.id)), now)
 }

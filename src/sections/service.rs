@@ -1,6 +1,6 @@
 //! What the section operations mean.
 
-use super::model::{Section, SectionCreate, SectionRow, SectionUpdate, SectionUri, view_short};
+use super::model::{Section, SectionCreate, SectionRow, SectionUpdate, SectionUri, view_long, view_short};
 use super::store;
 use crate::app::App;
 use crate::auth::Caller;
@@ -30,7 +30,7 @@ pub async fn get(app: &App, caller: &Caller, uri: SectionUri) -> Result<Section>
     let mut tx = app.db.read().await?;
     let row = load(&mut tx, uri, now).await?;
     events::load_visible(&mut tx, caller, row.event_id).await?;
-    Ok(view_short(&row, now))
+    Ok(view_long(&row, now))
 }
 
 /// A section, whoever asks.
@@ -45,7 +45,7 @@ pub async fn load(tx: &mut Tx, uri: SectionUri, now: Timestamp) -> Result<Sectio
 pub async fn update(app: &App, caller: &Caller, uri: SectionUri, change: &SectionUpdate) -> Result<Section> {
     let now = app.clock.now();
     let row = transaction!(app.db, |tx| modify(tx, caller, uri, change, now).await)?;
-    Ok(view_short(&row, now))
+    Ok(view_long(&row, now))
 }
 
 async fn modify(tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionUpdate, now: Timestamp) -> Result<SectionRow> {

@@ -1,8 +1,8 @@
 //! Tickets: the right to one place in a section of an event, issued when an order is fulfilled.
 //!
 //! A ticket is Issued until it is redeemed at the gate, is Pending while an open transfer offers it to somebody else, and
-//! Void once it was given back. Only an Issued one can be redeemed or offered, and only once: [`redeem`], [`offer`] and
-//! [`release`] are conditional updates.
+//! Void once it was returned or its order voided. Only an Issued one can be redeemed or offered, and only once: [`redeem`],
+//! [`offer`] and [`release`] are conditional updates.
 
 mod endpoints;
 mod model;

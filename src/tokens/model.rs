@@ -13,6 +13,10 @@ wire_text!(
     TokenCode, None, Some("^[0-9A-Z]{8}$"), None, None
 );
 wire_text!(
+    /// A code that somebody has typed in. Of whatever shape it is, it is a token's or unknown (wire facts).
+    GivenCode, None, Some("^[A-Za-z0-9-]+$"), None, Some(64)
+);
+wire_text!(
     /// A redeemer's key.
     RedeemerKey, None, Some("^[a-z0-9]{32}$"), None, None
 );
@@ -53,7 +57,7 @@ pub struct TokenPath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct CodePath {
-    pub code: TokenCode,
+    pub code: GivenCode,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

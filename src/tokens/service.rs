@@ -1,14 +1,12 @@
 //! What the token operations mean: administrators of the event's host, or of the platform, give tokens out.
 
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
-
 use super::model::{
-    GivenSection, RedeemerKey, Token, TokenAuthentication, TokenCode, TokenCreate, TokenFilter, TokenRow, TokenUpdate,
+    GivenCode, GivenSection, RedeemerKey, Token, TokenAuthentication, TokenCode, TokenCreate, TokenFilter, TokenRow, TokenUpdate,
 };
 use super::{model, store};
 use crate::app::App;
-use crate::auth::{self, Caller, KeyKind, NewKey, Scope};
+use crate::auth::{self, ADMISSION_LIFE, Caller, KeyKind, NewKey, Scope};
 use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::base::secret;
@@ -18,8 +16,6 @@ use crate::error::{Code, Error, Result};
 use crate::sections::{self, SectionUri};
 use crate::{events, hosts};
 
-/// How long after the event's end a redeemer's key still works (decisions).
-const AFTER_THE_END: Duration = Duration::from_secs(12 * 60 * 60);
 const NO_SECTION: &str = "names no section of this event";
 
 pub async fn list(app: &App, caller: &Caller, event: Id, filter: &TokenFilter) -> Result<Page<Token>> {
@@ -82,15 +78,15 @@ pub async fn delete(app: &App, caller: &Caller, event: Id, token: Id) -> Result<
     })
 }
 
-pub async fn authenticate(app: &App, code: &TokenCode) -> Result<TokenAuthentication> {
+pub async fn authenticate(app: &App, code: &GivenCode) -> Result<TokenAuthentication> {
     transaction!(app.db, |tx| exchange(app, tx, code).await)
 }
 
 /// Gives a key for a code. The token is held meanwhile, so that its removal can't miss the key.
-async fn exchange(app: &App, tx: &mut Tx, code: &TokenCode) -> Result<TokenAuthentication> {
+async fn exchange(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthentication> {
     let row = store::hold_by_code(tx, code.0.clone()).await?.ok_or(Code::CodeUnknown)?;
-    let expires = events::load(tx, row.event_id).await?.ends.plus(AFTER_THE_END);
-    if expires <= app.clock.now() {
+    let ends = events::load(tx, row.event_id).await?.ends;
+    if ends.plus(ADMISSION_LIFE) <= app.clock.now() {
         return Err(Code::CodeUnknown.into());
     }
     let new = NewKey {
@@ -99,7 +95,7 @@ async fn exchange(app: &App, tx: &mut Tx, code: &TokenCode) -> Result<TokenAuthe
         scope: Scope::Redeemer,
         account: None,
         token: Some(row.id),
-        expires: Some(expires),
+        expires: None,
     };
     let (_, key) = auth::issue(app, tx, &new).await?;
     let event = Uri(format!("/events/{}", row.event_id));

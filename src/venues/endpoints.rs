@@ -19,8 +19,8 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = GET, path = "/venues", tags = ["Venues"] }]
-async fn venue_list(rq: Rq, caller: Caller, query: Query<VenueFilter>) -> Result<HttpResponseOk<Page<Venue>>, Failure> {
-    Ok(HttpResponseOk(service::list(rq.context(), &caller, &query.0).await?))
+async fn venue_list(rq: Rq, query: Query<VenueFilter>) -> Result<HttpResponseOk<Page<Venue>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
 }
 
 #[endpoint { method = POST, path = "/venues", tags = ["Venues"] }]

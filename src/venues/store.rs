@@ -6,10 +6,9 @@ use crate::base::paging::Rows;
 use crate::db::Tx;
 use crate::error::Result;
 
-/// Approved venues and those that `account` made, the oldest first.
-pub async fn list(tx: &mut Tx, filter: &VenueFilter, account: Option<Id>) -> Result<Rows<VenueRow>> {
-    tx.list("v.* from venues v where true")
-        .and("(v.approved or v.creator_id = ?)", Some(account))
+/// Approved venues, the oldest first.
+pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<Rows<VenueRow>> {
+    tx.list("v.* from venues v where v.approved")
         .and("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
         .and_contains("v.name", filter.name.as_deref())
         .push(" order by v.id")
