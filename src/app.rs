@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 use std::thread::available_parallelism;
 
 use slog::Logger;
@@ -31,6 +32,8 @@ pub struct App {
     pub media: MediaStore,
     /// Who takes the money.
     pub gateway: Box<dyn Gateway>,
+    /// The last of what the gateway has to give back that it was asked for by the job; 0 at the beginning.
+    pub unsettled_after: AtomicI64,
     /// Who takes the mail.
     pub carrier: Box<dyn Carrier>,
     /// The log.
@@ -50,6 +53,7 @@ impl App {
             passwords: Passwords::new(cores),
             media: MediaStore::open(&settings.media)?,
             gateway: Box::new(Sandbox),
+            unsettled_after: AtomicI64::new(0),
             carrier: outbox::carrier(&settings.mail)?,
             settings,
             log,

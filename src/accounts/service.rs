@@ -73,6 +73,35 @@ pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Has
     Ok(store::find_all(tx, ids).await?.into_iter().map(|row| (row.id, view(row))).collect())
 }
 
+/// The same for this caller: all of its own account and, for the platform's staff, of everyone's; of others what
+/// [`view_for_others`] shows.
+///
+/// # Errors
+/// When the database fails.
+pub async fn views_for(tx: &mut Tx, caller: &Caller, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Account>> {
+    let shown = |row: AccountRow| {
+        let is_known = caller.is_administrator() || caller.is(row.id);
+        (row.id, if is_known { view(row) } else { view_for_others(row) })
+    };
+    Ok(store::find_all(tx, ids).await?.into_iter().map(shown).collect())
+}
+
+/// An account as somebody else sees it who has to do with its tickets or administers a host with it: who it is and its e-mail
+/// address, and not where to find the person.
+pub fn view_for_others(row: AccountRow) -> Account {
+    let none = String::new;
+    view(AccountRow {
+        date_of_birth: None,
+        phone: none(),
+        country: none(),
+        first_address_line: none(),
+        second_address_line: none(),
+        city: none(),
+        state: none(),
+        ..row
+    })
+}
+
 /// An account as it is answered.
 pub fn view(row: AccountRow) -> Account {
     Account {

@@ -23,7 +23,7 @@ pub async fn list(app: &App, caller: &Caller, event: Id, filter: &AdmissionFilte
     let event = events::load(&mut tx, event).await?;
     let reach = tokens::reach(&mut tx, caller, &event).await?;
     let found = store::list(&mut tx, event.id, reach, filter).await?;
-    let entries = views(&mut tx, found.rows, app.clock.now()).await?;
+    let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
     Ok(filter.paging.page(found.total, entries))
 }
 
@@ -37,7 +37,7 @@ pub async fn get(app: &App, caller: &Caller, event: Id, admission: Id) -> Result
     let row = store::find(&mut tx, event.id, admission).await?.ok_or(Error::NOT_FOUND)?;
     let reach = tokens::reach(&mut tx, caller, &event).await?;
     reach.require(&mut tx, row.section_id).await?;
-    let mut views = views(&mut tx, vec![row], app.clock.now()).await?;
+    let mut views = views(&mut tx, caller, vec![row], app.clock.now()).await?;
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
@@ -71,7 +71,7 @@ async fn admit(app: &App, tx: &mut Tx, caller: &Caller, event: Id, new: &Admissi
     });
     let admitted: Vec<AdmissionRow> = admitted.collect();
     store::insert(tx, &admitted).await?;
-    views(tx, admitted, now).await
+    views(tx, caller, admitted, now).await
 }
 
 /// What was told, unless it is blank.
@@ -89,9 +89,9 @@ async fn redeemer_of(tx: &mut Tx, caller: &Caller) -> Result<String> {
 }
 
 /// Admissions with their sections and patrons, each loaded once.
-async fn views(tx: &mut Tx, rows: Vec<AdmissionRow>, now: Timestamp) -> Result<Vec<Admission>> {
+async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<AdmissionRow>, now: Timestamp) -> Result<Vec<Admission>> {
     let sections = sections::rows(tx, rows.iter().map(|row| row.section_id), now).await?;
-    let patrons = accounts::views(tx, rows.iter().map(|row| row.patron_id)).await?;
+    let patrons = accounts::views_for(tx, caller, rows.iter().map(|row| row.patron_id)).await?;
     let view = |row: AdmissionRow| {
         let found = sections.get(&row.section_id).zip(patrons.get(&row.patron_id));
         let (section, patron) = found.ok_or_else(|| anyhow!("admission {} lacks its section or patron", row.id))?;

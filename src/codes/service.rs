@@ -15,6 +15,10 @@ use crate::outbox::{self, Mail};
 const LIFE: Duration = Duration::from_secs(15 * 60);
 /// How often a code may be tried (decisions).
 const TRIES: i64 = 5;
+/// How often the codes of one kind of an account may be tried in a day, all of them together. Who asks for one code after the other
+/// would guess one of them in the end.
+const DAILY_TRIES: i64 = 50;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Makes a code for the account with this e-mail address and mails it. Earlier ones of the account count no more.
 pub async fn request(app: &App, kind: Kind, email: &str) -> Result<Code> {
@@ -27,6 +31,7 @@ async fn make(app: &App, tx: &mut Tx, kind: Kind, email: &str, identifier: &str,
     let account = accounts::lock_by_email(tx, email).await?;
     let account = account.ok_or_else(|| Refusal::AccountUnknown.because("No account has this e-mail address."))?;
     store::close(tx, kind, account.id).await?;
+    store::delete_expired(tx, account.id, app.clock.now().minus(DAY)).await?;
     let row = CodeRow {
         hash: secret::hash(identifier),
         kind,
@@ -84,7 +89,8 @@ pub async fn redeem(app: &App, kind: Kind, identifier: Identifier, given: Digits
 async fn try_it(app: &App, tx: &mut Tx, code: &CodeRow, right: bool, password_hash: Option<&str>) -> Result<()> {
     let now = app.clock.now();
     let account = accounts::lock(tx, code.account_id).await?.ok_or(Error::NOT_FOUND)?;
-    if !is_still_at(&account, code) || !store::count_try(tx, &code.hash, now, TRIES).await? {
+    let is_patient = store::tries_since(tx, code.kind, account.id, now.minus(DAY)).await? < DAILY_TRIES;
+    if !is_still_at(&account, code) || !is_patient || !store::count_try(tx, &code.hash, now, TRIES).await? {
         return Err(code.kind.closed());
     }
     if !right {

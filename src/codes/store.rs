@@ -28,6 +28,18 @@ pub async fn find(tx: &mut Tx, kind: Kind, hash: &str) -> Result<Option<CodeRow>
     tx.query("select * from codes where hash = $1 and kind = $2").bind(hash.to_owned()).bind(kind).optional().await
 }
 
+/// How often the codes of an account were tried that expired after this moment, or are to expire.
+pub async fn tries_since(tx: &mut Tx, kind: Kind, account: Id, since: Timestamp) -> Result<i64> {
+    let tries = "select coalesce(cast(sum(tries) as bigint), 0) from codes where account_id = $1 and kind = $2 and expires > $3";
+    tx.query(tries).bind(account).bind(kind).bind(since).scalar().await
+}
+
+/// Deletes the codes of an account that expired before this moment.
+pub async fn delete_expired(tx: &mut Tx, account: Id, before: Timestamp) -> Result<()> {
+    tx.query("delete from codes where account_id = $1 and expires <= $2").bind(account).bind(before).execute().await?;
+    Ok(())
+}
+
 /// Ends the codes of an account that still count.
 pub async fn close(tx: &mut Tx, kind: Kind, account: Id) -> Result<()> {
     let update = "update codes set status = 'Closed' where account_id = $1 and kind = $2 and status = 'Pending'";

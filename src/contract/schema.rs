@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{Draft, ValidationError, Validator};
+use jsonschema::{Draft, EmailOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use crate::base::clock::{Timestamp, parse_birth_date};
@@ -37,6 +37,8 @@ pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
     jsonschema::options()
         .with_draft(Draft::Draft202012)
         .should_validate_formats(true)
+        // An address alone, as somebody signs up with it: no name before it, which would make one address many.
+        .with_email_options(EmailOptions::default().without_display_text().without_domain_literal())
         .with_format("event-time", |text: &str| Timestamp::parse(text).is_some())
         .with_format("birth-date", |text: &str| parse_birth_date(text).is_some())
         .build(&schema)

@@ -1,5 +1,7 @@
 //! What the removal of an account means.
 
+use futures::future::join_all;
+
 use crate::accounts::{self, AccountNumber};
 use crate::app::App;
 use crate::auth::Caller;
@@ -15,9 +17,7 @@ pub async fn delete(app: &App, caller: &Caller, number: &AccountNumber) -> Resul
     accounts::load(&mut app.db.read().await?, caller, number).await?;
     let nobodys = app.passwords.hash(secret::api_key()).await?;
     let cancelled = transaction!(app.db, |tx| erase(app, tx, caller, number, &nobodys).await)?;
-    for order in cancelled {
-        payments::give_back(app, order).await?;
-    }
+    join_all(cancelled.into_iter().map(|order| payments::give_back(app, order))).await;
     Ok(())
 }
 

@@ -101,7 +101,7 @@ pub async fn list_administrators(app: &App, caller: &Caller, id: Id, paging: Pag
     let mut tx = app.db.read().await?;
     require_managed(&mut tx, caller, id).await?;
     let found = store::administrators(&mut tx, id, paging).await?;
-    let mut accounts = accounts::views(&mut tx, found.rows.iter().map(|row| row.account_id)).await?;
+    let mut accounts = accounts::views_for(&mut tx, caller, found.rows.iter().map(|row| row.account_id)).await?;
     let entries = found.rows.iter().filter_map(|row| accounts.remove(&row.account_id)).collect();
     Ok(paging.page(found.total, entries))
 }
@@ -116,7 +116,7 @@ async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) ->
     let found = accounts::find_by_number(tx, account).await?.ok_or_else(no_account)?;
     let account = accounts::lock(tx, found.id).await?.ok_or_else(no_account)?;
     let added = store::insert_administrator(tx, id, account.id).await?;
-    if added { Ok(accounts::view(account)) } else { Err(Code::AdministratorTaken.into()) }
+    if added { Ok(accounts::view_for_others(account)) } else { Err(Code::AdministratorTaken.into()) }
 }
 
 pub async fn remove_administrator(app: &App, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {

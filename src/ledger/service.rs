@@ -8,7 +8,7 @@ use crate::auth::Caller;
 use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::db::Tx;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::hosts;
 
 /// Money that was taken or given back.
@@ -50,6 +50,7 @@ pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
 }
 
 pub async fn list(app: &App, filter: &TransactionFilter) -> Result<Page<Transaction>> {
+    filter.check()?;
     let found = store::list(&mut app.db.read().await?, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(TransactionRow::view).collect()))
 }
@@ -62,11 +63,8 @@ pub async fn get(app: &App, id: Id) -> Result<Transaction> {
 /// A host's own list. A removed host has none any more: the platform's staff have the whole ledger.
 pub async fn list_of_host(app: &App, caller: &Caller, host: Id, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     let mut tx = app.db.read().await?;
-    match hosts::require_active(&mut tx, host).await {
-        Err(Error::Refused(Code::HostRemoved, _)) => return Err(Error::NOT_FOUND),
-        outcome => outcome?,
-    }
-    hosts::require_administrator(&mut tx, caller, host).await?;
+    hosts::require_managed(&mut tx, caller, host).await?;
+    filter.check()?;
     let found = store::list_of_host(&mut tx, host, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(TransactionRow::view).collect()))
 }

@@ -56,7 +56,7 @@ pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Order> {
 /// what the gateway fails to give back now, a job asks it for again.
 pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Order> {
     let order = transaction!(app.db, |tx| cancel_open(app, tx, caller, id).await)?;
-    payments::give_back(app, id).await?;
+    payments::give_back(app, id).await;
     Ok(order)
 }
 

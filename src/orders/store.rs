@@ -204,10 +204,11 @@ pub async fn set_ended(tx: &mut Tx, id: Id, status: OrderStatus) -> Result<()> {
     Ok(())
 }
 
-/// Cancels the open orders of an account, and gives them. One that is being settled just now is waited for, and then is none.
+/// Ends the open orders of an account, and gives them: cancelled, or timed out where the reservation is over. One that is being
+/// settled just now is waited for, and then is none.
 pub async fn cancel_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec<Id>> {
-    let update =
-        "update orders set status = 'Cancelled' where account_id = $1 and status = 'Placed' and expires > $2 returning id";
+    let update = "update orders set status = case when expires > $2 then 'Cancelled' else 'Timed Out' end
+         where account_id = $1 and status = 'Placed' returning id";
     let ended: Vec<(Id,)> = tx.query(update).bind(account).bind(now).all().await?;
     Ok(ended.into_iter().map(|(id,)| id).collect())
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use futures::future::join_all;
 use lettre::Message;
+use lettre::message::Mailbox;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use slog::{error, info, warn};
 
@@ -86,6 +87,7 @@ async fn deliver(app: &App, mail: &MailRow) -> Result<()> {
 fn compose(mail: &MailRow, settings: &MailSettings) -> anyhow::Result<Message> {
     let created = Duration::from_micros(u64::try_from(mail.created.0).unwrap_or_default());
     let recipient = mail.recipient.parse().context("the recipient's address can't be used in a mail")?;
+    let recipient = Mailbox::new(None, recipient);
     // Programs that answer mails by themselves, such as a note that somebody is away, keep quiet (RFC 3834).
     let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
     Message::builder()

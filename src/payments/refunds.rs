@@ -6,6 +6,7 @@
 //! What was paid outside the platform is given back outside it too, so that its refunds are done at once.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 
 use futures::future::join_all;
 use slog::warn;
@@ -20,6 +21,7 @@ use crate::base::id::Id;
 use crate::base::money::Money;
 use crate::db::{Tx, transaction};
 use crate::error::Result;
+use crate::http::Failure;
 use crate::ledger::{self, Entry, Line, Part, Share};
 use crate::orders;
 
@@ -92,12 +94,14 @@ async fn finish(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
     store::close_refunded(tx, done.iter().map(|refund| refund.payment_id)).await
 }
 
-/// Asks the gateway for whatever it still has to give back of one order. What it fails to do is left to [`settle_due`].
-///
-/// # Errors
-/// When the database fails.
-pub async fn give_back(app: &App, order: Id) -> Result<()> {
-    settle(app, Some(order)).await
+/// Asks the gateway for a few of those that it still has to give back of one order. What is left, and what fails, is for
+/// [`settle_due`]: the order has changed already, so nothing of this may refuse its change.
+pub async fn give_back(app: &App, order: Id) {
+    if let Err(error) = settle_some(app, Some(order), Id::NONE).await {
+        let failure = Failure::from(error);
+        warn!(app.log, "what is owed back could not be looked up"; "order" => %order,
+            "cause" => failure.cause().map(|cause| format!("{cause:#}")));
+    }
 }
 
 /// The step of a job: abandons payments whose request must have ended long ago, and asks the gateway for whatever it has to
@@ -108,24 +112,39 @@ pub async fn give_back(app: &App, order: Id) -> Result<()> {
 pub async fn settle_due(app: &App) -> Result<()> {
     let before = Timestamp(app.clock.now().0 - PENDING);
     transaction!(app.db, |tx| store::abandon_pending(tx, before).await)?;
-    settle(app, None).await
-}
-
-/// Goes through what is unsettled, a few at a time. A few of which none could be settled are the last: the gateway is down.
-async fn settle(app: &App, order: Option<Id>) -> Result<()> {
-    let mut after = Id::NONE;
+    // From where the last step stopped: a few that the gateway will never give back must not stand before all others.
+    let mut after = Id(app.unsettled_after.load(Ordering::Relaxed));
+    let mut wrapped = after == Id::NONE;
     loop {
-        let unsettled = refund_store::unsettled(&mut app.db.read().await?, order, after).await?;
-        let Some(last) = unsettled.last() else { return Ok(()) };
-        after = last.id;
-        let settled = join_all(unsettled.iter().map(|what| ask(app, what))).await;
-        for (what, _) in unsettled.iter().zip(&settled).filter(|(_, settled)| **settled) {
-            transaction!(app.db, |tx| write_down(app, tx, what).await)?;
-        }
-        if !settled.contains(&true) {
-            return Ok(());
+        let batch = settle_some(app, None, after).await?;
+        after = batch.last.unwrap_or(Id::NONE);
+        app.unsettled_after.store(after.0, Ordering::Relaxed);
+        // A few of which none could be settled are the last for now: the gateway may be down.
+        match batch {
+            Batch { last: None, .. } if wrapped => return Ok(()),
+            Batch { last: None, .. } => wrapped = true,
+            Batch { settled: false, .. } => return Ok(()),
+            Batch { .. } => {}
         }
     }
+}
+
+/// What became of the next few that were unsettled.
+struct Batch {
+    /// The last of them; `None` where there were none.
+    last: Option<Id>,
+    /// Whether any could be settled.
+    settled: bool,
+}
+
+/// Has the gateway settle the next few after `after`.
+async fn settle_some(app: &App, order: Option<Id>, after: Id) -> Result<Batch> {
+    let unsettled = refund_store::unsettled(&mut app.db.read().await?, order, after).await?;
+    let settled = join_all(unsettled.iter().map(|what| ask(app, what))).await;
+    for (what, _) in unsettled.iter().zip(&settled).filter(|(_, settled)| **settled) {
+        transaction!(app.db, |tx| write_down(app, tx, what).await)?;
+    }
+    Ok(Batch { last: unsettled.last().map(|what| what.id), settled: settled.contains(&true) })
 }
 
 /// Asks the gateway to undo a charge or to give money back, and tells whether it has.

@@ -102,7 +102,7 @@ async fn charge(app: &App, mut payment: PaymentRow, token: String) -> Result<Pay
         Ok(Outcome::Approved { reference }) => {
             payment.reference = reference;
             let Some(refusal) = transaction!(app.db, |tx| confirm(app, tx, &payment).await)? else { return Ok(payment) };
-            refunds::give_back(app, payment.order_id).await?;
+            refunds::give_back(app, payment.order_id).await;
             Err(refusal)
         }
         Ok(Outcome::Declined) => {
@@ -112,7 +112,7 @@ async fn charge(app: &App, mut payment: PaymentRow, token: String) -> Result<Pay
         Err(error) => {
             warn!(app.log, "the gateway failed"; "payment" => %payment.id, "cause" => format!("{error:#}"));
             transaction!(app.db, |tx| store::end_pending(tx, &payment, "Abandoned").await)?;
-            refunds::give_back(app, payment.order_id).await?;
+            refunds::give_back(app, payment.order_id).await;
             Err(Code::PaymentGateway.into())
         }
     }

@@ -22,7 +22,7 @@ pub async fn list_of_event(app: &App, caller: &Caller, event: Id, filter: &Event
     let reach = tokens::reach(&mut tx, caller, &event).await?;
     let since = filter.modified_since.map(|since| since.0);
     let found = store::list_of_event(&mut tx, event.id, reach, since, filter.paging).await?;
-    let entries = views(&mut tx, found.rows, app.clock.now()).await?;
+    let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
     Ok(filter.paging.page(found.total, entries))
 }
 
@@ -30,7 +30,7 @@ pub async fn list_of_account(app: &App, caller: &Caller, number: &AccountNumber,
     let mut tx = app.db.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
     let found = store::list_of_account(&mut tx, account.id, paging).await?;
-    let entries = views(&mut tx, found.rows, app.clock.now()).await?;
+    let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
     Ok(paging.page(found.total, entries))
 }
 
@@ -40,7 +40,7 @@ pub async fn get(app: &App, caller: &Caller, ticket: Id) -> Result<Ticket> {
     if !caller.is(row.owner_id) {
         events::load_managed(&mut tx, caller, row.event_id).await?;
     }
-    let mut views = views(&mut tx, vec![row], app.clock.now()).await?;
+    let mut views = views(&mut tx, caller, vec![row], app.clock.now()).await?;
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
@@ -69,9 +69,9 @@ pub async fn issue(app: &App, tx: &mut Tx, order: Id, account: Id, items: &[(Id,
 }
 
 /// Tickets with their sections and owners, each loaded once.
-async fn views(tx: &mut Tx, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
+async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
     let sections = sections::rows(tx, rows.iter().map(|row| row.section_id), now).await?;
-    let owners = accounts::views(tx, rows.iter().map(|row| row.owner_id)).await?;
+    let owners = accounts::views_for(tx, caller, rows.iter().map(|row| row.owner_id)).await?;
     let view = |row: TicketRow| {
         let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
         let (section, owner) = section.ok_or_else(|| anyhow!("ticket {} lacks its section or owner", row.id))?;

@@ -34,13 +34,15 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
     tx.query("select * from tickets where id = $1").bind(id).optional().await
 }
 
-/// Whether an account holds a ticket that could still be used, for an event that has not ended.
+/// Whether an account holds a ticket that could still be used, for an event that takes place and has
+/// not ended.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn holds_coming(tx: &mut Tx, account: Id, now: Timestamp) -> Result<bool> {
     let held = "select exists (select 1 from tickets t join events e on e.id = t.event_id
-        where t.owner_id = $1 and t.status in ('Issued', 'Pending') and e.ends > $2)";
+        where t.owner_id = $1 and t.status in ('Issued', 'Pending') and e.ends > $2
+        and e.status <> 'Cancelled')";
     tx.query(held).bind(account).bind(now).scalar().await
 }
 

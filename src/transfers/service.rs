@@ -97,6 +97,8 @@ pub async fn cancel_holding(app: &App, tx: &mut Tx, tickets: impl IntoIterator<I
 async fn offer(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
     let sender = caller.account.ok_or(Error::NOT_YOURS)?;
     let recipient = recipient(tx, sender, &new.recipient).await?;
+    // Removed since its key was asked for, it must not leave an offer behind.
+    accounts::lock(tx, sender).await?.ok_or(Code::KeyRefused)?;
     let tickets = own_tickets(tx, sender, &new.tickets.0).await?;
     let (recipient, tickets) = match (recipient, tickets) {
         (Ok(recipient), Ok(tickets)) => (recipient, tickets),
@@ -181,7 +183,7 @@ async fn view(tx: &mut Tx, caller: &Caller, row: TransferRow, now: Timestamp) ->
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
     let mut offers = store::offers(tx, rows.iter().map(|row| row.id)).await?;
     let sections = sections::rows(tx, offers.iter().map(|offer| offer.section_id), now).await?;
-    let accounts = accounts::views(tx, rows.iter().flat_map(|row| [row.sender_id, row.recipient_id])).await?;
+    let accounts = accounts::views_for(tx, caller, rows.iter().flat_map(|row| [row.sender_id, row.recipient_id])).await?;
     let account = |id: Id| accounts.get(&id).cloned().ok_or_else(|| anyhow!("there is no account {id}"));
     let transfers = rows.into_iter().map(|row| {
         let tickets = offers.extract_if(.., |offer| offer.transfer_id == row.id).map(|offer| {

@@ -8,6 +8,7 @@ use crate::on_both_databases;
 use crate::support::{Answer, PASSWORD, Refusal, World};
 
 on_both_databases![
+    an_email_address_is_an_address_alone,
     an_account_is_made_with_all_particulars,
     a_username_a_password_and_an_email_are_enough,
     an_account_is_read_by_itself_and_by_staff,
@@ -320,4 +321,13 @@ async fn another_email_has_not_been_verified(world: World) {
     assert_eq!(verified(json!({ "city": "Accra" })).await, true);
     assert_eq!(verified(json!({ "email": "AMA@example.com" })).await, true);
     assert_eq!(verified(json!({ "email": "mensah@example.com" })).await, false);
+}
+
+async fn an_email_address_is_an_address_alone(world: World) {
+    for email in ["You won <ama@example.com>", "<ama@example.com>", "ama@[127.0.0.1]", "ama", "ama@example.com, kofi@example.com"]
+    {
+        let body = json!({ "username": "ama", "email": email, "password": PASSWORD });
+        let refused = world.request("POST", "/accounts").json(&body).send().await;
+        assert_eq!((refused.status, refused.complaints()), (400, vec!["email".to_owned()]), "{email}");
+    }
 }

@@ -10,6 +10,7 @@ use crate::support::{Event, Person, RESERVATION, Refusal, World, by_card, part, 
 on_both_databases![
     a_payment_of_the_whole_fulfils_the_order,
     an_order_is_paid_in_parts,
+    refunds_that_never_succeed_do_not_stand_before_others,
     more_than_is_outstanding_is_refused,
     a_declined_payment_leaves_the_order_open,
     a_failing_gateway_leaves_nothing_behind,
@@ -372,4 +373,21 @@ async fn a_payment_whose_server_ended_is_undone(world: World) {
     assert_eq!(world.payments(&order).await, [is(3.98, "Confirmed")]);
     assert_eq!(world.pay(&ama.key, &order, by_card()).await.body["amount"], 200.0);
     assert_eq!(status(&world, &order).await, "Fulfilled");
+}
+
+async fn refunds_that_never_succeed_do_not_stand_before_others(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+    // More than the job asks for at a time.
+    for _ in 0..25 {
+        assert_eq!(world.pay(&ama.key, &order, part(1.0)).await.status, 201);
+    }
+    world.till.jam();
+    assert_eq!(world.pay(&ama.key, &order, part(2.0)).await.status, 201);
+
+    world.advance(RESERVATION);
+    for _ in 0..4 {
+        world.expire_due().await;
+    }
+
+    assert_eq!(world.till.total(), 25.0, "the last payment was given back");
 }

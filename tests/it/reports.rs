@@ -192,7 +192,9 @@ async fn sales_are_counted_by_the_time_of_fulfilment(world: World) {
     let moments: Vec<(Timestamp,)> = tx.query("select fulfilled from orders order by fulfilled").all().await.unwrap();
     drop(tx);
     let [first, second, third] = [0, 1, 2].map(|index| moments[index].0);
-    let (tick_before, tick_after) = (|time: Timestamp| Timestamp(time.0 - 1), |time: Timestamp| Timestamp(time.0 + 1));
+    let tick_after = |time: Timestamp| Timestamp(time.0 + 1);
+    // Of `to` the whole second is within, as orders show no more of the time.
+    let second_before = |time: Timestamp| Timestamp(time.0 - 1_000_000);
 
     for (from, to, expected) in [
         (None, None, [1, 1, 1]),
@@ -200,10 +202,12 @@ async fn sales_are_counted_by_the_time_of_fulfilment(world: World) {
         (Some(second), None, [0, 1, 1]),
         (None, Some(second), [1, 1, 0]),
         (Some(second), Some(second), [0, 1, 0]),
-        (Some(tick_after(first)), Some(tick_before(third)), [0, 1, 0]),
-        (Some(tick_after(second)), Some(tick_before(third)), [0, 0, 0]),
+        (Some(tick_after(first)), Some(second_before(third)), [0, 1, 0]),
+        (Some(tick_after(second)), Some(second_before(third)), [0, 0, 0]),
         (Some(tick_after(third)), None, [0, 0, 0]),
-        (None, Some(tick_before(first)), [0, 0, 0]),
+        (None, Some(second_before(first)), [0, 0, 0]),
+        (None, Some(Timestamp(second.0 / 1_000_000 * 1_000_000)), [1, 1, 0]),
+        (Some(tick_after(second)), Some(Timestamp(third.0 / 1_000_000 * 1_000_000)), [0, 0, 1]),
     ] {
         let from = from.map(|time| format!("from={}&", exactly(time))).unwrap_or_default();
         let to = to.map(|time| format!("to={}", exactly(time))).unwrap_or_default();

@@ -16,6 +16,7 @@ on_both_databases![
     a_reset_that_is_not_there_is_not_found,
     what_a_reset_needs_is_checked,
     wrong_codes_use_a_reset_up,
+    one_code_after_the_other_is_not_guessed_either,
     a_reset_counts_for_fifteen_minutes,
     a_newer_reset_ends_the_earlier_ones,
     a_reset_for_another_address_than_the_accounts_does_not_count,
@@ -171,4 +172,28 @@ async fn of_two_resets_at_once_one_counts(world: World) {
     assert!(world.sign_in("ama", winner).await.is_ok());
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 409, 409, 409]);
+}
+
+async fn one_code_after_the_other_is_not_guessed_either(world: World) {
+    world.person("ama").await;
+    world.person("kofi").await;
+    let ask = async |email: &str| world.request("POST", "/resets").json(&json!({ "email": email })).send().await.body;
+    let guess = json!({ "code": "000000", "password": NEW });
+    for _ in 0..10 {
+        let asked = ask("ama@example.com").await;
+        for _ in 0..5 {
+            // The right one is as good as wrong: it is one in a million.
+            world.answer(asked["self"].as_str().unwrap(), guess.clone()).await;
+        }
+    }
+
+    let (uri, code) = world.code_for("/resets", "ama@example.com", 11).await;
+    let right = world.answer(&uri, json!({ "code": code, "password": NEW })).await;
+    assert_eq!((right.status, right.code()), (409, "reset.closed"), "fifty tries a day");
+    let (others, others_code) = world.code_for("/resets", "kofi@example.com", 1).await;
+    assert_eq!(world.answer(&others, json!({ "code": others_code, "password": NEW })).await.status, 200);
+
+    world.advance(Duration::from_secs(25 * 60 * 60));
+    let (uri, code) = world.code_for("/resets", "ama@example.com", 12).await;
+    assert_eq!(world.answer(&uri, json!({ "code": code, "password": NEW })).await.status, 200);
 }

@@ -21,6 +21,7 @@ on_both_databases![
     a_decision_says_what_it_is,
     review_is_for_the_staff,
     a_removed_host_lists_no_events,
+    who_submitted_is_mailed_the_decision_and_its_reason,
 ];
 
 /// The URI of the submissions of this content.
@@ -230,4 +231,23 @@ async fn a_removed_host_lists_no_events(world: World) {
     assert_eq!(refusal(&approved), (409, "host.removed"));
     assert_eq!(waiting, [event.uri.as_str()]);
     assert_eq!((rejected.status, &rejected.body["status"]), (200, &json!("Rejected")));
+}
+
+async fn who_submitted_is_mailed_the_decision_and_its_reason(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = world.draft(&host).await;
+    let submission = submission_of(&event.uri);
+    let submit = async || world.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+    let decide = async |query: &str| world.request("DELETE", &format!("{submission}?{query}")).key(&world.staff.key).send().await;
+
+    submit().await;
+    decide("approved=false&reason=Who+performs%3F").await;
+    let rejected = world.letter_to("kofi@example.com", 1).await;
+    submit().await;
+    decide("approved=true").await;
+    let approved = world.letter_to("kofi@example.com", 2).await;
+
+    assert!(rejected.contains("rejected") && rejected.contains("Who performs?") && rejected.contains(&event.id), "{rejected}");
+    assert!(approved.contains("approved") && !approved.contains("reason"), "{approved}");
 }

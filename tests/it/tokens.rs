@@ -18,6 +18,7 @@ on_both_databases![
     a_removed_token_ends_its_keys_at_once,
     a_code_is_exchanged_for_a_fresh_key_each_time,
     keys_and_codes_are_good_until_twelve_hours_after_the_event,
+    a_key_lives_as_long_as_its_event_wherever_that_is_moved,
     an_event_that_is_removed_takes_its_tokens_along,
 ];
 
@@ -261,8 +262,31 @@ async fn a_code_is_exchanged_for_a_fresh_key_each_time(world: World) {
     assert_eq!(with_a_redeemers_key.refusal(), (403, "key.refused".to_owned()));
     let unknown = world.request("GET", "/tokens/ZZZZZZZZ").send().await;
     assert_eq!((unknown.status, unknown.code()), (404, "code.unknown"));
-    let no_code = world.request("GET", "/tokens/short").send().await;
-    assert_eq!((no_code.status, no_code.complaints()), (400, vec!["code".to_owned()]));
+    let of_another_shape = world.request("GET", "/tokens/short").send().await;
+    assert_eq!((of_another_shape.status, of_another_shape.code()), (404, "code.unknown"));
+}
+
+async fn a_key_lives_as_long_as_its_event_wherever_that_is_moved(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let day = Duration::from_secs(24 * 60 * 60);
+    let ends_in = async |days: u32| {
+        let now = world.app.clock.now();
+        let times = json!({ "start": now.to_minutes(), "end": now.plus(day * days).to_minutes() });
+        assert_eq!(world.request("PUT", &event.uri).key(&kofi.key).json(&times).send().await.status, 200);
+    };
+    ends_in(1).await;
+    let code = global_token(&host, &event).await.code.to_string();
+    let key = world.anyone.token_authentication_get().code(code).send().await.unwrap().key.to_string();
+    let status = async || world.request("GET", &format!("{}/tickets", event.uri)).key(&key).send().await.status;
+
+    ends_in(3).await;
+    world.advance(day * 2);
+    assert_eq!(status().await, 200, "it was put off");
+    let earlier = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
+    assert_eq!(world.request("PUT", &event.uri).key(&kofi.key).json(&earlier).send().await.status, 200);
+    assert_eq!(status().await, 403, "it was long ago");
 }
 
 async fn keys_and_codes_are_good_until_twelve_hours_after_the_event(world: World) {

@@ -18,6 +18,7 @@ use crate::tickets::{buy, set_status};
 use crate::tokens::key_of;
 
 on_both_databases![
+    neither_side_learns_where_the_other_lives,
     tickets_change_hands_when_they_are_claimed,
     a_rejected_transfer_leaves_the_tickets_with_the_sender,
     either_side_cancels_an_open_transfer,
@@ -510,4 +511,35 @@ async fn the_recipient_is_an_active_account(world: World) {
     assert_eq!((refused.status, refused.complaints()), (400, vec!["recipient".to_owned()]));
     assert_eq!(refused.body["fields"][0]["detail"], "names no active account", "as of an unknown one");
     assert_eq!(tables(&world).await, before);
+}
+
+async fn neither_side_learns_where_the_other_lives(world: World) {
+    let scene = scene(&world, 1).await;
+    let private = json!({ "phone": "+233 24 555 0134", "dateOfBirth": "1992-04-18", "firstAddressLine": "12 Oxford Street", "city": "Accra" });
+    for person in [&scene.ama, &scene.esi] {
+        let changed = world.request("PUT", &format!("/accounts/{}", person.number)).key(&person.key).json(&private).send().await;
+        assert_eq!(changed.status, 200);
+    }
+    let transfer = scene.offer(&world, &scene.serials).await;
+    let event = world.request("GET", &format!("{}/tickets", scene.event.uri)).key(&scene.gate_key(&world).await).send().await;
+    let host = world.host_of(&scene.kofi).await;
+    let body = json!({ "account": scene.ama.number });
+    let added = world.request("POST", &format!("{}/administrators", host.uri)).key(&scene.kofi.key).json(&body).send().await;
+
+    let (sent, received) = (read(&world, &scene.ama, &transfer).await, read(&world, &scene.esi, &transfer).await);
+    for strange in [
+        &sent["recipient"],
+        &received["sender"],
+        &received["tickets"][0]["owner"],
+        &event.body["entries"][0]["owner"],
+        &added.body,
+    ] {
+        let seen = ["phone", "dateOfBirth", "firstAddressLine", "city"].map(|name| strange[name].clone());
+        assert_eq!(seen, [json!(""), json!(null), json!(""), json!("")], "{strange}");
+        assert_eq!(strange["firstName"], strange["username"], "but who it is");
+    }
+    let staff = world.read(&transfer).await;
+    for own in [&sent["sender"], &received["recipient"], &staff["sender"], &staff["recipient"]] {
+        assert_eq!(own["phone"], "+233 24 555 0134");
+    }
 }

@@ -72,8 +72,9 @@ async fn a_venue_of_a_customer_is_its_creators_until_it_is_approved(world: World
     let status = async |key| world.request("GET", uri).key(key).send().await.status;
     assert_eq!((status(&ama.key).await, status(&world.staff.key).await), (200, 200));
     assert_eq!((status(&kofi.key).await, status(&world.public_key).await), (403, 403));
-    assert_eq!(listed(&world, &ama.key, "").await, ["Alliance Garden"]);
-    assert!(listed(&world, &kofi.key, "").await.is_empty());
+    for key in [&ama.key, &kofi.key, &world.staff.key] {
+        assert!(listed(&world, key, "").await.is_empty(), "only approved venues are listed");
+    }
     let submissions = world.staff.client.submission_list().send().await.unwrap();
     assert_eq!((submissions.total, submissions.entries[0].content.as_str()), (1, uri));
     assert_eq!(submissions.entries[0].submitter, format!("/accounts/{}", ama.number));
@@ -92,8 +93,7 @@ async fn a_rejected_venue_stays_with_its_creator(world: World) {
 
     let read = world.request("GET", made.body["self"].as_str().unwrap()).key(&kofi.key).send().await;
     assert_eq!((read.status, read.code()), (403, "resource.not-yours"));
-    assert_eq!(listed(&world, &ama.key, "").await, ["Alliance Garden"]);
-    assert!(listed(&world, &kofi.key, "").await.is_empty());
+    assert!(listed(&world, &ama.key, "").await.is_empty());
 }
 
 async fn a_venue_is_made_by_somebody(world: World) {

@@ -4,11 +4,12 @@ use serde_json::json;
 
 use super::{cancel_events, change, event, make, own_venue, read, refusal, uri};
 use crate::on_both_databases;
-use crate::support::World;
+use crate::support::{World, section};
 
 on_both_databases![
     a_change_leaves_what_it_does_not_name,
     a_change_is_held_to_the_rules_of_making,
+    an_event_that_is_over_keeps_its_venue,
     a_venue_that_the_event_has_already_may_stay,
     a_listed_event_is_changed_at_once_but_keeps_its_status,
     an_event_is_changed_by_its_hosts_administrators_and_the_staff,
@@ -26,7 +27,7 @@ async fn a_change_leaves_what_it_does_not_name(world: World) {
     let nothing = change(&world, &kofi.key, &uri, json!({})).await;
     let some = json!({
         "title": "Rock Night", "subcategory": "Rock", "public": false, "end": "2998-12-21T01:00+01:00", "tags": ["rock"],
-        "disclaimer": "", "start": null, "host": "/hosts/17637000000001", "status": "Listed",
+        "disclaimer": "", "start": null, "host": before.body["host"], "status": "Listed",
     });
     let after = change(&world, &kofi.key, &uri, some).await;
 
@@ -51,6 +52,8 @@ async fn a_change_is_held_to_the_rules_of_making(world: World) {
 
     for (body, complaints) in [
         (json!({ "title": " ", "type": "", "public": null, "venue": "" }), vec!["-title", "-type", "-public", "-venue"]),
+        (json!({ "host": "" }), vec!["-host"]),
+        (json!({ "host": "/hosts/17637000000001", "subcategory": "Poetry" }), vec!["host", "subcategory"]),
         (json!({ "category": words }), vec!["subcategory"]),
         (json!({ "subcategory": "Poetry" }), vec!["subcategory"]),
         (json!({ "category": "17637000000001", "venue": "17637000000001" }), vec!["category", "venue"]),
@@ -115,4 +118,19 @@ async fn a_cancelled_event_cannot_be_changed(world: World) {
 
     assert_eq!(refusal(&changed), (409, "event.cancelled"));
     assert_eq!(refusal(&submitted), (409, "event.not-draft"));
+}
+
+async fn an_event_that_is_over_keeps_its_venue(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
+    let (venue, other) = (change(&world, &kofi.key, &event.uri, past).await.body["venue"]["self"].clone(), world.venue().await);
+
+    let moved = change(&world, &kofi.key, &event.uri, json!({ "venue": other })).await;
+    let same = change(&world, &kofi.key, &event.uri, json!({ "venue": venue, "disclaimer": "It was loud." })).await;
+
+    assert_eq!((moved.status, moved.code()), (409, "event.over"));
+    assert_eq!((same.status, &same.body["venue"]["self"]), (200, &venue));
+    let removed = world.request("DELETE", venue.as_str().unwrap()).key(&world.staff.key).send().await;
+    assert_eq!((removed.status, removed.code()), (409, "venue.in-use"), "an event has been staged there");
 }

@@ -25,6 +25,8 @@ struct State {
     is_held: watch::Sender<bool>,
     loses_answers: AtomicBool,
     refuses_refunds: AtomicBool,
+    /// The payments that are never given back.
+    stuck: Mutex<BTreeSet<i64>>,
     loses_refunds_answers: AtomicBool,
 }
 
@@ -71,6 +73,11 @@ impl Till {
         self.0.refuses_refunds.store(refuse, Ordering::SeqCst);
     }
 
+    /// Refunds of the payments taken so far fail for ever.
+    pub fn jam(&self) {
+        self.0.stuck.lock().unwrap().extend(self.0.taken.lock().unwrap().keys());
+    }
+
     /// Takes money for a payment as if by a server that then ended.
     pub fn take(&self, payment: i64, minor: i64) {
         self.0.taken.lock().unwrap().insert(payment, minor);
@@ -97,7 +104,7 @@ impl Gateway for Till {
     }
 
     async fn refund(&self, refund: &Refund) -> anyhow::Result<()> {
-        if self.0.refuses_refunds.load(Ordering::SeqCst) {
+        if self.0.refuses_refunds.load(Ordering::SeqCst) || self.0.stuck.lock().unwrap().contains(&refund.payment.0) {
             bail!("the till is locked");
         }
         let is_new = self.0.refunds.lock().unwrap().insert(refund.refund.0);
