@@ -16,4 +16,4 @@ mod view;
 
 pub use endpoints::register;
 pub use model::Advertisements;
-pub use service::{decide, discard, remove_of_event};
+pub use service::{decide, remove_of_event};

@@ -1,7 +1,5 @@
 //! What the advertisement operations mean, and who may see or change an advertisement.
 
-use slog::warn;
-
 use super::booking::Booking;
 use super::model::{Advertisement, AdvertisementRow};
 use super::requests::{AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate};
@@ -102,7 +100,7 @@ pub async fn create(app: &App, caller: &Caller, new: AdvertisementCreate) -> Res
     }
     let created = transaction!(app.db, |tx| book(app, tx, caller, &new, &booking, artwork).await);
     if created.is_err() {
-        discard(app, [artwork]).await;
+        media::discard(app, ImageKind::Artwork, [artwork]).await;
     }
     created
 }
@@ -147,11 +145,11 @@ pub async fn update(app: &App, caller: &Caller, id: Id, change: AdvertisementUpd
     let changed = transaction!(app.db, |tx| modify(app, tx, caller, id, &change, &booking, artwork).await);
     match changed {
         Ok((advertisement, before)) => {
-            discard(app, artwork.map(|_| before)).await;
+            media::discard(app, ImageKind::Artwork, artwork.map(|_| before)).await;
             Ok(advertisement)
         }
         Err(error) => {
-            discard(app, artwork).await;
+            media::discard(app, ImageKind::Artwork, artwork).await;
             Err(error)
         }
     }
@@ -185,7 +183,7 @@ async fn modify(
 
 pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
     let artwork = transaction!(app.db, |tx| remove(tx, caller, id).await)?;
-    discard(app, [artwork]).await;
+    media::discard(app, ImageKind::Artwork, [artwork]).await;
     Ok(())
 }
 
@@ -206,15 +204,6 @@ pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
     let gone = store::delete_of_event(tx, event).await?;
     review::forget(tx, SubmissionType::Advertisement, gone.iter().map(|(id, _)| *id)).await?;
     Ok(gone.into_iter().map(|(_, artwork)| artwork).collect())
-}
-
-/// Removes artwork that no row names any more. One too many does no harm, so a failure here is only logged.
-pub async fn discard(app: &App, artwork: impl IntoIterator<Item = Id>) {
-    for id in artwork {
-        if let Err(error) = media::delete_image(app, ImageKind::Artwork, id).await {
-            warn!(app.log, "an advertisement's artwork remains"; "artwork" => %id, "cause" => ?error);
-        }
-    }
 }
 
 pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {

@@ -1,7 +1,5 @@
 //! An event's images: what a request says of them, and their way to the object store.
 
-use slog::warn;
-
 use super::model::EventRow;
 use crate::app::App;
 use crate::base::id::Id;
@@ -14,13 +12,13 @@ pub enum Change {
     Keep,
     /// That it goes.
     Remove,
-    /// That it is this one from now on.
-    Put(Image),
+    /// That it is this one from now on, to be kept under an identifier of its own.
+    Put(Id, Image),
 }
 
 impl Change {
     /// Reads a request's argument; what is no image goes to the problems.
-    fn parse(name: &str, text: Option<&ImageText>, problems: &mut Vec<Problem>) -> Self {
+    fn parse(app: &App, name: &str, text: Option<&ImageText>, problems: &mut Vec<Problem>) -> Self {
         match text {
             None => Self::Keep,
             Some(text) if text.0.trim().is_empty() => Self::Remove,
@@ -29,17 +27,17 @@ impl Change {
                     problems.push(problem);
                     Self::Keep
                 },
-                Self::Put,
+                |image| Self::Put(app.clock.next_id(), image),
             ),
         }
     }
 
-    /// Whether there is an image after this change.
-    pub fn outcome(&self, before: bool) -> bool {
+    /// Under which identifier there is an image after this change.
+    pub fn outcome(&self, before: Option<Id>) -> Option<Id> {
         match self {
             Self::Keep => before,
-            Self::Remove => false,
-            Self::Put(_) => true,
+            Self::Remove => None,
+            Self::Put(id, _) => Some(*id),
         }
     }
 }
@@ -54,46 +52,53 @@ pub struct Images {
 
 impl Images {
     /// Reads the images of a request.
-    pub fn parse(banner: Option<&ImageText>, thumbnail: Option<&ImageText>) -> Self {
+    pub fn parse(app: &App, banner: Option<&ImageText>, thumbnail: Option<&ImageText>) -> Self {
         let mut problems = Vec::new();
-        let banner = Change::parse("banner", banner, &mut problems);
-        let thumbnail = Change::parse("thumbnail", thumbnail, &mut problems);
+        let banner = Change::parse(app, "banner", banner, &mut problems);
+        let thumbnail = Change::parse(app, "thumbnail", thumbnail, &mut problems);
         Self { banner, thumbnail, problems }
     }
 
     /// Whether there is anything to be stored.
     pub fn has_new(&self) -> bool {
-        self.each().iter().any(|(_, change)| matches!(change, Change::Put(_)))
+        self.fresh().next().is_some()
     }
 
-    /// Stores the new ones.
+    /// Stores the new ones, or none of them.
     ///
     /// # Errors
     /// When the object store fails.
-    pub async fn store(&self, app: &App, event: Id) -> Result<()> {
-        for (kind, change) in self.each() {
-            if let Change::Put(image) = change {
-                media::put_image(app, kind, event, image).await?;
+    pub async fn store(&self, app: &App) -> Result<()> {
+        for (kind, id, image) in self.fresh() {
+            if let Err(error) = media::put_image(app, kind, id, image).await {
+                self.discard(app).await;
+                return Err(error);
             }
         }
         Ok(())
     }
 
-    fn each(&self) -> [(ImageKind, &Change); 2] {
-        [(ImageKind::Banner, &self.banner), (ImageKind::Thumbnail, &self.thumbnail)]
+    /// Removes the new ones, which no row came to name.
+    pub async fn discard(&self, app: &App) {
+        for (kind, id, _) in self.fresh() {
+            media::discard(app, kind, [id]).await;
+        }
+    }
+
+    fn fresh(&self) -> impl Iterator<Item = (ImageKind, Id, &Image)> {
+        let each = [(ImageKind::Banner, &self.banner), (ImageKind::Thumbnail, &self.thumbnail)];
+        each.into_iter().filter_map(|(kind, change)| match change {
+            Change::Put(id, image) => Some((kind, *id, image)),
+            Change::Keep | Change::Remove => None,
+        })
     }
 }
 
-/// Removes the images that the event had `before` and has not any more. It comes after the row has said so: an image too many
-/// does no harm, so a failure here is only logged.
-pub async fn discard(app: &App, before: &EventRow, after: Option<&EventRow>) {
-    let gone = [
-        (ImageKind::Banner, before.banner && !after.is_some_and(|row| row.banner)),
-        (ImageKind::Thumbnail, before.thumbnail && !after.is_some_and(|row| row.thumbnail)),
-    ];
-    for (kind, _) in gone.into_iter().filter(|(_, gone)| *gone) {
-        if let Err(error) = media::delete_image(app, kind, before.id).await {
-            warn!(app.log, "an event's image remains"; "event" => %before.id, "cause" => ?error);
-        }
-    }
+/// Removes the images that the event had `before` and has not any more, once its row says so.
+pub async fn discard_replaced(app: &App, before: &EventRow, after: Option<&EventRow>) {
+    let gone = |before: Option<Id>, after: Option<Id>| before.filter(|_| before != after);
+    let banner = gone(before.banner_id, after.and_then(|row| row.banner_id));
+    let thumbnail = gone(before.thumbnail_id, after.and_then(|row| row.thumbnail_id));
+    media::discard(app, ImageKind::Banner, banner).await;
+    media::discard(app, ImageKind::Thumbnail, thumbnail).await;
 }

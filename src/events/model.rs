@@ -133,10 +133,10 @@ pub struct EventRow {
     pub disclaimer: String,
     /// Words to find it by: a JSON array of strings.
     pub tags: String,
-    /// Whether the object store holds its wide image.
-    pub banner: bool,
-    /// Whether the object store holds its small image.
-    pub thumbnail: bool,
+    /// Under which identifier the object store keeps its wide image.
+    pub banner_id: Option<Id>,
+    /// Under which identifier the object store keeps its small image.
+    pub thumbnail_id: Option<Id>,
     /// When it was last published.
     pub published: Option<Timestamp>,
     /// Tickets sold and not given back.

@@ -148,8 +148,8 @@ impl EventCreate {
             ends: self.end.map_or(Timestamp::NEVER, |time| time.0),
             disclaimer: self.disclaimer.clone().unwrap_or_default(),
             tags: json(self.tags.as_deref().unwrap_or_default()),
-            banner: images.banner.outcome(false),
-            thumbnail: images.thumbnail.outcome(false),
+            banner_id: images.banner.outcome(None),
+            thumbnail_id: images.thumbnail.outcome(None),
             published: None,
             popularity: 0,
         }
@@ -172,8 +172,8 @@ impl EventUpdate {
             ends: self.end.map_or(row.ends, |time| time.0),
             disclaimer: self.disclaimer.clone().unwrap_or(row.disclaimer),
             tags: self.tags.as_deref().map_or(row.tags, json),
-            banner: images.banner.outcome(row.banner),
-            thumbnail: images.thumbnail.outcome(row.thumbnail),
+            banner_id: images.banner.outcome(row.banner_id),
+            thumbnail_id: images.thumbnail.outcome(row.thumbnail_id),
             ..row
         }
     }

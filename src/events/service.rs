@@ -1,6 +1,6 @@
 //! What the event operations mean, and who may see or change an event.
 
-use super::images::{Images, discard};
+use super::images::{Images, discard_replaced};
 use super::model::{Event, EventRow, EventStatus};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
 use super::store::{self, Narrowing, Shown};
@@ -13,6 +13,7 @@ use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Problem, Result, no_problems};
+use crate::media::{self, ImageKind};
 use crate::review::{self, Submission, SubmissionType};
 use crate::{advertisements, categories, hosts, sections, tokens, venues};
 
@@ -99,55 +100,65 @@ pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Event> {
 }
 
 pub async fn create(app: &App, caller: &Caller, new: &EventCreate) -> Result<Event> {
-    let images = Images::parse(new.banner.as_ref(), new.thumbnail.as_ref());
-    let row = new.row(app.clock.next_id(), app.clock.now(), &images);
+    let images = Images::parse(app, new.banner.as_ref(), new.thumbnail.as_ref());
+    let now = app.clock.now();
     if images.has_new() {
         // Storing an image takes its time, so no transaction waits for it; all that could refuse it is asked before.
+        let row = new.row(Id::NONE, now, &images);
         let mut tx = app.db.read().await?;
         check_new(&mut tx, caller, &row, &images.problems).await?;
         check_title(&mut tx, &row).await?;
         drop(tx);
-        images.store(app, row.id).await?;
+        images.store(app).await?;
     }
     let created = transaction!(app.db, |tx| {
+        let row = new.row(app.clock.next_id(), now, &images);
         check_new(tx, caller, &row, &images.problems).await?;
         store::insert(tx, &row).await.or_unique(TITLE, Code::EventTaken)?;
         tokens::create_global(app, tx, row.id).await?;
-        view_one(app, tx, row.clone()).await
+        view_one(app, tx, row).await
     });
     if created.is_err() {
-        discard(app, &row, None).await;
+        images.discard(app).await;
     }
     created
 }
 
 pub async fn update(app: &App, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
-    let images = Images::parse(change.banner.as_ref(), change.thumbnail.as_ref());
+    let images = Images::parse(app, change.banner.as_ref(), change.thumbnail.as_ref());
     if images.has_new() {
         let mut tx = app.db.read().await?;
         let before = load_managed(&mut tx, caller, id).await?;
         let row = check_change(app, &mut tx, caller, &before, change, &images).await?;
         check_title(&mut tx, &row).await?;
         drop(tx);
-        images.store(app, id).await?;
+        images.store(app).await?;
     }
-    let (before, after, event) = transaction!(app.db, |tx| {
+    let changed = transaction!(app.db, |tx| {
         let before = lock_managed(tx, caller, id).await?;
         let row = check_change(app, tx, caller, &before, change, &images).await?;
         store::update(tx, &row).await.or_unique(TITLE, Code::EventTaken)?;
         let event = view_one(app, tx, row.clone()).await?;
         Ok::<_, Error>((before, row, event))
-    })?;
-    discard(app, &before, Some(&after)).await;
-    Ok(event)
+    });
+    match changed {
+        Ok((before, after, event)) => {
+            discard_replaced(app, &before, Some(&after)).await;
+            Ok(event)
+        }
+        Err(error) => {
+            images.discard(app).await;
+            Err(error)
+        }
+    }
 }
 
 /// Removes an event with its advertisements, which would promote nothing.
 pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
     let now = app.clock.now();
     let (row, artwork) = transaction!(app.db, |tx| remove(tx, caller, id, now).await)?;
-    discard(app, &row, None).await;
-    advertisements::discard(app, artwork).await;
+    discard_replaced(app, &row, None).await;
+    media::discard(app, ImageKind::Artwork, artwork).await;
     Ok(())
 }
 

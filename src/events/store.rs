@@ -112,7 +112,7 @@ pub async fn is_title_taken(tx: &mut Tx, row: &EventRow) -> Result<bool> {
 pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
     tx.query(
         "insert into events (id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts,
-         ends, disclaimer, tags, banner, thumbnail, published, popularity)
+         ends, disclaimer, tags, banner_id, thumbnail_id, published, popularity)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, null, 0)",
     )
     .bind(row.id)
@@ -129,8 +129,8 @@ pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
     .bind(row.ends)
     .bind(row.disclaimer.clone())
     .bind(row.tags.clone())
-    .bind(row.banner)
-    .bind(row.thumbnail)
+    .bind(row.banner_id)
+    .bind(row.thumbnail_id)
     .execute()
     .await?;
     Ok(())
@@ -140,7 +140,7 @@ pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
 pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
     tx.query(
         "update events set title = $2, description = $3, type = $4, public = $5, category_id = $6, subcategory = $7,
-         venue_id = $8, starts = $9, ends = $10, disclaimer = $11, tags = $12, banner = $13, thumbnail = $14 where id = $1",
+         venue_id = $8, starts = $9, ends = $10, disclaimer = $11, tags = $12, banner_id = $13, thumbnail_id = $14 where id = $1",
     )
     .bind(row.id)
     .bind(row.title.clone())
@@ -154,8 +154,8 @@ pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
     .bind(row.ends)
     .bind(row.disclaimer.clone())
     .bind(row.tags.clone())
-    .bind(row.banner)
-    .bind(row.thumbnail)
+    .bind(row.banner_id)
+    .bind(row.thumbnail_id)
     .execute()
     .await?;
     Ok(())

@@ -4,6 +4,7 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use slog::warn;
 
 use super::image::{self, Image};
 use super::store::Stored;
@@ -48,8 +49,7 @@ pub fn parse(name: &str, base64: &str) -> Result<Image, Problem> {
     image::parse(base64).map_err(|problem| Problem::invalid(name, problem.to_string()))
 }
 
-/// Keeps an image under an identifier, in place of the one before: an event's own, or one that an advertisement's row names.
-/// Until a row says that it is there, the image is not served.
+/// Keeps an image under an identifier of its own. Until a row names it, it is not served.
 ///
 /// # Errors
 /// When the media store fails.
@@ -57,12 +57,13 @@ pub async fn put_image(app: &App, kind: ImageKind, id: Id, image: &Image) -> Res
     Ok(app.media.put(&name(kind, id), image).await?)
 }
 
-/// Removes an image; that there is none is no error.
-///
-/// # Errors
-/// When the media store fails.
-pub async fn delete_image(app: &App, kind: ImageKind, id: Id) -> Result<()> {
-    Ok(app.media.delete(&name(kind, id)).await?)
+/// Removes images that no row names any more. One too many does no harm, so a failure here is only logged.
+pub async fn discard(app: &App, kind: ImageKind, ids: impl IntoIterator<Item = Id>) {
+    for id in ids {
+        if let Err(error) = app.media.delete(&name(kind, id)).await {
+            warn!(app.log, "an image remains that nothing shows"; "image" => %kind, "id" => %id, "cause" => ?error);
+        }
+    }
 }
 
 /// Where browsers find the image of an event or advertisement.
@@ -72,8 +73,14 @@ pub fn image_uri(app: &App, kind: ImageKind, content: Id) -> AbsoluteUri {
 
 /// The image of an event or advertisement that has one.
 pub async fn image(app: &App, kind: ImageKind, content: Id) -> Result<Stored> {
-    let id = sql::image(&mut app.db.read().await?, kind, content).await?.ok_or(Error::NOT_FOUND)?;
-    app.media.get(&name(kind, id)).await?.ok_or(Error::NOT_FOUND)
+    // An image may be replaced after its row is read; by then the row names the other one.
+    for _ in 0..2 {
+        let id = sql::image(&mut app.db.read().await?, kind, content).await?.ok_or(Error::NOT_FOUND)?;
+        if let Some(image) = app.media.get(&name(kind, id)).await? {
+            return Ok(image);
+        }
+    }
+    Err(Error::NOT_FOUND)
 }
 
 /// The icon of this file name, where a region's country has it: the operator's own file when there is one, a drawn one otherwise.
@@ -88,7 +95,7 @@ pub async fn icon(app: &App, file: &str) -> Result<Stored> {
     Ok(Stored::new(icon::render(file)?.into()))
 }
 
-/// Under which name an image is kept. With its content's identifier it is the end of its address.
+/// Under which name an image is kept. With the identifier of its event or advertisement instead, it is the end of its address.
 fn name(kind: ImageKind, id: Id) -> String {
     format!("{kind}/{id}")
 }

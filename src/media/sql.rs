@@ -11,14 +11,13 @@ pub async fn countries(tx: &mut Tx) -> Result<Vec<String>> {
     Ok(rows.into_iter().map(|(country,)| country).collect())
 }
 
-/// The identifier under which this image of an event or advertisement is kept, where there is one. An event's image has the
-/// event's own; an advertisement names its artwork's, which changes with the artwork.
+/// The identifier under which this image of an event or advertisement is kept, where there is one. It changes with the image.
 pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<Id>> {
     let select = match kind {
-        ImageKind::Banner => "select id from events where id = $1 and banner = true",
-        ImageKind::Thumbnail => "select id from events where id = $1 and thumbnail = true",
+        ImageKind::Banner => "select banner_id from events where id = $1",
+        ImageKind::Thumbnail => "select thumbnail_id from events where id = $1",
         ImageKind::Artwork => "select artwork_id from advertisements where id = $1",
     };
-    let row: Option<(Id,)> = tx.query(select).bind(content).optional().await?;
-    Ok(row.map(|(id,)| id))
+    let row: Option<(Option<Id>,)> = tx.query(select).bind(content).optional().await?;
+    Ok(row.and_then(|(id,)| id))
 }

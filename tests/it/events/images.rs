@@ -1,7 +1,11 @@
 //! An event's images.
 
+use std::fs;
+use std::path::Path;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::future::{join, join_all};
 use serde_json::json;
 
 use super::{cancel_events, change, delete, event, make, read, refusal, uri};
@@ -15,6 +19,10 @@ on_both_databases![
     a_blank_image_is_none,
     an_image_is_not_replaced_by_a_change_that_is_refused,
     an_image_goes_with_its_event,
+    an_image_put_and_removed_at_once_is_there_or_not,
+    images_put_at_once_leave_one,
+    an_image_is_not_shown_by_a_change_that_loses_its_title_meanwhile,
+    an_image_put_while_its_event_is_removed_is_gone_too,
 ];
 
 /// The smallest PNG.
@@ -25,6 +33,11 @@ const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
 async fn image(world: &World, kind: &str, event: &str) -> Answer {
     let id = event.rsplit('/').next().unwrap();
     world.request("GET", &format!("/media/{kind}/{id}")).no_key().version(None).send().await
+}
+
+/// How many files are kept as images of this kind, whether or not anything names them.
+fn files(world: &World, kind: &str) -> usize {
+    fs::read_dir(Path::new(&world.app.settings.media).join(kind)).map_or(0, Iterator::count)
 }
 
 /// A PNG with so many bytes of text in it.
@@ -80,6 +93,7 @@ async fn an_image_is_replaced_and_removed(world: World) {
     assert_eq!(image(&world, "banner", &uri).await.header("content-type"), "image/webp");
     assert_eq!(image(&world, "thumbnail", &uri).await.status, 404);
     assert_eq!(kept.body, changed.body);
+    assert_eq!((files(&world, "banner"), files(&world, "thumbnail")), (1, 0));
 }
 
 async fn a_blank_image_is_none(world: World) {
@@ -111,6 +125,7 @@ async fn an_image_is_not_replaced_by_a_change_that_is_refused(world: World) {
     assert_eq!(wrong.complaints(), ["end", "thumbnail"]);
     assert_eq!(refusal(&cancelled), (409, "event.cancelled"));
     assert_eq!(image(&world, "banner", &uri).await.header("content-type"), "image/png");
+    assert_eq!((files(&world, "banner"), files(&world, "thumbnail")), (1, 0));
 }
 
 async fn an_image_goes_with_its_event(world: World) {
@@ -118,11 +133,86 @@ async fn an_image_goes_with_its_event(world: World) {
     let mut body = event(&world, &world.host_of(&kofi).await, "Jazz Night").await;
     body["banner"] = PNG.into();
     let uri = uri(&make(&world, &kofi.key, &body).await);
-    let name = format!("banner/{}", uri.rsplit('/').next().unwrap());
-    assert!(world.app.media.get(&name).await.unwrap().is_some());
+    assert_eq!(files(&world, "banner"), 1);
 
     delete(&world, &kofi.key, &uri).await;
 
     assert_eq!(read(&world, &kofi.key, &uri).await.status, 404);
-    assert!(world.app.media.get(&name).await.unwrap().is_none());
+    assert_eq!(files(&world, "banner"), 0);
+}
+
+async fn an_image_put_and_removed_at_once_is_there_or_not(world: World) {
+    let kofi = world.person("kofi").await;
+    let body = event(&world, &world.host_of(&kofi).await, "Jazz Night").await;
+    let uri = uri(&make(&world, &kofi.key, &body).await);
+
+    for round in 0..40 {
+        let put = change(&world, &kofi.key, &uri, json!({ "banner": PNG }));
+        let removed = change(&world, &kofi.key, &uri, json!({ "banner": "" }));
+        // Each is sent first in turn.
+        let (one, other) = if round % 2 == 0 { join(put, removed).await } else { join(removed, put).await };
+
+        assert_eq!((one.status, other.status), (200, 200));
+        let is_named = read(&world, &kofi.key, &uri).await.body["banner"] != "";
+        assert_eq!(image(&world, "banner", &uri).await.status, if is_named { 200 } else { 404 }, "round {round}");
+        assert_eq!(files(&world, "banner"), usize::from(is_named), "round {round}");
+    }
+}
+
+async fn images_put_at_once_leave_one(world: World) {
+    let kofi = world.person("kofi").await;
+    let body = event(&world, &world.host_of(&kofi).await, "Jazz Night").await;
+    let uri = uri(&make(&world, &kofi.key, &body).await);
+
+    for _ in 0..5 {
+        let puts = [PNG, WEBP, PNG, WEBP].map(|banner| change(&world, &kofi.key, &uri, json!({ "banner": banner })));
+        let answers = join_all(puts).await;
+
+        assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
+        assert_eq!(files(&world, "banner"), 1);
+        let (_, shown) = join(change(&world, &kofi.key, &uri, json!({ "banner": PNG })), image(&world, "banner", &uri)).await;
+        assert_eq!(shown.status, 200, "while it is replaced");
+    }
+}
+
+async fn an_image_is_not_shown_by_a_change_that_loses_its_title_meanwhile(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let mut events = Vec::new();
+    for title in ["Jazz Night", "Rock Night"] {
+        events.push(uri(&make(&world, &kofi.key, &event(&world, &host, title).await).await));
+    }
+
+    for round in 0..10 {
+        let body = json!({ "title": format!("Night {round}"), "banner": PNG });
+        let changes = join_all(events.iter().map(|uri| change(&world, &kofi.key, uri, body.clone()))).await;
+
+        let mut statuses: Vec<_> = changes.iter().map(|answer| answer.status).collect();
+        for (uri, change) in events.iter().zip(&changes) {
+            let expected = if change.status == 200 { 200 } else { 404 };
+            assert_eq!(image(&world, "banner", uri).await.status, expected, "round {round}");
+        }
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409], "round {round}");
+        assert_eq!(files(&world, "banner"), 1, "round {round}");
+        for uri in &events {
+            change(&world, &kofi.key, uri, json!({ "banner": "" })).await;
+        }
+    }
+}
+
+async fn an_image_put_while_its_event_is_removed_is_gone_too(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+
+    for round in 0..10 {
+        let uri = uri(&make(&world, &kofi.key, &event(&world, &host, &format!("Night {round}")).await).await);
+        let put = change(&world, &kofi.key, &uri, json!({ "banner": PNG, "thumbnail": PNG }));
+        let (put, removed) = join(put, delete(&world, &kofi.key, &uri)).await;
+
+        assert!([200, 404].contains(&put.status), "{put:?}");
+        assert_eq!(removed.status, 204);
+        assert_eq!(read(&world, &kofi.key, &uri).await.status, 404);
+        assert_eq!((files(&world, "banner"), files(&world, "thumbnail")), (0, 0), "round {round}");
+    }
 }
