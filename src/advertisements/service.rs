@@ -282,6 +282,10 @@ async fn check_change(
     let (before, _) = load_managed(tx, caller, id, hold).await?;
     let event = change.event.as_ref().map_or(before.event_id, |event| event.id());
     let event = find_event(tx, event, hold).await?;
+    if event.is_none() && change.event.is_none() {
+        // It was removed since the advertisement was read, which went with it.
+        return Err(Error::NOT_FOUND);
+    }
     let event = check_arguments(tx, caller, event, booking, Some(&before)).await?;
     if before.status == EventStatus::Cancelled {
         return Err(Code::AdvertisementCancelled.into());

@@ -17,7 +17,9 @@ pub async fn create(app: &App, caller: &Caller, event: Id, new: &SectionCreate) 
 }
 
 async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow> {
-    let event = events::load_managed(tx, caller, row.event_id).await?;
+    // Held, lest it goes or is cancelled before the section is there.
+    let event = events::lock(tx, row.event_id).await?.ok_or(Error::NOT_FOUND)?;
+    hosts::require_administrator(tx, caller, event.host_id).await?;
     check_sales(&row)?;
     check_changeable(&event)?;
     hosts::require_active(tx, event.host_id).await?;

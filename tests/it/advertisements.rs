@@ -7,7 +7,7 @@ mod steps;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use futures::future::join;
+use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -29,6 +29,7 @@ on_both_databases![
     an_event_that_is_removed_takes_its_advertisements_along,
     an_event_is_not_removed_between_a_booking,
     an_event_is_removed_while_its_advertisement_is_changed,
+    an_event_is_removed_while_its_advertisements_are_read,
 ];
 
 /// A PNG of these dimensions, in base64. Nobody looks at its pixels, so that those of another one do.
@@ -443,4 +444,23 @@ async fn an_event_is_removed_while_its_advertisement_is_changed(world: World) {
         assert!([200, 404].contains(&changed.status), "{}", changed.body);
     }
     assert_eq!((stored_artwork(&world).await.len(), files(&world)), (0, 0));
+}
+
+async fn an_event_is_removed_while_its_advertisements_are_read(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let zone = world.zone(300, 250).await;
+    for round in 0..6 {
+        let event = world.draft(&host).await;
+        let uri = uri(&make(&world, &kofi.key, &advertisement(&format!("Jazz {round}"), &event, &[&zone])).await);
+
+        let reading = join_all((0..4).map(|_| join(read(&world, &kofi.key, &uri), read(&world, &kofi.key, "/advertisements"))));
+        let (read, removed) = join(reading, delete(&world, &kofi.key, &event.uri)).await;
+
+        assert_eq!(removed.status, 204, "{}", removed.body);
+        for (one, all) in read {
+            assert!([200, 404].contains(&one.status), "{}", one.body);
+            assert_eq!(all.status, 200, "{}", all.body);
+        }
+    }
 }

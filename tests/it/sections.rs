@@ -1,5 +1,6 @@
 //! Sections: their rules, their two URIs, and the count of their places.
 
+use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -22,6 +23,7 @@ on_both_databases![
     a_section_is_removed_from_its_events_tokens,
     nothing_is_changed_in_a_cancelled_event,
     a_removed_host_adds_no_sections,
+    an_event_is_removed_while_a_section_is_added,
 ];
 
 fn floor() -> Value {
@@ -348,4 +350,17 @@ async fn a_removed_host_adds_no_sections(world: World) {
     let answer = add(&world, &kofi.key, &event.uri, &floor()).await;
 
     assert_eq!(refusal(&answer), (409, "host.removed"));
+}
+
+async fn an_event_is_removed_while_a_section_is_added(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    for _ in 0..6 {
+        let event = world.draft(&host).await;
+
+        let (added, removed) = join(add(&world, &kofi.key, &event.uri, &floor()), delete(&world, &kofi.key, &event.uri)).await;
+
+        assert_eq!(removed.status, 204, "{}", removed.body);
+        assert!([201, 404].contains(&added.status), "{}", added.body);
+    }
 }
