@@ -13,6 +13,8 @@ use crate::hosts;
 use crate::sections::{self, SectionPath};
 
 const NAME: &str = "modifiers_section_id_name_key";
+/// The price modifiers that a section can have: every price is made of all of them.
+const MOST: i64 = 50;
 
 pub async fn create(app: &App, caller: &Caller, path: &SectionPath, new: &ModifierCreate) -> Result<Modifier> {
     let now = app.clock.now();
@@ -27,6 +29,11 @@ async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Tim
     check_bounds(&row)?;
     check_changeable(&event)?;
     hosts::require_active(tx, event.host_id).await?;
+    // Held, so that its modifiers come one by one.
+    sections::lock(tx, row.section_id).await?;
+    if store::count_of_section(tx, row.section_id).await? >= MOST {
+        return Err(Code::ModifierTooMany.into());
+    }
     // The section may have been removed meanwhile, which a foreign key says.
     store::insert(tx, &row).await.or_unique(NAME, Code::ModifierTaken).or_foreign_key(Error::NOT_FOUND)?;
     Ok(row)

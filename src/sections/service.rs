@@ -11,18 +11,24 @@ use crate::error::{Code, Error, Result};
 use crate::events::{self, EventRow, EventStatus};
 use crate::hosts;
 
+/// The sections that an event can have: whoever reads it is shown all of them.
+const MOST: i64 = 100;
+
 pub async fn create(app: &App, caller: &Caller, event: Id, new: &SectionCreate) -> Result<Section> {
     let row = transaction!(app.db, |tx| add(tx, caller, new.row(app.clock.next_id(), event)).await)?;
     Ok(view_short(&row, app.clock.now()))
 }
 
 async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow> {
-    // Held, lest it goes or is cancelled before the section is there.
+    // Held, so that its sections come one by one, and lest it goes or is cancelled before this one is there.
     let event = events::lock(tx, row.event_id).await?.ok_or(Error::NOT_FOUND)?;
     hosts::require_administrator(tx, caller, event.host_id).await?;
     check_sales(&row)?;
     check_changeable(&event)?;
     hosts::require_active(tx, event.host_id).await?;
+    if store::count_of_event(tx, event.id).await? >= MOST {
+        return Err(Code::SectionTooMany.into());
+    }
     store::insert(tx, &row).await.or_unique("sections_event_id_name_key", Code::SectionTaken)?;
     Ok(row)
 }
