@@ -111,10 +111,13 @@ pub async fn add_administrator(app: &App, caller: &Caller, id: Id, account: &Acc
 }
 
 async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
+    // The account is locked before the host, in which order everyone locks the two, though its absence is told last.
+    let account = match accounts::find_by_number(tx, account).await? {
+        Some(found) => accounts::lock(tx, found.id).await?,
+        None => None,
+    };
     lock_own(tx, caller, id).await?;
-    let no_account = || Error::invalid("account", "names no account");
-    let found = accounts::find_by_number(tx, account).await?.ok_or_else(no_account)?;
-    let account = accounts::lock(tx, found.id).await?.ok_or_else(no_account)?;
+    let account = account.ok_or_else(|| Error::invalid("account", "names no account"))?;
     let added = store::insert_administrator(tx, id, account.id).await?;
     if added { Ok(accounts::view(account)) } else { Err(Code::AdministratorTaken.into()) }
 }

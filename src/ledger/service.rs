@@ -8,7 +8,7 @@ use crate::auth::Caller;
 use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::db::Tx;
-use crate::error::{Code, Error, Result};
+use crate::error::{Error, Result};
 use crate::hosts;
 
 /// Money that was taken or given back.
@@ -62,11 +62,7 @@ pub async fn get(app: &App, id: Id) -> Result<Transaction> {
 /// A host's own list. A removed host has none any more: the platform's staff have the whole ledger.
 pub async fn list_of_host(app: &App, caller: &Caller, host: Id, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     let mut tx = app.db.read().await?;
-    match hosts::require_active(&mut tx, host).await {
-        Err(Error::Refused(Code::HostRemoved, _)) => return Err(Error::NOT_FOUND),
-        outcome => outcome?,
-    }
-    hosts::require_administrator(&mut tx, caller, host).await?;
+    hosts::require_managed(&mut tx, caller, host).await?;
     let found = store::list_of_host(&mut tx, host, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(TransactionRow::view).collect()))
 }
