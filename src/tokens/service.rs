@@ -1,5 +1,6 @@
 //! What the token operations mean: administrators of the event's host, or of the platform, give tokens out.
 
+use std::collections::{BTreeSet, HashMap};
 use super::model::{
     GivenCode, GivenSection, RedeemerKey, Token, TokenAuthentication, TokenCode, TokenCreate, TokenFilter, TokenRow, TokenUpdate,
 };
@@ -14,7 +15,6 @@ use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Result};
 use crate::sections::{self, SectionUri};
 use crate::{events, hosts};
-use std::collections::{BTreeSet, HashMap};
 
 const NO_SECTION: &str = "names no section of this event";
 
