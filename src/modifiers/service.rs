@@ -8,7 +8,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Problem, Result, no_problems};
-use crate::events::{self, EventRow, EventStatus};
+use crate::events::{self, EventRow};
 use crate::hosts;
 use crate::sections::{self, SectionPath};
 
@@ -27,7 +27,7 @@ async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Tim
     let section = sections::load(tx, uri, now).await?;
     let event = events::load_managed(tx, caller, section.event_id).await?;
     check_bounds(&row)?;
-    check_changeable(&event)?;
+    event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;
     // Held, so that its modifiers come one by one.
     sections::lock(tx, row.section_id).await?;
@@ -55,7 +55,7 @@ async fn modify(tx: &mut Tx, caller: &Caller, path: ModifierPath, change: &Modif
     let (row, event) = lock_managed(tx, caller, path).await?;
     let row = change.apply(row);
     check_bounds(&row)?;
-    check_changeable(&event)?;
+    event.check_changeable()?;
     store::update(tx, &row).await.or_unique(NAME, Code::ModifierTaken)?;
     Ok(row)
 }
@@ -83,8 +83,4 @@ fn check_bounds(row: &ModifierRow) -> Result<()> {
         problems.push(Problem::invalid("maxOrder", "must not be less than minOrder"));
     }
     no_problems(problems)
-}
-
-fn check_changeable(event: &EventRow) -> Result<()> {
-    if event.status == EventStatus::Cancelled { Err(Code::EventCancelled.into()) } else { Ok(()) }
 }
