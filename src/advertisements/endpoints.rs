@@ -4,13 +4,13 @@ use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
 
 use super::model::{Advertisement, AdvertisementPath};
 use super::requests::{
-    AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate, HostAdvertisementsPath,
-    ZoneAdvertisementQuery,
+    AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate, ZoneAdvertisementQuery,
 };
 use super::service;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
+use crate::hosts::HostPath;
 use crate::http::{Api, Created, Failure, Json, Query, Rq};
 use crate::review::Submission;
 use crate::zones::ZonePath;
@@ -45,7 +45,7 @@ async fn zone_advertisement_list(
 async fn host_advertisement_list(
     rq: Rq,
     caller: Caller,
-    path: Path<HostAdvertisementsPath>,
+    path: Path<HostPath>,
     query: Query<AdvertisementFilter>,
 ) -> Result<HttpResponseOk<Page<Advertisement>>, Failure> {
     Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.into_inner().host, &query.0).await?))

@@ -48,12 +48,6 @@ pub struct ZoneAdvertisementQuery {
     pub paging: Paging,
 }
 
-/// The path of a host's advertisements.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct HostAdvertisementsPath {
-    pub host: Id,
-}
-
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AdvertisementCreate {
     #[schemars(length(min = 1, max = 200))]

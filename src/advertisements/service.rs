@@ -71,7 +71,7 @@ pub async fn list_running(app: &App, zone: Id, paging: Paging) -> Result<Page<Ad
         return Err(Error::NOT_FOUND);
     }
     let narrowing =
-        Narrowing { shown: Shown::Public, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
+        Narrowing { shown: Shown::Promoting, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
     let found = store::list(&mut tx, paging, narrowing, app.clock.now()).await?;
     Ok(paging.page(found.total, views(app, &mut tx, found.rows).await?))
 }
@@ -217,16 +217,17 @@ pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {
     })
 }
 
-/// What the decision on its submission does to an advertisement: it is Listed, or a Draft again. A removed host books no more.
+/// What the decision on its submission does to an advertisement: it is Listed, or a Draft again. A removed host
+/// books no more, and an event that is cancelled or over is not advertised.
 ///
 /// # Errors
-/// [`Code::HostRemoved`] for an approval, [`Code::SubmissionDecided`] for an advertisement that is not under review.
-pub async fn decide(tx: &mut Tx, id: Id, approved: bool) -> Result<()> {
+/// [`Code::HostRemoved`], [`Code::EventCancelled`] and [`Code::EventOver`] for an approval, [`Code::SubmissionDecided`] for an advertisement that is not under review.
+pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
     let to = if approved { EventStatus::Listed } else { EventStatus::Draft };
     if approved {
         let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
         let event = events::load(tx, row.event_id).await?;
-        hosts::require_active(tx, event.host_id).await?;
+        require_bookable(tx, &event, now).await?;
     }
     let decided = store::step(tx, id, EventStatus::UnderReview, to).await?;
     if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
@@ -271,6 +272,10 @@ async fn check_change(
     let (before, _) = load_managed(tx, caller, id, hold).await?;
     let event = change.event.as_ref().map_or(before.event_id, |event| event.id());
     let event = find_event(tx, event, hold).await?;
+    if event.is_none() && change.event.is_none() {
+        // It was removed since the advertisement was read, which went with it.
+        return Err(Error::NOT_FOUND);
+    }
     let event = check_arguments(tx, caller, event, booking, Some(&before)).await?;
     if before.status == EventStatus::Cancelled {
         return Err(Code::AdvertisementCancelled.into());
@@ -300,12 +305,10 @@ async fn check_arguments(
     event.ok_or_else(|| Error::invalid("event", NO_EVENT))
 }
 
-/// Advertising is booked for an event that is yet to end, by a host that is still there.
+/// Advertising is booked and approved for an event that is yet to end, by a host that is still there.
 async fn require_bookable(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result<()> {
     hosts::require_active(tx, event.host_id).await?;
-    if event.status == EventStatus::Cancelled {
-        return Err(Code::EventCancelled.into());
-    }
+    event.check_changeable()?;
     if event.ends <= now { Err(Code::EventOver.into()) } else { Ok(()) }
 }
 

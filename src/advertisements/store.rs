@@ -14,8 +14,8 @@ use crate::events::EventStatus;
 pub enum Shown<'a> {
     /// All.
     All,
-    /// What everyone may see.
-    Public,
+    /// What may run: no zone promotes an event that is not Listed.
+    Promoting,
     /// What this caller may see.
     To(&'a Caller),
 }
@@ -55,7 +55,8 @@ fn show<'a>(select: Statement<'a>, shown: &Shown<'_>) -> Statement<'a> {
     match shown {
         Shown::All => select,
         Shown::To(caller) if caller.is_administrator() => select,
-        Shown::Public | Shown::To(Caller { account: None, .. }) => select.push(&format!(" and {PUBLIC}")),
+        Shown::Promoting => select.push(" and a.status = 'Listed' and e.status = 'Listed'"),
+        Shown::To(Caller { account: None, .. }) => select.push(&format!(" and {PUBLIC}")),
         Shown::To(Caller { account, .. }) => select.and(
             &format!("(({PUBLIC}) or e.host_id in (select m.host_id from host_administrators m where m.account_id = ?))"),
             *account,

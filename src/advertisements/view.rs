@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use anyhow::Context;
-
 use super::markdown;
 use super::model::{AdvertisedEvent, Advertisement, AdvertisementRow, AdvertisementSlot};
 use super::store;
@@ -11,7 +9,7 @@ use crate::app::App;
 use crate::base::id::Id;
 use crate::base::wire::{PlainMinutes, Uri};
 use crate::db::Tx;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::events;
 use crate::media::{self, ImageKind};
 use crate::zones::{self, Zone};
@@ -23,7 +21,8 @@ struct Parts {
     events: HashMap<Id, AdvertisedEvent>,
 }
 
-/// These advertisements as they are shown, in their order. What they refer to is loaded for all of them at once.
+/// These advertisements as they are shown, in their order, without those whose event was removed since they were read: they went
+/// with it. What they refer to is loaded for all of them at once.
 ///
 /// # Errors
 /// When the database fails.
@@ -38,16 +37,15 @@ pub async fn views(app: &App, tx: &mut Tx, rows: Vec<AdvertisementRow>) -> Resul
         let (start, end) = (PlainMinutes(slot.starts.to_plain_minutes()), PlainMinutes(slot.ends.to_plain_minutes()));
         parts.slots.entry(slot.advertisement_id).or_default().push(AdvertisementSlot { start, end });
     }
-    rows.into_iter().map(|row| view(app, row, &mut parts)).collect()
+    Ok(rows.into_iter().filter_map(|row| view(app, row, &mut parts)).collect())
 }
 
 /// One advertisement as it is shown.
 ///
 /// # Errors
-/// When the database fails.
+/// [`Error::NOT_FOUND`] where its event was removed since it was read.
 pub async fn view_one(app: &App, tx: &mut Tx, row: AdvertisementRow) -> Result<Advertisement> {
-    let advertisement = views(app, tx, vec![row]).await?.pop();
-    Ok(advertisement.context("one advertisement has one view")?)
+    views(app, tx, vec![row]).await?.pop().ok_or(Error::NOT_FOUND)
 }
 
 async fn zones_of(tx: &mut Tx, advertisements: impl Iterator<Item = Id>) -> Result<HashMap<Id, Vec<Zone>>> {
@@ -67,14 +65,14 @@ async fn events_of(app: &App, tx: &mut Tx, ids: impl Iterator<Item = Id>) -> Res
     Ok(ids.into_iter().zip(views.into_iter().map(AdvertisedEvent::from)).collect())
 }
 
-fn view(app: &App, row: AdvertisementRow, parts: &mut Parts) -> Result<Advertisement> {
-    Ok(Advertisement {
+fn view(app: &App, row: AdvertisementRow, parts: &mut Parts) -> Option<Advertisement> {
+    Some(Advertisement {
         uri: Uri(format!("/advertisements/{}", row.id)),
         status: row.status,
         artwork: media::image_uri(app, ImageKind::Artwork, row.id),
         zones: parts.zones.remove(&row.id).unwrap_or_default(),
         schedule: parts.slots.remove(&row.id).unwrap_or_default(),
-        event: parts.events.get(&row.event_id).cloned().context("a foreign key holds an advertisement's event")?,
+        event: parts.events.get(&row.event_id).cloned()?,
         parsed: markdown::parse(&row.description),
         name: row.name,
         description: row.description,

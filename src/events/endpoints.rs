@@ -3,12 +3,13 @@
 use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
 
 use super::model::{Event, EventPath};
-use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, HostEventsPath, PublishedEventQuery};
+use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
 use super::service;
 use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
+use crate::hosts::HostPath;
 use crate::http::{Api, Created, Failure, Json, Query, Rq};
 use crate::review::Submission;
 
@@ -31,7 +32,7 @@ pub fn register(api: &mut Api) {
 async fn host_event_list(
     rq: Rq,
     caller: Caller,
-    path: Path<HostEventsPath>,
+    path: Path<HostPath>,
     query: Query<HostEventQuery>,
 ) -> Result<HttpResponseOk<Page<Event>>, Failure> {
     Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.into_inner().host, query.0).await?))

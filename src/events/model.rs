@@ -7,6 +7,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::wire::{Collection, Minutes, Uri};
 use crate::categories::Category;
+use crate::error::{Code, Result};
 use crate::http::Located;
 use crate::sections::Section;
 use crate::venues::Venue;
@@ -141,4 +142,14 @@ pub struct EventRow {
     pub published: Option<Timestamp>,
     /// Tickets sold and not given back.
     pub popularity: i64,
+}
+
+impl EventRow {
+    /// Succeeds for an event of which something may still be changed or booked.
+    ///
+    /// # Errors
+    /// [`Code::EventCancelled`] for one that will not take place.
+    pub fn check_changeable(&self) -> Result<()> {
+        if self.status == EventStatus::Cancelled { Err(Code::EventCancelled.into()) } else { Ok(()) }
+    }
 }

@@ -66,12 +66,6 @@ pub struct HostEventQuery {
     pub public: Option<bool>,
 }
 
-/// The path of a host's events.
-#[derive(Debug, Deserialize, JsonSchema)]
-pub struct HostEventsPath {
-    pub host: Id,
-}
-
 wire_text!(
     /// One of the words to find an event by.
     Tag, None, None, Some(1), Some(50)

@@ -10,6 +10,6 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::Hosts;
+pub use model::{HostPath, Hosts};
 pub use service::{require_active, require_administrator, require_managed, require_present};
 pub use store::{exists, forget_administrator};

@@ -44,8 +44,10 @@ impl Located for Host {
     }
 }
 
+/// The path of a host and of what lies below it.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct HostPath {
+    /// The host.
     pub host: Id,
 }
 

@@ -111,10 +111,13 @@ pub async fn add_administrator(app: &App, caller: &Caller, id: Id, account: &Acc
 }
 
 async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
-    lock_own(tx, caller, id).await?;
-    let no_account = || Error::invalid("account", "names no account");
-    let found = accounts::find_by_number(tx, account).await?.ok_or_else(no_account)?;
-    let account = accounts::lock(tx, found.id).await?.ok_or_else(no_account)?;
+    // The account is locked before the host, in which order everyone locks the two, though its absence is told last.
+    let account = match accounts::find_by_number(tx, account).await? {
+        Some(found) => accounts::lock(tx, found.id).await?,
+        None => None,
+    };
+    lock_to_appoint(tx, caller, id).await?;
+    let account = account.ok_or_else(|| Error::invalid("account", "names no account"))?;
     let added = store::insert_administrator(tx, id, account.id).await?;
     if added { Ok(accounts::view_for_others(account)) } else { Err(Code::AdministratorTaken.into()) }
 }
@@ -136,9 +139,24 @@ async fn revoke(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -
 /// Locks a host for one who administers it, so that its administrators change one by one: two of them can't remove each other.
 /// The platform's staff are none of them.
 async fn lock_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
-    if !store::lock(tx, id).await? {
-        return Err(Error::NOT_FOUND);
+    lock(tx, id).await?;
+    require_own(tx, caller, id).await
+}
+
+/// The same; but a host whose administrators' accounts were all removed is left to the platform's staff, who give it another.
+async fn lock_to_appoint(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
+    lock(tx, id).await?;
+    if caller.is_administrator() && store::count_administrators(tx, id).await? == 0 {
+        return Ok(());
     }
+    require_own(tx, caller, id).await
+}
+
+async fn lock(tx: &mut Tx, id: Id) -> Result<()> {
+    if store::lock(tx, id).await? { Ok(()) } else { Err(Error::NOT_FOUND) }
+}
+
+async fn require_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
     let account = caller.account.ok_or(Error::NOT_YOURS)?;
     if store::is_administrator(tx, id, account).await? { Ok(()) } else { Err(Error::NOT_YOURS) }
 }

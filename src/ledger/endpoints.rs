@@ -2,10 +2,11 @@
 
 use dropshot::{HttpResponseOk, Path, endpoint};
 
-use super::model::{HostTransactionsPath, Transaction, TransactionFilter, TransactionPath};
+use super::model::{Transaction, TransactionFilter, TransactionPath};
 use super::service;
 use crate::auth::Caller;
 use crate::base::paging::Page;
+use crate::hosts::HostPath;
 use crate::http::{Api, Failure, Query, Rq};
 
 /// Adds these operations to the server.
@@ -29,7 +30,7 @@ async fn transaction_get(rq: Rq, path: Path<TransactionPath>) -> Result<HttpResp
 async fn host_transaction_list(
     rq: Rq,
     caller: Caller,
-    path: Path<HostTransactionsPath>,
+    path: Path<HostPath>,
     query: Query<TransactionFilter>,
 ) -> Result<HttpResponseOk<Page<Transaction>>, Failure> {
     Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.into_inner().host, &query.0).await?))

@@ -48,11 +48,6 @@ pub struct TransactionPath {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct HostTransactionsPath {
-    pub host: Id,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
 pub struct TransactionFilter {
     #[serde(flatten)]
     pub paging: Paging,

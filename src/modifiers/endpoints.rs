@@ -11,7 +11,7 @@ use crate::sections::SectionPath;
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
-    api.add(section_modifier_create, &[Code::ModifierTaken, Code::HostRemoved, Code::EventCancelled]);
+    api.add(section_modifier_create, &[Code::ModifierTaken, Code::ModifierTooMany, Code::HostRemoved, Code::EventCancelled]);
     api.add(section_modifier_get, &[]);
     api.add(section_modifier_update, &[Code::ModifierTaken, Code::EventCancelled]);
     api.add(section_modifier_delete, &[]);

@@ -8,11 +8,13 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Problem, Result, no_problems};
-use crate::events::{self, EventRow, EventStatus};
+use crate::events::{self, EventRow};
 use crate::hosts;
 use crate::sections::{self, SectionPath};
 
 const NAME: &str = "modifiers_section_id_name_key";
+/// The price modifiers that a section can have: every price is made of all of them.
+const MOST: i64 = 50;
 
 pub async fn create(app: &App, caller: &Caller, path: &SectionPath, new: &ModifierCreate) -> Result<Modifier> {
     let now = app.clock.now();
@@ -25,8 +27,13 @@ async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Tim
     let section = sections::load(tx, uri, now).await?;
     let event = events::load_managed(tx, caller, section.event_id).await?;
     check_bounds(&row)?;
-    check_changeable(&event)?;
+    event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;
+    // Held, so that its modifiers come one by one.
+    sections::lock(tx, row.section_id).await?;
+    if store::count_of_section(tx, row.section_id).await? >= MOST {
+        return Err(Code::ModifierTooMany.into());
+    }
     // The section may have been removed meanwhile, which a foreign key says.
     store::insert(tx, &row).await.or_unique(NAME, Code::ModifierTaken).or_foreign_key(Error::NOT_FOUND)?;
     Ok(row)
@@ -48,7 +55,7 @@ async fn modify(tx: &mut Tx, caller: &Caller, path: ModifierPath, change: &Modif
     let (row, event) = lock_managed(tx, caller, path).await?;
     let row = change.apply(row);
     check_bounds(&row)?;
-    check_changeable(&event)?;
+    event.check_changeable()?;
     store::update(tx, &row).await.or_unique(NAME, Code::ModifierTaken)?;
     Ok(row)
 }
@@ -76,8 +83,4 @@ fn check_bounds(row: &ModifierRow) -> Result<()> {
         problems.push(Problem::invalid("maxOrder", "must not be less than minOrder"));
     }
     no_problems(problems)
-}
-
-fn check_changeable(event: &EventRow) -> Result<()> {
-    if event.status == EventStatus::Cancelled { Err(Code::EventCancelled.into()) } else { Ok(()) }
 }

@@ -31,6 +31,11 @@ pub async fn lock(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>
     .await
 }
 
+/// How many modifiers a section has.
+pub async fn count_of_section(tx: &mut Tx, section: Id) -> Result<i64> {
+    tx.query("select count(*) from modifiers where section_id = $1").bind(section).scalar().await
+}
+
 pub async fn insert(tx: &mut Tx, row: &ModifierRow) -> Result<()> {
     tx.query(
         "insert into modifiers (id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active)

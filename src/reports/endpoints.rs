@@ -2,10 +2,11 @@
 
 use dropshot::{HttpResponseOk, Path, endpoint};
 
-use super::model::{EventSales, EventStatistics, HostStatistics, HostStatisticsPath, SalesFilter};
+use super::model::{EventSales, EventStatistics, HostStatistics, SalesFilter};
 use super::service;
 use crate::auth::Caller;
 use crate::events::EventPath;
+use crate::hosts::HostPath;
 use crate::http::{Api, Failure, Query, Rq};
 
 /// Adds these operations to the server.
@@ -16,11 +17,7 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = GET, path = "/hosts/{host}/statistics", tags = ["Reports"] }]
-async fn host_statistics_get(
-    rq: Rq,
-    caller: Caller,
-    path: Path<HostStatisticsPath>,
-) -> Result<HttpResponseOk<HostStatistics>, Failure> {
+async fn host_statistics_get(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseOk<HostStatistics>, Failure> {
     Ok(HttpResponseOk(service::host_statistics(rq.context(), &caller, path.into_inner().host).await?))
 }
 

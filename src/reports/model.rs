@@ -60,11 +60,6 @@ pub struct SectionSales {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-pub struct HostStatisticsPath {
-    pub host: Id,
-}
-
-#[derive(Debug, Deserialize, JsonSchema)]
 pub struct SalesFilter {
     pub from: Option<EventTime>,
     pub to: Option<EventTime>,

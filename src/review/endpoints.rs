@@ -12,7 +12,7 @@ use crate::http::{Api, Failure, Query, Rq};
 pub fn register(api: &mut Api) {
     api.add(submission_list, &[]);
     api.add(submission_get, &[]);
-    api.add(submission_delete, &[Code::SubmissionDecided, Code::HostRemoved]);
+    api.add(submission_delete, &[Code::SubmissionDecided, Code::HostRemoved, Code::EventCancelled, Code::EventOver]);
 }
 
 #[endpoint { method = GET, path = "/submissions", tags = ["Review"] }]

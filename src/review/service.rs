@@ -50,7 +50,7 @@ async fn carry_out(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decisio
         SubmissionType::Venue if decision.approved => venues::approve(tx, row.content_id).await?,
         // A rejected venue stays its creator's.
         SubmissionType::Venue => {}
-        SubmissionType::Advertisement => advertisements::decide(tx, row.content_id, decision.approved).await?,
+        SubmissionType::Advertisement => advertisements::decide(tx, row.content_id, decision.approved, app.clock.now()).await?,
     }
     let row = SubmissionRow { status, reason, ..row };
     tell(app, tx, &row).await?;

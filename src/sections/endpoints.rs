@@ -9,7 +9,7 @@ use crate::error::Code;
 use crate::events::EventPath;
 use crate::http::{Api, Created, Failure, Json, Rq};
 
-const CREATING: &[Code] = &[Code::SectionTaken, Code::HostRemoved, Code::EventCancelled];
+const CREATING: &[Code] = &[Code::SectionTaken, Code::SectionTooMany, Code::HostRemoved, Code::EventCancelled];
 const CHANGING: &[Code] = &[Code::SectionTaken, Code::SectionCapacity, Code::EventCancelled];
 const REMOVING: &[Code] = &[Code::SectionInUse];
 

@@ -15,4 +15,4 @@ pub use endpoints::register;
 pub use model::{Section, SectionPath, SectionRow, SectionUri, uri, view_long, view_short};
 pub use price::{Adjustment, Price, UnitPrice, price, unit_price};
 pub use service::load;
-pub use store::{free, release_expired, rows};
+pub use store::{free, lock, release_expired, rows};

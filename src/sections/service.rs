@@ -8,8 +8,11 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Result};
-use crate::events::{self, EventRow, EventStatus};
+use crate::events::{self, EventRow};
 use crate::hosts;
+
+/// The sections that an event can have: whoever reads it is shown all of them.
+const MOST: i64 = 100;
 
 pub async fn create(app: &App, caller: &Caller, event: Id, new: &SectionCreate) -> Result<Section> {
     let row = transaction!(app.db, |tx| add(tx, caller, new.row(app.clock.next_id(), event)).await)?;
@@ -17,10 +20,15 @@ pub async fn create(app: &App, caller: &Caller, event: Id, new: &SectionCreate) 
 }
 
 async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow> {
-    let event = events::load_managed(tx, caller, row.event_id).await?;
+    // Held, so that its sections come one by one, and lest it goes or is cancelled before this one is there.
+    let event = events::lock(tx, row.event_id).await?.ok_or(Error::NOT_FOUND)?;
+    hosts::require_administrator(tx, caller, event.host_id).await?;
     check_sales(&row)?;
-    check_changeable(&event)?;
+    event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;
+    if store::count_of_event(tx, event.id).await? >= MOST {
+        return Err(Code::SectionTooMany.into());
+    }
     store::insert(tx, &row).await.or_unique("sections_event_id_name_key", Code::SectionTaken)?;
     Ok(row)
 }
@@ -52,7 +60,7 @@ async fn modify(tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionU
     let (row, event) = load_managed(tx, caller, uri, now).await?;
     let row = change.apply(row);
     check_sales(&row)?;
-    check_changeable(&event)?;
+    event.check_changeable()?;
     let updated = store::update(tx, &row).await.or_unique("sections_event_id_name_key", Code::SectionTaken)?;
     if updated { Ok(row) } else { Err(Code::SectionCapacity.into()) }
 }
@@ -80,8 +88,4 @@ async fn load_managed(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timest
 
 fn check_sales(row: &SectionRow) -> Result<()> {
     if row.sales_end > row.sales_start { Ok(()) } else { Err(Error::invalid("salesEnd", "must be after salesStart")) }
-}
-
-fn check_changeable(event: &EventRow) -> Result<()> {
-    if event.status == EventStatus::Cancelled { Err(Code::EventCancelled.into()) } else { Ok(()) }
 }

@@ -84,8 +84,16 @@ async fn all(select: Statement<'_>) -> Result<Vec<SectionRow>> {
     Ok(sections)
 }
 
+/// How many sections an event has.
+pub(super) async fn count_of_event(tx: &mut Tx, event: Id) -> Result<i64> {
+    tx.query("select count(*) from sections where event_id = $1").bind(event).scalar().await
+}
+
 /// Makes everyone else who changes this section wait until this transaction ends.
-pub(super) async fn lock(tx: &mut Tx, id: Id) -> Result<()> {
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("update sections set name = name where id = $1").bind(id).execute().await?;
     Ok(())
 }

@@ -72,6 +72,9 @@ pub async fn insert(tx: &mut Tx, tickets: &[TicketRow]) -> Result<()> {
 /// # Errors
 /// When the database fails.
 pub async fn redeem(tx: &mut Tx, event: Id, serials: &[String], reach: Reach, now: Timestamp) -> Result<Vec<TicketRow>> {
+    let for_update = for_update(tx);
+    let locked = tx.select("id from tickets where true").and("event_id = ?", Some(event)).and_in("serial", serials.to_vec());
+    let _locked: Vec<(Id,)> = locked.push(" order by id").push(for_update).all().await?;
     tx.update("tickets")
         .with(" set status = ?", TicketStatus::Redeemed)
         .with(", redeemed = ?, modified = ?", now)

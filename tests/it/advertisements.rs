@@ -7,7 +7,7 @@ mod steps;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use futures::future::join;
+use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -23,12 +23,14 @@ on_both_databases![
     a_name_belongs_to_one_advertisement,
     a_removed_host_books_nothing,
     an_event_that_is_cancelled_or_over_is_not_advertised,
+    advertising_of_an_event_that_is_cancelled_or_over_is_not_approved,
     a_draft_is_seen_by_its_hosts_administrators_and_the_staff,
     an_advertisement_of_an_event_that_is_not_public_is_not_either,
     an_advertisement_is_removed_with_all_that_is_its,
     an_event_that_is_removed_takes_its_advertisements_along,
     an_event_is_not_removed_between_a_booking,
     an_event_is_removed_while_its_advertisement_is_changed,
+    an_event_is_removed_while_its_advertisements_are_read,
 ];
 
 /// A PNG of these dimensions, in base64. Nobody looks at its pixels, so that those of another one do.
@@ -443,4 +445,46 @@ async fn an_event_is_removed_while_its_advertisement_is_changed(world: World) {
         assert!([200, 404].contains(&changed.status), "{}", changed.body);
     }
     assert_eq!((stored_artwork(&world).await.len(), files(&world)), (0, 0));
+}
+
+async fn an_event_is_removed_while_its_advertisements_are_read(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let zone = world.zone(300, 250).await;
+    for round in 0..6 {
+        let event = world.draft(&host).await;
+        let uri = uri(&make(&world, &kofi.key, &advertisement(&format!("Jazz {round}"), &event, &[&zone])).await);
+
+        let reading = join_all((0..4).map(|_| join(read(&world, &kofi.key, &uri), read(&world, &kofi.key, "/advertisements"))));
+        let (read, removed) = join(reading, delete(&world, &kofi.key, &event.uri)).await;
+
+        assert_eq!(removed.status, 204, "{}", removed.body);
+        for (one, all) in read {
+            assert!([200, 404].contains(&one.status), "{}", one.body);
+            assert_eq!(all.status, 200, "{}", all.body);
+        }
+    }
+}
+
+async fn advertising_of_an_event_that_is_cancelled_or_over_is_not_approved(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let zone = world.zone(300, 250).await;
+    let (cancelled, over) = (world.listed_event(&host, &[]).await, world.draft(&host).await);
+    let mut waiting = Vec::new();
+    for (name, event) in [("Cancelled", &cancelled), ("Over", &over)] {
+        let uri = uri(&make(&world, &kofi.key, &advertisement(name, event, &[&zone])).await);
+        assert_eq!(submit(&world, &kofi.key, &uri).await.status, 201);
+        waiting.push(uri);
+    }
+    assert_eq!(cancel(&world, &kofi.key, &cancelled.uri).await.status, 200);
+    let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
+    assert_eq!(change(&world, &kofi.key, &over.uri, past).await.status, 200);
+
+    for (uri, code) in waiting.iter().zip(["event.cancelled", "event.over"]) {
+        assert_eq!(refusal(&decide(&world, uri, true).await), (409, code));
+        assert_eq!(world.read(&submission_of(uri)).await["status"], "Pending");
+        assert_eq!(world.read(uri).await["status"], "Under Review");
+        assert_eq!(decide(&world, uri, false).await.status, 200, "it can be rejected");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -22,6 +23,7 @@ on_both_databases![
     a_change_leaves_what_it_does_not_name,
     nothing_is_changed_in_a_cancelled_event,
     a_removed_host_adds_no_modifiers,
+    a_section_has_at_most_fifty_modifiers,
     modifiers_go_with_their_section,
     an_order_names_every_modifier_that_applied,
     a_quantity_is_that_of_the_section_in_the_order,
@@ -495,4 +497,25 @@ async fn a_price_is_the_same_wherever_a_section_is_shown(world: World) {
     for price in shown().await {
         assert_eq!(price, json!({ "base": 20.0, "current": 23.0, "expires": "2999-01-01T00:00" }));
     }
+}
+
+async fn a_section_has_at_most_fifty_modifiers(world: World) {
+    let kofi = world.person("kofi").await;
+    let sections = [section("Floor", 20.0, 10), section("Balcony", 20.0, 10)];
+    let event = world.listed_event(&world.host_of(&kofi).await, &sections).await;
+    let named = |number: i32| json!({ "name": format!("Rate {number}"), "priceDelta": 1 });
+    let mut last = String::new();
+    for number in 0..48 {
+        last = modifier(&world, &kofi.key, &event.sections[0], named(number)).await;
+    }
+
+    let more: Vec<Value> = (48..53).map(named).collect();
+    let at_once = join_all(more.iter().map(|body| add(&world, &kofi.key, &event.sections[0], body))).await;
+
+    assert_eq!(at_once.iter().filter(|answer| answer.status == 201).count(), 2);
+    assert_eq!(at_once.iter().filter(|answer| refusal(answer) == (409, "modifier.too-many")).count(), 3);
+    assert_eq!(count(&world).await, 50);
+    modifier(&world, &kofi.key, &event.sections[1], named(0)).await;
+    assert_eq!(delete(&world, &kofi.key, &last).await.status, 204);
+    modifier(&world, &kofi.key, &event.sections[0], named(54)).await;
 }

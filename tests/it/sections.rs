@@ -1,5 +1,6 @@
 //! Sections: their rules, their two URIs, and the count of their places.
 
+use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -22,6 +23,8 @@ on_both_databases![
     a_section_is_removed_from_its_events_tokens,
     nothing_is_changed_in_a_cancelled_event,
     a_removed_host_adds_no_sections,
+    an_event_is_removed_while_a_section_is_added,
+    an_event_has_at_most_a_hundred_sections,
 ];
 
 fn floor() -> Value {
@@ -355,4 +358,42 @@ async fn a_removed_host_adds_no_sections(world: World) {
     let answer = add(&world, &kofi.key, &event.uri, &floor()).await;
 
     assert_eq!(refusal(&answer), (409, "host.removed"));
+}
+
+async fn an_event_is_removed_while_a_section_is_added(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    for _ in 0..6 {
+        let event = world.draft(&host).await;
+
+        let (added, removed) = join(add(&world, &kofi.key, &event.uri, &floor()), delete(&world, &kofi.key, &event.uri)).await;
+
+        assert_eq!(removed.status, 204, "{}", removed.body);
+        assert!([201, 404].contains(&added.status), "{}", added.body);
+    }
+}
+
+async fn an_event_has_at_most_a_hundred_sections(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let (event, other) = (world.draft(&host).await, world.draft(&host).await);
+    for number in 0..98 {
+        world.add_section(&host, &event, &section(&format!("Block {number}"), 20.0, 10)).await;
+    }
+    let more = ["A", "B", "C", "D", "E"].map(|name| {
+        let mut body = floor();
+        body["name"] = name.into();
+        body
+    });
+
+    let at_once = join_all(more.iter().map(|body| add(&world, &kofi.key, &event.uri, body))).await;
+    let elsewhere = add(&world, &kofi.key, &other.uri, &floor()).await;
+
+    assert_eq!(at_once.iter().filter(|answer| answer.status == 201).count(), 2);
+    assert_eq!(at_once.iter().filter(|answer| refusal(answer) == (409, "section.too-many")).count(), 3);
+    let sections = read(&world, &kofi.key, &event.uri).await.body["sections"].clone();
+    assert_eq!((sections.as_array().unwrap().len(), elsewhere.status), (100, 201));
+    let last = format!("{}{}", event.uri, sections[99]["self"].as_str().unwrap());
+    assert_eq!(delete(&world, &kofi.key, &last).await.status, 204);
+    assert_eq!(add(&world, &kofi.key, &event.uri, &floor()).await.status, 201, "one went, one can come");
 }

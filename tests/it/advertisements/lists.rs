@@ -16,6 +16,7 @@ on_both_databases![
     a_hosts_advertisements_are_for_its_administrators_and_the_staff,
     an_advertisement_runs_within_its_slots,
     a_zone_shows_what_runs_in_it,
+    a_zone_promotes_listed_events_alone,
 ];
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -228,4 +229,26 @@ async fn a_zone_shows_what_runs_in_it(world: World) {
     assert_eq!(refusal(&past), (404, "page.past-end"));
     let nothing = read(&world, &kofi.key, "/zones/17637000000001/advertisements").await;
     assert_eq!(refusal(&nothing), (404, "resource.not-found"));
+}
+
+async fn a_zone_promotes_listed_events_alone(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let zone = world.zone(300, 250).await;
+    let mut events = Vec::new();
+    for name in ["Listed", "Cancelled", "Withdrawn"] {
+        let event = world.listed_event(&host, &[]).await;
+        publish(&world, &uri(&make(&world, &kofi.key, &advertisement(name, &event, &[&zone])).await)).await;
+        events.push(event);
+    }
+    let zone = format!("{zone}/advertisements");
+    assert_eq!(names(&world, &world.public_key, &zone).await, ["Listed", "Cancelled", "Withdrawn"]);
+
+    cancel(&world, &kofi.key, &events[1].uri).await;
+    kofi.client.event_withdrawal_create().event(&events[2].id).send().await.unwrap();
+
+    for key in [&world.public_key, &kofi.key, &world.staff.key] {
+        assert_eq!(names(&world, key, &zone).await, ["Listed"], "for everyone");
+    }
+    assert_eq!(names(&world, &world.public_key, "/advertisements").await, ["Listed", "Cancelled"], "it can still be read");
 }

@@ -18,6 +18,7 @@ on_both_databases![
     the_last_administrator_stays,
     administrators_who_remove_each_other_at_once_leave_one,
     administrators_who_all_leave_at_once_leave_one,
+    the_staff_appoint_an_administrator_where_none_is_left,
 ];
 
 async fn add(world: &World, key: &str, host: &str, account: &str) -> Answer {
@@ -185,4 +186,23 @@ async fn administrators_who_all_leave_at_once_leave_one(world: World) {
     assert_eq!(left.iter().filter(|answer| answer.status == 204).count(), 3);
     assert_eq!(left.iter().filter(|answer| refusal(answer) == (409, "administrator.last")).count(), 1);
     assert_eq!(administrators(&world, &uri).await.len(), 1);
+}
+
+async fn the_staff_appoint_an_administrator_where_none_is_left(world: World) {
+    let (kofi, ama, yaw) = (world.person("kofi").await, world.person("ama").await, world.person("yaw").await);
+    let uri = world.host_of(&kofi).await.uri;
+    let removed = world.request("DELETE", &format!("/accounts/{}", kofi.number)).key(&kofi.key).send().await;
+    assert_eq!((removed.status, administrators(&world, &uri).await.len()), (204, 0));
+
+    let herself = add(&world, &ama.key, &uri, &ama.number).await;
+    let unknown = add(&world, &world.staff.key, &uri, "GH-00000000").await;
+    let appointed = add(&world, &world.staff.key, &uri, &ama.number).await;
+    let again = add(&world, &world.staff.key, &uri, &yaw.number).await;
+
+    assert_eq!(refusal(&herself), (403, "resource.not-yours"));
+    assert_eq!((unknown.status, unknown.complaints()), (400, vec!["account".to_owned()]));
+    assert_eq!(appointed.status, 201, "{}", appointed.body);
+    assert_eq!(refusal(&again), (403, "resource.not-yours"), "now it is for her to say");
+    assert_eq!(administrators(&world, &uri).await.join(" "), ama.number);
+    assert_eq!(add(&world, &ama.key, &uri, &yaw.number).await.status, 201);
 }
