@@ -39,6 +39,7 @@ async fn what_a_path_names_is_looked_for_first(world: World) {
 }
 
 async fn every_operation_tells_that_the_database_is_gone(world: World) {
+    world.expects_failures();
     world.app.db.close().await;
     for operation in operations() {
         assert_failed_inside(&ask(&world, &operation).await, &operation);
@@ -47,6 +48,7 @@ async fn every_operation_tells_that_the_database_is_gone(world: World) {
 
 /// Past the front door, which still finds the caller: what the operation itself begins must end well.
 async fn every_operation_tells_that_its_tables_are_gone(world: World) {
+    world.expects_failures();
     let mut tx = world.app.db.begin().await.unwrap();
     for table in tables(&mut tx).await.into_iter().filter(|table| !["accounts", "api_keys"].contains(&table.as_str())) {
         // A new name keeps what refers to it, on both databases.
