@@ -122,6 +122,13 @@ impl World {
         Neighbour { app, address, platform }
     }
 
+    /// Does to the database at once what would take many requests, or what no operation does.
+    pub async fn run_sql(&self, sql: &'static str) {
+        let mut tx = self.app.db.begin().await.unwrap();
+        tx.query(sql).execute().await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
     /// Moves the platform's clock forward.
     pub fn advance(&self, duration: Duration) {
         self.app.clock.advance(duration);
