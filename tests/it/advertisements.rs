@@ -95,13 +95,6 @@ fn refusal(answer: &Answer) -> (u16, &str) {
     (answer.status, answer.code())
 }
 
-/// Does to the database what no operation does yet.
-pub async fn execute(world: &World, sql: &'static str) {
-    let mut tx = world.app.db.begin().await.unwrap();
-    tx.query(sql).execute().await.unwrap();
-    tx.commit().await.unwrap();
-}
-
 /// The names of the artwork in the object store, as the rows have it, and whether each is there.
 async fn stored_artwork(world: &World) -> Vec<String> {
     let mut tx = world.app.db.read().await.unwrap();
@@ -270,7 +263,7 @@ async fn a_removed_host_books_nothing(world: World) {
     let draft = uri(&make(&world, &kofi.key, &advertisement("Draft", &event, &[&zone])).await);
     let waiting = uri(&make(&world, &kofi.key, &advertisement("Waiting", &event, &[&zone])).await);
     submit(&world, &kofi.key, &waiting).await;
-    execute(&world, "update hosts set removed = true").await;
+    world.run_sql("update hosts set removed = true").await;
     let before = world.read(&draft).await;
 
     let booked = make(&world, &kofi.key, &advertisement("New", &event, &[&zone])).await;
@@ -309,7 +302,7 @@ async fn an_event_that_is_cancelled_or_over_is_not_advertised(world: World) {
     }
     assert_eq!(world.read(&uri(&made)).await, made.body);
     assert_eq!(files(&world), 1);
-    execute(&world, "update events set ends = 1 where status = 'Draft'").await;
+    world.run_sql("update events set ends = 1 where status = 'Draft'").await;
     let rescheduled = change(&world, &kofi.key, &uri(&made), json!({ "schedule": made.body["schedule"] })).await;
     let renamed = change(&world, &kofi.key, &uri(&made), json!({ "name": "Late" })).await;
     assert_eq!((refusal(&rescheduled), renamed.status), ((409, "event.over"), 200));

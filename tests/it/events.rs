@@ -64,19 +64,12 @@ fn refusal(answer: &Answer) -> (u16, &str) {
     (answer.status, answer.code())
 }
 
-/// Does to the database at once what would take a request for each.
-async fn execute(world: &World, sql: &'static str) {
-    let mut tx = world.app.db.begin().await.unwrap();
-    tx.query(sql).execute().await.unwrap();
-    tx.commit().await.unwrap();
-}
-
 async fn remove_hosts(world: &World) {
-    execute(world, "update hosts set removed = true").await;
+    world.run_sql("update hosts set removed = true").await;
 }
 
 async fn cancel_events(world: &World) {
-    execute(world, "update events set status = 'Cancelled'").await;
+    world.run_sql("update events set status = 'Cancelled'").await;
 }
 
 /// A venue that a customer adds, which waits for review.
@@ -263,7 +256,7 @@ async fn a_draft_is_seen_by_its_hosts_administrators_and_the_staff(world: World)
     assert_eq!(read(&world, &ama.key, &event.uri).await.code(), "resource.not-yours");
     kofi.client.event_submission_create().event(event.id.as_str()).send().await.unwrap();
     assert_eq!(statuses().await, [403, 403, 200, 200]);
-    execute(&world, "update events set status = 'Listed'").await;
+    world.run_sql("update events set status = 'Listed'").await;
     assert_eq!(statuses().await, [200, 200, 200, 200]);
     cancel_events(&world).await;
     assert_eq!(statuses().await, [200, 200, 200, 200]);

@@ -1,8 +1,12 @@
 //! Every operation where there is nothing for it: no such resource, and no database to look for it in.
 
+use std::io;
+use std::sync::{Arc, Mutex};
+
 use boxoffice::auth::Scope;
 use boxoffice::db::Tx;
-use serde_json::json;
+use serde_json::{Value, json};
+use slog::{Drain, Logger, o};
 
 use crate::on_both_databases;
 use crate::support::{Answer, Operation, World, operations};
@@ -11,6 +15,7 @@ on_both_databases![
     what_a_path_names_is_looked_for_first,
     every_operation_tells_that_the_database_is_gone,
     every_operation_tells_that_its_tables_are_gone,
+    what_caused_a_failure_is_in_the_log_alone,
 ];
 
 /// Asks as whoever of the callers without an event reaches furthest.
@@ -39,6 +44,7 @@ async fn what_a_path_names_is_looked_for_first(world: World) {
 }
 
 async fn every_operation_tells_that_the_database_is_gone(world: World) {
+    world.expects_failures();
     world.app.db.close().await;
     for operation in operations() {
         assert_failed_inside(&ask(&world, &operation).await, &operation);
@@ -47,6 +53,7 @@ async fn every_operation_tells_that_the_database_is_gone(world: World) {
 
 /// Past the front door, which still finds the caller: what the operation itself begins must end well.
 async fn every_operation_tells_that_its_tables_are_gone(world: World) {
+    world.expects_failures();
     let mut tx = world.app.db.begin().await.unwrap();
     for table in tables(&mut tx).await.into_iter().filter(|table| !["accounts", "api_keys"].contains(&table.as_str())) {
         // A new name keeps what refers to it, on both databases.
@@ -65,6 +72,53 @@ async fn every_operation_tells_that_its_tables_are_gone(world: World) {
     }
     // The others read accounts and keys alone, or no table at all, or have found something else wrong before.
     assert!(failed * 4 > operations().len() * 3, "only {failed}");
+}
+
+/// Where a log is written, to be read.
+#[derive(Clone, Default)]
+struct Pages(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Pages {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+async fn what_caused_a_failure_is_in_the_log_alone(world: World) {
+    world.expects_failures();
+    let ama = world.person("ama").await;
+    let pages = Pages::default();
+    let log = Logger::root(Mutex::new(slog_json::Json::default(pages.clone())).fuse(), o!());
+    let broken = world.neighbour(world.app.settings.clone(), log).await;
+    let keys = [&world.public_key, &ama.key, &world.staff.key];
+    for key in keys {
+        assert_eq!(world.request("GET", "/regions").at(broken.address).key(key).send().await.status, 200);
+    }
+    broken.app.db.close().await;
+
+    let mut failed = Vec::new();
+    for operation in operations() {
+        for key in keys {
+            let answer = operation.ask(&world, |request| request.at(broken.address).key(key)).await;
+            assert_failed_inside(&answer, &operation);
+            failed.push((answer.header("x-request-id").to_owned(), operation.id.clone()));
+        }
+    }
+
+    let text = String::from_utf8(pages.0.lock().unwrap().clone()).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (request, operation) in failed {
+        let told = lines.iter().filter(|line| line["request"] == request.as_str() && line["msg"] == "failed");
+        let told: Vec<_> = told.map(|line| (&line["operation"], line["cause"].as_str().unwrap_or_default())).collect();
+        assert!(told.len() == 1 && told[0].0 == &operation && told[0].1.contains("closed pool"), "{request}: {told:?}");
+    }
+    for key in keys {
+        assert!(!text.contains(key.as_str()), "a key is in the log");
+    }
 }
 
 async fn tables(tx: &mut Tx) -> Vec<String> {

@@ -308,18 +308,12 @@ async fn a_hosts_list_is_for_its_administrators_and_staff(world: World) {
     }
     assert_eq!(get(&kofi.key, &format!("{path}?page=2")).await.code(), "page.past-end");
 
-    execute(&world, "update hosts set removed = true").await;
+    world.run_sql("update hosts set removed = true").await;
     for key in [&kofi.key, &world.staff.key] {
         let gone = get(key, &path).await;
         assert_eq!((gone.status, gone.code()), (404, "resource.not-found"));
     }
     assert_eq!(world.ledger("/transactions").await.len(), 1, "staff have the whole ledger");
-}
-
-async fn execute(world: &World, sql: &'static str) {
-    let mut tx = world.app.db.begin().await.unwrap();
-    tx.query(sql).execute().await.unwrap();
-    tx.commit().await.unwrap();
 }
 
 /// Payment, type, amount, fees, host, and the host's amount and fees: the whole ledger, whatever its numbers.
@@ -364,7 +358,7 @@ async fn payments_made_before_the_ledger_are_entered(world: World) {
         "drop table refunds",
         "drop table revocations",
     ] {
-        execute(&world, table).await;
+        world.run_sql(table).await;
     }
 
     let migration = match world.database_url.starts_with("sqlite") {

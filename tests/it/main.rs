@@ -43,6 +43,7 @@ mod sale;
 mod sample;
 mod sections;
 mod sessions;
+mod settings;
 mod states;
 mod sweep;
 mod tickets;

@@ -59,12 +59,6 @@ async fn modifier(world: &World, key: &str, section: &str, body: Value) -> Strin
     made.body["self"].as_str().unwrap().to_owned()
 }
 
-async fn execute(world: &World, sql: &'static str) {
-    let mut tx = world.app.db.begin().await.unwrap();
-    tx.query(sql).execute().await.unwrap();
-    tx.commit().await.unwrap();
-}
-
 /// How many modifiers there are in all.
 async fn count(world: &World) -> i64 {
     let mut tx = world.app.db.read().await.unwrap();
@@ -255,7 +249,7 @@ async fn the_modifiers_of_a_draft_are_hidden(world: World) {
     let to_its_own = read(&world, &kofi.key, &uri).await;
     world.list(&host, &event).await;
     let listed = read(&world, &ama.key, &uri).await;
-    execute(&world, "update events set status = 'Cancelled'").await;
+    world.run_sql("update events set status = 'Cancelled'").await;
     let cancelled = read(&world, &world.public_key, &uri).await;
 
     assert!(before.iter().all(|answer| refusal(answer) == (403, "resource.not-yours")), "{before:?}");
@@ -326,7 +320,7 @@ async fn nothing_is_changed_in_a_cancelled_event(world: World) {
     let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let gate = json!({ "name": "Gate", "priceDelta": 5 });
     let uri = modifier(&world, &kofi.key, &event.sections[0], gate).await;
-    execute(&world, "update events set status = 'Cancelled'").await;
+    world.run_sql("update events set status = 'Cancelled'").await;
 
     let added = add(&world, &kofi.key, &event.sections[0], &json!({ "name": "Early bird", "priceDelta": -5 })).await;
     let changed = change(&world, &kofi.key, &uri, json!({ "priceDelta": 7 })).await;
@@ -340,7 +334,7 @@ async fn nothing_is_changed_in_a_cancelled_event(world: World) {
 async fn a_removed_host_adds_no_modifiers(world: World) {
     let kofi = world.person("kofi").await;
     let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
-    execute(&world, "update hosts set removed = true").await;
+    world.run_sql("update hosts set removed = true").await;
 
     let answer = add(&world, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
 

@@ -45,12 +45,6 @@ async fn buy(person: &Person, event: &Event, tickets: [i64; 3]) -> String {
     order.self_.clone()
 }
 
-async fn execute(world: &World, sql: &'static str) {
-    let mut tx = world.app.db.begin().await.unwrap();
-    tx.query(sql).execute().await.unwrap();
-    tx.commit().await.unwrap();
-}
-
 fn sold(units: i64, sales: f64, fees: f64) -> Value {
     json!({ "units": units, "sales": sales, "fees": fees })
 }
@@ -144,13 +138,13 @@ async fn what_is_given_back_or_void_is_counted_no_more(world: World) {
     assert_eq!(counts().await, [2.0, 260.0, 5.0, 2.0, 6.95]);
 
     // One of Ama's tickets is given back.
-    execute(&world, "update tickets set status = 'Void' where id = (select min(id) from tickets)").await;
+    world.run_sql("update tickets set status = 'Void' where id = (select min(id) from tickets)").await;
     assert_eq!(counts().await, [2.0, 160.0, 4.0, 2.0, 4.96]);
     // All of a fulfilled order's: then it has sold nothing.
-    execute(&world, "update tickets set status = 'Void' where order_id = (select min(id) from orders)").await;
+    world.run_sql("update tickets set status = 'Void' where order_id = (select min(id) from orders)").await;
     assert_eq!(counts().await, [1.0, 60.0, 3.0, 1.0, 2.97]);
     // The other is voided, whatever its tickets are.
-    execute(&world, "update orders set status = 'Voided' where id = (select max(id) from orders)").await;
+    world.run_sql("update orders set status = 'Voided' where id = (select max(id) from orders)").await;
     assert_eq!(counts().await, [0.0; 5]);
 }
 
@@ -165,8 +159,8 @@ async fn what_is_redeemed_or_passed_on_counts_still(world: World) {
     let serials = json!({ "serials": [tickets["entries"][0]["serial"]] });
     let admitted = world.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key).json(&serials).send().await;
     assert_eq!(admitted.status, 201);
-    execute(&world, "update tickets set status = 'Pending' where status = 'Issued'").await;
-    execute(&world, "update tickets set owner_id = (select min(id) from accounts)").await;
+    world.run_sql("update tickets set status = 'Pending' where status = 'Issued'").await;
+    world.run_sql("update tickets set owner_id = (select min(id) from accounts)").await;
 
     assert_eq!(before["units"], 2);
     assert_eq!(world.read(&format!("{}/sales", event.uri)).await, before);

@@ -1,6 +1,5 @@
 //! Returning tickets of a fulfilled order, and voiding one.
 
-use boxoffice::app::{App, Platform};
 use boxoffice::config::{FeeSteps, Settings};
 use boxoffice::log;
 use futures::future::join;
@@ -507,9 +506,8 @@ async fn a_return_gives_back_the_fees_of_its_own_time(world: World) {
     let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10), section("Box", 20.01, 10)]).await;
     let fee_steps = "20:1.50,7.25".parse::<FeeSteps>().unwrap();
     let settings = Settings { fee_steps, ..world.app.settings.clone() };
-    let app = App::open(&world.database_url, settings, log::silent()).await.unwrap();
-    let other = Platform::start(app, "127.0.0.1:0".parse().unwrap()).unwrap();
-    let at_other = Client::connect(&format!("http://{}", other.address()), &ama.key).unwrap();
+    let other = world.neighbour(settings, log::silent()).await;
+    let at_other = Client::connect(&format!("http://{}", other.address), &ama.key).unwrap();
 
     let items = event.sections.iter().map(|section| (section.clone(), 2)).collect::<std::collections::HashMap<_, _>>();
     let order = at_other.order_create().body_map(|body| body.items(items)).send().await.unwrap();
@@ -525,5 +523,5 @@ async fn a_return_gives_back_the_fees_of_its_own_time(world: World) {
     assert_eq!(world.take_back(&kofi.key, &order.self_, json!({})).await.body["status"], "Returned");
     let fees: f64 = world.ledger("/transactions?type=Refund").await.iter().map(|entry| entry.2).sum();
     assert!((fees - 17.5).abs() < 0.001, "{fees}");
-    other.stop().await.unwrap();
+    other.stop().await;
 }

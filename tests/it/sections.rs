@@ -59,12 +59,6 @@ fn places(section: &Value) -> [i64; 4] {
     ["capacity", "sold", "remaining", "reserved"].map(|name| section[name].as_i64().unwrap())
 }
 
-async fn execute(world: &World, sql: &'static str) {
-    let mut tx = world.app.db.begin().await.unwrap();
-    tx.query(sql).execute().await.unwrap();
-    tx.commit().await.unwrap();
-}
-
 /// A section as it is answered by itself: with its long URI.
 fn long(event: &Event, section: &Value) -> Value {
     let mut section = section.clone();
@@ -322,7 +316,7 @@ async fn a_section_with_sales_or_reservations_stays(world: World) {
     }
     assert_eq!((over.status, over.body), (204, Value::Null));
     assert_eq!(refusal(&delete(&world, &kofi.key, paid).await), (404, "resource.not-found"));
-    execute(&world, "update sections set sold = 0").await;
+    world.run_sql("update sections set sold = 0").await;
     assert_eq!(refusal(&delete(&world, &kofi.key, free).await), (409, "section.in-use"), "void tickets keep it too");
 }
 
@@ -341,7 +335,7 @@ async fn a_section_is_removed_from_its_events_tokens(world: World) {
 async fn nothing_is_changed_in_a_cancelled_event(world: World) {
     let kofi = world.person("kofi").await;
     let event = world.listed_event(&world.host_of(&kofi).await, &[section("Balcony", 20.0, 10)]).await;
-    execute(&world, "update events set status = 'Cancelled'").await;
+    world.run_sql("update events set status = 'Cancelled'").await;
 
     let added = add(&world, &kofi.key, &event.uri, &floor()).await;
     let changed = change(&world, &kofi.key, &event.sections[0], json!({ "capacity": 5 })).await;
@@ -353,7 +347,7 @@ async fn nothing_is_changed_in_a_cancelled_event(world: World) {
 async fn a_removed_host_adds_no_sections(world: World) {
     let kofi = world.person("kofi").await;
     let event = world.draft(&world.host_of(&kofi).await).await;
-    execute(&world, "update hosts set removed = true").await;
+    world.run_sql("update hosts set removed = true").await;
 
     let answer = add(&world, &kofi.key, &event.uri, &floor()).await;
 

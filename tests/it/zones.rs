@@ -3,7 +3,7 @@
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::advertisements::{advertisement, execute, make};
+use crate::advertisements::{advertisement, make};
 use crate::on_both_databases;
 use crate::support::{Answer, World};
 
@@ -147,7 +147,7 @@ async fn a_zone_stays_while_something_is_booked(world: World) {
     let made = make(&world, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
 
     let draft = delete(&world, &world.staff.key, &zone).await;
-    execute(&world, "update advertisements set status = 'Cancelled'").await;
+    world.run_sql("update advertisements set status = 'Cancelled'").await;
     let cancelled = delete(&world, &world.staff.key, &zone).await;
     delete(&world, &kofi.key, made.body["self"].as_str().unwrap()).await;
     let free = delete(&world, &world.staff.key, &zone).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{advertisement, cancel, execute, make, publish, read, refusal, submit, uri};
+use super::{advertisement, cancel, make, publish, read, refusal, submit, uri};
 use crate::on_both_databases;
 use crate::support::{Answer, Event, Person, World, section};
 
@@ -165,7 +165,7 @@ async fn a_hosts_advertisements_are_for_its_administrators_and_the_staff(world: 
     assert_eq!(refusal(&read(&world, &kofi.key, &format!("{path}?page=2")).await), (404, "page.past-end"));
     let nothing = read(&world, &kofi.key, "/hosts/17637000000001/advertisements").await;
     assert_eq!(refusal(&nothing), (404, "resource.not-found"));
-    execute(&world, "update hosts set removed = true").await;
+    world.run_sql("update hosts set removed = true").await;
     assert_eq!(refusal(&read(&world, &kofi.key, &path).await), (404, "resource.not-found"));
     assert_eq!(names(&world, &world.public_key, "/advertisements").await, ["Listed"], "it still runs");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{cancel_events, event, execute, make, read, refusal, remove_hosts, uri};
+use super::{cancel_events, event, make, read, refusal, remove_hosts, uri};
 use crate::on_both_databases;
 use crate::support::{Answer, Host, World, section};
 
@@ -73,7 +73,7 @@ async fn published_events_are_listed_and_open_to_the_public(world: World) {
     for uri in [&closed, &open, &cancelled] {
         publish(&world, &host, uri).await;
     }
-    execute(&world, "update events set status = 'Cancelled' where title = 'Cancelled'").await;
+    world.run_sql("update events set status = 'Cancelled' where title = 'Cancelled'").await;
 
     for key in [&world.public_key, &kofi.key, &world.staff.key] {
         assert_eq!(list(&world, key, "/published-events").await, ["Open"]);
@@ -166,7 +166,7 @@ async fn events_are_filtered_by_status_and_publicity(world: World) {
     let [listed, waiting, _] = drafts(&world, &host, ["Listed", "Waiting", "Draft"]).await;
     publish(&world, &host, &listed).await;
     world.request("POST", &format!("{waiting}/submissions")).key(&kofi.key).send().await;
-    execute(&world, "update events set public = false where title = 'Draft'").await;
+    world.run_sql("update events set public = false where title = 'Draft'").await;
 
     for (query, expected) in [
         ("status=Listed", vec!["Listed"]),

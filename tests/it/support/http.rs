@@ -1,5 +1,7 @@
 //! Plain HTTP, for what the client is too well-behaved to send.
 
+use std::net::SocketAddr;
+
 use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
@@ -36,6 +38,16 @@ impl World {
 }
 
 impl Request {
+    /// To the server at this address.
+    pub fn at(mut self, address: SocketAddr) -> Self {
+        let (client, request) = self.request.build_split();
+        let mut request = request.unwrap();
+        request.url_mut().set_ip_host(address.ip()).unwrap();
+        request.url_mut().set_port(Some(address.port())).unwrap();
+        self.request = reqwest::RequestBuilder::from_parts(client, request);
+        self
+    }
+
     /// With this key.
     pub fn key(mut self, key: &str) -> Self {
         self.key = Some(key.to_owned());

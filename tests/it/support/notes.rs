@@ -1,4 +1,5 @@
-//! What goes wrong during a test: panics on any of its threads, and answers that the contract doesn't describe.
+//! What goes wrong during a test: panics on any of its threads, answers that the contract doesn't describe, and failures of the
+//! server that nobody expects.
 //!
 //! A test's threads know its notes, so that neither a panic's text nor an answer comes up in the output of another test.
 
@@ -7,6 +8,7 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::RefCell;
 use std::env;
 use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libtest_mimic::Completion;
@@ -22,6 +24,7 @@ thread_local! {
 pub struct Notes {
     panics: Arc<Mutex<Vec<String>>>,
     wrong_answers: Arc<Mutex<Vec<String>>>,
+    expects_failures: Arc<AtomicBool>,
 }
 
 impl Notes {
@@ -35,6 +38,18 @@ impl Notes {
         HERE.set(Some(self.clone()));
     }
 
+    /// From here on the server may fail: the test breaks what it stands on.
+    pub fn expect_failures(&self) {
+        self.expects_failures.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that the server failed, though it answered as the contract says: unless that is expected, the test will fail.
+    pub fn failed(&self, request: impl FnOnce() -> String) {
+        if !self.expects_failures.load(Ordering::Relaxed) {
+            self.answered_wrong([format!("{} is a failure that the test doesn't expect", request())]);
+        }
+    }
+
     /// Notes answers that the contract doesn't describe: the test will fail.
     pub fn answered_wrong(&self, what: impl IntoIterator<Item = String>) {
         self.wrong_answers.lock().unwrap_or_else(PoisonError::into_inner).extend(what);
@@ -44,7 +59,7 @@ impl Notes {
     /// only when the test failed.
     pub fn outcome(&self, ended: Result<Completion, Box<dyn Any + Send>>) -> Outcome {
         let wrong = self.wrong_answers.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut text = wrong.iter().map(|wrong| format!("against the contract: {wrong}")).collect::<Vec<_>>();
+        let mut text = wrong.iter().map(|wrong| format!("wrong answer: {wrong}")).collect::<Vec<_>>();
         match ended {
             Ok(completion) if text.is_empty() => return Ok(completion),
             Ok(_) => {}

@@ -1,4 +1,5 @@
 //! A reverse proxy between everyone in a test and the server: it changes nothing, and holds every answer to the contract.
+//! A failure inside, which the contract describes for every operation, is wrong all the same where the test expects none.
 //!
 //! Whoever asks, the generated client, plain HTTP or a browser, is so held alike; the client alone would throw away what it
 //! doesn't know.
@@ -7,7 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::SendRequest;
@@ -76,6 +77,9 @@ impl Way {
             }
             self.notes.answered_wrong(wrong);
         }
+        if head.status == StatusCode::INTERNAL_SERVER_ERROR {
+            self.notes.failed(|| format!("500 ({method} {path})"));
+        }
         Ok(Response::from_parts(head, Full::new(body)))
     }
 
@@ -92,6 +96,7 @@ impl Way {
 crate::plain_tests![async
     what_passes_is_not_changed,
     a_wrong_answer_fails_a_test_that_passed,
+    a_failure_fails_a_test_that_does_not_expect_it,
 ];
 
 /// A server that answers these bytes to a request of these; gives the proxy before it, and what the server was sent.
@@ -143,5 +148,21 @@ async fn a_wrong_answer_fails_a_test_that_passed() {
 
     let failed = notes.outcome(Ok(Completion::Completed)).err().unwrap();
     let told = failed.message().unwrap();
-    assert!(told.starts_with("against the contract: time_get 200 body/utc: "), "{told}");
+    assert!(told.starts_with("wrong answer: time_get 200 body/utc: "), "{told}");
+}
+
+async fn a_failure_fails_a_test_that_does_not_expect_it() {
+    let (unprepared, prepared) = (Notes::default(), Notes::default());
+    prepared.expect_failures();
+    let request = b"GET /time HTTP/1.1\r\nHost: x\r\n\r\n";
+    let answer = b"HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: 37\r\n\r\n\
+        {\"message\":\"x\",\"code\":\"server.error\"}";
+    for notes in [&unprepared, &prepared] {
+        let (address, _) = server_of(request, answer, notes).await;
+        send(address, request, answer.len()).await;
+    }
+
+    let failed = unprepared.outcome(Ok(Completion::Completed)).err().unwrap();
+    assert_eq!(failed.message(), Some("wrong answer: 500 (GET /time) is a failure that the test doesn't expect"));
+    assert!(prepared.outcome(Ok(Completion::Completed)).is_ok());
 }

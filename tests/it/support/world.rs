@@ -1,15 +1,33 @@
 //! A running platform on an empty database.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::app::{App, Platform};
 use boxoffice::config::{FeeSteps, MailRoute, MailSettings, Settings};
 use boxoffice::{log, setup};
+use slog::Logger;
 use tempfile::TempDir;
 
 use super::notes::Notes;
 use super::{Client, Person, Post, Till, postgres, proxy};
+
+/// Another server beside a world's, on its database.
+pub struct Neighbour {
+    /// Its inside. Its clock is its own.
+    pub app: Arc<App>,
+    /// Where it answers, through a proxy that holds every answer to the contract.
+    pub address: SocketAddr,
+    platform: Platform,
+}
+
+impl Neighbour {
+    /// Stops it.
+    pub async fn stop(self) {
+        self.platform.stop().await.unwrap();
+    }
+}
 
 /// A platform that answers on a port of its own, with its first administrator and keys.
 pub struct World {
@@ -31,6 +49,7 @@ pub struct World {
     pub(super) http: reqwest::Client,
     /// The mail.
     pub post: Post,
+    notes: Notes,
     _platform: Platform,
     _folder: TempDir,
 }
@@ -70,7 +89,8 @@ impl World {
         parts.carrier = Box::new(post.clone());
         let welcome = setup::first_start(&app).await.unwrap().unwrap();
         let platform = Platform::start(Arc::clone(&app), "127.0.0.1:0".parse().unwrap()).unwrap();
-        let address = format!("http://{}", proxy::before(platform.address(), Notes::of_this_thread()).await.unwrap());
+        let notes = Notes::of_this_thread();
+        let address = format!("http://{}", proxy::before(platform.address(), notes.clone()).await.unwrap());
         let staff = Client::connect(&address, &welcome.administrator_key).unwrap();
         let number = staff.account_list().username(&welcome.username).send().await.unwrap().entries[0].number.to_string();
         Self {
@@ -79,6 +99,7 @@ impl World {
             public_key: welcome.public_key,
             till,
             post,
+            notes,
             database_url: database_url.to_owned(),
             app,
             address,
@@ -86,6 +107,26 @@ impl World {
             _platform: platform,
             _folder: folder,
         }
+    }
+
+    /// From here on the server may fail: the test breaks what it stands on. Without this a 500 fails the test.
+    pub fn expects_failures(&self) {
+        self.notes.expect_failures();
+    }
+
+    /// Another server on the same database, with settings and a log of its own.
+    pub async fn neighbour(&self, settings: Settings, log: Logger) -> Neighbour {
+        let app = App::open(&self.database_url, settings, log).await.unwrap();
+        let platform = Platform::start(Arc::clone(&app), "127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = proxy::before(platform.address(), self.notes.clone()).await.unwrap();
+        Neighbour { app, address, platform }
+    }
+
+    /// Does to the database at once what would take many requests, or what no operation does.
+    pub async fn run_sql(&self, sql: &'static str) {
+        let mut tx = self.app.db.begin().await.unwrap();
+        tx.query(sql).execute().await.unwrap();
+        tx.commit().await.unwrap();
     }
 
     /// Moves the platform's clock forward.
