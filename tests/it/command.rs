@@ -178,7 +178,9 @@ async fn the_demo_fills_an_empty_database_and_no_other() {
     let log_in = anyone.session_create().body_map(|body| body.identification("ama").password("a demo password"));
     let ama = log_in.send().await.unwrap();
     let ama_client = Client::connect(&server.address, &ama.key).unwrap();
-    assert_eq!(ama_client.account_ticket_list().number(ama.account.number.as_str()).send().await.unwrap().total, 6);
+    assert_eq!(ama_client.account_ticket_list().number(ama.account.number.as_str()).send().await.unwrap().total, 8);
+    assert_eq!(ama_client.account_transfer_list().number(ama.account.number.as_str()).send().await.unwrap().total, 1);
+    assert_eq!(anyone.zone_list().send().await.unwrap().total, 1);
     assert_eq!(again.status.code(), Some(1));
     assert!(text(&again.stderr).contains("not empty"));
     server.stop();
