@@ -51,11 +51,9 @@ async fn notify_administrators(app: &App, tx: &mut Tx, account: &AccountRow) -> 
          DELETE to {uri}; to let it be used again, POST to {uri}/toggles.\n",
         number = account.number,
     );
-    for recipient in store::administrators_emails(tx).await? {
-        let subject = "An account is to be removed";
-        outbox::push(app, tx, Mail { recipient: &recipient, subject, body: body.clone() }).await?;
-    }
-    Ok(())
+    let recipients = store::administrators_emails(tx).await?;
+    let mail = |recipient| Mail { recipient, subject: "An account is to be removed", body: body.clone() };
+    outbox::push(app, tx, recipients.iter().map(|recipient| mail(recipient.as_str()))).await
 }
 
 /// The account, locked, if the platform can do without it: it is not the last active administrator, and won't be before this

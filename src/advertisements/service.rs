@@ -46,8 +46,7 @@ pub async fn list(app: &App, caller: &Caller, query: &AdvertisementQuery) -> Res
 
 pub async fn list_of_host(app: &App, caller: &Caller, host: Id, filter: &AdvertisementFilter) -> Result<Page<Advertisement>> {
     let mut tx = app.db.read().await?;
-    hosts::require_present(&mut tx, host).await?;
-    hosts::require_administrator(&mut tx, caller, host).await?;
+    hosts::require_managed(&mut tx, caller, host).await?;
     page(app, &mut tx, filter, Shown::All, Some(host)).await
 }
 

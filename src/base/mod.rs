@@ -4,6 +4,7 @@ pub mod clock;
 pub mod id;
 pub mod money;
 pub mod paging;
+pub mod period;
 pub mod secret;
 pub mod version;
 pub mod wire;

@@ -43,7 +43,7 @@ async fn make(app: &App, tx: &mut Tx, kind: Kind, email: &str, identifier: &str,
         email: account.email.clone(),
     };
     store::insert(tx, &row).await?;
-    outbox::push(app, tx, mail(app, &row, &account, digits)).await?;
+    outbox::push(app, tx, [mail(app, &row, &account, digits)]).await?;
     Ok(row)
 }
 

@@ -8,8 +8,8 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
 use crate::base::paging::Paging;
-use crate::base::wire::{DateTime, EventTime, Uri, wire_text};
-use crate::error::{Error, Result};
+use crate::base::period::Period;
+use crate::base::wire::{DateTime, Uri, wire_text};
 use crate::{orders, payments};
 
 wire_text!(
@@ -51,23 +51,10 @@ pub struct TransactionPath {
 pub struct TransactionFilter {
     #[serde(flatten)]
     pub paging: Paging,
-    pub from: Option<EventTime>,
-    pub to: Option<EventTime>,
+    #[serde(flatten)]
+    pub period: Period,
     #[serde(rename = "type")]
     pub kind: Option<TransactionType>,
-}
-
-impl TransactionFilter {
-    /// Refuses a period that ends before it begins.
-    pub fn check(&self) -> Result<()> {
-        let is_reversed = self.from.zip(self.to).is_some_and(|(from, to)| to.0 < from.0);
-        if is_reversed { Err(Error::invalid("to", "must not be before from")) } else { Ok(()) }
-    }
-
-    /// The moment from which entries are left out. Entries show whole seconds, so all of the last one is within.
-    pub fn end(&self) -> Option<Timestamp> {
-        self.to.map(|to| to.0.next_second())
-    }
 }
 
 /// An entry as it is kept; in a host's list with the amounts that are the host's.

@@ -50,7 +50,7 @@ pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
 }
 
 pub async fn list(app: &App, filter: &TransactionFilter) -> Result<Page<Transaction>> {
-    filter.check()?;
+    check(filter)?;
     let found = store::list(&mut app.db.read().await?, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(TransactionRow::view).collect()))
 }
@@ -64,7 +64,11 @@ pub async fn get(app: &App, id: Id) -> Result<Transaction> {
 pub async fn list_of_host(app: &App, caller: &Caller, host: Id, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     let mut tx = app.db.read().await?;
     hosts::require_managed(&mut tx, caller, host).await?;
-    filter.check()?;
+    check(filter)?;
     let found = store::list_of_host(&mut tx, host, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(TransactionRow::view).collect()))
+}
+
+fn check(filter: &TransactionFilter) -> Result<()> {
+    filter.period.problem().map_or(Ok(()), |problem| Err(Error::invalid("to", problem)))
 }

@@ -25,8 +25,8 @@ pub async fn list_of_host(tx: &mut Tx, host: Id, filter: &TransactionFilter) -> 
 
 fn narrowed<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> Statement<'a> {
     entries
-        .and("t.placed >= ?", filter.from.map(|from| from.0))
-        .and("t.placed < ?", filter.end())
+        .and("t.placed >= ?", filter.period.start())
+        .and("t.placed < ?", filter.period.end())
         .and("t.type = ?", filter.kind)
         .push(" order by t.id")
 }

@@ -8,7 +8,7 @@
 //! ```ignore
 //! transaction!(app.db, |tx| {
 //!     store::insert(tx, &code).await?;
-//!     outbox::push(app, tx, Mail { recipient: &account.email, subject: "Your code", body: text.clone() }).await
+//!     outbox::push(app, tx, [Mail { recipient: &account.email, subject: "Your code", body: text.clone() }]).await
 //! })
 //! ```
 

@@ -33,12 +33,13 @@ const PAUSES: [Duration; 7] = [
 /// A mail is nobody else's for as long as the carrier may take, and this for the rest of the work.
 const MARGIN: Duration = Duration::from_secs(2 * 60);
 
-/// Writes a mail down: it leaves when the transaction is committed, and only then.
+/// Writes mails down: they leave when the transaction is committed, and only then.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn push(app: &App, tx: &mut Tx, mail: Mail<'_>) -> Result<()> {
-    store::insert(tx, app.clock.next_id(), &mail, app.clock.now()).await
+pub async fn push(app: &App, tx: &mut Tx, mails: impl IntoIterator<Item = Mail<'_>>) -> Result<()> {
+    let mails: Vec<_> = mails.into_iter().map(|mail| (app.clock.next_id(), mail)).collect();
+    store::insert(tx, &mails, app.clock.now()).await
 }
 
 /// The step of a job: tries to hand over a few mails that are due. Tells how many it tried; to be called until there are none.

@@ -6,19 +6,13 @@ use crate::base::id::Id;
 use crate::db::Tx;
 use crate::error::Result;
 
-pub async fn insert(tx: &mut Tx, id: Id, mail: &Mail<'_>, now: Timestamp) -> Result<()> {
-    tx.query(
-        "insert into outbox (id, recipient, subject, body, created, attempts, due, failed)
-         values ($1, $2, $3, $4, $5, 0, $5, null)",
-    )
-    .bind(id)
-    .bind(mail.recipient.to_owned())
-    .bind(mail.subject.to_owned())
-    .bind(mail.body.clone())
-    .bind(now)
-    .execute()
-    .await?;
-    Ok(())
+pub async fn insert(tx: &mut Tx, mails: &[(Id, Mail<'_>)], now: Timestamp) -> Result<()> {
+    let into = "outbox (id, recipient, subject, body, created, attempts, due)";
+    tx.insert_rows(into, mails, |(id, mail), values| {
+        values.bind(*id).bind(mail.recipient.to_owned()).bind(mail.subject.to_owned()).bind(mail.body.clone());
+        values.bind(now).bind(0_i64).bind(now);
+    })
+    .await
 }
 
 /// Whether any mail is due. Asked first, because nearly always there is none, and reading disturbs nobody.

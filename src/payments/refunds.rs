@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use futures::future::join_all;
 use slog::warn;
@@ -16,7 +17,6 @@ use super::gateway::{PATIENCE, Refund, Undo};
 use super::model::{LeftRow, PaymentMethod, RefundRow, RefundShareRow, UnsettledRow};
 use super::{refund_store, store};
 use crate::app::App;
-use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
 use crate::db::{Tx, transaction};
@@ -25,8 +25,8 @@ use crate::http::Failure;
 use crate::ledger::{self, Entry, Line, Part, Share};
 use crate::orders;
 
-/// How long a payment may be pending, in microseconds: well over what its request waits for the gateway.
-const PENDING: i64 = 120_000_000;
+/// How long a payment may be pending: well over what its request waits for the gateway.
+const PENDING: Duration = Duration::from_secs(2 * 60);
 
 /// Owes back whatever was taken for these orders, which are locked and have ended unpaid.
 ///
@@ -110,7 +110,7 @@ pub async fn give_back(app: &App, order: Id) {
 /// # Errors
 /// When the database fails.
 pub async fn settle_due(app: &App) -> Result<()> {
-    let before = Timestamp(app.clock.now().0 - PENDING);
+    let before = app.clock.now().minus(PENDING);
     transaction!(app.db, |tx| store::abandon_pending(tx, before).await)?;
     // From where the last step stopped: a few that the gateway will never give back must not stand before all others.
     let mut after = Id(app.unsettled_after.load(Ordering::Relaxed));

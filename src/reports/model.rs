@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::id::Id;
 use crate::base::money::Money;
-use crate::base::wire::{EventTime, Uri};
+use crate::base::period::Period;
+use crate::base::wire::Uri;
 
 /// What a host has sold.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -61,8 +62,8 @@ pub struct SectionSales {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SalesFilter {
-    pub from: Option<EventTime>,
-    pub to: Option<EventTime>,
+    #[serde(flatten)]
+    pub period: Period,
     /// By its identifier, either of its URIs, or its exact name.
     #[schemars(length(min = 1, max = 200))]
     pub section: Option<String>,

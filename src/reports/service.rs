@@ -4,7 +4,6 @@ use super::model::{EventSales, EventStatistics, HostStatistics, SalesFilter, Sec
 use super::store;
 use crate::app::App;
 use crate::auth::Caller;
-use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::wire::Uri;
 use crate::error::{Problem, Result, no_problems};
@@ -41,15 +40,11 @@ pub async fn event_statistics(app: &App, caller: &Caller, event: Id) -> Result<E
 }
 
 pub async fn event_sales(app: &App, caller: &Caller, event: Id, filter: &SalesFilter) -> Result<EventSales> {
-    let (from, to) = (filter.from.map(|time| time.0), filter.to.map(|time| time.0));
     let mut tx = app.db.read().await?;
     events::load_managed(&mut tx, caller, event).await?;
-    // Orders show whole seconds, so all of the last one is within.
-    let mut rows = store::sales(&mut tx, event, from, to.map(Timestamp::next_second)).await?;
+    let mut rows = store::sales(&mut tx, event, filter.period).await?;
     let mut problems = Vec::new();
-    if from.zip(to).is_some_and(|(from, to)| to < from) {
-        problems.push(Problem::invalid("to", "must not be before from"));
-    }
+    problems.extend(filter.period.problem().map(|problem| Problem::invalid("to", problem)));
     if let Some(section) = &filter.section {
         match find(&rows, event, section) {
             Some(found) => rows.retain(|row| row.id == found),

@@ -1,8 +1,8 @@
 //! SQL of reports.
 
 use super::model::{SectionSalesRow, SoldRow};
-use crate::base::clock::Timestamp;
 use crate::base::id::Id;
+use crate::base::period::Period;
 use crate::db::Tx;
 use crate::error::Result;
 
@@ -38,9 +38,8 @@ pub async fn capacity(tx: &mut Tx, event: Id) -> Result<i64> {
     tx.query(capacity).bind(event).scalar().await
 }
 
-/// What every section of an event has sold, the oldest section first: of the orders fulfilled from `from` on and before
-/// `until`.
-pub async fn sales(tx: &mut Tx, event: Id, from: Option<Timestamp>, until: Option<Timestamp>) -> Result<Vec<SectionSalesRow>> {
+/// What every section of an event has sold, the oldest section first: of the orders fulfilled in this period.
+pub async fn sales(tx: &mut Tx, event: Id, period: Period) -> Result<Vec<SectionSalesRow>> {
     tx.select(
         "s.id, s.name, count(x.unit_price) as units, coalesce(cast(sum(x.unit_price) as bigint), 0) as sales,
          coalesce(cast(sum(x.unit_fee) as bigint), 0) as fees
@@ -48,8 +47,8 @@ pub async fn sales(tx: &mut Tx, event: Id, from: Option<Timestamp>, until: Optio
     )
     .push(SOLD)
     .with(" where t.event_id = ?", event)
-    .and("o.fulfilled >= ?", from)
-    .and("o.fulfilled < ?", until)
+    .and("o.fulfilled >= ?", period.start())
+    .and("o.fulfilled < ?", period.end())
     .with(") x on x.section_id = s.id where s.event_id = ? group by s.id, s.name order by s.id", event)
     .all()
     .await

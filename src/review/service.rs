@@ -68,7 +68,7 @@ async fn tell(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
     let place = &app.settings.public_url;
     let reason = if row.reason.is_empty() { String::new() } else { format!("\n\nThe reason given: {}", row.reason) };
     let body = format!("Hello {},\n\nwhat you submitted at {place}{content} is {outcome}.{reason}\n", account.username);
-    outbox::push(app, tx, Mail { recipient: &account.email, subject, body }).await
+    outbox::push(app, tx, [Mail { recipient: &account.email, subject, body }]).await
 }
 
 /// The latest submission of the content that an identifier names.

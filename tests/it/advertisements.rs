@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::review::submission_of;
-use crate::support::{Answer, Event, World, section};
+use crate::support::{Answer, Event, World, refusal, section};
 
 on_both_databases![
     an_advertisement_begins_as_a_draft,
@@ -89,10 +89,6 @@ pub async fn publish(world: &World, uri: &str) {
 
 fn uri(answer: &Answer) -> String {
     answer.body["self"].as_str().unwrap_or_else(|| panic!("{answer:?}")).to_owned()
-}
-
-fn refusal(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
 }
 
 /// The names of the artwork in the object store, as the rows have it, and whether each is there.

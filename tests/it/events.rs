@@ -10,7 +10,7 @@ mod unlisting;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Answer, Host, World, section};
+use crate::support::{Answer, Host, World, refusal, section};
 
 on_both_databases![
     an_event_begins_as_a_draft,
@@ -58,10 +58,6 @@ async fn read(world: &World, key: &str, uri: &str) -> Answer {
 
 fn uri(answer: &Answer) -> String {
     answer.body["self"].as_str().unwrap().to_owned()
-}
-
-fn refusal(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
 }
 
 async fn remove_hosts(world: &World) {

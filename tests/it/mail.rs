@@ -52,7 +52,7 @@ impl World {
     async fn write_to(&self, recipient: &str, subject: &str) {
         let mut tx = self.app.db.begin().await.unwrap();
         let mail = Mail { recipient, subject, body: "It is well.\n.\nStill.\n".to_owned() };
-        outbox::push(&self.app, &mut tx, mail).await.unwrap();
+        outbox::push(&self.app, &mut tx, [mail]).await.unwrap();
         tx.commit().await.unwrap();
     }
 
@@ -140,7 +140,7 @@ async fn a_mail_of_a_transaction_that_fails_does_not_leave(world: World) {
 
     let mut tx = world.app.db.begin().await.unwrap();
     let mail = Mail { recipient: "ama@example.com", subject: "Good news", body: "Too early.".to_owned() };
-    outbox::push(&world.app, &mut tx, mail).await.unwrap();
+    outbox::push(&world.app, &mut tx, [mail]).await.unwrap();
     drop(tx);
 
     world.deliver().await;

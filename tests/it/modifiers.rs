@@ -6,7 +6,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Answer, Event, Refusal, World, section, types};
+use crate::support::{Answer, Event, Refusal, World, refusal, section, types};
 
 on_both_databases![
     a_modifier_begins_active_and_unbounded,
@@ -46,10 +46,6 @@ async fn change(world: &World, key: &str, uri: &str, body: Value) -> Answer {
 
 async fn delete(world: &World, key: &str, uri: &str) -> Answer {
     world.request("DELETE", uri).key(key).send().await
-}
-
-fn refusal(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
 }
 
 /// Adds a modifier of Kofi's; its URI.

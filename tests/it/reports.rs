@@ -6,7 +6,7 @@ use boxoffice::base::clock::Timestamp;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Answer, Event, Host, Person, World, part, section};
+use crate::support::{Answer, Event, Host, Person, World, part, refusal, section};
 
 on_both_databases![
     who_has_sold_nothing_has_zeros,
@@ -24,10 +24,6 @@ on_both_databases![
 
 async fn get(world: &World, key: &str, path: &str) -> Answer {
     world.request("GET", path).key(key).send().await
-}
-
-fn refusal(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
 }
 
 /// Kofi's event: stalls at 100.00 with a fee of 1.99, a balcony at 20.00 with one of 0.99, a lawn for free.

@@ -6,7 +6,7 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Answer, Client, Event, Person, World, by_card, part, section, types};
+use crate::support::{Client, Event, Person, World, by_card, part, refusal, section, types};
 
 on_both_databases![
     returning_all_gives_everything_back,
@@ -79,10 +79,6 @@ async fn admit(kofi: &Person, event: &Event, serials: &[&str]) -> usize {
 async fn revocations(world: &World) -> Vec<(String, i64, String, Option<i64>)> {
     let mut tx = world.app.db.read().await.unwrap();
     tx.query("select type, tickets, reason, account_id from revocations order by id").all().await.unwrap()
-}
-
-fn refusal(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
 }
 
 fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {

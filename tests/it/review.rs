@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Answer, World};
+use crate::support::{Answer, World, refusal};
 
 on_both_databases![
     what_waits_is_listed_the_oldest_first,
@@ -47,10 +47,6 @@ async fn add_venue(world: &World, key: &str, name: &str) -> String {
     let venue = json!({ "name": name, "region": region, "address": "Ring Road", "longitude": -0.2, "latitude": 5.6 });
     let venue = world.request("POST", "/venues").key(key).json(&venue).send().await;
     venue.body["self"].as_str().unwrap().to_owned()
-}
-
-fn refusal(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
 }
 
 async fn contents(world: &World, query: &str) -> Vec<String> {

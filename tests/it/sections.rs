@@ -4,7 +4,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Answer, Event, World, section};
+use crate::support::{Answer, Event, World, refusal, section};
 
 on_both_databases![
     a_section_begins_active_and_empty,
@@ -48,10 +48,6 @@ async fn change(world: &World, key: &str, uri: &str, body: Value) -> Answer {
 
 async fn delete(world: &World, key: &str, uri: &str) -> Answer {
     world.request("DELETE", uri).key(key).send().await
-}
-
-fn refusal(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
 }
 
 /// Places in all, sold, remaining and reserved.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement, make};
 use crate::on_both_databases;
-use crate::support::{Answer, World};
+use crate::support::{Answer, World, refusal};
 
 on_both_databases![
     a_zone_is_made_by_the_staff_and_read_by_everyone,
@@ -28,10 +28,6 @@ async fn change(world: &World, key: &str, uri: &str, body: Value) -> Answer {
 
 async fn delete(world: &World, key: &str, uri: &str) -> Answer {
     world.request("DELETE", uri).key(key).send().await
-}
-
-fn refusal(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
 }
 
 async fn a_zone_is_made_by_the_staff_and_read_by_everyone(world: World) {

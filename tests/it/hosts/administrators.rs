@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::change;
 use crate::on_both_databases;
-use crate::support::{Answer, World};
+use crate::support::{Answer, World, refusal};
 
 on_both_databases![
     an_administrator_adds_another,
@@ -35,10 +35,6 @@ async fn administrators(world: &World, host: &str) -> Vec<String> {
     let page = world.read(&format!("{host}/administrators")).await;
     let number = |account: &Value| account["number"].as_str().unwrap().to_owned();
     page["entries"].as_array().unwrap().iter().map(number).collect()
-}
-
-fn refusal(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
 }
 
 async fn an_administrator_adds_another(world: World) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{change, host, make, names};
 use crate::on_both_databases;
-use crate::support::{Answer, Event, Person, World, by_card, section};
+use crate::support::{Answer, Event, Person, World, by_card, refusal, section};
 
 on_both_databases![
     a_removed_host_is_gone_from_every_path,
@@ -24,10 +24,6 @@ async fn send(world: &World, method: &str, key: &str, uri: &str, body: Value) ->
 
 async fn remove(world: &World, key: &str, uri: &str) -> Answer {
     world.request("DELETE", uri).key(key).send().await
-}
-
-fn refusal(answer: &Answer) -> (u16, &str) {
-    (answer.status, answer.code())
 }
 
 /// Kofi with his host and a Listed event of it with ten places at 20.00.

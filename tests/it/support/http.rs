@@ -122,6 +122,11 @@ impl Answer {
     }
 }
 
+/// The status and the code of a refusal, such as `(409, "section.sold-out")`.
+pub fn refusal(answer: &Answer) -> (u16, &str) {
+    (answer.status, answer.code())
+}
+
 /// The status and the code of a refusal, as the client gives it.
 pub trait Refusal {
     /// Such as `(409, "section.sold-out")`.
