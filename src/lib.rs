@@ -57,6 +57,7 @@ pub mod orders;
 pub mod outbox;
 pub mod payments;
 pub mod preferences;
+pub mod qa;
 pub mod regions;
 pub mod reports;
 pub mod review;

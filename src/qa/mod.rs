@@ -1,0 +1,3 @@
+//! `boxoffice compare`: a running server held against the contract, and the report of it.
+
+pub mod model;
