@@ -64,7 +64,7 @@ impl App {
 /// The server and its jobs, under way.
 pub struct Platform {
     app: Arc<App>,
-    server: Running,
+    server: Running<Arc<App>>,
     jobs: Jobs,
 }
 

@@ -209,14 +209,7 @@ fn print_drift(options: &DriftOptions) -> ExitCode {
 
 /// Prints every difference; whether there are none.
 fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
-    let contract = match &options.spec {
-        None => Contract::builtin()?,
-        Some(file) => {
-            let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-            let document = serde_yaml_ng::from_str(&text).with_context(|| format!("{} is no YAML", file.display()))?;
-            Contract::new(document)?
-        }
-    };
+    let contract = options.spec.as_deref().map_or_else(Contract::builtin, Contract::read)?;
     let server = api().emitted()?;
     let differences = drift::compare(&contract.document, &server);
     match options.format {

@@ -77,14 +77,8 @@ impl Operation {
     }
 
     fn check_path(&self, path: &str, problems: &mut Vec<Problem>) {
-        let segments = |path| str::split(path, '/').filter(|segment: &&str| !segment.is_empty());
-        let given: BTreeMap<&str, Cow<'_, str>> = segments(&self.path)
-            .zip(segments(path))
-            .filter_map(|(template, given)| {
-                let name = template.strip_prefix('{')?.strip_suffix('}')?;
-                Some((name, percent_decode_str(given).decode_utf8_lossy()))
-            })
-            .collect();
+        let decoded = |(name, given)| (name, percent_decode_str(given).decode_utf8_lossy());
+        let given: BTreeMap<&str, Cow<'_, str>> = self.template.variables(path).map(decoded).collect();
         for parameter in &self.path_parameters {
             if let Some(text) = given.get(parameter.name.as_str()) {
                 parameter.read(text, problems);

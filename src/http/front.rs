@@ -1,65 +1,92 @@
 //! The front door: what every request passes before its endpoint and after it.
 //!
 //! dropshot answers unknown paths, other methods and its extractors' refusals in its own words. So one catch-all endpoint
-//! takes every request here, and the endpoints' own router is asked from here.
+//! takes every request here, and what answers it is asked from here: the endpoints' own router, or the mock.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
-use dropshot::{ApiDescription, Body};
+use dropshot::{Body, RequestContext, ServerContext};
 use futures::FutureExt;
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use slog::{Logger, debug, error};
 
-use super::extract::Passed;
-use super::{Failure, Rq};
-use crate::app::App;
-use crate::auth::{self, Caller};
+use super::Failure;
 use crate::base::version::ClientVersion;
-use crate::contract::{Contract, Operation};
+use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Code, Error};
 
-/// The methods that a path may have, to tell those it does have.
-const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+/// What the front door leads to.
+pub trait Backend: Send + Sync + 'static {
+    /// What dropshot gives along with each request.
+    type Context: ServerContext;
+    /// What was found for a request's method and path, and answers it.
+    type Found: Send;
+    /// Who was let in.
+    type Guest: Send;
+    /// Whether an answer that the contract doesn't declare is a failure.
+    const KEEPS_CONTRACT: bool;
 
-type Answer = Pin<Box<dyn Future<Output = Option<Response<Body>>> + Send>>;
+    /// What answers a method at a path: the operation, and whatever else is needed to run it.
+    ///
+    /// # Errors
+    /// When nothing does.
+    fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, Self::Found), Astray>;
 
-/// An endpoint that was found for a request.
-struct Found {
-    operation_id: String,
-    /// Runs it. `None` when it fails, with the failure kept in [`Passed`].
-    run: Box<dyn FnOnce(Rq, Request<Body>) -> Answer + Send>,
+    /// Steps 2 to 4 of the order of checks: the client's version, its key, and the key's scope.
+    fn admit(
+        &self,
+        context: &Self::Context,
+        operation: &Operation,
+        headers: &HeaderMap,
+    ) -> impl Future<Output = Result<Self::Guest, Failure>> + Send;
+
+    /// Answers a request that fits the contract. Its body has been read.
+    fn answer(&self, request: Admitted<'_, Self>) -> impl Future<Output = Result<Response<Body>, Failure>> + Send;
 }
 
-type Lookup = Box<dyn Fn(&Method, &str) -> Result<Found, StatusCode> + Send + Sync>;
+/// A request that has passed the front door.
+pub struct Admitted<'a, B: Backend + ?Sized> {
+    /// What dropshot knows of it.
+    pub rq: RequestContext<B::Context>,
+    /// What it asks for.
+    pub operation: &'a Operation,
+    /// What was found for it.
+    pub found: B::Found,
+    /// Whose it is.
+    pub guest: B::Guest,
+    /// Its method, address and headers.
+    pub head: Parts,
+    /// What it says.
+    pub arguments: Arguments,
+}
 
 /// Where a request leads.
-enum Route<'a> {
+enum Route<'a, F> {
     /// To an endpoint, through the rest of the checks.
-    Operation(&'a Operation, Found),
+    Operation(&'a Operation, F),
     /// No further than this answer.
     Nowhere(Response<Body>),
 }
 
-/// Everything that stands between the socket and the endpoints.
-pub struct Front {
+/// Everything that stands between the socket and what answers.
+pub struct Front<B> {
     contract: Contract,
-    lookup: Lookup,
+    backend: B,
     log: Logger,
 }
 
-impl Front {
-    /// A front door before these endpoints.
-    pub fn new(contract: Contract, api: ApiDescription<Arc<App>>, log: Logger) -> Self {
-        Self { contract, lookup: lookup(api), log }
+impl<B: Backend> Front<B> {
+    /// A front door that leads there.
+    pub fn new(contract: Contract, backend: B, log: Logger) -> Self {
+        Self { contract, backend, log }
     }
 
     /// Answers a request, whatever it is.
-    pub async fn answer(&self, rq: Rq, request: Request<Body>) -> Response<Body> {
+    pub async fn answer(&self, rq: RequestContext<B::Context>, request: Request<Body>) -> Response<Body> {
         let request_id = rq.request_id.clone();
         let (mut response, operation) = match self.route(&request) {
             Route::Operation(operation, found) => {
@@ -77,21 +104,15 @@ impl Front {
     }
 
     /// Step 1 of the order of checks: the path and the method.
-    fn route(&self, request: &Request<Body>) -> Route<'_> {
+    fn route(&self, request: &Request<Body>) -> Route<'_, B::Found> {
         if request.method() == Method::OPTIONS {
             return Route::Nowhere(preflight());
         }
         let requested = request.uri().path();
-        match (self.lookup)(request.method(), unversioned(requested)) {
-            Ok(found) => match self.contract.operation(&found.operation_id) {
-                Some(operation) => Route::Operation(operation, found),
-                None => {
-                    let failure = Error::Internal(anyhow!("it is not in the contract"));
-                    Route::Nowhere(self.refuse(&failure.into(), &found.operation_id, ""))
-                }
-            },
-            Err(StatusCode::METHOD_NOT_ALLOWED) => Route::Nowhere(self.method_not_allowed(unversioned(requested))),
-            Err(_) => {
+        match self.backend.find(&self.contract, request.method(), self.contract.without_prefix(requested)) {
+            Ok((operation, found)) => Route::Operation(operation, found),
+            Err(Astray::Method(allowed)) => Route::Nowhere(method_not_allowed(&allowed)),
+            Err(Astray::Path) => {
                 let text = format!("The requested endpoint {requested} does not exist on this server.");
                 Route::Nowhere(failure_response(&Code::EndpointUnknown.because(text).into()))
             }
@@ -99,28 +120,19 @@ impl Front {
     }
 
     /// The other steps, and the endpoint.
-    async fn pass(&self, operation: &Operation, found: Found, rq: Rq, request: Request<Body>) -> Result<Response<Body>, Failure> {
-        let app = Arc::clone(rq.context());
-        let caller = admit(&app, operation, request.headers()).await?;
+    async fn pass(
+        &self,
+        operation: &Operation,
+        found: B::Found,
+        rq: RequestContext<B::Context>,
+        request: Request<Body>,
+    ) -> Result<Response<Body>, Failure> {
         let (head, body) = request.into_parts();
+        let guest = self.backend.admit(rq.context(), operation, &head.headers).await?;
         let body = read_body(operation, &head.headers, body).await?;
-        let arguments = operation.check(unversioned(head.uri.path()), head.uri.query(), &body)?;
-        let passed = Arc::new(Passed { caller, arguments: Mutex::new(arguments), failure: Mutex::new(None) });
-        let request = Request::from_parts(head, Body::empty());
-        let response = Arc::clone(&passed).with((found.run)(rq, request)).await;
-        let response = response.ok_or_else(|| {
-            let failure = passed.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-            failure.unwrap_or_else(|| Error::Internal(anyhow!("dropshot refused the request")).into())
-        });
-        declared(operation, response)
-    }
-
-    fn method_not_allowed(&self, path: &str) -> Response<Body> {
-        let allowed = METHODS.iter().filter(|method| (self.lookup)(method, path).is_ok()).map(Method::as_str);
-        let allowed = allowed.collect::<Vec<_>>().join(", ");
-        let mut response = failure_response(&Code::MethodNotAllowed.into());
-        response.headers_mut().extend(HeaderValue::try_from(allowed).ok().map(|allowed| (header::ALLOW, allowed)));
-        response
+        let arguments = operation.check(self.contract.without_prefix(head.uri.path()), head.uri.query(), &body)?;
+        let response = self.backend.answer(Admitted { rq, operation, found, guest, head, arguments }).await;
+        if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
     }
 
     fn refuse(&self, failure: &Failure, operation: &str, request_id: &str) -> Response<Body> {
@@ -131,30 +143,22 @@ impl Front {
     }
 }
 
-/// Every path is served with and without the version before it.
-fn unversioned(path: &str) -> &str {
-    path.strip_prefix("/v3").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
+/// Step 2 of the order of checks: the client's version, where the operation asks for it.
+///
+/// # Errors
+/// When it is missing, unreadable or below `minimum`.
+pub fn check_version(operation: &Operation, headers: &HeaderMap, minimum: ClientVersion) -> Result<(), Failure> {
+    let version = headers.get("x-client-version").and_then(|value| value.to_str().ok());
+    let version = version.and_then(|text| text.parse::<ClientVersion>().ok());
+    let is_served = !operation.needs_version || version.is_some_and(|version| version >= minimum);
+    if is_served { Ok(()) } else { Err(Code::ClientOutdated.into()) }
 }
 
-/// Steps 2 to 4 of the order of checks: the client's version, its key, and the key's scope.
-async fn admit(app: &App, operation: &Operation, headers: &HeaderMap) -> Result<Option<Caller>, Failure> {
-    if operation.needs_version {
-        let version = headers.get("x-client-version").and_then(|value| value.to_str().ok());
-        let version = version.and_then(|text| text.parse::<ClientVersion>().ok());
-        if version.is_none_or(|version| version < app.settings.minimum_client_version) {
-            return Err(Code::ClientOutdated.into());
-        }
-    }
-    if !operation.needs_key {
-        return Ok(None);
-    }
-    let key = headers.get("x-api-key").map(|value| value.to_str().unwrap_or("unreadable").trim());
-    let key = key.filter(|key| !key.is_empty()).ok_or(Code::KeyMissing)?;
-    let caller = auth::authenticate(app, key).await?.ok_or(Code::KeyRefused)?;
-    if !operation.scopes.contains(&caller.scope) {
-        return Err(Code::KeyRefused.into());
-    }
-    Ok(Some(caller))
+fn method_not_allowed(allowed: &[String]) -> Response<Body> {
+    let mut response = failure_response(&Code::MethodNotAllowed.into());
+    let allowed = HeaderValue::try_from(allowed.join(", "));
+    response.headers_mut().extend(allowed.ok().map(|allowed| (header::ALLOW, allowed)));
+    response
 }
 
 /// What is read at the most of a body that is too large, so that its sender gets to read why it was refused.
@@ -189,9 +193,6 @@ async fn read_body(operation: &Operation, headers: &HeaderMap, mut body: Body) -
 
 /// In a development build, an answer that the contract doesn't declare is a failure, so that a test shows it.
 fn declared(operation: &Operation, response: Result<Response<Body>, Failure>) -> Result<Response<Body>, Failure> {
-    if !cfg!(debug_assertions) {
-        return response;
-    }
     let status = response.as_ref().map_or_else(Failure::status, Response::status);
     if operation.statuses.contains(&status.as_u16()) {
         return response;
@@ -228,20 +229,4 @@ fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     let exposed = HeaderValue::from_static("allow, etag, location, retry-after, x-request-id");
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
-}
-
-/// The endpoints' router as a function: its types are public but cannot be named.
-fn lookup(api: ApiDescription<Arc<App>>) -> Lookup {
-    let router = Arc::new(api.into_router());
-    Box::new(move |method, path| {
-        let found = router.lookup_route(method, path.into(), None).map_err(|error| error.status_code.as_status())?;
-        let operation_id = found.endpoint.operation_id.clone();
-        let run = move |mut rq: Rq, request: Request<Body>| -> Answer {
-            Box::pin(async move {
-                rq.endpoint = found.endpoint;
-                found.handler.handle_request(rq, request).await.ok()
-            })
-        };
-        Ok(Found { operation_id, run: Box::new(run) })
-    })
 }

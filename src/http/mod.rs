@@ -1,5 +1,6 @@
 //! HTTP: the front door before every endpoint, the endpoints' extractors and replies, and what a client sees of an error.
 
+mod endpoints;
 mod extract;
 mod failure;
 mod front;
@@ -8,8 +9,9 @@ mod server;
 
 pub use extract::{Json, Query};
 pub use failure::Failure;
+pub use front::{Admitted, Backend, check_version};
 pub use reply::{Created, Located};
-pub use server::{Api, Running, start};
+pub use server::{Api, Running, serve, start};
 
 use std::sync::Arc;
 

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use dropshot::{
     ApiDescription, ApiEndpoint, ApiEndpointVersions, Body, ConfigDropshot, HttpError, HttpServer, Path, RawRequest,
-    ServerBuilder, SharedExtractor,
+    RequestContext, ServerBuilder, ServerContext, SharedExtractor,
 };
 use http::{Method, Response};
 use schemars::JsonSchema;
 use semver::Version;
 use serde::Deserialize;
 use serde_json::Value;
+use slog::Logger;
 
-use super::Rq;
-use super::front::Front;
+use super::endpoints::Endpoints;
+use super::front::{Backend, Front};
 use crate::app::App;
 use crate::contract::drift::Server;
 use crate::contract::{Contract, METHODS};
@@ -100,11 +101,11 @@ impl Default for Api {
 }
 
 /// A server that answers.
-pub struct Running {
-    server: HttpServer<Arc<App>>,
+pub struct Running<C: ServerContext> {
+    server: HttpServer<C>,
 }
 
-impl Running {
+impl<C: ServerContext> Running<C> {
     /// The address that it listens on, with the port that it was given.
     pub fn address(&self) -> SocketAddr {
         self.server.local_addr()
@@ -123,12 +124,27 @@ impl Running {
 ///
 /// # Errors
 /// When the address cannot be had.
-pub fn start(app: Arc<App>, api: Api, contract: Contract, listen: SocketAddr) -> anyhow::Result<Running> {
-    let front = Arc::new(Front::new(contract, api.description, app.log.clone()));
+pub fn start(app: Arc<App>, api: Api, contract: Contract, listen: SocketAddr) -> anyhow::Result<Running<Arc<App>>> {
+    let log = app.log.clone();
+    serve(app, contract, Endpoints::new(api.description), listen, &log)
+}
+
+/// Starts answering on `listen` with what stands behind the front door.
+///
+/// # Errors
+/// When the address cannot be had.
+pub fn serve<B: Backend>(
+    context: B::Context,
+    contract: Contract,
+    backend: B,
+    listen: SocketAddr,
+    log: &Logger,
+) -> anyhow::Result<Running<B::Context>> {
+    let front = Arc::new(Front::new(contract, backend, log.clone()));
     let mut dispatcher = ApiDescription::new();
     for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "CONNECT"] {
         let front = Arc::clone(&front);
-        let answer = move |rq: Rq, request: RawRequest| {
+        let answer = move |rq: RequestContext<B::Context>, request: RawRequest| {
             let front = Arc::clone(&front);
             async move { Ok::<Response<Body>, HttpError>(front.answer(rq, request.into_inner()).await) }
         };
@@ -140,8 +156,7 @@ pub fn start(app: Arc<App>, api: Api, contract: Contract, listen: SocketAddr) ->
         dispatcher.register(endpoint).map_err(|error| anyhow!(error))?;
     }
     let config = ConfigDropshot { bind_address: listen, ..ConfigDropshot::default() };
-    let log = log::warnings_only(&app.log);
-    let server = ServerBuilder::new(dispatcher, app, log).config(config).start();
+    let server = ServerBuilder::new(dispatcher, context, log::warnings_only(log)).config(config).start();
     let server = server.map_err(|error| anyhow!(error)).with_context(|| format!("cannot listen on {listen}"))?;
     Ok(Running { server })
 }

@@ -1,3 +1,4 @@
 //! `boxoffice compare`: a running server held against the contract, and the report of it.
 
+pub mod exchange;
 pub mod model;

@@ -20,7 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
-use super::contract::ANSWERS;
+use super::contract::{CONTRACT, judge};
 use super::coverage;
 use super::notes::Notes;
 
@@ -70,7 +70,7 @@ impl Way {
         let (head, body) = server.send_request(request).await?.into_parts();
         let body = body.collect().await?.to_bytes();
         *connection = Some(server);
-        let judged = ANSWERS.judge(method.as_str(), &path, head.status.as_u16(), &head.headers, &body);
+        let judged = judge(&CONTRACT, (method.as_str(), &path), head.status.as_u16(), &head.headers, &body);
         if let Some((operation, wrong)) = judged {
             if wrong.is_empty() {
                 coverage::saw(operation, head.status.as_u16());

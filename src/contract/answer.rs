@@ -1,0 +1,250 @@
+//! What an operation may answer, and an answer held against it.
+
+use std::ops::RangeInclusive;
+use std::sync::OnceLock;
+
+use anyhow::Context;
+use http::{HeaderMap, header};
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::{Map, Value, json};
+
+use super::schema::{compile, resolve};
+
+/// One answer that an operation may give.
+#[derive(Debug)]
+pub struct Answer {
+    /// The statuses that it may have: one, a hundred (`4XX`), or all (`default`).
+    pub statuses: RangeInclusive<u16>,
+    /// Its place in the document, as a JSON pointer (RFC 6901).
+    pub pointer: String,
+    /// What its body may be; nothing where it has none.
+    pub contents: Vec<Content>,
+    headers: Vec<Header>,
+}
+
+/// A body that an answer may have.
+#[derive(Debug)]
+pub struct Content {
+    /// Its media type, as the document writes it: `application/json`, `image/*`.
+    pub media_type: String,
+    /// The examples, by name; one that has none is called `example`.
+    pub examples: Map<String, Value>,
+    /// What the document says of it, with references followed.
+    pub schema: Option<Schema>,
+}
+
+#[derive(Debug)]
+struct Header {
+    name: String,
+    is_required: bool,
+    schema: Schema,
+}
+
+/// A schema of an answer, closed: what it doesn't describe is told. It is compiled when it is first needed.
+#[derive(Debug)]
+pub struct Schema {
+    /// As the document has it, with references followed.
+    pub open: Value,
+    validator: OnceLock<Result<Validator, String>>,
+}
+
+/// Something about an answer that is not as the document says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// Where in the document it is said, as a JSON pointer.
+    pub pointer: String,
+    /// What is wrong, as the end of a sentence that the answer begins.
+    pub text: String,
+}
+
+/// What kind of thing can be wrong with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// No answer of this status is declared.
+    Status,
+    /// A body of another media type, a body where none is declared, or none where one is.
+    MediaType,
+    /// A header is missing, or not as its schema says.
+    Header,
+    /// The body is not as its schema says.
+    Body,
+    /// The body has a property that its schema doesn't name.
+    Undeclared,
+}
+
+impl Answer {
+    /// Reads an answer of the document that stands at `pointer`. `status` is its key there.
+    pub(super) fn new(document: &Value, pointer: String, status: &str, node: &Value) -> anyhow::Result<Self> {
+        let node = resolve(document, node);
+        let contents = node["content"].as_object().into_iter().flatten();
+        let headers = node["headers"].as_object().into_iter().flatten();
+        Ok(Self {
+            statuses: statuses(status)?,
+            pointer,
+            contents: contents.map(|(media_type, content)| Content::new(media_type, content)).collect(),
+            headers: headers
+                // Its media type is told where its content is (OpenAPI 3.0, Response Object).
+                .filter(|(name, _)| !name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str()))
+                .map(|(name, header)| Header {
+                    name: name.clone(),
+                    is_required: header["required"] == true,
+                    schema: Schema::new(header.get("schema").cloned().unwrap_or_else(|| json!({}))),
+                })
+                .collect(),
+        })
+    }
+
+    /// All that is wrong with the headers and the body of an answer.
+    pub fn wrong(&self, headers: &HeaderMap, body: &[u8]) -> Vec<Wrong> {
+        let text = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let mut wrong = self.wrong_body(&text(header::CONTENT_TYPE.as_str()).unwrap_or_default(), body);
+        for header in &self.headers {
+            let pointer = format!("{}/headers/{}", self.pointer, escape(&header.name));
+            let mut say = |text: String| wrong.push(Wrong { kind: Kind::Header, pointer: pointer.clone(), text });
+            match text(&header.name) {
+                None if header.is_required => say(format!("lacks the header {}", header.name)),
+                None => {}
+                Some(text) => {
+                    let is_text = header.schema.open["type"] == "string";
+                    let value = if is_text { json!(text) } else { serde_json::from_str(&text).unwrap_or_default() };
+                    header.schema.wrong(&value).into_iter().for_each(|(_, text)| say(format!("{}{text}", header.name)));
+                }
+            }
+        }
+        wrong
+    }
+
+    fn wrong_body(&self, media_type: &str, body: &[u8]) -> Vec<Wrong> {
+        let about = |kind, pointer: String, text| vec![Wrong { kind, pointer, text }];
+        let essence = essence(media_type);
+        if self.contents.is_empty() {
+            let has_body = || format!("has a body: {}", String::from_utf8_lossy(body));
+            return if body.is_empty() { Vec::new() } else { about(Kind::MediaType, self.pointer.clone(), has_body()) };
+        }
+        let Some(content) = self.contents.iter().find(|content| covers(&content.media_type, essence)) else {
+            let declared: Vec<_> = self.contents.iter().map(|content| &content.media_type).collect();
+            let text = format!("is `{essence}` and not one of {declared:?}");
+            return about(Kind::MediaType, format!("{}/content", self.pointer), text);
+        };
+        let pointer = format!("{}/content/{}/schema", self.pointer, escape(&content.media_type));
+        let (Some(schema), true) = (&content.schema, is_json(essence)) else { return Vec::new() };
+        match serde_json::from_slice(body) {
+            Ok(body) => {
+                let wrong = schema.wrong(&body).into_iter();
+                let wrong =
+                    wrong.map(|(kind, text)| Wrong { kind, pointer: pointer.clone(), text: format!("body{text} in {body}") });
+                wrong.collect()
+            }
+            Err(error) => about(Kind::Body, pointer, format!("body is no JSON: {error}: {}", String::from_utf8_lossy(body))),
+        }
+    }
+}
+
+impl Content {
+    fn new(media_type: &str, content: &Value) -> Self {
+        let named = content["examples"].as_object().into_iter().flatten();
+        let named = named.filter_map(|(name, example)| Some((name.clone(), example.get("value")?.clone())));
+        let alone = content.get("example").map(|example| ("example".to_owned(), example.clone()));
+        Self {
+            media_type: media_type.to_owned(),
+            examples: alone.into_iter().chain(named).collect(),
+            schema: content.get("schema").cloned().map(Schema::new),
+        }
+    }
+
+    /// Whether its body is JSON.
+    pub fn is_json(&self) -> bool {
+        is_json(essence(&self.media_type))
+    }
+}
+
+impl Schema {
+    fn new(open: Value) -> Self {
+        Self { open, validator: OnceLock::new() }
+    }
+
+    /// What is wrong with a value: where and what, as `/name: 7 is not of type "string"`.
+    pub fn wrong(&self, value: &Value) -> Vec<(Kind, String)> {
+        let compiled = self.validator.get_or_init(|| {
+            let mut closed = self.open.clone();
+            close(&mut closed);
+            compile(&closed).map_err(|error| format!(" can't be held against its schema: {error:#}"))
+        });
+        match compiled {
+            Ok(validator) => {
+                let errors = validator.iter_errors(value);
+                errors.map(|error| (kind_of(error.kind()), format!("{}: {error}", error.instance_path()))).collect()
+            }
+            Err(text) => vec![(Kind::Body, text.clone())],
+        }
+    }
+}
+
+fn kind_of(kind: &ValidationErrorKind) -> Kind {
+    match kind {
+        ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. } => Kind::Undeclared,
+        _ => Kind::Body,
+    }
+}
+
+/// Forbids what isn't described: a client's document may not know less than the server tells. What is put together from
+/// several schemas is closed as a whole, because each of them alone would forbid what the others describe.
+fn close(schema: &mut Value) {
+    let Value::Object(schema) = schema else { return };
+    for part in ["items", "additionalProperties"] {
+        schema.get_mut(part).into_iter().for_each(close);
+    }
+    let has_properties = match schema.get_mut("properties").and_then(Value::as_object_mut) {
+        Some(properties) => {
+            properties.values_mut().for_each(close);
+            true
+        }
+        None => false,
+    };
+    if ["allOf", "anyOf", "oneOf"].iter().any(|parts| schema.contains_key(*parts)) {
+        if !schema.contains_key("additionalProperties") {
+            schema.insert("unevaluatedProperties".to_owned(), json!(false));
+        }
+    } else if has_properties {
+        schema.entry("additionalProperties").or_insert(json!(false));
+    }
+}
+
+/// The statuses that a key of the document's responses means.
+fn statuses(key: &str) -> anyhow::Result<RangeInclusive<u16>> {
+    if key == "default" {
+        return Ok(100..=599);
+    }
+    if let Some(hundred) = key.strip_suffix("XX").and_then(|digit| digit.parse::<u16>().ok()) {
+        return Ok(hundred * 100..=hundred * 100 + 99);
+    }
+    let status = key.parse::<u16>().with_context(|| format!("{key} is no status"))?;
+    Ok(status..=status)
+}
+
+/// A media type without its parameters.
+pub fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// Whether a media type of the document, which may be a range, covers this one.
+pub fn covers(declared: &str, given: &str) -> bool {
+    let declared = essence(declared);
+    let range = declared.strip_suffix('*').filter(|range| range.ends_with('/'));
+    declared == "*/*"
+        || declared.eq_ignore_ascii_case(given)
+        || range.is_some_and(|range| given.to_lowercase().starts_with(range))
+}
+
+/// Whether a body of this media type is JSON (RFC 6839 for the suffix).
+pub fn is_json(essence: &str) -> bool {
+    essence.eq_ignore_ascii_case("application/json") || essence.to_lowercase().ends_with("+json")
+}
+
+/// A name as a step of a JSON pointer (RFC 6901).
+pub fn escape(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
