@@ -9,6 +9,16 @@ use crate::qa::model::{Coverage, Finding, Known, Report, subject};
 /// What the page may do: nothing but what stands in it. What a server answered can't make it load anything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
+/// The sections: their addresses in the page, their titles and what stands in them.
+const SECTIONS: [(&str, &str, fn(&Report) -> Markup); 6] = [
+    ("coverage", "Coverage by tag", tags),
+    ("findings", "Findings", findings),
+    ("known", "Known findings", known),
+    ("operations", "Operations", operations),
+    ("left-out", "Left out", left_out),
+    ("notes", "Notes", notes),
+];
+
 /// The text of `report.html`.
 pub fn html(report: &Report) -> String {
     let totals = Totals::of(report);
@@ -26,12 +36,9 @@ pub fn html(report: &Report) -> String {
             body {
                 (header(report, &totals))
                 main {
-                    (tags(report))
-                    (findings(report))
-                    (known(report))
-                    (operations(report))
-                    (left_out(report))
-                    (notes(report))
+                    @for (id, title, content) in SECTIONS {
+                        section id=(id) { h2 { (title) } (content(report)) }
+                    }
                 }
                 script { (PreEscaped(include_str!("page.js"))) }
             }
@@ -65,6 +72,9 @@ fn header(report: &Report, totals: &Totals) -> Markup {
                 (total("Findings", findings, None))
                 (total("Known", known, None))
             }
+            nav aria-label="Contents" {
+                @for (id, title, _) in SECTIONS { a href={ "#" (id) } { (title) } }
+            }
         }
     }
 }
@@ -80,27 +90,24 @@ fn total(name: &str, number: usize, of: Option<usize>) -> Markup {
 
 fn tags(report: &Report) -> Markup {
     html! {
-        section {
-            h2 { "Coverage by tag" }
-            table.tags {
-                thead {
-                    tr {
-                        th scope="col" { "Tag" }
-                        th scope="col" { "Operations reached" }
-                        th scope="col" { "Answers seen" }
-                        th.number scope="col" { "Checks" }
-                        th.number scope="col" { "Findings" }
-                    }
+        table.tags {
+            thead {
+                tr {
+                    th scope="col" { "Tag" }
+                    th scope="col" { "Operations reached" }
+                    th scope="col" { "Answers seen" }
+                    th.number scope="col" { "Checks" }
+                    th.number scope="col" { "Findings" }
                 }
-                tbody {
-                    @for TagTotals { tag, totals } in Totals::by_tag(report) {
-                        tr {
-                            th scope="row" { (tag_name(&tag)) }
-                            td { (part(totals.reached, totals.operations)) }
-                            td { (part(totals.seen, totals.declared)) }
-                            td.number { (totals.checks) }
-                            td.number { @if totals.findings > 0 { b.wrong { (totals.findings) } } @else { "0" } }
-                        }
+            }
+            tbody {
+                @for TagTotals { tag, totals } in Totals::by_tag(report) {
+                    tr {
+                        th scope="row" { (tag_name(&tag)) }
+                        td { (part(totals.reached, totals.operations)) }
+                        td { (part(totals.seen, totals.declared)) }
+                        td.number { (totals.checks) }
+                        td.number { @if totals.findings > 0 { b.wrong { (totals.findings) } } @else { "0" } }
                     }
                 }
             }
@@ -112,58 +119,53 @@ fn tags(report: &Report) -> Markup {
 fn part(part: usize, whole: usize) -> Markup {
     let percent = (part * 100).checked_div(whole).unwrap_or_default();
     html! {
-        span.part {
-            span.bar aria-hidden="true" { span style={ "width:" (percent) "%" } {} }
-            span { (part) "/" (whole) }
+        @if whole == 0 {
+            "–"
+        } @else {
+            span.part {
+                span.bar aria-hidden="true" { span style={ "width:" (percent) "%" } {} }
+                span { (part) "/" (whole) }
+            }
         }
     }
 }
 
 fn findings(report: &Report) -> Markup {
     let ordered = in_order(report, &report.findings, |finding| finding);
-    let groups: Vec<&[&Finding]> = ordered.chunk_by(|one, other| one.operation == other.operation).collect();
     html! {
-        section {
-            h2 { "Findings" }
-            @if ordered.is_empty() {
-                p { "Nothing was found that the baseline doesn't have." }
-            } @else {
-                p.hint { "In the commands, " code { "$KEY" } " stands for the API key." }
-                (filter("Show findings with"))
-            }
-            @for group in groups {
-                div.group {
-                    h3 { (heading(report, group)) }
-                    @for finding in group { (one_finding(report, finding, html! {})) }
-                }
+        @if ordered.is_empty() {
+            p { "None." }
+        } @else {
+            p.hint { "In the commands, " code { "$KEY" } " stands for the API key." }
+            (filter("Show findings with"))
+        }
+        @for group in ordered.chunk_by(|one, other| one.operation == other.operation) {
+            div.group {
+                h3 { (heading(report, &group[0].operation)) }
+                @for finding in group { (one_finding(report, finding, html! {})) }
             }
         }
     }
 }
 
 fn known(report: &Report) -> Markup {
-    let known = in_order(report, &report.known, |known| &known.finding);
+    let ordered = in_order(report, &report.known, |known| &known.finding);
     html! {
-        @if !known.is_empty() {
-            section {
-                h2 { "Known findings" }
-                p.hint { "They are in the baseline, each up to a day, and don't count." }
-                @for Known { finding, reason, expires } in known {
-                    h3 { (heading(report, &[finding])) }
-                    (one_finding(report, finding, html! { p.reason { b { "Known until " (expires) ": " } (reason) } }))
-                }
-            }
+        @if ordered.is_empty() {
+            p { "None." }
+        } @else {
+            p.hint { "They are in the baseline, each up to a day, and don't count." }
+        }
+        @for Known { finding, reason, expires } in ordered {
+            h3 { (heading(report, &finding.operation)) }
+            (one_finding(report, finding, html! { p.reason { b { "Known until " (expires) ": " } (reason) } }))
         }
     }
 }
 
-/// What findings of one operation are about.
-fn heading(report: &Report, findings: &[&Finding]) -> Markup {
-    let id = findings.first().map_or("", |finding| &finding.operation);
-    match report.operation(id) {
-        Some(operation) => name(operation),
-        None => html! { (subject(id)) },
-    }
+/// What a finding is about, by its operationId.
+fn heading(report: &Report, id: &str) -> Markup {
+    report.operation(id).map_or_else(|| html! { (subject(id)) }, name)
 }
 
 fn name(operation: &Coverage) -> Markup {
@@ -198,22 +200,19 @@ fn one_finding(report: &Report, finding: &Finding, besides: Markup) -> Markup {
 
 fn operations(report: &Report) -> Markup {
     html! {
-        section {
-            h2 { "Operations" }
-            p.hint {
-                "Each answer that the document declares: " span.status.seen { "seen" } " or " span.status { "not seen" }
-                "; and what was seen but isn't declared: " span.status.wrong { "undeclared" } "."
-            }
-            (filter("Show operations with"))
-            table.operations {
-                thead { tr { th scope="col" { "Operation" } th scope="col" { "Answers" } th.number scope="col" { "Findings" } } }
-                tbody {
-                    @for operation in &report.operations {
-                        tr {
-                            th scope="row" { (name(operation)) (checks(operation)) }
-                            td { (statuses(operation)) }
-                            td.number { (found(report, operation)) }
-                        }
+        p.hint {
+            "Each answer that the document declares: " span.status.seen { "seen" } " or " span.status { "not seen" }
+            "; and what was seen but isn't declared: " span.status.wrong { "undeclared" } "."
+        }
+        (filter("Show operations with"))
+        table.operations {
+            thead { tr { th scope="col" { "Operation" } th scope="col" { "Answers" } th.number scope="col" { "Findings" } } }
+            tbody {
+                @for operation in &report.operations {
+                    tr {
+                        th scope="row" { (name(operation)) (checks(operation)) }
+                        td { (statuses(operation)) }
+                        td.number { (found(report, operation)) }
                     }
                 }
             }
@@ -255,25 +254,16 @@ fn found(report: &Report, operation: &Coverage) -> Markup {
 
 fn left_out(report: &Report) -> Markup {
     let left_out = report.operations.iter().filter_map(|operation| Some((operation, operation.left_out.as_ref()?)));
-    let left_out: Vec<_> = left_out.collect();
-    html! {
-        @if !left_out.is_empty() {
-            section {
-                h2 { "Left out" }
-                ul { @for (operation, reason) in left_out { li { (name(operation)) " — " (reason) } } }
-            }
-        }
-    }
+    list(left_out.map(|(operation, reason)| html! { (name(operation)) ": " (reason) }).collect())
 }
 
 fn notes(report: &Report) -> Markup {
+    list(report.notes.iter().map(|note| html! { (note) }).collect())
+}
+
+fn list(items: Vec<Markup>) -> Markup {
     html! {
-        @if !report.notes.is_empty() {
-            section {
-                h2 { "Notes" }
-                ul { @for note in &report.notes { li { (note) } } }
-            }
-        }
+        @if items.is_empty() { p { "None." } } @else { ul { @for item in items { li { (item) } } } }
     }
 }
 
@@ -323,7 +313,7 @@ mod tests {
     #[test]
     fn it_loads_nothing() {
         let page = html(&example::report_of("harmless"));
-        for reference in ["src=", "href=", "url(", "@import", "http:", "https:"] {
+        for reference in ["src=", "href=\"/", "href=\"h", "<link", "url(", "@import", "http:", "https:"] {
             assert!(!page.contains(reference), "{reference}");
         }
     }

@@ -7,12 +7,12 @@ use crate::qa::model::{Finding, Report, subject};
 /// How many characters are shown of what was expected and of what was not: the files have all of it.
 const SHOWN: usize = 600;
 
-/// The report as text: a table of the tags, each finding in a few lines, notes, the sums and the verdict.
+/// The report as text: what was compared, a table of the tags, each finding in a few lines, notes, the sums and the verdict.
 ///
 /// Findings beyond `max_findings` are counted and not shown.
 pub fn text(report: &Report, max_findings: usize) -> String {
     let totals = Totals::of(report);
-    let mut text = table(report) + "\n";
+    let mut text = format!("{} and {}:\n\n{}\n", report.document, report.target, table(report));
     let findings = in_order(report, &report.findings, |finding| finding);
     for finding in findings.iter().take(max_findings) {
         let short = Finding { expected: shortened(&finding.expected), actual: shortened(&finding.actual), ..(*finding).clone() };
@@ -110,7 +110,8 @@ mod tests {
             "Tickets         1/2      2/3       3         1      0",
             "no tag          0/0      0/0       0         1      0",
         ];
-        assert!(text.starts_with(&(table.join("\n") + "\n\n")), "{text}");
+        let start = format!("boxoffice 3.0.0 and http://127.0.0.1:8080/v3:\n\n{}\n\n", table.join("\n"));
+        assert!(text.starts_with(&start), "{text}");
     }
 
     #[test]
