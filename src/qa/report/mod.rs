@@ -11,6 +11,7 @@ mod text;
 mod totals;
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod example;
 
 use std::fs;
@@ -70,6 +71,7 @@ fn visible(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 
