@@ -1,7 +1,7 @@
 //! What a comparison found, for whoever is to know: a page to read, JSON for programs, JUnit's XML for build servers, and text
 //! for the terminal.
 //!
-//! What a server answers is not to be trusted. Markup is escaped by the libraries that write it, and [`visible`] takes the
+//! What a server answers is not to be trusted. Markup is escaped by the libraries that write it, and `visible` takes the
 //! characters from it that XML forbids and terminals obey.
 
 mod html;
