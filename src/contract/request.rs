@@ -49,6 +49,7 @@ enum Kind {
 pub struct Body {
     /// Its largest size in bytes.
     pub limit: usize,
+    required: bool,
     /// Arguments in the document's order, and what is asked of each.
     arguments: Vec<(String, Presence)>,
     /// The schema without its own `required`, which is checked here.
@@ -169,12 +170,17 @@ impl Body {
         });
         let arguments = required.iter().map(|name| (name.clone(), Presence::Required)).chain(optional).collect();
         let limit = if images { IMAGES_LIMIT } else { BODY_LIMIT };
-        Ok(Self { limit, arguments, validator: compile(&schema)? })
+        Ok(Self { limit, required: body["required"] == true, arguments, validator: compile(&schema)? })
     }
 
-    /// Reads the body. No body at all is one without any argument.
+    /// Reads the body. No body at all is one without any argument, and refused for itself only where no argument is required.
     fn check(&self, bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
         let empty = bytes.iter().all(u8::is_ascii_whitespace);
+        if empty && self.required && !self.arguments.iter().any(|(_, presence)| *presence == Presence::Required) {
+            return Err(
+                Code::BodyMalformed.because("The request lacks a body. It must be a JSON object, which may be empty: {}.")
+            );
+        }
         let value = if empty { Value::Object(Map::new()) } else { serde_json::from_slice(bytes).map_err(malformed)? };
         let Value::Object(mut object) = value else {
             return Err(Code::BodyMalformed.because("The request's body must be a JSON object."));
