@@ -1,11 +1,12 @@
-//! The contract at run time: `spec/openapi.yaml` as a table of operations that knows who may call each, what a request
-//! must look like, and which statuses it may be answered with.
+//! The contract at run time: `spec/openapi.yaml`, or any OpenAPI 3.0 document, as a table of operations that knows who may call
+//! each, what a request must look like, and what it may be answered with.
 //!
 //! Nothing here knows the server: [`drift`] alone holds the two against each other.
 
 pub mod answer;
 mod body;
 pub mod drift;
+mod kept;
 mod parameter;
 mod path;
 mod reference;
