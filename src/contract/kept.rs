@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 
 use jsonschema::error::ValidationErrorKind;
+use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
@@ -106,14 +107,11 @@ impl Form {
     }
 }
 
+/// What a schema's keyword becomes.
+type Made<'a> = Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>>;
+
 /// What makes the keyword for a schema that is being compiled.
-pub fn elsewhere(
-    kept: Weak<Kept>,
-) -> impl for<'a> Fn(
-    &'a Map<String, Value>,
-    &'a Value,
-    jsonschema::paths::Location,
-) -> Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>> {
+pub fn elsewhere(kept: Weak<Kept>) -> impl for<'a> Fn(&'a Map<String, Value>, &'a Value, Location) -> Made<'a> {
     move |_, name, _| {
         let name = name.as_str().unwrap_or_default().to_owned();
         Ok(Box::new(Elsewhere { kept: Weak::clone(&kept), name }))

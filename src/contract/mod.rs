@@ -278,7 +278,8 @@ fn check_version(document: &Value) -> anyhow::Result<()> {
     }
     match document.get("openapi").map(|version| version.as_str().unwrap_or_default()) {
         Some(version) if version != "3.0" && !version.starts_with("3.0.") => bail!(
-            "it is OpenAPI {version}, not 3.0; convert it first: npx @apiture/openapi-down-convert --input FILE --output openapi.yaml"
+            "it is OpenAPI {version}, not 3.0; convert it first: \
+             npx @apiture/openapi-down-convert --input FILE --output openapi.yaml"
         ),
         _ => Ok(()),
     }

@@ -159,8 +159,8 @@ impl<'a> References<'a> {
     }
 }
 
-/// `value` with its references replaced by what they refer to. What leads into a circle, or to something large, stays a reference,
-/// and stands at the same place of the result as in the document, so that the result can be compiled without it.
+/// `value` with its references replaced by what they refer to. One that leads into a circle, or to something large, stays, and
+/// what it leads to stands at the same place of the result as in the document: the result can be compiled without it.
 pub fn resolve(document: &Value, value: &Value) -> Value {
     let references = References::unread(document);
     let mut resolved = references.inline(value);

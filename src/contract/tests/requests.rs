@@ -1,6 +1,6 @@
 //! What requests to other APIs may look like.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::Place;
 use super::{circles, contract, operation, refused, to, wrong_body};
@@ -112,7 +112,11 @@ fn bodies_come_in_the_declared_media_types() {
     let form = json!({
         "type": "object",
         "required": ["name"],
-        "properties": { "name": { "type": "string" }, "size": { "type": "integer" }, "tags": { "type": "array", "items": { "type": "integer" } } },
+        "properties": {
+            "name": { "type": "string" },
+            "size": { "type": "integer" },
+            "tags": { "type": "array", "items": { "type": "integer" } },
+        },
     });
     let content = json!({
         "application/vnd.thing+json": { "schema": { "type": "object", "required": ["a"], "properties": { "a": {} } } },
