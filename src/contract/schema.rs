@@ -1,37 +1,97 @@
 //! Schemas of OpenAPI 3.0 as JSON Schema, and what is wrong with a value in words.
 
+use std::sync::{Arc, OnceLock, Weak};
+
 use anyhow::anyhow;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, EmailOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
+use super::kept::{Form, KEYWORD, Kept, elsewhere};
+use super::reference::References;
 use crate::base::clock::{Timestamp, parse_birth_date};
 
-/// References are followed this deep; a schema that refers to itself is unchecked below.
-const DEPTH: usize = 16;
-
-/// `value` with every reference replaced by what it refers to.
-pub fn resolve(document: &Value, value: &Value) -> Value {
-    inline(document, value, 0)
+/// Which way a value goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To the server: what is `readOnly` is neither required nor looked at (OpenAPI 3.0, Schema Object).
+    Request,
+    /// From the server: what is `writeOnly` is not required, and what isn't described is forbidden.
+    Response,
 }
 
-fn inline(document: &Value, value: &Value, depth: usize) -> Value {
-    match value {
-        _ if depth > DEPTH => json!({}),
-        Value::Object(object) => {
-            if let Some(pointer) = object.get("$ref").and_then(Value::as_str) {
-                let target = document.pointer(pointer.trim_start_matches('#'));
-                return target.map_or_else(|| json!({}), |target| inline(document, target, depth + 1));
-            }
-            object.iter().map(|(key, value)| (key.clone(), inline(document, value, depth))).collect::<Map<_, _>>().into()
-        }
-        Value::Array(items) => items.iter().map(|item| inline(document, item, depth)).collect(),
-        _ => value.clone(),
+/// A schema of the document. It is compiled when it is first needed.
+#[derive(Debug)]
+pub struct Schema {
+    /// As the document has it, with its references followed. Those that lead into a circle or to something large stay, and lead
+    /// into the document.
+    pub open: Value,
+    kept: Arc<Kept>,
+    direction: Direction,
+    validator: OnceLock<Result<Validator, String>>,
+}
+
+impl Schema {
+    /// A schema of a document. One that isn't there allows everything.
+    pub fn new<'a>(references: &References<'a>, node: &'a Value, direction: Direction) -> Self {
+        let open = if node.is_null() { json!({}) } else { references.inline(node) };
+        Self { open, kept: references.kept.clone(), direction, validator: OnceLock::new() }
+    }
+
+    /// The same schema, changed.
+    pub fn with(mut self, change: impl FnOnce(&mut Value)) -> Self {
+        change(&mut self.open);
+        self
+    }
+
+    /// All that is wrong with a value, each with its place in the value as a JSON pointer.
+    ///
+    /// # Errors
+    /// When the schema can't be used, with the reason.
+    pub fn errors(&self, value: &Value) -> anyhow::Result<Vec<(String, ValidationError<'static>)>> {
+        let form = if self.direction == Direction::Request { Form::Request } else { Form::Closed };
+        let compile = || self.kept.compile(&self.open, form).map_err(|error| format!("{error:#}"));
+        let validator = self.validator.get_or_init(compile).as_ref().map_err(|text| anyhow!("{text}"))?;
+        Ok(self.kept.errors(validator, value))
+    }
+
+    /// A schema that stands in this one.
+    pub fn part(&self, part: &Value) -> Self {
+        let open = self.kept.target(part).unwrap_or(part).clone();
+        Self { open, kept: self.kept.clone(), direction: self.direction, validator: OnceLock::new() }
     }
 }
 
-/// A validator of an inlined schema. Formats are checked, with the two that the contract adds to the common ones.
+/// The schemas that stand in a schema, each with the keyword that it stands under.
+pub fn parts(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)> {
+    let mut parts = Vec::new();
+    for (keyword, value) in schema {
+        let keyword = keyword.as_str();
+        match (keyword, value) {
+            ("properties" | "$defs", Value::Object(named)) => parts.extend(named.values_mut().map(|part| (keyword, part))),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(several)) => parts.extend(several.iter_mut().map(|part| (keyword, part))),
+            ("items" | "additionalProperties" | "not", part @ Value::Object(_)) => parts.push((keyword, part)),
+            // Where `resolve` puts what stays a reference.
+            ("components", Value::Object(components)) => {
+                let schemas = components.get_mut("schemas").and_then(Value::as_object_mut).into_iter().flatten();
+                parts.extend(schemas.map(|(_, part)| (keyword, part)));
+            }
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// A validator of a schema without references but those into itself. Formats are checked, with the two that the contract adds to
+/// the common ones; a format that nobody knows is not.
 pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
+    compile_with(schema, Weak::new())
+}
+
+/// A validator of a schema, some parts of which are kept elsewhere.
+pub fn compile_with(schema: &Value, kept: Weak<Kept>) -> anyhow::Result<Validator> {
     let mut schema = schema.clone();
     to_json_schema(&mut schema);
     jsonschema::options()
@@ -39,31 +99,41 @@ pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
         .should_validate_formats(true)
         // An address alone, as somebody signs up with it: no name before it, which would make one address many.
         .with_email_options(EmailOptions::default().without_display_text().without_domain_literal())
+        .with_format("byte", |text: &str| BASE64_STANDARD.decode(text).is_ok())
         .with_format("event-time", |text: &str| Timestamp::parse(text).is_some())
         .with_format("birth-date", |text: &str| parse_birth_date(text).is_some())
+        .with_keyword(KEYWORD, elsewhere(kept))
         .build(&schema)
         .map_err(|error| anyhow!("a schema cannot be used: {error}"))
 }
 
-/// OpenAPI 3.0 writes `nullable` and boolean exclusive bounds where JSON Schema has a type and numbers.
+/// OpenAPI 3.0 writes `nullable` and boolean exclusive bounds where JSON Schema has a type and numbers, and a whole number's size
+/// as its format.
 fn to_json_schema(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-                if object.get(exclusive) == Some(&Value::Bool(true))
-                    && let Some(limit) = object.remove(bound)
-                {
-                    object.insert(exclusive.to_owned(), limit);
-                }
-            }
-            object.values_mut().for_each(to_json_schema);
-            if object.remove("nullable") == Some(Value::Bool(true)) {
-                let inner = Value::Object(std::mem::take(object));
-                object.insert("anyOf".to_owned(), json!([{ "type": "null" }, inner]));
-            }
+    let Value::Object(object) = schema else { return };
+    for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        if let Some(Value::Bool(is_exclusive)) = object.get(exclusive) {
+            let limit = if *is_exclusive { object.remove(bound) } else { None };
+            match limit {
+                Some(limit) => object.insert(exclusive.to_owned(), limit),
+                None => object.remove(exclusive),
+            };
         }
-        Value::Array(items) => items.iter_mut().for_each(to_json_schema),
-        _ => {}
+    }
+    // Written for a property by mistake, where it means nothing.
+    if object.get("required").is_some_and(Value::is_boolean) {
+        object.remove("required");
+    }
+    if object.get("format").is_some_and(|format| format == "int32") {
+        object.entry("minimum").or_insert(json!(i32::MIN));
+        object.entry("maximum").or_insert(json!(i32::MAX));
+    }
+    parts(object).into_iter().for_each(|(_, part)| to_json_schema(part));
+    if object.remove("nullable") == Some(Value::Bool(true)) {
+        let definitions = ["$defs", "components"].map(|key| (key, object.remove(key)));
+        let inner = Value::Object(std::mem::take(object));
+        object.insert("anyOf".to_owned(), json!([{ "type": "null" }, inner]));
+        object.extend(definitions.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     }
 }
 
