@@ -3,8 +3,10 @@
 //!
 //! Nothing here knows the server: [`drift`] alone holds the two against each other.
 
+mod cases;
 pub mod drift;
 mod request;
+mod sample;
 mod schema;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +14,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Context, anyhow};
 use serde_json::Value;
 
+pub use cases::{Kind, Wrong, wrong_values};
 pub use request::Arguments;
 use request::{Body, Parameter};
+pub use sample::{Direction, Sampler};
 pub use schema::{compile, resolve};
 
 use crate::auth::Scope;
