@@ -4,9 +4,11 @@
 //! Nothing here knows the server: [`drift`] alone holds the two against each other.
 
 pub mod answer;
+pub mod cases;
 pub mod drift;
 mod path;
 mod request;
+mod sample;
 mod schema;
 
 use std::collections::{BTreeSet, HashMap};
@@ -21,6 +23,7 @@ use answer::{Answer, Kind, Wrong};
 use path::{Template, segments};
 pub use request::Arguments;
 use request::{Body, Parameter};
+pub use sample::{Direction, Sampler};
 pub use schema::{compile, resolve};
 
 use crate::auth::Scope;
