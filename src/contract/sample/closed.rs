@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Which of `$defs` a schema refers to.
-fn reference(schema: &Value) -> Option<usize> {
+pub fn reference(schema: &Value) -> Option<usize> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?.parse().ok()
 }
 
@@ -191,8 +191,8 @@ fn check_examples(schema: &mut Value, defs: &Value) {
     let Value::Object(object) = schema else { return };
     for keyword in ["example", "default"] {
         if let Some(example) = object.remove(keyword) {
-            let alone = json!({ "allOf": [object.clone()], "$defs": if is_simple(object) { &Value::Null } else { defs } });
-            if compile(&alone).is_ok_and(|validator| validator.is_valid(&example)) {
+            let whole = if is_simple(object) { json!(object) } else { json!({ "allOf": [object], "$defs": defs }) };
+            if compile(&whole).is_ok_and(|validator| validator.is_valid(&example)) {
                 object.insert(keyword.to_owned(), example);
             }
         }

@@ -6,7 +6,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::{IndexedRandom, SliceRandom};
 use serde_json::{Map, Value, json};
 
-use super::closed::{Closed, is_simple};
+use super::closed::{Closed, is_simple, reference};
 use super::merge::merge;
 use super::number::Numbers;
 use super::pattern::Pattern;
@@ -50,12 +50,12 @@ impl<'a> Maker<'a> {
     /// A value of a schema that stands at `place`, so many levels below the whole.
     pub fn value(&mut self, schema: &Value, place: &str, level: usize) -> anyhow::Result<Value> {
         self.made += 1;
-        let height = self.closed.height(schema);
-        let Some(height) = height.filter(|_| level < DEEPEST) else {
-            bail!("`{}` asks for itself without end", self.closed.follow(schema, place).1);
-        };
-        let (schema, place) = self.closed.follow(schema, place);
-        if schema["nullable"] == true && (self.rng.random_bool(0.1) || height > 0 && self.is_brief(level)) {
+        let (schema, place) = self.finite(schema, place)?;
+        if level > DEEPEST {
+            bail!("`{place}` is more than {DEEPEST} levels deep");
+        }
+        let is_small = self.closed.height(schema) == Some(0);
+        if schema["nullable"] == true && (self.rng.random_bool(0.1) || !is_small && self.is_brief(level)) {
             return Ok(Value::Null);
         }
         for keyword in ["example", "default"] {
@@ -81,6 +81,18 @@ impl<'a> Maker<'a> {
         }
     }
 
+    /// The schema that a schema refers to, and its place, unless it can have no value that ends.
+    fn finite<'s>(&self, schema: &'s Value, place: &str) -> anyhow::Result<(&'s Value, String)>
+    where
+        'a: 's,
+    {
+        let (target, place) = self.closed.follow(schema, place);
+        if reference(schema).is_some() && self.closed.height(schema).is_none() {
+            bail!("`{place}` asks for itself without end");
+        }
+        Ok((target, place))
+    }
+
     fn is_brief(&self, level: usize) -> bool {
         level >= LEVELS || self.made >= VALUES
     }
@@ -89,7 +101,7 @@ impl<'a> Maker<'a> {
     /// Exclusive bounds are numbers in it.
     pub fn flat(&mut self, schema: &Value, place: &str, level: usize) -> anyhow::Result<Map<String, Value>> {
         let closed = self.closed;
-        let (schema, place) = closed.follow(schema, place);
+        let (schema, place) = self.finite(schema, place)?;
         let mut flat = schema.as_object().cloned().unwrap_or_default();
         for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
             match flat.get(exclusive) {
@@ -246,9 +258,12 @@ impl<'a> Maker<'a> {
             let formatted = format.and_then(|format| text::formatted(rng, format, padding));
             let candidate = match (&pattern, formatted) {
                 (Some(pattern), None | Some(_)) if attempt % 2 == 1 || format.is_none() => {
-                    let extra = [4, least, 1, 0, 12][attempt as usize % 5];
+                    let repeats = [0..=4, least..=least, least / 2..=least / 2 + 2, 0..=least, 0..=0, 0..=12];
                     let moment = text::moments(rng).find(|moment| pattern.matches(moment));
-                    moment.unwrap_or_else(|| pattern.text(rng, u32::try_from(extra).unwrap_or(u32::MAX)))
+                    let mut text = moment.unwrap_or_else(|| pattern.text(rng, &repeats[attempt as usize % repeats.len()]));
+                    // What isn't anchored at its end may go on.
+                    text.extend(std::iter::repeat_n('x', least.saturating_sub(text.chars().count())));
+                    text
                 }
                 (Some(pattern), Some(formatted)) if !pattern.matches(&formatted) => {
                     text::moments(rng).find(|moment| pattern.matches(moment))?

@@ -1,5 +1,7 @@
 //! Texts made from a pattern, a regular expression of ECMAScript.
 
+use std::ops::RangeInclusive;
+
 use anyhow::anyhow;
 use jsonschema_regex::to_rust_regex;
 use rand::RngExt;
@@ -32,22 +34,23 @@ impl Pattern {
     }
 
     /// A text that is likely to match: anchors and word boundaries inside are not heeded, so ask [`Pattern::matches`]. What may
-    /// be repeated is repeated up to `extra` times more than it must be.
-    pub fn text(&self, rng: &mut Xoshiro256PlusPlus, extra: u32) -> String {
+    /// be repeated is repeated so many times more than it must be, if it may be as often.
+    pub fn text(&self, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>) -> String {
         let mut text = String::new();
         write(&self.hir, rng, extra, &mut text);
         text
     }
 }
 
-fn write(hir: &Hir, rng: &mut Xoshiro256PlusPlus, extra: u32, text: &mut String) {
+fn write(hir: &Hir, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>, text: &mut String) {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.push_str(&String::from_utf8_lossy(&literal.0)),
         HirKind::Class(class) => text.push(character(class, rng)),
         HirKind::Repetition(repetition) => {
-            let most = repetition.max.unwrap_or(u32::MAX).min(repetition.min.saturating_add(extra));
-            for _ in 0..rng.random_range(repetition.min..=most) {
+            let most = repetition.max.map_or(usize::MAX, |max| max as usize);
+            let times = |extra: &usize| most.min(repetition.min as usize + extra);
+            for _ in 0..rng.random_range(times(extra.start())..=times(extra.end())) {
                 write(&repetition.sub, rng, extra, text);
             }
         }
