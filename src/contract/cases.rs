@@ -61,7 +61,9 @@ fn candidates(schema: &Value, required: bool) -> Vec<Wrong> {
         wrong.extend(number("maxLength").map(|max| bounds("x".repeat(max as usize + 1).into())));
         wrong.extend(number("minLength").filter(|min| *min > 1.0).map(|min| bounds("x".repeat(min as usize - 1).into())));
         for (keyword, kind) in [("pattern", Kind::Form), ("enum", Kind::Enum), ("format", Kind::Form)] {
-            wrong.extend(schema.get(keyword).map(|_| Wrong::new(kind, "?! no")));
+            let is_checked =
+                |value: &Value| compile(&json!({ keyword: value })).is_ok_and(|alone| !alone.is_valid(&json!("?! no")));
+            wrong.extend(schema.get(keyword).filter(|value| is_checked(value)).map(|_| Wrong::new(kind, "?! no")));
         }
         let impossible: &[&str] = match schema["format"].as_str() {
             Some("event-time") => &["2026-13-01T10:00", "2026-02-30T10:00", "2026-01-01T25:00", "2026-01-01"],

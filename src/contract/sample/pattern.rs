@@ -3,43 +3,70 @@
 use std::ops::RangeInclusive;
 
 use anyhow::anyhow;
+use jsonschema::Validator;
 use jsonschema_regex::to_rust_regex;
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
-use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
+use serde_json::{Value, json};
+
+use crate::contract::compile;
 
 /// A pattern that texts can be made from.
 pub struct Pattern {
     hir: Hir,
-    regex: Regex,
+    validator: Validator,
 }
 
 impl Pattern {
     /// Reads a pattern. Its classes are ECMAScript's: `\d` is a digit of ASCII.
     ///
     /// # Errors
-    /// When it is no pattern, or one that looks around or back: no text can be made from those.
+    /// When it is no pattern, or one that refers back to what it matched: no text can be made from those.
     pub fn new(pattern: &str) -> anyhow::Result<Self> {
         let unusable = || anyhow!("no text can be made from the pattern {pattern}");
-        let translated = to_rust_regex(pattern).map_err(|()| unusable())?;
+        let translated = to_rust_regex(&without_looks(pattern)).map_err(|()| unusable())?.into_owned();
         let hir = regex_syntax::parse(&translated).map_err(|_| unusable())?;
-        Ok(Self { hir, regex: Regex::new(&translated).map_err(|_| unusable())? })
+        Ok(Self { hir, validator: compile(&json!({ "pattern": pattern }))? })
     }
 
     /// Whether it matches a text, anywhere in it unless it is anchored.
     pub fn matches(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+        self.validator.is_valid(&Value::from(text))
     }
 
-    /// A text that is likely to match: anchors and word boundaries inside are not heeded, so ask [`Pattern::matches`]. What may
+    /// A text that is likely to match: anchors, word boundaries and what it looks ahead or back for are
+    /// not heeded, so ask [`Pattern::matches`]. What may
     /// be repeated is repeated so many times more than it must be, if it may be as often.
     pub fn text(&self, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>) -> String {
         let mut text = String::new();
         write(&self.hir, rng, extra, &mut text);
         text
     }
+}
+
+/// A pattern without what it looks ahead or back for, `(?!no)` and the like: most texts of the rest match the whole.
+fn without_looks(pattern: &str) -> String {
+    let mut kept = String::new();
+    // How many groups are open in what is left out.
+    let mut depth = 0;
+    let (mut escaped, mut in_class) = (false, false);
+    for (at, character) in pattern.char_indices() {
+        let is_plain = !escaped && !in_class;
+        let looks = ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| pattern[at..].starts_with(look));
+        if is_plain && character == '(' && (depth > 0 || looks) {
+            depth += 1;
+        }
+        if depth == 0 {
+            kept.push(character);
+        } else if is_plain && character == ')' {
+            depth -= 1;
+        }
+        in_class = !escaped && (character == '[' || in_class && character != ']') || escaped && in_class;
+        escaped = !escaped && character == '\\';
+    }
+    kept
 }
 
 fn write(hir: &Hir, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>, text: &mut String) {
