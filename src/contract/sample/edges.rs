@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::closed::Closed;
 use super::maker::{Maker, count, kind};
 use super::number::Numbers;
-use super::pattern::Pattern;
 use super::{Sampler, text};
 
 /// The most values for one schema.
@@ -94,7 +93,9 @@ impl Edges<'_> {
         let least = count(flat, "minLength").unwrap_or(0);
         let most = count(flat, "maxLength").filter(|most| *most <= CHARACTERS);
         let mut texts = Vec::new();
-        if let Some(pattern) = flat.get("pattern").and_then(Value::as_str).and_then(|pattern| Pattern::new(pattern).ok()) {
+        if let Some(pattern) =
+            flat.get("pattern").and_then(Value::as_str).and_then(|pattern| self.closed.patterns.get(pattern)?.as_ref())
+        {
             let longest = most.unwrap_or(64);
             for extra in (0..8).chain([least, longest / 2, longest.saturating_sub(1), longest]) {
                 texts.push(pattern.text(self.rng, &(extra..=extra)));

@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use super::closed::{Closed, is_simple, reference};
 use super::merge::merge;
 use super::number::Numbers;
-use super::pattern::Pattern;
 use super::text;
 use crate::contract::compile;
 
@@ -250,14 +249,20 @@ impl<'a> Maker<'a> {
             bail!("`{place}` allows no number of characters that it also asks for");
         }
         let format = flat.get("format").and_then(Value::as_str);
-        let pattern = flat.get("pattern").and_then(Value::as_str).map(Pattern::new).transpose();
-        let pattern = pattern.map_err(|error| anyhow!("`{place}`: {error}"))?;
+        let pattern = match flat.get("pattern").and_then(Value::as_str) {
+            Some(pattern) => match self.closed.patterns.get(pattern) {
+                Some(Some(pattern)) => Some(pattern),
+                _ => bail!("no text for `{place}` can be made from its pattern, {pattern}"),
+            },
+            None => None,
+        };
         self.fitting(flat, place, |maker, attempt| {
             let rng = &mut *maker.rng;
             let padding = if attempt == 0 { 0 } else { least };
             let formatted = format.and_then(|format| text::formatted(rng, format, padding));
-            let candidate = match (&pattern, formatted) {
-                (Some(pattern), None | Some(_)) if attempt % 2 == 1 || format.is_none() => {
+            let candidate = match (pattern, formatted) {
+                (_, Some(formatted)) if pattern.is_none() || attempt % 2 == 0 => formatted,
+                (Some(pattern), _) => {
                     let repeats = [0..=4, least..=least, least / 2..=least / 2 + 2, 0..=least, 0..=0, 0..=12];
                     let moment = text::moments(rng).find(|moment| pattern.matches(moment));
                     let mut text = moment.unwrap_or_else(|| pattern.text(rng, &repeats[attempt as usize % repeats.len()]));
@@ -265,14 +270,10 @@ impl<'a> Maker<'a> {
                     text.extend(std::iter::repeat_n('x', least.saturating_sub(text.chars().count())));
                     text
                 }
-                (Some(pattern), Some(formatted)) if !pattern.matches(&formatted) => {
-                    text::moments(rng).find(|moment| pattern.matches(moment))?
-                }
-                (_, Some(formatted)) => formatted,
-                _ => text::words(rng, least, most.min(least.max(10) + 14)),
+                (None, _) => text::words(rng, least, most.min(least.max(10) + 14)),
             };
-            let fits = (least..=most).contains(&candidate.chars().count())
-                && pattern.as_ref().is_none_or(|pattern| pattern.matches(&candidate));
+            let fits =
+                (least..=most).contains(&candidate.chars().count()) && pattern.is_none_or(|pattern| pattern.matches(&candidate));
             fits.then_some(Value::String(candidate))
         })
     }
@@ -285,8 +286,8 @@ impl<'a> Maker<'a> {
         place: &str,
         make: impl Fn(&mut Self, u32) -> Option<Value>,
     ) -> anyhow::Result<Value> {
-        // A format together with something else, or `not`, is best left to who knows it.
-        let several = ["format", "pattern", "maxLength"].iter().filter(|keyword| flat.contains_key(**keyword)).count() > 1;
+        // What is made from a pattern may be against the format beside it.
+        let several = flat.contains_key("format") && flat.contains_key("pattern");
         let mut plain = flat.clone();
         let not = plain.remove("not");
         let validator = if several && is_simple(&plain) || not.is_some() {

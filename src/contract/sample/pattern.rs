@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::anyhow;
 use jsonschema::Validator;
 use jsonschema_regex::to_rust_regex;
 use rand::RngExt;
@@ -14,21 +13,18 @@ use serde_json::{Value, json};
 use crate::contract::compile;
 
 /// A pattern that texts can be made from.
+#[derive(Debug)]
 pub struct Pattern {
     hir: Hir,
     validator: Validator,
 }
 
 impl Pattern {
-    /// Reads a pattern. Its classes are ECMAScript's: `\d` is a digit of ASCII.
-    ///
-    /// # Errors
-    /// When it is no pattern, or one that refers back to what it matched: no text can be made from those.
-    pub fn new(pattern: &str) -> anyhow::Result<Self> {
-        let unusable = || anyhow!("no text can be made from the pattern {pattern}");
-        let translated = to_rust_regex(&without_looks(pattern)).map_err(|()| unusable())?.into_owned();
-        let hir = regex_syntax::parse(&translated).map_err(|_| unusable())?;
-        Ok(Self { hir, validator: compile(&json!({ "pattern": pattern }))? })
+    /// Reads a pattern, whose classes are ECMAScript's: `\d` is a digit of ASCII. `None` when it is no pattern, or one that refers
+    /// back to what it matched: no text can be made from those.
+    pub fn new(pattern: &str) -> Option<Self> {
+        let hir = regex_syntax::parse(&to_rust_regex(&without_looks(pattern)).ok()?).ok()?;
+        Some(Self { hir, validator: compile(&json!({ "pattern": pattern })).ok()? })
     }
 
     /// Whether it matches a text, anywhere in it unless it is anchored.

@@ -40,13 +40,15 @@ fn refusal(document: &Value, schema: &Value) -> String {
 fn every_schema_of_the_contract_has_samples() {
     let document = Contract::builtin().unwrap().document;
     let schemas = schemas_of(&document);
-    assert!(schemas.len() > 700, "only {}", schemas.len());
+    assert!(schemas.len() > 150, "only {}", schemas.len());
     for (name, schema) in schemas {
         let validator = compile(&resolve(&document, &schema)).unwrap();
-        let sampler = Sampler::new(&document, &schema, Direction::Response).unwrap();
-        for seed in 0..50 {
-            let value = sampler.sample(seed).unwrap_or_else(|error| panic!("{name}: {error}"));
-            assert!(validator.is_valid(&value), "{name}: {value}");
+        for direction in [Direction::Request, Direction::Response] {
+            let sampler = Sampler::new(&document, &schema, direction).unwrap();
+            for seed in 0..50 {
+                let value = sampler.sample(seed).unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert!(validator.is_valid(&value), "{name}: {value}");
+            }
         }
     }
 }
@@ -123,7 +125,8 @@ fn samples_heed_every_keyword() {
     assert_samples(json!({ "type": "integer", "multipleOf": 7, "minimum": 1, "maximum": 7 }), &[|value| *value == 7]);
     assert_samples(json!({ "type": "integer", "multipleOf": 1.5, "minimum": 1, "maximum": 5 }), &[|value| *value == 3]);
     assert_samples(json!({ "type": "integer", "maximum": -5 }), &[|value| *value == -5]);
-    assert_samples(json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": i64::MAX }), &[]);
+    assert_samples(json!({ "type": "integer", "minimum": i64::MAX - 5, "maximum": i64::MAX }), &[Value::is_i64]);
+    assert_samples(json!({ "type": "number", "minimum": 1e200, "maximum": 1e300 }), &[]);
     assert_samples(json!({ "type": "number", "minimum": 0, "maximum": 1, "multipleOf": 0.01 }), &[Value::is_f64]);
     assert_samples(json!({ "type": "number", "minimum": 0.1, "maximum": 0.1001 }), &[]);
     assert_samples(json!({ "type": "number", "minimum": 0, "exclusiveMinimum": true, "maximum": 0.00001 }), &[]);
@@ -300,7 +303,7 @@ fn what_cannot_be_made_is_refused_with_its_place() {
         (json!({ "required": ["a"], "additionalProperties": false }), "asks for a, and allows no such"),
         (json!({ "minProperties": 2, "properties": { "a": {} }, "additionalProperties": false }), "number of properties"),
         (json!({ "allOf": [{ "enum": [1] }, { "enum": [2] }] }), "no value that all its parts allow"),
-        (json!({ "type": "string", "pattern": "^(a)\\1$" }), "no text can be made from the pattern"),
+        (json!({ "type": "string", "pattern": "^(a)\\1$" }), "no text for `` can be made from its pattern"),
         (json!({ "type": "string", "pattern": "^(?=a)b$" }), "`` has no value that was found"),
         (json!({ "type": "object", "required": ["a"], "properties": { "a": {} }, "not": {} }), "`/not`"),
     ] {
