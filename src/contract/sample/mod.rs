@@ -74,3 +74,6 @@ impl Sampler {
         bail!("no value was found in {TRIES} tries: {problem}; give the schema an example, or correct it")
     }
 }
+
+#[cfg(test)]
+mod tests;
