@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use slog::{Level, Logger, info};
+use slog::{Level, Logger, info, warn};
 
 use crate::accounts::Role;
 use crate::app::{App, Platform, api};
@@ -220,6 +220,9 @@ async fn serve(options: &PlatformOptions, log: &Logger) -> anyhow::Result<()> {
 
 async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     let contract = options.spec.as_deref().map_or_else(Contract::builtin, Contract::read)?;
+    for warning in &contract.warnings {
+        warn!(log, "{}", warning);
+    }
     let operations = contract.operations().count();
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
     let mock = mock::start(contract, mock::Settings { seed: options.seed, key: options.key }, options.listen, log)?;

@@ -12,8 +12,8 @@ use slog::{Logger, warn};
 
 use super::body::{bytes, concrete};
 use super::prefer::{PREFER, Preferences};
-use crate::contract::answer::{Answer, Content, Header, Kind, Schema, covers, escape, essence};
-use crate::contract::{Contract, Direction, Operation, Sampler};
+use crate::contract::answer::{Answer, Content, Header, Kind, covers, essence};
+use crate::contract::{Contract, Direction, Operation, Sampler, Schema, escape};
 
 /// What an operation can be answered with. Nothing is made before it is asked for, so that the mock starts at once.
 pub struct Answers {

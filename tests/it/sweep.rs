@@ -1,7 +1,7 @@
 //! Bad input, generated from the contract: every argument of every operation in every way it can be wrong, one at a time.
 //! Each is refused with the contract's own error, which names that argument and no other, and nothing is done.
 
-use boxoffice::contract::{Kind, wrong_values};
+use boxoffice::contract::cases::{Kind, wrong_values};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;

@@ -3,7 +3,8 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::{Direction, Sampler};
-use crate::contract::{Contract, METHODS, compile, resolve, wrong_values};
+use crate::contract::cases::wrong_values;
+use crate::contract::{Contract, METHODS, compile, resolve};
 
 /// The schemas of the contract that stand under a name, and those of all bodies, answers and parameters.
 fn schemas_of(document: &Value) -> Vec<(String, Value)> {
