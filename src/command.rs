@@ -96,6 +96,9 @@ struct MockOptions {
     /// Accept this key alone, and refuse others with 403 [default: any key]
     #[arg(long, env = "BOXOFFICE_KEY", hide_env_values = true)]
     key: Option<String>,
+    /// Keep what is posted to a collection, until the mock ends: it can then be read, listed, changed and deleted
+    #[arg(long, env = "BOXOFFICE_STATEFUL")]
+    stateful: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -225,7 +228,12 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     }
     let operations = contract.operations().count();
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
-    let mock = mock::start(contract, mock::Settings { seed: options.seed, key: options.key }, options.listen, log)?;
+    let mock = mock::start(
+        contract,
+        mock::Settings { seed: options.seed, key: options.key, is_stateful: options.stateful },
+        options.listen,
+        log,
+    )?;
     let address = mock.address();
     info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
     say(format!("Answers the {operations} operations of {title} at http://{address}."))?;

@@ -1,5 +1,8 @@
 //! The mock: what it answers from the contract alone, chosen by `Prefer`, and refuses as the platform does.
 
+mod foreign;
+mod stateful;
+
 use boxoffice::contract::{Contract, Operation};
 use boxoffice::http::Running;
 use boxoffice::log;
