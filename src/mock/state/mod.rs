@@ -183,8 +183,11 @@ impl State {
         let template = asked.operation.path.as_str();
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let ends = |text: &str| text.match_indices('/').map(|(at, _)| at).skip(1).chain([text.len()]).collect::<Vec<_>>();
+        // What is below an item is missed only where the document says that it may be.
+        let is_missed_below = asked.operation.answer(404).is_some();
         for (of_template, of_path) in ends(template).into_iter().zip(ends(&path)) {
-            if self.items.contains(&template[..of_template]) && !kept.by_path.contains_key(&path[..of_path]) {
+            let is_asked = of_path == path.len() || is_missed_below;
+            if is_asked && self.items.contains(&template[..of_template]) && !kept.by_path.contains_key(&path[..of_path]) {
                 return Err(Error::NOT_FOUND);
             }
         }
@@ -215,7 +218,8 @@ impl State {
         }
     }
 
-    /// Keeps a new resource: what the document shows, with what the request says of it, and an identifier of its own.
+    /// Keeps a new resource: what the document shows, with what the request says of it, and an identifier of its own. What has
+    /// none in the document is not kept.
     fn create(&self, asked: &Asked<'_>, kept: &mut Kept, collection: String) -> Option<Body> {
         let contract = asked.making.contract;
         let item = self.items.iter().find(|item| parent(item) == asked.operation.path)?;
@@ -223,7 +227,7 @@ impl State {
         let schema = asked.choice.schema();
         let shown = asked.choice.value(asked.making, asked.seed).ok()?;
         let said = overlaid(schema, shown.clone(), &asked.arguments.body);
-        let old = identity(&shown, name).unwrap_or_default();
+        let old = identity(&shown, name)?;
         let own = identity(&said, name).filter(|id| *id != old).map(|id| (id, said.clone()));
         let first = kept.next;
         let others = (1..=TRIES).map(|number| {
