@@ -176,10 +176,10 @@ impl Content {
 impl Schema {
     /// What is wrong with a value: where and what, as `/name: 7 is not of type "string"`.
     pub fn wrong(&self, value: &Value) -> Vec<(Kind, String)> {
-        match self.validator() {
-            Ok(validator) => {
-                let errors = validator.iter_errors(value);
-                errors.map(|error| (kind_of(error.kind()), format!("{}: {error}", error.instance_path()))).collect()
+        match self.errors(value) {
+            Ok(errors) => {
+                let errors = errors.into_iter();
+                errors.map(|(place, error)| (kind_of(error.kind()), format!("{place}: {error}"))).collect()
             }
             Err(error) => vec![(Kind::Body, format!(" can't be held against its schema: {error:#}"))],
         }
