@@ -19,7 +19,8 @@ pub struct Answer {
     pub pointer: String,
     /// What its body may be; nothing where it has none.
     pub contents: Vec<Content>,
-    headers: Vec<Header>,
+    /// The headers that it has besides that of its media type.
+    pub headers: Vec<Header>,
 }
 
 /// A body that a request or an answer may have.
@@ -33,11 +34,17 @@ pub struct Content {
     pub schema: Option<Schema>,
 }
 
+/// A header that an answer may have.
 #[derive(Debug)]
-struct Header {
-    name: String,
-    is_required: bool,
-    schema: Schema,
+pub struct Header {
+    /// Its name, as the document writes it.
+    pub name: String,
+    /// Whether it is always there.
+    pub is_required: bool,
+    /// The example, if there is one.
+    pub example: Option<Value>,
+    /// What the document says of it.
+    pub schema: Schema,
 }
 
 /// Something about an answer that is not as the document says.
@@ -84,6 +91,7 @@ impl Answer {
                 .map(|(name, header)| Header {
                     name: name.clone(),
                     is_required: header["required"] == true,
+                    example: header.get("example").cloned(),
                     schema: Schema::new(references, &header["schema"], Direction::Response),
                 })
                 .collect(),

@@ -5,12 +5,14 @@
 
 pub mod answer;
 mod body;
+pub mod cases;
 pub mod drift;
 mod kept;
 mod parameter;
 mod path;
 mod reference;
 mod request;
+mod sample;
 mod schema;
 mod security;
 
@@ -26,9 +28,10 @@ use answer::{Answer, Kind, Wrong};
 pub use body::Body;
 pub use parameter::{Parameter, Place, Style};
 use path::{Template, segments};
-pub use reference::resolve;
-use reference::{References, escape, take_unreadable_patterns};
+use reference::{References, take_unreadable_patterns};
+pub use reference::{escape, resolve};
 pub use request::Arguments;
+pub use sample::Sampler;
 pub use schema::{Direction, Schema, compile};
 pub use security::Scheme;
 

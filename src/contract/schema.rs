@@ -163,6 +163,9 @@ pub fn detail(error: &ValidationError<'_>) -> String {
         Kind::UniqueItems => "must not repeat an item".to_owned(),
         Kind::Pattern { pattern } => format!("must match {pattern}"),
         Kind::Format { format } => format!("must be a valid {format}"),
+        Kind::OneOfMultipleValid { .. } => "must match only one of several schemas".to_owned(),
+        Kind::OneOfNotValid { .. } | Kind::AnyOf { .. } => "must match one of several schemas".to_owned(),
+        Kind::Not { .. } => "must not match what is excluded".to_owned(),
         Kind::Required { property } => format!("lacks {}", plain(property)),
         _ => "is invalid".to_owned(),
     }

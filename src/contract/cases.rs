@@ -1,0 +1,173 @@
+//! Values just outside of what a schema allows. Those just inside are [`Sampler::boundaries`](super::Sampler::boundaries).
+
+use serde_json::{Value, json};
+
+use super::compile;
+
+/// What is wrong about a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Null or blank where something is required, which counts as missing (wire facts), whatever the schema says.
+    Missing,
+    /// Another type.
+    Type,
+    /// Too long, too short, too large, too small, too many, too few, or between the steps.
+    Bounds,
+    /// Not one of the enumeration.
+    Enum,
+    /// A text of another pattern or format, or with the character NUL, which the front door refuses whatever the schema says.
+    Form,
+}
+
+/// A value that is refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wrong {
+    /// The value.
+    pub value: Value,
+    /// Why it isn't allowed.
+    pub kind: Kind,
+}
+
+impl Wrong {
+    fn new(kind: Kind, value: impl Into<Value>) -> Self {
+        Self { value: value.into(), kind }
+    }
+
+    /// Whether it is refused without a look at the schema.
+    fn is_refused_anyway(&self) -> bool {
+        self.kind == Kind::Missing || self.value.as_str().is_some_and(|text| text.contains('\0'))
+    }
+}
+
+/// Every way in which a value can be wrong by its schema, which has no references any more ([`super::resolve`]). What only looks
+/// wrong, such as a text of a format that nobody checks, is not among them; nor is anything, where the schema is none.
+pub fn wrong_values(schema: &Value, required: bool) -> Vec<Wrong> {
+    let Ok(validator) = compile(schema) else { return Vec::new() };
+    let mut wrong = candidates(schema, required);
+    wrong.retain(|wrong| wrong.is_refused_anyway() || !validator.is_valid(&wrong.value));
+    wrong
+}
+
+fn candidates(schema: &Value, required: bool) -> Vec<Wrong> {
+    let mut wrong = Vec::new();
+    if required {
+        wrong.extend([json!(null), json!(""), json!(" \t")].map(|value| Wrong::new(Kind::Missing, value)));
+    }
+    wrong.extend(wrong_types(schema));
+    let number = |keyword: &str| schema[keyword].as_f64();
+    let bounds = |value: Value| Wrong::new(Kind::Bounds, value);
+    if schema["type"] == "string" {
+        wrong.push(Wrong::new(Kind::Form, "a\0b"));
+        wrong.extend(number("maxLength").map(|max| bounds("x".repeat(max as usize + 1).into())));
+        wrong.extend(number("minLength").filter(|min| *min > 1.0).map(|min| bounds("x".repeat(min as usize - 1).into())));
+        for (keyword, kind) in [("pattern", Kind::Form), ("enum", Kind::Enum), ("format", Kind::Form)] {
+            let is_checked =
+                |value: &Value| compile(&json!({ keyword: value })).is_ok_and(|alone| !alone.is_valid(&json!("?! no")));
+            wrong.extend(schema.get(keyword).filter(|value| is_checked(value)).map(|_| Wrong::new(kind, "?! no")));
+        }
+        let impossible: &[&str] = match schema["format"].as_str() {
+            Some("event-time") => &["2026-13-01T10:00", "2026-02-30T10:00", "2026-01-01T25:00", "2026-01-01"],
+            Some("birth-date") => &["1990-02-30", "31-02-1990"],
+            Some("date") => &["2026-02-30", "2026-13-01"],
+            Some("date-time") => &["2026-02-30T10:00:00Z", "2026-01-01T25:00:00Z"],
+            _ => &[],
+        };
+        wrong.extend(impossible.iter().map(|text| Wrong::new(Kind::Form, *text)));
+    }
+    wrong.extend(number("minimum").map(|min| bounds(plain(min - 1.0))));
+    wrong.extend(number("maximum").map(|max| bounds(plain(max + 1.0))));
+    for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        wrong.extend(number(bound).filter(|_| schema[exclusive] == true).map(|bound| bounds(plain(bound))));
+    }
+    wrong.extend(number("multipleOf").map(|step| bounds(json!(1.0 + step / 10.0))));
+    if schema["type"] == "integer" {
+        let known = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_i64).max();
+        wrong.extend(known.map(|most| Wrong::new(Kind::Enum, most.saturating_add(1))));
+    }
+    if schema["type"] == "array" {
+        wrong.extend(number("minItems").filter(|min| *min > 0.0).map(|_| bounds(json!([]))));
+        wrong.extend(number("maxItems").map(|max| bounds(json!(vec![json!("x"); max as usize + 1]))));
+        wrong.extend(wrong_types(&schema["items"]).map(|item| Wrong::new(item.kind, json!([item.value]))));
+    }
+    if schema["type"] == "object" {
+        wrong.extend(number("minProperties").map(|_| bounds(json!({}))));
+        let inside = candidates(&schema["additionalProperties"], false);
+        wrong.extend(inside.into_iter().map(|each| Wrong::new(each.kind, json!({ "x": each.value }))));
+    }
+    wrong
+}
+
+fn wrong_types(schema: &Value) -> impl Iterator<Item = Wrong> {
+    let values = match schema["type"].as_str() {
+        Some("string") => vec![json!(7), json!(true), json!(["x"]), json!({ "x": "y" })],
+        Some("integer") => vec![json!("seven"), json!(1.5), json!(true), json!([1])],
+        Some("number") => vec![json!("seven"), json!(true), json!([1])],
+        Some("boolean") => vec![json!("true"), json!(1), json!([true])],
+        Some("array") => vec![json!("x"), json!(7), json!({ "x": "y" })],
+        Some("object") => vec![json!("x"), json!(7), json!(["x"])],
+        _ => vec![],
+    };
+    values.into_iter().map(|value| Wrong::new(Kind::Type, value))
+}
+
+/// A number as it is usually written: a whole one without a fraction, as long as it is exact.
+fn plain(number: f64) -> Value {
+    if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(schema: Value) -> Vec<(Kind, Value)> {
+        wrong_values(&schema, false).into_iter().map(|wrong| (wrong.kind, wrong.value)).collect()
+    }
+
+    #[test]
+    fn a_value_is_wrong_in_the_way_that_is_told() {
+        for (schema, kind, value) in [
+            (json!({ "type": "string" }), Kind::Type, json!(7)),
+            (json!({ "type": "string", "minLength": 3, "maxLength": 4 }), Kind::Bounds, json!("xx")),
+            (json!({ "type": "string", "minLength": 3, "maxLength": 4 }), Kind::Bounds, json!("xxxxx")),
+            (json!({ "type": "string", "enum": ["a"] }), Kind::Enum, json!("?! no")),
+            (json!({ "type": "string", "format": "uuid" }), Kind::Form, json!("?! no")),
+            (json!({ "type": "string", "pattern": "^a" }), Kind::Form, json!("?! no")),
+            (json!({ "type": "string", "format": "date" }), Kind::Form, json!("2026-02-30")),
+            (json!({ "type": "integer", "minimum": 1, "maximum": 9 }), Kind::Bounds, json!(0)),
+            (json!({ "type": "integer", "minimum": 1, "maximum": 9 }), Kind::Bounds, json!(10)),
+            (json!({ "type": "integer", "enum": [1, 4] }), Kind::Enum, json!(5)),
+            (json!({ "type": "number", "minimum": 0, "exclusiveMinimum": true }), Kind::Bounds, json!(0)),
+            (json!({ "type": "number", "multipleOf": 0.01 }), Kind::Bounds, json!(1.001)),
+            (json!({ "type": "array", "items": { "type": "integer" }, "minItems": 1 }), Kind::Bounds, json!([])),
+            (json!({ "type": "array", "items": { "type": "integer" } }), Kind::Type, json!(["seven"])),
+            (json!({ "type": "object", "minProperties": 1 }), Kind::Bounds, json!({})),
+            (json!({ "type": "object", "additionalProperties": { "type": "boolean" } }), Kind::Type, json!({ "x": 1 })),
+        ] {
+            let found = wrong(schema.clone());
+            assert!(found.contains(&(kind, value.clone())), "{schema} lacks {value}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_wrong_is_left_out() {
+        for schema in [
+            json!({ "type": "string", "format": "password" }),
+            json!({ "type": "string", "format": "image", "minLength": 9 }),
+            json!({ "type": "string", "pattern": "no" }),
+        ] {
+            assert!(!wrong(schema.clone()).iter().any(|(kind, value)| *kind == Kind::Form && value == "?! no"), "{schema}");
+        }
+        assert_eq!(wrong(json!({})), []);
+        assert_eq!(wrong(json!({ "type": "no such type" })), []);
+    }
+
+    #[test]
+    fn what_is_required_is_wrong_without_a_value() {
+        let missing = |required| {
+            let wrong = wrong_values(&json!({ "type": "string" }), required);
+            wrong.into_iter().filter(|wrong| wrong.kind == Kind::Missing).map(|wrong| wrong.value).collect::<Vec<_>>()
+        };
+        assert_eq!(missing(true), [json!(null), json!(""), json!(" \t")]);
+        assert_eq!(missing(false), [json!(null); 0]);
+    }
+}

@@ -1,0 +1,112 @@
+//! Texts: words, and what the formats ask for.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use rand::RngExt;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::IndexedRandom;
+
+const WORDS: [&str; 24] = [
+    "amber", "autumn", "blue", "bridge", "cedar", "city", "coast", "dance", "evening", "festival", "garden", "harbour", "jazz",
+    "lantern", "meadow", "night", "north", "orchard", "piano", "river", "stage", "summer", "theatre", "winter",
+];
+
+/// A PNG of one pixel, in base64.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+
+/// How a moment is written where a pattern asks for one.
+const MOMENTS: [&str; 7] = [
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M:%S+00:00",
+    "%Y-%m-%dT%H:%M:%SZ",
+    "%Y-%m-%d %H:%M:%S",
+    "%Y-%m-%d",
+    "%H:%M",
+];
+
+/// One word.
+pub fn word(rng: &mut Xoshiro256PlusPlus) -> &'static str {
+    WORDS.choose(rng).copied().unwrap_or("amber")
+}
+
+/// Words of `min` to `max` characters together.
+pub fn words(rng: &mut Xoshiro256PlusPlus, min: usize, max: usize) -> String {
+    let mut text = word(rng).to_owned();
+    while text.len() < min || (text.len() + 10 < max && rng.random_bool(0.4)) {
+        text.push(' ');
+        text.push_str(word(rng));
+    }
+    text.truncate(max);
+    // A text that ends with a blank is another one after it was trimmed.
+    if text.ends_with(' ') {
+        text.pop();
+        text.push('s');
+    }
+    text
+}
+
+/// A moment of the years 2026 to 2030 in every way that a pattern may ask for.
+pub fn moments(rng: &mut Xoshiro256PlusPlus) -> impl Iterator<Item = String> {
+    let moment = moment(rng);
+    MOMENTS.iter().map(move |shape| moment.format(shape).to_string())
+}
+
+fn moment(rng: &mut Xoshiro256PlusPlus) -> DateTime<Utc> {
+    const FIRST: i64 = 1_767_225_600; // 2026-01-01T00:00Z
+    const MINUTES: i64 = 5 * 365 * 24 * 60;
+    DateTime::from_timestamp(FIRST + 60 * rng.random_range(0..MINUTES), 0).unwrap_or_default()
+}
+
+/// A text of a format of OpenAPI 3.0, JSON Schema or this project's own, about `padding` characters longer than it must be;
+/// `None` for what is no format of texts, or one that any text has.
+pub fn formatted(rng: &mut Xoshiro256PlusPlus, format: &str, padding: usize) -> Option<String> {
+    let time = |shape: &str, rng: &mut Xoshiro256PlusPlus| moment(rng).format(shape).to_string();
+    let longer = |base: &str| format!("{base}{}", "x".repeat(padding));
+    Some(match format {
+        "date-time" => time("%Y-%m-%dT%H:%M:%SZ", rng),
+        "date" => time("%Y-%m-%d", rng),
+        "time" => time("%H:%M:%SZ", rng),
+        "event-time" => time("%Y-%m-%dT%H:%M", rng),
+        "birth-date" => format!("{}-{}", rng.random_range(1940..=2007), time("%m-%d", rng).replace("02-29", "02-28")),
+        "duration" => format!("P{}D", rng.random_range(1..=30)),
+        // A part of a host's name has up to 63 characters (RFC 1035), the part before the @ up to 64 (RFC 5321).
+        "email" | "idn-email" if padding == 0 => format!("{}@example.com", word(rng)),
+        "email" | "idn-email" => format!("{}@{}example.com", "x".repeat(padding.min(60)), labels(padding.saturating_sub(60))),
+        "hostname" | "idn-hostname" if padding == 0 => format!("{}.example.com", word(rng)),
+        "hostname" | "idn-hostname" => format!("{}example.com", labels(padding)),
+        "uri" | "url" | "iri" => longer(&format!("https://example.com/{}", word(rng))),
+        "uri-reference" | "iri-reference" => longer(&format!("/{}", word(rng))),
+        "uri-template" => longer("/{id}/"),
+        "json-pointer" => longer("/"),
+        "regex" => longer("[a-z]+"),
+        "uuid" => {
+            let mut bytes: [u8; 16] = rng.random();
+            // Version 4, variant 1 (RFC 9562).
+            bytes[6] = bytes[6] & 0x0f | 0x40;
+            bytes[8] = bytes[8] & 0x3f | 0x80;
+            let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+        }
+        // Addresses for documentation (RFC 5737, RFC 3849).
+        "ipv4" | "ip" => format!("192.0.2.{}", rng.random::<u8>()),
+        "ipv6" => format!("2001:db8::{:x}", rng.random_range(1..=0xffff)),
+        "image" => PIXEL.to_owned(),
+        "byte" => STANDARD.encode(words(rng, padding.max(3) * 3 / 4, usize::MAX)),
+        _ => return None,
+    })
+}
+
+/// Parts of a host's name, of this many characters together, each with its dot.
+fn labels(length: usize) -> String {
+    let mut labels = String::new();
+    let mut left = length;
+    while left >= 2 {
+        let label = (left - 1).min(63);
+        labels.push_str(&"x".repeat(label));
+        labels.push('.');
+        left -= label + 1;
+    }
+    labels
+}
