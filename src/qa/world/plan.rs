@@ -136,6 +136,7 @@ pub fn is_bound(operation: &str, argument: &str) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
     use crate::contract::Contract;

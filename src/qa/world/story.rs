@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use anyhow::Context;
-use chrono::{Days, NaiveDate, Utc};
+use chrono::{NaiveDate, Utc};
 use regex::{Captures, Regex};
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ const SERIALS: [&str; 2] = ["7QK2M9-X4T8R1ZB6N3W", "7QK2M9-P0D5V7HJ2C9L"];
 /// A token's code, in the examples.
 const CODE: &str = "V8T3HK5N";
 
-/// A day of the story: its events are to come, and the sales have begun.
+/// A day of the story.
 static DAY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\b202[56]-\d\d-\d\d").ok());
 
 /// The examples' texts with those in their place, and the keys of everyone who asks.
@@ -122,12 +122,13 @@ impl Story {
         }
     }
 
-    /// What is at this URI takes the place of what the examples have at such a one.
+    /// The resource at this URI takes the place of the one that the examples have at such a URI; what it is a part of stays.
     fn learn_uri(&mut self, uri: &str, examples: &HashMap<String, Example>) {
         for example in examples.values().filter(|example| example.method == "GET") {
-            for (name, text) in example.read(uri).into_iter().flatten() {
-                let shown = example.variables.iter().find(|(variable, _)| variable == name);
-                shown.into_iter().for_each(|(_, shown)| self.put(shown, text));
+            let own = example.read(uri).and_then(|variables| variables.last().copied());
+            let shown = own.and_then(|(own, _)| example.variables.iter().find(|(variable, _)| variable == own));
+            if let Some(((_, text), (_, shown))) = own.zip(shown) {
+                self.put(shown, text);
             }
         }
     }
@@ -149,10 +150,10 @@ impl Story {
     }
 }
 
-/// A day of the story, moved so that the one on which its sales begin is yesterday.
+/// A day of the story, moved as far as lies between the day of its first orders and today.
 fn moved(day: &str) -> String {
-    let sales = NaiveDate::from_ymd_opt(2025, 11, 22).unwrap_or_default();
-    let passed = Utc::now().date_naive().signed_duration_since(sales).num_days();
-    let moved = day.parse::<NaiveDate>().ok().and_then(|day| day.checked_add_days(Days::new(passed.unsigned_abs())));
+    let first_orders = NaiveDate::from_ymd_opt(2025, 11, 22).unwrap_or_default();
+    let passed = Utc::now().date_naive().signed_duration_since(first_orders);
+    let moved = day.parse::<NaiveDate>().ok().and_then(|day| day.checked_add_signed(passed));
     moved.map_or_else(|| day.to_owned(), |day| day.to_string())
 }
