@@ -4,3 +4,4 @@ pub mod baseline;
 pub mod exchange;
 pub mod model;
 pub mod report;
+pub mod world;
