@@ -105,24 +105,18 @@ impl Answers {
             let example = content.filter(|(content, _)| !content.examples.is_empty()).map(|_| 0);
             return Ok(Choice { status: status_code(status), answer, stock, content, example });
         };
-        let others = operation.answers.iter().zip(&self.stock).filter(|_| code.is_none());
-        let places = [(answer, stock)].into_iter().chain(others);
-        let named = places.clone().find_map(|(answer, stock)| {
-            let alike = |content: &Content| content.examples.keys().position(|name| plain(name) == plain(example));
-            let having = answer.contents.iter().zip(&stock.sources).filter(|(content, _)| alike(content).is_some());
-            let content = accepted(having, accept)?;
-            let status = if answer.statuses.contains(&status) { status } else { first_status(answer) };
-            Some(Choice { status: status_code(status), answer, stock, content: Some(content), example: alike(content.0) })
-        });
-        named.ok_or_else(|| {
-            let of_place = |answer: &Answer| {
-                let names: Vec<_> =
-                    answer.contents.iter().flat_map(|content| content.examples.keys()).map(String::as_str).collect();
-                (!names.is_empty()).then(|| format!("{} of {}", names.join(", "), name(answer)))
-            };
-            let mut there: Vec<_> = places.filter_map(|(answer, _)| of_place(answer)).collect();
-            there.dedup();
-            let there = if there.is_empty() { "there is none".to_owned() } else { format!("there are {}", there.join("; ")) };
+        // Without a code, the example chooses the status too; where several have one of this name, the usual one goes first.
+        let others = operation.answers.iter().zip(&self.stock);
+        let others = others.filter(|(other, _)| code.is_none() && !std::ptr::eq(*other, answer));
+        let places = || [(answer, stock)].into_iter().chain(others.clone());
+        let found = places().find_map(|(answer, stock)| Choice::by_example(answer, stock, example, status, accept));
+        found.ok_or_else(|| {
+            let there = places().filter(|(answer, _)| answer.contents.iter().any(|content| !content.examples.is_empty()));
+            let names =
+                |answer: &'a Answer| answer.contents.iter().flat_map(|content| content.examples.keys().map(String::as_str));
+            let there = there.map(|(answer, _)| format!("{} of {}", names(answer).collect::<Vec<_>>().join(", "), name(answer)));
+            let there = there.collect::<Vec<_>>().join("; ");
+            let there = if there.is_empty() { "there is none".to_owned() } else { format!("there are {there}") };
             format!("has example={example}, which is no example here; {there}")
         })
     }
@@ -134,7 +128,22 @@ impl Answers {
     }
 }
 
-impl Choice<'_> {
+impl<'a> Choice<'a> {
+    /// This example of an answer, with this status if it may have it; `None` where it has no example of this name.
+    fn by_example(
+        answer: &'a Answer,
+        stock: &'a Stock,
+        example: &str,
+        status: u16,
+        accept: Option<&HeaderValue>,
+    ) -> Option<Self> {
+        let place = |content: &Content| content.examples.keys().position(|name| plain(name) == plain(example));
+        let having = answer.contents.iter().zip(&stock.sources).filter(|(content, _)| place(content).is_some());
+        let content = accepted(having, accept)?;
+        let status = if answer.statuses.contains(&status) { status } else { first_status(answer) };
+        Some(Self { status: status_code(status), answer, stock, content: Some(content), example: place(content.0) })
+    }
+
     /// The answer: the example, or where there is none, it isn't valid or `is_dynamic`, data made from the schema by `seed`.
     ///
     /// # Errors

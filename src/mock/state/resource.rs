@@ -101,6 +101,7 @@ pub fn fitted(schema: &Schema, value: &Value, shown: impl FnOnce() -> Option<Val
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use serde_json::json;
 
