@@ -247,6 +247,6 @@ fn preflight() -> Response<Body> {
 
 fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed = HeaderValue::from_static("allow, etag, location, retry-after, x-request-id");
+    let exposed = HeaderValue::from_static("allow, etag, location, preference-applied, retry-after, x-request-id");
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }
