@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
 /// Declares the checks with the name that reports and baselines know each by, and what it asks.
@@ -81,6 +81,23 @@ pub struct Finding {
     pub curl: String,
 }
 
+/// What is said to be about an operation, by its operationId, or about none where that is empty.
+pub fn subject(operation: &str) -> &str {
+    if operation.is_empty() { "the server as a whole" } else { operation }
+}
+
+/// A finding that is in the baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Known {
+    /// What was found.
+    #[serde(flatten)]
+    pub finding: Finding,
+    /// Why it is left for now.
+    pub reason: String,
+    /// The last day on which it is.
+    pub expires: NaiveDate,
+}
+
 /// How often a check was made of an operation, and how often something was found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
@@ -111,6 +128,13 @@ pub struct Coverage {
     pub left_out: Option<String>,
 }
 
+impl Coverage {
+    /// How many checks were made of it.
+    pub fn made(&self) -> usize {
+        self.checks.values().map(|tally| tally.made).sum()
+    }
+}
+
 /// All that a comparison has to tell.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
@@ -133,7 +157,19 @@ pub struct Report {
     /// What was found, and is not in the baseline.
     pub findings: Vec<Finding>,
     /// What was found, and is known by the baseline.
-    pub known: Vec<Finding>,
+    pub known: Vec<Known>,
     /// What whoever reads the report should know besides: what could not be cleaned up, baseline entries that are over …
     pub notes: Vec<String>,
+}
+
+impl Report {
+    /// The operation of this operationId.
+    pub fn operation(&self, id: &str) -> Option<&Coverage> {
+        self.operations.iter().find(|operation| operation.operation == id)
+    }
+
+    /// The tag of the operation that a finding is about; empty for what is about the server or the document as a whole.
+    pub fn tag(&self, finding: &Finding) -> &str {
+        self.operation(&finding.operation).map_or("", |operation| &operation.tag)
+    }
 }
