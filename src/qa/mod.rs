@@ -1,6 +1,12 @@
 //! `boxoffice compare`: a running server held against the contract, and the report of it.
 
 pub mod baseline;
+mod checks;
+pub mod comparison;
 pub mod exchange;
+mod interview;
 pub mod model;
+mod record;
 pub mod report;
+pub mod side;
+mod subject;

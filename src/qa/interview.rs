@@ -1,0 +1,145 @@
+//! One operation, asked from beginning to end. What is asked stands in `checks`, by what it is about.
+
+use std::time::Duration;
+
+use http::header;
+
+use super::comparison::Comparison;
+use super::exchange::{Reply, Request};
+use super::model::Check;
+use super::record::{Fault, Record};
+use super::side::{Outcome, Side, Valid};
+use super::subject::Subject;
+
+/// How long a server that is asked too often is waited for, in seconds, and how many times.
+const PATIENCE: u64 = 60;
+const TRIES: usize = 3;
+
+/// An operation while it is asked.
+pub struct Interview<'a> {
+    pub(super) comparison: &'a Comparison,
+    pub(super) subject: &'a Subject<'a>,
+    /// Every operation, for what an answer refers to.
+    pub(super) subjects: &'a [Subject<'a>],
+    pub(super) record: Record,
+}
+
+/// A request that is to succeed, of either server.
+pub struct Pair {
+    /// The server's.
+    pub target: Valid,
+    /// The reference's, where there is one.
+    pub reference: Option<Valid>,
+}
+
+/// A request that was sent, and what was answered.
+pub struct Asked {
+    /// The request.
+    pub request: Request,
+    /// The answer.
+    pub reply: Reply,
+}
+
+impl<'a> Interview<'a> {
+    /// Nothing asked yet.
+    pub fn new(comparison: &'a Comparison, subjects: &'a [Subject<'a>], subject: &'a Subject<'a>) -> Self {
+        Self { comparison, subject, subjects, record: Record::new(subject) }
+    }
+
+    /// Asks everything.
+    pub async fn hold(mut self) -> Record {
+        self.check_examples();
+        self.check_described();
+        let pair = match self.pair().await {
+            Ok(pair) => pair,
+            Err(error) => {
+                self.record.coverage.left_out = Some(format!("no valid request could be made: {error:#}"));
+                return self.record;
+            }
+        };
+        let Some(asked) = self.check_reachable(&pair).await else { return self.record };
+        if self.check_valid(&pair, &asked).await {
+            self.check_choices(&pair).await;
+        }
+        self.check_arguments(&pair).await;
+        self.check_body_form(&pair).await;
+        self.check_keys(&pair).await;
+        self.check_versions(&pair).await;
+        self.check_paths(&pair).await;
+        self.record
+    }
+
+    /// A request that is to succeed, for either server.
+    pub async fn pair(&self) -> anyhow::Result<Pair> {
+        let Comparison { contract, seed, .. } = self.comparison;
+        let valid = async |side: &Side| side.valid(contract, self.subject, *seed).await;
+        let target = valid(&self.comparison.target).await?;
+        let reference = match &self.comparison.reference {
+            Some(side) => Some(valid(side).await?),
+            None => None,
+        };
+        Ok(Pair { target, reference })
+    }
+
+    /// Sends a request of this operation, changed in one way, to the server, and to the reference where there is one. Nothing
+    /// when there is no whole answer. `is_certain` tells whether both have to answer with the same status: a value at its bounds
+    /// may stand against the state of one.
+    pub async fn ask(&mut self, pair: &Pair, is_certain: bool, change: impl Fn(&Request) -> Request) -> Option<Asked> {
+        let request = change(&pair.target.request);
+        let reply = self.send(&request).await?;
+        self.record.coverage.seen.insert(reply.status);
+        let asked = Asked { request, reply };
+        if let (Some(valid), Some(side)) = (&pair.reference, &self.comparison.reference) {
+            let referred = side.server.send(&change(&valid.request)).await;
+            if pair.target.outcome == Outcome::Success {
+                self.check_reference(&asked, referred, is_certain);
+            }
+        }
+        Some(asked)
+    }
+
+    /// Sends a request, and waits where the server says that it was asked too often. Nothing when there is no whole answer.
+    pub async fn send(&mut self, request: &Request) -> Option<Reply> {
+        let mut answer = self.comparison.target.server.send(request).await;
+        for _ in 0..TRIES {
+            let Some(wait) = answer.as_ref().ok().and_then(wait) else { break };
+            tokio::time::sleep(wait).await;
+            answer = self.comparison.target.server.send(request).await;
+        }
+        let missing = answer.as_ref().err().map(|error| Fault {
+            pointer: self.subject.operation.pointer.clone(),
+            summary: "there is no whole answer".to_owned(),
+            expected: "an answer, within 30 seconds and with all of its body".to_owned(),
+            actual: format!("{error:#}"),
+        });
+        self.judge(Check::Whole, request, missing);
+        let reply = answer.ok()?;
+        let failed = (reply.status >= 500).then(|| Fault {
+            pointer: self.subject.operation.pointer.clone(),
+            summary: format!("the server failed with {}", reply.status),
+            expected: "an answer below 500".to_owned(),
+            actual: told(&reply),
+        });
+        self.judge(Check::Failure, request, failed);
+        Some(reply)
+    }
+
+    /// Notes that a check was made with a request, and what it found.
+    pub fn judge(&mut self, check: Check, request: &Request, fault: Option<Fault>) {
+        self.record.judge(check, &request.curl(&self.comparison.target.server.address), fault);
+    }
+}
+
+/// How long to wait, where a server says that it is asked too often (RFC 6585).
+fn wait(reply: &Reply) -> Option<Duration> {
+    let seconds = reply.headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse::<u64>().ok()?;
+    (reply.status == 429 && seconds <= PATIENCE).then(|| Duration::from_secs(seconds))
+}
+
+/// An answer in words.
+pub fn told(reply: &Reply) -> String {
+    match reply.body.len() {
+        0 => format!("{} without a body", reply.status),
+        _ => format!("{} {}", reply.status, String::from_utf8_lossy(&reply.body)),
+    }
+}
