@@ -6,6 +6,8 @@ pub mod comparison;
 pub mod exchange;
 mod interview;
 pub mod model;
+pub mod options;
+pub mod progress;
 mod record;
 pub mod report;
 pub mod side;

@@ -17,7 +17,7 @@ impl Interview<'_> {
                 self.judge_example(format!("{}/example", argument.pointer), errors(&argument.schema, example));
             }
         }
-        for body in &subject.body {
+        if let Some(body) = &subject.body {
             for (name, example) in &body.examples {
                 self.judge_example(format!("{}/examples/{}", body.pointer, escape(name)), errors(&body.schema, example));
             }
