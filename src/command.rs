@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{Write, stderr, stdout};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::db::Db;
 use crate::qa::options::CompareOptions;
 use crate::qa::progress::Progress;
 use crate::qa::report;
-use crate::{demo, log, setup};
+use crate::{demo, log, mock, setup};
 
 /// An event-ticketing platform as a REST API, written against one OpenAPI document
 #[derive(Debug, Parser)]
@@ -45,8 +46,14 @@ enum Command {
     Serve(Box<PlatformOptions>),
     /// Compare the contract with the server as written; exit 0 when they agree, 1 when they differ, 2 when it could not run
     Drift(DriftOptions),
+<<<<<<< HEAD
     /// Compare a running server with the contract; exit 0 when nothing is found, 1 when something is, 2 when it could not run
     Compare(Box<CompareOptions>),
+=======
+    /// Answer from an OpenAPI document alone, with its examples or with data made from its schemas
+    #[command(after_help = MOCK_HELP)]
+    Mock(MockOptions),
+>>>>>>> mock
     /// Bring the database's tables up to date
     Migrate(Storage),
     /// Accounts
@@ -71,6 +78,32 @@ struct DriftOptions {
     /// How to print the differences
     #[arg(long, env = "BOXOFFICE_FORMAT", default_value = "text")]
     format: Format,
+}
+
+/// How a caller chooses what the mock answers.
+const MOCK_HELP: &str = "\
+A request is held against the document first, and refused as the platform refuses it. The header `Prefer` chooses the answer:
+  Prefer: code=409            the answer of this status
+  Prefer: example=sold-out    the example of this name
+  Prefer: dynamic=true        data made from the schema, even where there is an example
+  Prefer: delay=250           after so many milliseconds, at most 60000
+  Prefer: scope=customer      as for a key of this scope: public, customer, administrator, redeemer, or none for an unknown key
+Several are separated by commas. The answer tells in `Preference-Applied` which were followed.";
+
+#[derive(Debug, Args)]
+struct MockOptions {
+    /// Address to listen on
+    #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8081", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// OpenAPI 3.0 document to answer from, YAML or JSON [default: the one that this program was built from]
+    #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
+    spec: Option<PathBuf>,
+    /// What made data follow from: the same request and seed give the same data
+    #[arg(long, env = "BOXOFFICE_SEED", default_value_t = 0, value_name = "NUMBER")]
+    seed: u64,
+    /// Accept this key alone, and refuse others with 403 [default: any key]
+    #[arg(long, env = "BOXOFFICE_KEY", hide_env_values = true)]
+    key: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -160,7 +193,12 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
     match command {
         Command::Serve(options) => serve(&options, log).await,
+<<<<<<< HEAD
         Command::Drift(_) | Command::Compare(_) => Ok(()),
+=======
+        Command::Drift(_) => Ok(()),
+        Command::Mock(options) => serve_mock(options, log).await,
+>>>>>>> mock
         Command::Migrate(storage) => {
             Db::open(&storage.database_url()).await?.close().await;
             say("The database's tables are up to date.")
@@ -191,6 +229,19 @@ async fn serve(options: &PlatformOptions, log: &Logger) -> anyhow::Result<()> {
     asked_to_stop().await?;
     info!(log, "stopping: what is under way is finished first");
     platform.stop().await
+}
+
+async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
+    let contract = options.spec.as_deref().map_or_else(Contract::builtin, Contract::read)?;
+    let operations = contract.operations().count();
+    let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
+    let mock = mock::start(contract, mock::Settings { seed: options.seed, key: options.key }, options.listen, log)?;
+    let address = mock.address();
+    info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
+    say(format!("Answers the {operations} operations of {title} at http://{address}."))?;
+    say("The header `Prefer` chooses other answers, such as `Prefer: code=404`: see `boxoffice mock --help`.")?;
+    asked_to_stop().await?;
+    mock.stop().await
 }
 
 /// Waits for Ctrl-C or SIGTERM.

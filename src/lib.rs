@@ -25,7 +25,8 @@
 //! - What clients need to know: [`defaults`].
 //!
 //! Mail leaves through the [`outbox`]. What runs beside the requests is in [`jobs`]; what is made without a request, in [`setup`]
-//! and [`demo`]; the command line, in [`command`]; the settings, in [`config`]; what joins all this, in [`app`].
+//! and [`demo`]; the command line, in [`command`]; the settings, in [`config`]; what joins all this, in [`app`]. [`mock`] answers
+//! from the contract alone.
 
 pub mod accounts;
 pub mod admissions;
@@ -52,6 +53,7 @@ pub mod ledger;
 pub mod log;
 pub mod lookups;
 pub mod media;
+pub mod mock;
 pub mod modifiers;
 pub mod orders;
 pub mod outbox;

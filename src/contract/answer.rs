@@ -20,7 +20,8 @@ pub struct Answer {
     pub pointer: String,
     /// What its body may be; nothing where it has none.
     pub contents: Vec<Content>,
-    headers: Vec<Header>,
+    /// The headers that it has besides that of its media type.
+    pub headers: Vec<Header>,
 }
 
 /// A body that an answer may have.
@@ -34,11 +35,17 @@ pub struct Content {
     pub schema: Option<Schema>,
 }
 
+/// A header that an answer may have.
 #[derive(Debug)]
-struct Header {
-    name: String,
-    is_required: bool,
-    schema: Schema,
+pub struct Header {
+    /// Its name, as the document writes it.
+    pub name: String,
+    /// Whether it is always there.
+    pub is_required: bool,
+    /// The example, if there is one.
+    pub example: Option<Value>,
+    /// What the document says of it.
+    pub schema: Schema,
 }
 
 /// A schema of an answer, closed: what it doesn't describe is told. It is compiled when it is first needed.
@@ -93,6 +100,7 @@ impl Answer {
                 .map(|(name, header)| Header {
                     name: name.clone(),
                     is_required: header["required"] == true,
+                    example: header.get("example").cloned(),
                     schema: Schema::new(header.get("schema").cloned().unwrap_or_else(|| json!({}))),
                 })
                 .collect(),

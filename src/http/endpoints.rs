@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
 use dropshot::{ApiDescription, Body};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::request::Parts;
+use http::{Method, Request, Response, StatusCode};
 
 use super::extract::Passed;
 use super::front::{Admitted, Backend, check_version};
@@ -78,12 +79,12 @@ impl Backend for Endpoints {
         }
     }
 
-    async fn admit(&self, app: &Arc<App>, operation: &Operation, headers: &HeaderMap) -> Result<Option<Caller>, Failure> {
-        check_version(operation, headers, app.settings.minimum_client_version)?;
+    async fn admit(&self, app: &Arc<App>, operation: &Operation, head: &Parts) -> Result<Option<Caller>, Failure> {
+        check_version(operation, &head.headers, app.settings.minimum_client_version)?;
         if !operation.needs_key {
             return Ok(None);
         }
-        let key = headers.get("x-api-key").map(|value| value.to_str().unwrap_or("unreadable").trim());
+        let key = head.headers.get("x-api-key").map(|value| value.to_str().unwrap_or("unreadable").trim());
         let key = key.filter(|key| !key.is_empty()).ok_or(Code::KeyMissing)?;
         let caller = auth::authenticate(app, key).await?.ok_or(Code::KeyRefused)?;
         if !operation.scopes.contains(&caller.scope) {

@@ -41,8 +41,16 @@ pub trait Backend: Send + Sync + 'static {
         &self,
         context: &Self::Context,
         operation: &Operation,
-        headers: &HeaderMap,
+        head: &Parts,
     ) -> impl Future<Output = Result<Self::Guest, Failure>> + Send;
+
+    /// Answers a request that didn't pass the checks of its operation: with the failure itself, unless it has another answer.
+    ///
+    /// # Errors
+    /// With the failure to be told.
+    fn refuse(&self, _contract: &Contract, _operation: &Operation, failure: Failure) -> Result<Response<Body>, Failure> {
+        Err(failure)
+    }
 
     /// Answers a request that fits the contract. Its body has been read.
     fn answer(&self, request: Admitted<'_, Self>) -> impl Future<Output = Result<Response<Body>, Failure>> + Send;
@@ -52,6 +60,8 @@ pub trait Backend: Send + Sync + 'static {
 pub struct Admitted<'a, B: Backend + ?Sized> {
     /// What dropshot knows of it.
     pub rq: RequestContext<B::Context>,
+    /// What it was held against.
+    pub contract: &'a Contract,
     /// What it asks for.
     pub operation: &'a Operation,
     /// What was found for it.
@@ -128,11 +138,27 @@ impl<B: Backend> Front<B> {
         request: Request<Body>,
     ) -> Result<Response<Body>, Failure> {
         let (head, body) = request.into_parts();
-        let guest = self.backend.admit(rq.context(), operation, &head.headers).await?;
+        let (guest, arguments) = match self.check(operation, rq.context(), &head, body).await {
+            Ok(checked) => checked,
+            Err(failure) => return self.backend.refuse(&self.contract, operation, failure),
+        };
+        let contract = &self.contract;
+        let response = self.backend.answer(Admitted { rq, contract, operation, found, guest, head, arguments }).await;
+        if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
+    }
+
+    /// Steps 2 to 4: who is let in, and what the request says.
+    async fn check(
+        &self,
+        operation: &Operation,
+        context: &B::Context,
+        head: &Parts,
+        body: Body,
+    ) -> Result<(B::Guest, Arguments), Failure> {
+        let guest = self.backend.admit(context, operation, head).await?;
         let body = read_body(operation, &head.headers, body).await?;
         let arguments = operation.check(self.contract.without_prefix(head.uri.path()), head.uri.query(), &body)?;
-        let response = self.backend.answer(Admitted { rq, operation, found, guest, head, arguments }).await;
-        if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
+        Ok((guest, arguments))
     }
 
     fn refuse(&self, failure: &Failure, operation: &str, request_id: &str) -> Response<Body> {

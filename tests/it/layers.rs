@@ -24,7 +24,7 @@ const LAYERS: &[&[&str]] = &[
     &["admissions"],
     &["erasure"],
     &["reports"],
-    &["jobs", "setup", "demo"],
+    &["jobs", "setup", "demo", "mock", "qa"],
 ];
 
 /// What no feature may be known to, because everything is built from it.

@@ -22,6 +22,7 @@ mod ledger;
 mod lookups;
 mod mail;
 mod media;
+mod mock;
 mod modifiers;
 mod mutations;
 mod mutator;

@@ -1,0 +1,284 @@
+//! What an operation can be answered with: the document's examples, each made ready to be sent once, and data from schemas.
+
+use std::cmp::Reverse;
+use std::sync::OnceLock;
+
+use anyhow::{Context, anyhow};
+use bytes::Bytes;
+use dropshot::Body;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use serde_json::Value;
+use slog::{Logger, warn};
+
+use super::body::{bytes, concrete};
+use super::prefer::{PREFER, Preferences};
+use crate::contract::answer::{Answer, Content, Header, Kind, Schema, covers, escape, essence};
+use crate::contract::{Contract, Direction, Operation, Sampler};
+
+/// What an operation can be answered with. Nothing is made before it is asked for, so that the mock starts at once.
+pub struct Answers {
+    /// What is answered unless something else is preferred: the lowest success.
+    usual: u16,
+    /// In the order of the operation's answers.
+    stock: Vec<Stock>,
+}
+
+/// What one of the operation's answers is made of.
+struct Stock {
+    headers: OnceLock<Result<Vec<(HeaderName, HeaderValue)>, String>>,
+    /// In the order of the answer's contents.
+    sources: Vec<Source>,
+}
+
+/// What a body of one media type is made of.
+struct Source {
+    media_type: String,
+    /// In the order of the content's examples; `None` where one isn't valid.
+    examples: Vec<OnceLock<Option<Ready>>>,
+    sampler: OnceLock<Result<Sampler, String>>,
+}
+
+/// Headers and body of an answer, as they are sent.
+#[derive(Debug, Clone)]
+struct Ready {
+    headers: Vec<(HeaderName, HeaderValue)>,
+    body: Bytes,
+}
+
+/// One answer out of those that an operation can be given.
+pub struct Choice<'a> {
+    /// Its status.
+    pub status: StatusCode,
+    /// What the document says of it.
+    pub answer: &'a Answer,
+    stock: &'a Stock,
+    content: Option<(&'a Content, &'a Source)>,
+    /// The example's place among those of the content; `None` for data from the schema.
+    example: Option<usize>,
+}
+
+/// What data are made from.
+pub struct Making<'a> {
+    /// The document, to which schemas refer.
+    pub contract: &'a Contract,
+    /// The same seed makes the same headers, whatever the request.
+    pub seed: u64,
+    /// Is told of examples that aren't valid.
+    pub log: &'a Logger,
+}
+
+impl Answers {
+    /// What this operation can be answered with.
+    pub fn of(operation: &Operation) -> Self {
+        let source = |content: &Content| Source {
+            media_type: concrete(&content.media_type),
+            examples: content.examples.iter().map(|_| OnceLock::new()).collect(),
+            sampler: OnceLock::new(),
+        };
+        let stock = |answer: &Answer| Stock { headers: OnceLock::new(), sources: answer.contents.iter().map(source).collect() };
+        let first = operation.answers.iter().map(|answer| *answer.statuses.start());
+        let success = first.clone().filter(|status| (200..300).contains(status)).min();
+        // What `default` stands for is a success where no other is declared.
+        let other = first.map(|status| if status < 200 { 200 } else { status }).min();
+        Self { usual: success.or(other).unwrap_or(200), stock: operation.answers.iter().map(stock).collect() }
+    }
+
+    /// The answer that is given to a request, by what it prefers and accepts.
+    ///
+    /// # Errors
+    /// When what is preferred isn't there; the text, which completes a sentence that `Prefer` begins, tells what is.
+    pub fn choose<'a>(
+        &'a self,
+        operation: &'a Operation,
+        preferences: Option<&Preferences>,
+        accept: Option<&HeaderValue>,
+    ) -> Result<Choice<'a>, String> {
+        let code = preferences.and_then(|preferences| preferences.code);
+        let status = code.unwrap_or(self.usual);
+        let Some((answer, stock)) = self.declared(operation, status) else {
+            let there: Vec<_> = operation.answers.iter().map(name).collect();
+            return Err(format!("has code={status}, which the operation doesn't declare; there are {}", there.join(", ")));
+        };
+        let Some(example) = preferences.and_then(|preferences| preferences.example.as_deref()) else {
+            let content = answer.contents.iter().zip(&stock.sources);
+            let content = if answer.contents.len() > 1 { accepted(content, accept) } else { content.into_iter().next() };
+            let example = content.filter(|(content, _)| !content.examples.is_empty()).map(|_| 0);
+            return Ok(Choice { status: status_code(status), answer, stock, content, example });
+        };
+        let others = operation.answers.iter().zip(&self.stock).filter(|_| code.is_none());
+        let places = [(answer, stock)].into_iter().chain(others);
+        let named = places.clone().find_map(|(answer, stock)| {
+            let alike = |content: &Content| content.examples.keys().position(|name| plain(name) == plain(example));
+            let having = answer.contents.iter().zip(&stock.sources).filter(|(content, _)| alike(content).is_some());
+            let content = accepted(having, accept)?;
+            let status = if answer.statuses.contains(&status) { status } else { first_status(answer) };
+            Some(Choice { status: status_code(status), answer, stock, content: Some(content), example: alike(content.0) })
+        });
+        named.ok_or_else(|| {
+            let of_place = |answer: &Answer| {
+                let names: Vec<_> =
+                    answer.contents.iter().flat_map(|content| content.examples.keys()).map(String::as_str).collect();
+                (!names.is_empty()).then(|| format!("{} of {}", names.join(", "), name(answer)))
+            };
+            let mut there: Vec<_> = places.filter_map(|(answer, _)| of_place(answer)).collect();
+            there.dedup();
+            let there = if there.is_empty() { "there is none".to_owned() } else { format!("there are {}", there.join("; ")) };
+            format!("has example={example}, which is no example here; {there}")
+        })
+    }
+
+    /// The answer that the document declares for a status: the one that names it most closely, as [`Operation::answer`] has it.
+    fn declared<'a>(&'a self, operation: &'a Operation, status: u16) -> Option<(&'a Answer, &'a Stock)> {
+        let declared = operation.answers.iter().zip(&self.stock).filter(|(answer, _)| answer.statuses.contains(&status));
+        declared.min_by_key(|(answer, _)| answer.statuses.end() - answer.statuses.start())
+    }
+}
+
+impl Choice<'_> {
+    /// The answer: the example, or where there is none, it isn't valid or `is_dynamic`, data made from the schema by `seed`.
+    ///
+    /// # Errors
+    /// When no data can be made; the error names the place in the document.
+    pub fn response(&self, making: &Making<'_>, is_dynamic: bool, seed: impl FnOnce() -> u64) -> anyhow::Result<Response<Body>> {
+        let Some((content, source)) = self.content else {
+            let ready = Ready { headers: self.headers(making, &Value::Null)?, body: Bytes::new() };
+            return Ok(self.send(&ready));
+        };
+        if let Some(number) = self.example.filter(|_| !is_dynamic)
+            && let Some((name, example)) = content.examples.iter().nth(number)
+        {
+            let ready = source.examples[number].get_or_init(|| {
+                let wrong = self.wrong(content, example);
+                if let Some(wrong) = wrong {
+                    let place = format!("{}/content/{}", self.answer.pointer, escape(&content.media_type));
+                    warn!(making.log, "an example that isn't valid is not served"; "of" => place, "name" => name, "wrong" => wrong);
+                    return None;
+                }
+                self.ready(making, source, example).ok()
+            });
+            if let Some(ready) = ready {
+                return Ok(self.send(ready));
+            }
+        }
+        let value = self.made(making, content, source, seed())?;
+        Ok(self.send(&self.ready(making, source, &value)?))
+    }
+
+    /// The answer with this body.
+    ///
+    /// # Errors
+    /// When no headers can be made for it.
+    pub fn with(&self, making: &Making<'_>, value: &Value) -> anyhow::Result<Response<Body>> {
+        let (_, source) = self.content.context("the answer has no body")?;
+        Ok(self.send(&self.ready(making, source, value)?))
+    }
+
+    /// The first thing that is wrong with a body, undeclared properties apart, which a schema allows.
+    fn wrong(&self, content: &Content, value: &Value) -> Option<String> {
+        let wrong = content.schema.as_ref().filter(|_| content.is_json())?.wrong(value);
+        wrong.into_iter().find(|(kind, _)| *kind != Kind::Undeclared).map(|(_, text)| text)
+    }
+
+    fn made(&self, making: &Making<'_>, content: &Content, source: &Source, seed: u64) -> anyhow::Result<Value> {
+        let Some(schema) = &content.schema else { return Ok(Value::Object(Default::default())) };
+        let about = || format!("{}/content/{}/schema", self.answer.pointer, escape(&content.media_type));
+        let sampler = source.sampler.get_or_init(|| sampler(making, schema).map_err(|error| format!("{error:#}")));
+        let sampler = sampler.as_ref().map_err(|error| anyhow!("{error}")).with_context(about)?;
+        sampler.sample(seed).with_context(about)
+    }
+
+    fn ready(&self, making: &Making<'_>, source: &Source, value: &Value) -> anyhow::Result<Ready> {
+        let mut headers = self.headers(making, value)?;
+        headers.push((header::CONTENT_TYPE, HeaderValue::try_from(&source.media_type)?));
+        Ok(Ready { headers, body: bytes(&source.media_type, value) })
+    }
+
+    /// The declared headers, of which `Location` is what the body calls itself.
+    fn headers(&self, making: &Making<'_>, body: &Value) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
+        let made = self.stock.headers.get_or_init(|| {
+            let made = self.answer.headers.iter().map(|header| make_header(making, header));
+            made.collect::<anyhow::Result<_>>().map_err(|error| format!("{error:#}"))
+        });
+        let mut headers = made.clone().map_err(|error| anyhow!(error)).with_context(|| self.answer.pointer.clone())?;
+        if let Some(uri) = body["self"].as_str() {
+            for (_, location) in headers.iter_mut().filter(|(name, _)| *name == header::LOCATION) {
+                *location = HeaderValue::try_from(uri)?;
+            }
+        }
+        Ok(headers)
+    }
+
+    fn send(&self, ready: &Ready) -> Response<Body> {
+        let mut response = Response::new(Body::from(ready.body.clone()));
+        *response.status_mut() = self.status;
+        // With those that the front door and dropshot add.
+        let mut headers = HeaderMap::with_capacity(ready.headers.len() + 6);
+        headers.extend(ready.headers.iter().cloned());
+        let vary = if self.stock.sources.len() > 1 { "Accept, Prefer" } else { PREFER };
+        headers.insert(header::VARY, HeaderValue::from_static(vary));
+        *response.headers_mut() = headers;
+        response
+    }
+}
+
+fn sampler(making: &Making<'_>, schema: &Schema) -> anyhow::Result<Sampler> {
+    Sampler::new(&making.contract.document, &schema.open, Direction::Response)
+}
+
+/// A declared header with its example, or made from its schema.
+fn make_header(making: &Making<'_>, header: &Header) -> anyhow::Result<(HeaderName, HeaderValue)> {
+    let example = header.example.clone().filter(|example| header.schema.wrong(example).is_empty());
+    let value = match example {
+        Some(example) => example,
+        None => sampler(making, &header.schema)?.sample(making.seed)?,
+    };
+    let text = match &value {
+        Value::String(text) => text.clone(),
+        // A list is written in the style `simple`, the only one that headers have (OpenAPI 3.0, Header Object).
+        Value::Array(items) => {
+            items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect::<Vec<_>>().join(",")
+        }
+        _ => value.to_string(),
+    };
+    let about = || format!("the header {}", header.name);
+    Ok((HeaderName::try_from(&header.name).with_context(about)?, HeaderValue::try_from(text).with_context(about)?))
+}
+
+/// The content that a caller accepts most (RFC 9110, section 12.5.1); among equals JSON, then the first. A caller that accepts
+/// none is given one all the same, as the RFC allows.
+fn accepted<'a>(
+    contents: impl Iterator<Item = (&'a Content, &'a Source)>,
+    accept: Option<&HeaderValue>,
+) -> Option<(&'a Content, &'a Source)> {
+    let accept = accept.and_then(|accept| accept.to_str().ok()).unwrap_or("*/*");
+    contents.min_by_key(|(content, source)| (Reverse(quality(accept, essence(&source.media_type))), !content.is_json()))
+}
+
+/// How much a caller wants a media type, in thousandths: what the closest of its ranges says.
+fn quality(accept: &str, media_type: &str) -> u32 {
+    let ranges = accept.split(',').filter(|range| covers(range, media_type));
+    let closest = ranges.min_by_key(|range| essence(range).bytes().filter(|byte| *byte == b'*').count());
+    let Some(range) = closest else { return 0 };
+    let weight = range.split(';').skip(1).find_map(|parameter| parameter.trim().strip_prefix("q="));
+    let weight = weight.map_or(Some(1.0), |weight| weight.trim().parse::<f64>().ok());
+    (weight.unwrap_or(1.0).clamp(0.0, 1.0) * 1000.0) as u32
+}
+
+/// The name of an answer as the document has it: `200`, `4XX`, `default`.
+fn name(answer: &Answer) -> &str {
+    answer.pointer.rsplit('/').next().unwrap_or_default()
+}
+
+/// A status of an answer that is chosen by its example alone: that of `default`, next to a success, is a failure.
+fn first_status(answer: &Answer) -> u16 {
+    if *answer.statuses.start() < 200 { 500 } else { *answer.statuses.start() }
+}
+
+fn status_code(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap_or(StatusCode::OK)
+}
+
+/// A name without what tells `soldOut`, `sold-out` and `sold_out` apart.
+fn plain(name: &str) -> String {
+    name.chars().filter(|character| !"-_ ".contains(*character)).flat_map(char::to_lowercase).collect()
+}

@@ -1,0 +1,132 @@
+//! `boxoffice mock`: a server that answers from an OpenAPI document alone, behind the same front door as the platform.
+//!
+//! Each request is held against the document, and refused in the platform's words where it isn't as the document says. What
+//! passes is answered with an example of the document, or with data made from its schemas; [`prefer`] tells how a caller
+//! chooses among them.
+
+mod answers;
+mod body;
+mod key;
+pub mod prefer;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use dropshot::Body;
+use http::request::Parts;
+use http::{Method, Response, header};
+use sha2::{Digest, Sha256};
+use slog::Logger;
+
+use crate::base::version::ClientVersion;
+use crate::contract::{Arguments, Astray, Contract, Operation};
+use crate::error::{Error, Problem};
+use crate::http::{Admitted, Backend, Failure, Running, check_version, serve};
+use answers::{Answers, Making};
+use prefer::{APPLIED, PREFER, Preferences};
+
+/// How a mock behaves.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// What made data follow from: the same request and seed give the same data.
+    pub seed: u64,
+    /// The only key that is accepted; any, where there is none.
+    pub key: Option<String>,
+}
+
+/// What answers behind the front door.
+struct Mock {
+    settings: Settings,
+    minimum_client_version: ClientVersion,
+    /// By the operations' pointers, which are never alike, as their identifiers may be where the document has none.
+    answers: HashMap<String, Answers>,
+    log: Logger,
+}
+
+/// Starts a mock of this document on an address.
+///
+/// # Errors
+/// When the address cannot be had.
+pub fn start(contract: Contract, settings: Settings, listen: SocketAddr, log: &Logger) -> anyhow::Result<Running<()>> {
+    let answers = contract.operations().map(|operation| (operation.pointer.clone(), Answers::of(operation))).collect();
+    let minimum_client_version = "3.0.0".parse()?;
+    let mock = Mock { settings, minimum_client_version, answers, log: log.clone() };
+    serve((), contract, mock, listen, log)
+}
+
+impl Mock {
+    fn answers(&self, operation: &Operation) -> Result<&Answers, Failure> {
+        let answers = self.answers.get(&operation.pointer).filter(|_| !operation.answers.is_empty());
+        answers.ok_or_else(|| Error::Internal(anyhow::anyhow!("{} declares no answer", operation.pointer)).into())
+    }
+
+    fn making<'a>(&'a self, contract: &'a Contract) -> Making<'a> {
+        Making { contract, seed: self.settings.seed, log: &self.log }
+    }
+
+    /// A request's own seed: requests that differ get data that differ.
+    fn seed(&self, head: &Parts, arguments: &Arguments) -> u64 {
+        let mut hash = Sha256::new();
+        hash.update(self.settings.seed.to_be_bytes());
+        hash.update(head.method.as_str());
+        hash.update(head.uri.path_and_query().map_or("", |target| target.as_str()));
+        if !arguments.body.is_null() {
+            hash.update(arguments.body.to_string());
+        }
+        hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    }
+}
+
+impl Backend for Mock {
+    type Context = ();
+    type Found = ();
+    type Guest = Option<Box<Preferences>>;
+    /// A preference that can't be followed is 400 everywhere.
+    const KEEPS_CONTRACT: bool = false;
+
+    fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, ()), Astray> {
+        contract.find(method.as_str(), path).map(|operation| (operation, ()))
+    }
+
+    async fn admit(&self, (): &(), operation: &Operation, head: &Parts) -> Result<Option<Box<Preferences>>, Failure> {
+        check_version(operation, &head.headers, self.minimum_client_version)?;
+        let preferences = Preferences::of(&head.headers);
+        let role = preferences.as_ref().and_then(|preferences| preferences.role);
+        key::check(operation, head, self.settings.key.as_deref(), role)?;
+        Ok(preferences.map(Box::new))
+    }
+
+    /// With the platform's error, unless the document declares errors of another shape for this status.
+    fn refuse(&self, contract: &Contract, operation: &Operation, failure: Failure) -> Result<Response<Body>, Failure> {
+        let status = failure.status().as_u16();
+        let Some(answer) = operation.answer(status) else { return Err(failure) };
+        let headers = [(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"))].into_iter().collect();
+        if answer.wrong(&headers, &failure.body().unwrap_or_default()).is_empty() {
+            return Err(failure);
+        }
+        let preferences = Preferences { code: Some(status), ..Preferences::default() };
+        let choice = self.answers(operation)?.choose(operation, Some(&preferences), None);
+        let response = choice.map(|choice| choice.response(&self.making(contract), false, || self.settings.seed));
+        // What can't be made is told by the platform's error still better than by a failure.
+        response.ok().and_then(Result::ok).ok_or(failure)
+    }
+
+    async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
+        let Admitted { contract, operation, guest: preferences, head, arguments, .. } = request;
+        let choice = self.answers(operation)?.choose(operation, preferences.as_deref(), head.headers.get(header::ACCEPT));
+        let seed = || self.seed(&head, &arguments);
+        let Some(preferences) = preferences else {
+            let choice = choice.map_err(|detail| Error::invalid(PREFER, detail))?;
+            return choice.response(&self.making(contract), false, seed).map_err(|error| Error::Internal(error).into());
+        };
+        let mut problems = preferences.problems.clone();
+        let choice = choice.map_err(|detail| problems.push(Problem::invalid(PREFER, detail)));
+        let Some(choice) = choice.ok().filter(|_| problems.is_empty()) else { return Err(Error::Invalid(problems).into()) };
+        if let Some(delay) = preferences.delay {
+            tokio::time::sleep(delay).await;
+        }
+        let mut response = choice.response(&self.making(contract), preferences.is_dynamic, seed).map_err(Error::Internal)?;
+        response.headers_mut().extend(preferences.applied().map(|applied| (APPLIED, applied)));
+        Ok(response)
+    }
+}
