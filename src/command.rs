@@ -46,14 +46,11 @@ enum Command {
     Serve(Box<PlatformOptions>),
     /// Compare the contract with the server as written; exit 0 when they agree, 1 when they differ, 2 when it could not run
     Drift(DriftOptions),
-<<<<<<< HEAD
     /// Compare a running server with the contract; exit 0 when nothing is found, 1 when something is, 2 when it could not run
     Compare(Box<CompareOptions>),
-=======
     /// Answer from an OpenAPI document alone, with its examples or with data made from its schemas
     #[command(after_help = MOCK_HELP)]
     Mock(MockOptions),
->>>>>>> mock
     /// Bring the database's tables up to date
     Migrate(Storage),
     /// Accounts
@@ -193,12 +190,8 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
     match command {
         Command::Serve(options) => serve(&options, log).await,
-<<<<<<< HEAD
         Command::Drift(_) | Command::Compare(_) => Ok(()),
-=======
-        Command::Drift(_) => Ok(()),
         Command::Mock(options) => serve_mock(options, log).await,
->>>>>>> mock
         Command::Migrate(storage) => {
             Db::open(&storage.database_url()).await?.close().await;
             say("The database's tables are up to date.")
