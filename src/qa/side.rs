@@ -18,6 +18,8 @@ pub struct Side {
     pub server: Server,
     /// The key that it is asked with, an administrator's.
     pub key: String,
+    /// A key of the scope `public`, where there is one.
+    pub public_key: Option<String>,
 }
 
 /// A request that is to succeed.
@@ -49,7 +51,7 @@ impl Side {
         let server = Server::at(address)?;
         let reached = server.send(&Request::new("GET", "/")).await;
         reached.with_context(|| format!("nothing answers at {address}; start the server, or correct the address"))?;
-        Ok(Self { server, key: key.unwrap_or(ANY_KEY).to_owned() })
+        Ok(Self { server, key: key.unwrap_or(ANY_KEY).to_owned(), public_key: None })
     }
 
     /// A request of an operation that is to succeed here.
@@ -64,10 +66,5 @@ impl Side {
     /// Whether a world was made on it, in which the document's examples mean nothing.
     pub fn has_world(&self) -> bool {
         false
-    }
-
-    /// A key of the scope `public`, where the world has one.
-    pub fn public_key(&self) -> Option<&str> {
-        None
     }
 }

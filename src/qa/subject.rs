@@ -4,12 +4,15 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
 use jsonschema::Validator;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::exchange::{KEY, Request, VERSION};
 use crate::contract::answer::{covers, escape, is_json};
 use crate::contract::{Contract, Direction, Operation, Sampler, compile, resolve};
+
+/// What is encoded in a path: all but the unreserved characters (RFC 3986).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// An operation that is asked.
 #[derive(Debug)]
@@ -214,7 +217,7 @@ impl Argument {
             }
             Place::Path => {
                 let variable = format!("{{{}}}", self.name);
-                let encoded = utf8_percent_encode(&value.map(plain).unwrap_or_default(), NON_ALPHANUMERIC).to_string();
+                let encoded = utf8_percent_encode(&value.map(plain).unwrap_or_default(), RESERVED).to_string();
                 let replaced = operation.path.split('/').zip(request.path.split('/')).map(|(template, segment)| {
                     if template.contains(&variable) { template.replace(&variable, &encoded) } else { segment.to_owned() }
                 });

@@ -24,9 +24,10 @@ impl Interview<'_> {
         // Another document may say 401 of both, as RFC 9110 does.
         let refusals: &[u16] = if operation.statuses.contains(&403) { &[403] } else { &[403, 401] };
         self.check_refused(Check::KeyBad, pair, unknown, "an unknown key", refusals).await;
-        let public = self.comparison.target.public_key().map(str::to_owned);
-        if let (Some(key), false) = (public, operation.scopes.is_empty() || operation.scopes.contains(&Scope::Public)) {
-            let low = |request: &Request| request.clone().with_header(KEY, &key).with_header("Prefer", "scope=public");
+        if let (Some(key), false) =
+            (&self.comparison.target.public_key, operation.scopes.is_empty() || operation.scopes.contains(&Scope::Public))
+        {
+            let low = |request: &Request| request.clone().with_header(KEY, key).with_header("Prefer", "scope=public");
             self.check_refused(Check::KeyScope, pair, low, "a key of too low a scope", &[403]).await;
         }
     }

@@ -121,8 +121,9 @@ impl<'a> Interview<'a> {
 
 /// Whether two paths are the same resource: one may be the short form of the other, `/sections/1` of `/events/2/sections/1`.
 fn is_same(one: &str, other: &str) -> bool {
+    let [one, other] = [one, other].map(|path| percent_decode_str(path).decode_utf8_lossy());
     let (long, short) = if one.len() >= other.len() { (one, other) } else { (other, one) };
-    long.ends_with(short) && short.starts_with('/')
+    short.starts_with('/') && long.ends_with(short.as_ref())
 }
 
 /// Whether a body is the document's own example of what the operation answers.
