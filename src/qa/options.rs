@@ -67,9 +67,9 @@ impl CompareOptions {
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose()?.unwrap_or_default();
         let asked = asked(&contract, &self.only, &self.skip)?;
         let seed = self.seed.unwrap_or_else(|| Utc::now().timestamp_millis().unsigned_abs());
-        let target = Side::open(&self.target, self.key.as_deref(), &contract, seed).await?;
+        let target = Side::open(&self.target, self.key.as_deref()).await?;
         let reference = match &self.reference {
-            Some(address) => Some(Side::open(address, self.reference_key.as_deref(), &contract, seed).await?),
+            Some(address) => Some(Side::open(address, self.reference_key.as_deref()).await?),
             None => None,
         };
         let count = asked.len();

@@ -47,7 +47,7 @@ impl Side {
     ///
     /// # Errors
     /// When the address is no URL or nothing answers there.
-    pub async fn open(address: &str, key: Option<&str>, _contract: &Contract, _seed: u64) -> anyhow::Result<Self> {
+    pub async fn open(address: &str, key: Option<&str>) -> anyhow::Result<Self> {
         let server = Server::at(address)?;
         let reached = server.send(&Request::new("GET", "/")).await;
         reached.with_context(|| format!("nothing answers at {address}; start the server, or correct the address"))?;

@@ -10,6 +10,7 @@ mod advertisements;
 mod callers;
 mod categories;
 mod command;
+mod compare;
 mod defaults;
 mod erasure;
 mod events;
