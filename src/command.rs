@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use slog::{Level, Logger, info};
+use slog::{Level, Logger, info, warn};
 
 use crate::accounts::Role;
 use crate::app::{App, Platform, api};
@@ -101,6 +101,9 @@ struct MockOptions {
     /// Accept this key alone, and refuse others with 403 [default: any key]
     #[arg(long, env = "BOXOFFICE_KEY", hide_env_values = true)]
     key: Option<String>,
+    /// Keep what is posted to a collection, until the mock ends: it can then be read, listed, changed and deleted
+    #[arg(long, env = "BOXOFFICE_STATEFUL")]
+    stateful: bool,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -226,9 +229,17 @@ async fn serve(options: &PlatformOptions, log: &Logger) -> anyhow::Result<()> {
 
 async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     let contract = options.spec.as_deref().map_or_else(Contract::builtin, Contract::read)?;
+    for warning in &contract.warnings {
+        warn!(log, "{}", warning);
+    }
     let operations = contract.operations().count();
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
-    let mock = mock::start(contract, mock::Settings { seed: options.seed, key: options.key }, options.listen, log)?;
+    let mock = mock::start(
+        contract,
+        mock::Settings { seed: options.seed, key: options.key, is_stateful: options.stateful },
+        options.listen,
+        log,
+    )?;
     let address = mock.address();
     info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
     say(format!("Answers the {operations} operations of {title} at http://{address}."))?;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use anyhow::{Context, anyhow};
+use http::HeaderMap;
 use serde_json::json;
 
 use crate::accounts::{self, Account};
@@ -68,7 +69,7 @@ async fn new_account(app: &App, username: &str, email: &str, password: &str, rol
     let body = json!({ "username": username, "password": password, "email": email, "role": role });
     let contract = Contract::builtin()?;
     let operation = contract.operation("account_create").context("the contract has no account_create")?;
-    let arguments = operation.check(&operation.path, None, body.to_string().as_bytes()).map_err(plain)?;
+    let arguments = operation.check(&operation.path, None, &HeaderMap::new(), body.to_string().as_bytes()).map_err(plain)?;
     accounts::create(app, serde_json::from_value(arguments.body)?).await.map_err(plain)
 }
 

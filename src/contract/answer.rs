@@ -1,15 +1,15 @@
 //! What an operation may answer, and an answer held against it.
 
 use std::ops::RangeInclusive;
-use std::sync::OnceLock;
 
 use anyhow::Context;
 use http::{HeaderMap, header};
+use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
-use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::schema::{compile, detail, resolve};
+use super::reference::{References, escape};
+use super::schema::{Direction, Schema, detail};
 
 /// One answer that an operation may give.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Answer {
     pub headers: Vec<Header>,
 }
 
-/// A body that an answer may have.
+/// A body that a request or an answer may have.
 #[derive(Debug)]
 pub struct Content {
     /// Its media type, as the document writes it: `application/json`, `image/*`.
@@ -46,14 +46,6 @@ pub struct Header {
     pub example: Option<Value>,
     /// What the document says of it.
     pub schema: Schema,
-}
-
-/// A schema of an answer, closed: what it doesn't describe is told. It is compiled when it is first needed.
-#[derive(Debug)]
-pub struct Schema {
-    /// As the document has it, with references followed.
-    pub open: Value,
-    validator: OnceLock<Result<Validator, String>>,
 }
 
 /// Something about an answer that is not as the document says.
@@ -86,22 +78,24 @@ pub enum Kind {
 
 impl Answer {
     /// Reads an answer of the document that stands at `pointer`. `status` is its key there.
-    pub(super) fn new(document: &Value, pointer: String, status: &str, node: &Value) -> anyhow::Result<Self> {
-        let node = resolve(document, node);
+    pub(super) fn new<'a>(references: &References<'a>, pointer: String, status: &str, node: &'a Value) -> anyhow::Result<Self> {
+        let node = references.follow(node);
         let contents = node["content"].as_object().into_iter().flatten();
+        let content = |(media_type, node): (&String, &'a Value)| Content::new(references, media_type, node, Direction::Response);
         let headers = node["headers"].as_object().into_iter().flatten();
         Ok(Self {
             statuses: statuses(status)?,
             pointer,
-            contents: contents.map(|(media_type, content)| Content::new(media_type, content)).collect(),
+            contents: contents.map(content).collect(),
             headers: headers
                 // Its media type is told where its content is (OpenAPI 3.0, Response Object).
                 .filter(|(name, _)| !name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str()))
+                .map(|(name, header)| (name, references.follow(header)))
                 .map(|(name, header)| Header {
                     name: name.clone(),
                     is_required: header["required"] == true,
                     example: header.get("example").cloned(),
-                    schema: Schema::new(header.get("schema").cloned().unwrap_or_else(|| json!({}))),
+                    schema: Schema::new(references, &header["schema"], Direction::Response),
                 })
                 .collect(),
         })
@@ -126,9 +120,7 @@ impl Answer {
                 }
                 None => {}
                 Some(text) => {
-                    let is_text = header.schema.open["type"] == "string";
-                    let value = if is_text { json!(text) } else { serde_json::from_str(&text).unwrap_or_default() };
-                    let found = header.schema.problems(&value).into_iter();
+                    let found = header.schema.problems(&header.value(&text)).into_iter();
                     let name = &header.name;
                     found.for_each(|found| {
                         say(format!("{name}{}", found.text), format!("has a header {name} that {}", found.gist))
@@ -176,15 +168,24 @@ impl Answer {
     }
 }
 
+impl Header {
+    /// A text as a value of its schema.
+    fn value(&self, text: &str) -> Value {
+        match self.schema.open["type"].as_str() {
+            Some("string") | None => json!(text),
+            Some("array") => text.split(',').map(|item| json!(item.trim())).collect(),
+            Some(_) => serde_json::from_str(text).unwrap_or_default(),
+        }
+    }
+}
+
 impl Content {
-    fn new(media_type: &str, content: &Value) -> Self {
-        let named = content["examples"].as_object().into_iter().flatten();
-        let named = named.filter_map(|(name, example)| Some((name.clone(), example.get("value")?.clone())));
-        let alone = content.get("example").map(|example| ("example".to_owned(), example.clone()));
+    /// Reads a Media Type Object.
+    pub(super) fn new<'a>(references: &References<'a>, media_type: &str, node: &'a Value, direction: Direction) -> Self {
         Self {
             media_type: media_type.to_owned(),
-            examples: alone.into_iter().chain(named).collect(),
-            schema: content.get("schema").cloned().map(Schema::new),
+            examples: examples(references, node),
+            schema: node.get("schema").map(|schema| Schema::new(references, schema, direction)),
         }
     }
 
@@ -195,22 +196,13 @@ impl Content {
 }
 
 impl Schema {
-    fn new(open: Value) -> Self {
-        Self { open, validator: OnceLock::new() }
-    }
-
     /// What is wrong with a value: where and what, as `/name: 7 is not of type "string"`.
     pub fn wrong(&self, value: &Value) -> Vec<(Kind, String)> {
         self.problems(value).into_iter().map(|problem| (problem.kind, problem.text)).collect()
     }
 
     fn problems(&self, value: &Value) -> Vec<Problem> {
-        let compiled = self.validator.get_or_init(|| {
-            let mut closed = self.open.clone();
-            close(&mut closed);
-            compile(&closed).map_err(|error| format!(" can't be held against its schema: {error:#}"))
-        });
-        match compiled {
+        match self.validator() {
             Ok(validator) => {
                 let problem = |error: ValidationError<'_>| Problem {
                     kind: kind_of(error.kind()),
@@ -219,8 +211,9 @@ impl Schema {
                 };
                 validator.iter_errors(value).map(problem).collect()
             }
-            Err(text) => {
-                vec![Problem { kind: Kind::Body, text: text.clone(), gist: "can't be held against its schema".to_owned() }]
+            Err(error) => {
+                let text = format!(" can't be held against its schema: {error:#}");
+                vec![Problem { kind: Kind::Body, text, gist: "can't be held against its schema".to_owned() }]
             }
         }
     }
@@ -247,33 +240,18 @@ fn gist(error: &ValidationError<'_>) -> String {
     if place.is_empty() { what } else { format!("at {place} {what}") }
 }
 
+/// The examples of a Media Type Object or a Parameter Object, by name; one that has none is called `example`.
+pub(super) fn examples<'a>(references: &References<'a>, node: &'a Value) -> Map<String, Value> {
+    let named = node["examples"].as_object().into_iter().flatten();
+    let named = named.filter_map(|(name, example)| Some((name.clone(), references.follow(example).get("value")?.clone())));
+    let alone = node.get("example").map(|example| ("example".to_owned(), example.clone()));
+    alone.into_iter().chain(named).collect()
+}
+
 fn kind_of(kind: &ValidationErrorKind) -> Kind {
     match kind {
         ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. } => Kind::Undeclared,
         _ => Kind::Body,
-    }
-}
-
-/// Forbids what isn't described: a client's document may not know less than the server tells. What is put together from
-/// several schemas is closed as a whole, because each of them alone would forbid what the others describe.
-fn close(schema: &mut Value) {
-    let Value::Object(schema) = schema else { return };
-    for part in ["items", "additionalProperties"] {
-        schema.get_mut(part).into_iter().for_each(close);
-    }
-    let has_properties = match schema.get_mut("properties").and_then(Value::as_object_mut) {
-        Some(properties) => {
-            properties.values_mut().for_each(close);
-            true
-        }
-        None => false,
-    };
-    if ["allOf", "anyOf", "oneOf"].iter().any(|parts| schema.contains_key(*parts)) {
-        if !schema.contains_key("additionalProperties") {
-            schema.insert("unevaluatedProperties".to_owned(), json!(false));
-        }
-    } else if has_properties {
-        schema.entry("additionalProperties").or_insert(json!(false));
     }
 }
 
@@ -306,9 +284,4 @@ pub fn covers(declared: &str, given: &str) -> bool {
 /// Whether a body of this media type is JSON (RFC 6839 for the suffix).
 pub fn is_json(essence: &str) -> bool {
     essence.eq_ignore_ascii_case("application/json") || essence.to_lowercase().ends_with("+json")
-}
-
-/// A name as a step of a JSON pointer (RFC 6901).
-pub fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

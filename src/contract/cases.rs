@@ -61,7 +61,9 @@ fn candidates(schema: &Value, required: bool) -> Vec<Wrong> {
         wrong.extend(number("maxLength").map(|max| bounds("x".repeat(max as usize + 1).into())));
         wrong.extend(number("minLength").filter(|min| *min > 1.0).map(|min| bounds("x".repeat(min as usize - 1).into())));
         for (keyword, kind) in [("pattern", Kind::Form), ("enum", Kind::Enum), ("format", Kind::Form)] {
-            wrong.extend(schema.get(keyword).map(|_| Wrong::new(kind, "?! no")));
+            let is_checked =
+                |value: &Value| compile(&json!({ keyword: value })).is_ok_and(|alone| !alone.is_valid(&json!("?! no")));
+            wrong.extend(schema.get(keyword).filter(|value| is_checked(value)).map(|_| Wrong::new(kind, "?! no")));
         }
         let impossible: &[&str] = match schema["format"].as_str() {
             Some("event-time") => &["2026-13-01T10:00", "2026-02-30T10:00", "2026-01-01T25:00", "2026-01-01"],
@@ -111,4 +113,61 @@ fn wrong_types(schema: &Value) -> impl Iterator<Item = Wrong> {
 /// A number as it is usually written: a whole one without a fraction, as long as it is exact.
 fn plain(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(schema: Value) -> Vec<(Kind, Value)> {
+        wrong_values(&schema, false).into_iter().map(|wrong| (wrong.kind, wrong.value)).collect()
+    }
+
+    #[test]
+    fn a_value_is_wrong_in_the_way_that_is_told() {
+        for (schema, kind, value) in [
+            (json!({ "type": "string" }), Kind::Type, json!(7)),
+            (json!({ "type": "string", "minLength": 3, "maxLength": 4 }), Kind::Bounds, json!("xx")),
+            (json!({ "type": "string", "minLength": 3, "maxLength": 4 }), Kind::Bounds, json!("xxxxx")),
+            (json!({ "type": "string", "enum": ["a"] }), Kind::Enum, json!("?! no")),
+            (json!({ "type": "string", "format": "uuid" }), Kind::Form, json!("?! no")),
+            (json!({ "type": "string", "pattern": "^a" }), Kind::Form, json!("?! no")),
+            (json!({ "type": "string", "format": "date" }), Kind::Form, json!("2026-02-30")),
+            (json!({ "type": "integer", "minimum": 1, "maximum": 9 }), Kind::Bounds, json!(0)),
+            (json!({ "type": "integer", "minimum": 1, "maximum": 9 }), Kind::Bounds, json!(10)),
+            (json!({ "type": "integer", "enum": [1, 4] }), Kind::Enum, json!(5)),
+            (json!({ "type": "number", "minimum": 0, "exclusiveMinimum": true }), Kind::Bounds, json!(0)),
+            (json!({ "type": "number", "multipleOf": 0.01 }), Kind::Bounds, json!(1.001)),
+            (json!({ "type": "array", "items": { "type": "integer" }, "minItems": 1 }), Kind::Bounds, json!([])),
+            (json!({ "type": "array", "items": { "type": "integer" } }), Kind::Type, json!(["seven"])),
+            (json!({ "type": "object", "minProperties": 1 }), Kind::Bounds, json!({})),
+            (json!({ "type": "object", "additionalProperties": { "type": "boolean" } }), Kind::Type, json!({ "x": 1 })),
+        ] {
+            let found = wrong(schema.clone());
+            assert!(found.contains(&(kind, value.clone())), "{schema} lacks {value}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_wrong_is_left_out() {
+        for schema in [
+            json!({ "type": "string", "format": "password" }),
+            json!({ "type": "string", "format": "image", "minLength": 9 }),
+            json!({ "type": "string", "pattern": "no" }),
+        ] {
+            assert!(!wrong(schema.clone()).iter().any(|(kind, value)| *kind == Kind::Form && value == "?! no"), "{schema}");
+        }
+        assert_eq!(wrong(json!({})), []);
+        assert_eq!(wrong(json!({ "type": "no such type" })), []);
+    }
+
+    #[test]
+    fn what_is_required_is_wrong_without_a_value() {
+        let missing = |required| {
+            let wrong = wrong_values(&json!({ "type": "string" }), required);
+            wrong.into_iter().filter(|wrong| wrong.kind == Kind::Missing).map(|wrong| wrong.value).collect::<Vec<_>>()
+        };
+        assert_eq!(missing(true), [json!(null), json!(""), json!(" \t")]);
+        assert_eq!(missing(false), [json!(null); 0]);
+    }
 }

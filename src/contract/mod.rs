@@ -4,27 +4,35 @@
 //! Nothing here knows the server: [`drift`] alone holds the two against each other.
 
 pub mod answer;
+mod body;
 pub mod cases;
 pub mod drift;
+mod parameter;
 mod path;
+mod reference;
 mod request;
 mod sample;
 mod schema;
+mod security;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use http::HeaderMap;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use answer::{Answer, Kind, Wrong};
+pub use body::Body;
+pub use parameter::{Parameter, Place, Style};
 use path::{Template, segments};
+use reference::{References, take_unreadable_patterns};
+pub use reference::{escape, resolve};
 pub use request::Arguments;
-use request::{Body, Parameter};
-pub use sample::{Direction, Sampler};
-pub use schema::{compile, resolve};
+pub use sample::Sampler;
+pub use schema::{Direction, Schema, compile};
+pub use security::Scheme;
 
 use crate::auth::Scope;
 
@@ -34,8 +42,10 @@ pub const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 /// An OpenAPI document, read for serving it.
 #[derive(Debug)]
 pub struct Contract {
-    /// The document as it stands.
+    /// The document as it stands, but for patterns that can't be read.
     pub document: Value,
+    /// What of the document is not held to, in sentences for whoever has chosen it.
+    pub warnings: Vec<String>,
     operations: Vec<Operation>,
     by_id: HashMap<String, usize>,
     /// The operations by the length of their paths; those with literals go before those with variables.
@@ -64,20 +74,30 @@ pub struct Operation {
     pub path: String,
     /// Its place in the document, as a JSON pointer.
     pub pointer: String,
+    /// What it is for, in a line.
+    pub summary: String,
+    /// What it is grouped under.
+    pub tags: Vec<String>,
     /// The scopes whose keys may call it (`x-scopes`).
     pub scopes: Vec<Scope>,
-    /// Whether it asks for `X-API-Key`.
+    /// Whether it asks for a key: on the platform, `X-API-Key`.
     pub needs_key: bool,
+    /// How a request may prove itself: by any one of these, each of which is everything that it takes together. One that takes
+    /// nothing lets everybody in, as does none at all.
+    pub security: Vec<Vec<Scheme>>,
     /// Whether it asks for `X-Client-Version`.
     pub needs_version: bool,
     /// Every status that it may be answered with.
     pub statuses: BTreeSet<u16>,
     /// Every answer that it may give.
     pub answers: Vec<Answer>,
+    /// What a request says beside its body, in the document's order.
+    pub parameters: Vec<Parameter>,
+    /// The body that it takes, if any.
+    pub body: Option<Body>,
     template: Template,
-    path_parameters: Vec<Parameter>,
-    query_parameters: Vec<Parameter>,
-    body: Option<Body>,
+    /// Whether it is the platform's own, as its `x-scopes` say: then the platform's rules of what is blank hold.
+    is_own: bool,
 }
 
 impl Contract {
@@ -87,29 +107,37 @@ impl Contract {
         Self::new(document)
     }
 
-    /// Reads a document from a file, YAML or JSON.
+    /// Reads an OpenAPI 3.0 document from a file, YAML or JSON.
     ///
     /// # Errors
     /// When the file can't be read, or it is no such document.
     pub fn read(file: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let document = serde_yaml_ng::from_str(&text).with_context(|| format!("{} is no YAML", file.display()))?;
+        // All JSON is YAML, but a large document is read much faster as what it is.
+        let document = serde_json::from_str(&text).or_else(|_| serde_yaml_ng::from_str(&text));
+        let document = document.with_context(|| format!("{} is neither YAML nor JSON", file.display()))?;
         Self::new(document).with_context(|| format!("{} can't be used", file.display()))
     }
 
-    /// Reads a document.
+    /// Reads an OpenAPI 3.0 document.
     ///
     /// # Errors
-    /// When it has no paths, or something of an operation is not as OpenAPI has it.
-    pub fn new(document: Value) -> anyhow::Result<Self> {
+    /// When it is of another version, has no paths, or something of an operation is not as OpenAPI has it.
+    pub fn new(mut document: Value) -> anyhow::Result<Self> {
+        check_version(&document)?;
+        let mut warnings = take_unreadable_patterns(&mut document);
+        let references = References::read(&document)?;
         let mut operations = Vec::new();
         let paths = document["paths"].as_object().context("the document has no paths")?;
-        for (path, item) in paths {
-            for method in METHODS {
-                let Some(operation) = item.get(method) else { continue };
-                let operation = Operation::new(&document, path, method, item, operation);
+        for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
+            let item = references.follow(item);
+            for (method, operation) in METHODS.iter().filter_map(|method| Some((method, item.get(method)?))) {
+                let operation = Operation::new(&references, &document, (path, method), item, operation, &mut warnings);
                 operations.push(operation.with_context(|| format!("{} {path}", method.to_uppercase()))?);
             }
+            let unserved = ["head", "options", "trace"].iter().filter(|method| item.get(method).is_some());
+            warnings
+                .extend(unserved.map(|method| format!("{} {path} is left out: the method isn't served", method.to_uppercase())));
         }
         let by_id = operations.iter().enumerate().map(|(index, operation)| (operation.id.clone(), index)).collect();
         let mut by_length: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -119,7 +147,7 @@ impl Contract {
         for indexes in by_length.values_mut() {
             indexes.sort_by_key(|index| &operations[*index].template);
         }
-        Ok(Self { prefixes: prefixes(&document), document, operations, by_id, by_length })
+        Ok(Self { prefixes: prefixes(&document), document, warnings, operations, by_id, by_length })
     }
 
     /// The operation of this operationId.
@@ -169,35 +197,48 @@ impl Contract {
 }
 
 impl Operation {
-    fn new(document: &Value, path: &str, method: &str, item: &Value, operation: &Value) -> anyhow::Result<Self> {
-        let id = operation["operationId"].as_str().map_or_else(|| format!("{method} {path}"), str::to_owned);
-        let pointer = format!("/paths/{}/{method}", answer::escape(path));
-        let mut parameters = Vec::new();
-        for list in [item.get("parameters"), operation.get("parameters")].into_iter().flatten() {
-            parameters.extend(list.as_array().into_iter().flatten().map(|parameter| resolve(document, parameter)));
+    fn new<'a>(
+        references: &References<'a>,
+        document: &'a Value,
+        (path, method): (&str, &str),
+        item: &'a Value,
+        operation: &'a Value,
+        warnings: &mut Vec<String>,
+    ) -> anyhow::Result<Self> {
+        let text = |key: &str| operation[key].as_str().map(str::to_owned);
+        let pointer = format!("/paths/{}/{method}", escape(path));
+        let parameters = parameters(references, item, operation)?;
+        let own_scopes = operation["x-scopes"].as_array();
+        let mut scopes = Vec::new();
+        for scope in own_scopes.into_iter().flatten() {
+            match serde_json::from_value(scope.clone()) {
+                Ok(scope) => scopes.push(scope),
+                Err(_) => warnings.push(format!("{} {path}: the scope {scope} is not known", method.to_uppercase())),
+            }
         }
-        let placed = |place: &str| parameters.iter().filter(|parameter| parameter["in"] == place).collect::<Vec<_>>();
-        let needs_version = placed("header").iter().any(|header| header["name"] == "X-Client-Version");
-        let read = |place| placed(place).into_iter().map(Parameter::new).collect::<anyhow::Result<Vec<_>>>();
-        let body = operation.get("requestBody").map(|body| Body::new(&resolve(document, body))).transpose()?;
-        let security = operation.get("security").or_else(|| document.get("security"));
+        let body = operation.get("requestBody").map(|body| Body::new(references, references.follow(body), own_scopes.is_some()));
+        let security = security::alternatives(references, document, operation)?;
         let responses = operation["responses"].as_object().context("has no responses")?;
+        let responses = || responses.iter().filter(|(status, _)| !status.starts_with("x-"));
         let answer =
-            |(status, node): (&String, &Value)| Answer::new(document, format!("{pointer}/responses/{status}"), status, node);
-        let scopes = operation["x-scopes"].as_array().into_iter().flatten();
+            |(status, node): (&String, &'a Value)| Answer::new(references, format!("{pointer}/responses/{status}"), status, node);
         Ok(Self {
+            id: text("operationId").unwrap_or_else(|| format!("{method} {path}")),
             path: path.to_owned(),
             method: method.to_uppercase(),
-            scopes: scopes.map(|scope| Ok(serde_json::from_value(scope.clone())?)).collect::<anyhow::Result<_>>()?,
-            needs_key: security.and_then(Value::as_array).is_some_and(|schemes| !schemes.is_empty()),
-            needs_version,
-            statuses: responses.keys().filter_map(|status| status.parse().ok()).collect(),
-            answers: responses.iter().map(answer).collect::<anyhow::Result<_>>()?,
+            summary: text("summary").unwrap_or_default(),
+            tags: serde_json::from_value(operation["tags"].clone()).unwrap_or_default(),
+            scopes,
+            needs_key: !security.is_empty() && security.iter().all(|all| !all.is_empty()),
+            needs_version: parameters.iter().any(|parameter| parameter.name == "X-Client-Version"),
+            security,
+            statuses: responses().filter_map(|(status, _)| status.parse().ok()).collect(),
+            answers: responses().map(answer).collect::<anyhow::Result<_>>()?,
+            // Told elsewhere in the document (OpenAPI 3.0, Parameter Object), or asked for by the front door.
+            parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter)).collect(),
+            body: body.transpose()?,
             template: Template::new(path),
-            path_parameters: read("path")?,
-            query_parameters: read("query")?,
-            body,
-            id,
+            is_own: own_scopes.is_some(),
             pointer,
         })
     }
@@ -220,10 +261,48 @@ impl Operation {
         )
     }
 
+    /// The examples of its body in a media type, by name; one that has none is called `example`.
+    pub fn request_examples(&self, media_type: &str) -> Map<String, Value> {
+        let contents = self.body.as_ref().map(|body| body.contents.as_slice()).unwrap_or_default();
+        let content = contents.iter().find(|content| answer::covers(&content.media_type, media_type));
+        content.map(|content| content.examples.clone()).unwrap_or_default()
+    }
+
     /// The largest body that it takes, in bytes; `None` where it takes none.
     pub fn body_limit(&self) -> Option<usize> {
         self.body.as_ref().map(|body| body.limit)
     }
+}
+
+/// Refuses a document that says that it is of another version. Nothing in the rest of it would be as it is read here.
+fn check_version(document: &Value) -> anyhow::Result<()> {
+    if let Some(version) = document.get("swagger") {
+        bail!("it is Swagger {version}, not OpenAPI 3.0; convert it first: npx swagger2openapi FILE -o openapi.yaml");
+    }
+    match document.get("openapi").map(|version| version.as_str().unwrap_or_default()) {
+        Some(version) if version != "3.0" && !version.starts_with("3.0.") => bail!(
+            "it is OpenAPI {version}, not 3.0; convert it first: npx @apiture/openapi-down-convert --input FILE --output openapi.yaml"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// The parameters of an operation. Its own go before those of its path of the same name and place.
+fn parameters<'a>(references: &References<'a>, item: &'a Value, operation: &'a Value) -> anyhow::Result<Vec<Parameter>> {
+    let mut parameters: Vec<Parameter> = Vec::new();
+    for node in [&item["parameters"], &operation["parameters"]].into_iter().filter_map(Value::as_array).flatten() {
+        let parameter = Parameter::new(references, references.follow(node))?;
+        match parameters.iter_mut().find(|known| (&known.name, known.place) == (&parameter.name, parameter.place)) {
+            Some(known) => *known = parameter,
+            None => parameters.push(parameter),
+        }
+    }
+    Ok(parameters)
+}
+
+fn is_checked_elsewhere(parameter: &Parameter) -> bool {
+    let names = ["accept", "content-type", "authorization", "x-client-version", "x-api-key"];
+    parameter.place == Place::Header && names.iter().any(|name| parameter.name.eq_ignore_ascii_case(name))
 }
 
 /// The paths of the document's servers, with the defaults of their variables.
@@ -240,3 +319,6 @@ fn prefixes(document: &Value) -> Vec<String> {
     prefixes.sort_by_key(|prefix| std::cmp::Reverse(prefix.len()));
     prefixes
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,36 +1,175 @@
 //! Schemas of OpenAPI 3.0 as JSON Schema, and what is wrong with a value in words.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
 use anyhow::anyhow;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, EmailOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
+use super::reference::{Kept, References, reference};
 use crate::base::clock::{Timestamp, parse_birth_date};
 
-/// References are followed this deep; a schema that refers to itself is unchecked below.
-const DEPTH: usize = 16;
-
-/// `value` with every reference replaced by what it refers to.
-pub fn resolve(document: &Value, value: &Value) -> Value {
-    inline(document, value, 0)
+/// Which way a value goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To the server: what is `readOnly` is neither required nor looked at (OpenAPI 3.0, Schema Object).
+    Request,
+    /// From the server: what is `writeOnly` is not required, and what isn't described is forbidden.
+    Response,
 }
 
-fn inline(document: &Value, value: &Value, depth: usize) -> Value {
-    match value {
-        _ if depth > DEPTH => json!({}),
-        Value::Object(object) => {
-            if let Some(pointer) = object.get("$ref").and_then(Value::as_str) {
-                let target = document.pointer(pointer.trim_start_matches('#'));
-                return target.map_or_else(|| json!({}), |target| inline(document, target, depth + 1));
-            }
-            object.iter().map(|(key, value)| (key.clone(), inline(document, value, depth))).collect::<Map<_, _>>().into()
-        }
-        Value::Array(items) => items.iter().map(|item| inline(document, item, depth)).collect(),
-        _ => value.clone(),
+/// A schema of the document. It is compiled when it is first needed.
+#[derive(Debug)]
+pub struct Schema {
+    /// As the document has it, with its references followed. Those that lead into a circle or to something large stay, and lead
+    /// into the document.
+    pub open: Value,
+    kept: Kept,
+    direction: Direction,
+    validator: OnceLock<Result<Validator, String>>,
+}
+
+impl Schema {
+    /// A schema of a document. One that isn't there allows everything.
+    pub fn new<'a>(references: &References<'a>, node: &'a Value, direction: Direction) -> Self {
+        let open = if node.is_null() { json!({}) } else { references.inline(node) };
+        Self { open, kept: references.kept.clone(), direction, validator: OnceLock::new() }
+    }
+
+    /// The same schema, changed.
+    pub fn with(mut self, change: impl FnOnce(&mut Value)) -> Self {
+        change(&mut self.open);
+        self
+    }
+
+    /// What checks a value against it.
+    ///
+    /// # Errors
+    /// When the schema can't be used, with the reason.
+    pub fn validator(&self) -> anyhow::Result<&Validator> {
+        let compile = || compile(&Bundle::of(self)).map_err(|error| format!("{error:#}"));
+        self.validator.get_or_init(compile).as_ref().map_err(|text| anyhow!("{text}"))
+    }
+
+    /// A schema that stands in this one.
+    pub fn part(&self, part: &Value) -> Self {
+        let open = reference(part).and_then(|reference| self.kept.get(reference)).unwrap_or(part).clone();
+        Self { open, kept: self.kept.clone(), direction: self.direction, validator: OnceLock::new() }
     }
 }
 
-/// A validator of an inlined schema. Formats are checked, with the two that the contract adds to the common ones.
+/// A schema on its way to one that stands alone: what it refers to goes under `$defs`, by number.
+struct Bundle<'a> {
+    kept: &'a HashMap<String, Value>,
+    direction: Direction,
+    /// What is referred to, and whether it is to be closed.
+    wanted: Vec<(&'a str, bool)>,
+    numbers: HashMap<(&'a str, bool), usize>,
+}
+
+impl<'a> Bundle<'a> {
+    fn of(schema: &'a Schema) -> Value {
+        let mut bundle = Self { kept: &schema.kept, direction: schema.direction, wanted: Vec::new(), numbers: HashMap::new() };
+        let mut root = schema.open.clone();
+        bundle.read(&mut root, schema.direction == Direction::Response, &[]);
+        let mut definitions = Map::new();
+        while let Some((reference, is_closed)) = bundle.wanted.get(definitions.len()).copied() {
+            let mut definition = bundle.kept[reference].clone();
+            bundle.read(&mut definition, is_closed, &[]);
+            definitions.insert(definitions.len().to_string(), definition);
+        }
+        if let (Value::Object(root), false) = (&mut root, definitions.is_empty()) {
+            root.insert("$defs".to_owned(), definitions.into());
+        }
+        root
+    }
+
+    /// Reads a schema as it is meant in this direction. A closed one forbids what it doesn't describe: a client's document may not
+    /// know less than the server tells. What is put together from several schemas is closed as a whole, because each of them
+    /// alone would forbid what the others describe. `beside` are the properties that go the other way by what it is put together
+    /// with.
+    fn read(&mut self, schema: &mut Value, is_closed: bool, beside: &[String]) {
+        if let Some(number) = self.number(schema, is_closed) {
+            *schema = json!({ "$ref": format!("#/$defs/{number}") });
+            return;
+        }
+        let Value::Object(object) = schema else { return };
+        let unwanted = match self.direction {
+            Direction::Request => "readOnly",
+            Direction::Response => "writeOnly",
+        };
+        let mut names = beside.to_vec();
+        self.flagged(object, unwanted, &mut names);
+        if let Some(required) = object.get_mut("required").and_then(Value::as_array_mut) {
+            required.retain(|name| !names.iter().any(|flagged| name == flagged));
+        }
+        if let (Direction::Request, Some(properties)) = (self.direction, object.get_mut("properties")) {
+            let properties = properties.as_object_mut().into_iter().flatten();
+            properties.filter(|(name, _)| names.contains(name)).for_each(|(_, property)| *property = json!({}));
+        }
+        let is_put_together = ["allOf", "anyOf", "oneOf"].iter().any(|parts| object.contains_key(*parts));
+        if is_closed && is_put_together && !object.contains_key("additionalProperties") {
+            object.insert("unevaluatedProperties".to_owned(), json!(false));
+        } else if is_closed && object.contains_key("properties") {
+            object.entry("additionalProperties").or_insert(json!(false));
+        }
+        for (keyword, part) in parts(object) {
+            let is_whole = !matches!(keyword, "allOf" | "anyOf" | "oneOf" | "not");
+            self.read(part, is_closed && is_whole, if keyword == "allOf" { &names } else { &[] });
+        }
+    }
+
+    /// The number under which a schema's target stands, if it is a reference.
+    fn number(&mut self, schema: &Value, is_closed: bool) -> Option<usize> {
+        let (reference, _) = self.kept.get_key_value(reference(schema)?)?;
+        let next = self.wanted.len();
+        let number = *self.numbers.entry((reference, is_closed)).or_insert(next);
+        if number == next {
+            self.wanted.push((reference, is_closed));
+        }
+        Some(number)
+    }
+
+    /// The properties of an object, and of all that it is put together from, that have this flag.
+    fn flagged(&self, object: &Map<String, Value>, flag: &str, names: &mut Vec<String>) {
+        let followed = |schema: &Value| -> Option<&Value> { self.kept.get(reference(schema)?) };
+        for (name, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            if property[flag] == true || followed(property).is_some_and(|property| property[flag] == true) {
+                names.push(name.clone());
+            }
+        }
+        for part in object.get("allOf").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
+            self.flagged(part, flag, names);
+        }
+    }
+}
+
+/// The schemas that stand in a schema, each with the keyword that it stands under.
+fn parts(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)> {
+    let mut parts = Vec::new();
+    for (keyword, value) in schema {
+        let keyword = keyword.as_str();
+        match (keyword, value) {
+            ("properties" | "$defs", Value::Object(named)) => parts.extend(named.values_mut().map(|part| (keyword, part))),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(several)) => parts.extend(several.iter_mut().map(|part| (keyword, part))),
+            ("items" | "additionalProperties" | "not", part @ Value::Object(_)) => parts.push((keyword, part)),
+            // Where `resolve` puts what stays a reference.
+            ("components", Value::Object(components)) => {
+                let schemas = components.get_mut("schemas").and_then(Value::as_object_mut).into_iter().flatten();
+                parts.extend(schemas.map(|(_, part)| (keyword, part)));
+            }
+            _ => {}
+        }
+    }
+    parts
+}
+
+/// A validator of a schema without references but those into itself. Formats are checked, with the two that the contract adds to
+/// the common ones; a format that nobody knows is not.
 pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
     let mut schema = schema.clone();
     to_json_schema(&mut schema);
@@ -39,31 +178,40 @@ pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
         .should_validate_formats(true)
         // An address alone, as somebody signs up with it: no name before it, which would make one address many.
         .with_email_options(EmailOptions::default().without_display_text().without_domain_literal())
+        .with_format("byte", |text: &str| BASE64_STANDARD.decode(text).is_ok())
         .with_format("event-time", |text: &str| Timestamp::parse(text).is_some())
         .with_format("birth-date", |text: &str| parse_birth_date(text).is_some())
         .build(&schema)
         .map_err(|error| anyhow!("a schema cannot be used: {error}"))
 }
 
-/// OpenAPI 3.0 writes `nullable` and boolean exclusive bounds where JSON Schema has a type and numbers.
+/// OpenAPI 3.0 writes `nullable` and boolean exclusive bounds where JSON Schema has a type and numbers, and a whole number's size
+/// as its format.
 fn to_json_schema(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-                if object.get(exclusive) == Some(&Value::Bool(true))
-                    && let Some(limit) = object.remove(bound)
-                {
-                    object.insert(exclusive.to_owned(), limit);
-                }
-            }
-            object.values_mut().for_each(to_json_schema);
-            if object.remove("nullable") == Some(Value::Bool(true)) {
-                let inner = Value::Object(std::mem::take(object));
-                object.insert("anyOf".to_owned(), json!([{ "type": "null" }, inner]));
-            }
+    let Value::Object(object) = schema else { return };
+    for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        if let Some(Value::Bool(is_exclusive)) = object.get(exclusive) {
+            let limit = if *is_exclusive { object.remove(bound) } else { None };
+            match limit {
+                Some(limit) => object.insert(exclusive.to_owned(), limit),
+                None => object.remove(exclusive),
+            };
         }
-        Value::Array(items) => items.iter_mut().for_each(to_json_schema),
-        _ => {}
+    }
+    // Written for a property by mistake, where it means nothing.
+    if object.get("required").is_some_and(Value::is_boolean) {
+        object.remove("required");
+    }
+    if object.get("format").is_some_and(|format| format == "int32") {
+        object.entry("minimum").or_insert(json!(i32::MIN));
+        object.entry("maximum").or_insert(json!(i32::MAX));
+    }
+    parts(object).into_iter().for_each(|(_, part)| to_json_schema(part));
+    if object.remove("nullable") == Some(Value::Bool(true)) {
+        let definitions = ["$defs", "components"].map(|key| (key, object.remove(key)));
+        let inner = Value::Object(std::mem::take(object));
+        object.insert("anyOf".to_owned(), json!([{ "type": "null" }, inner]));
+        object.extend(definitions.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     }
 }
 
@@ -93,6 +241,9 @@ pub fn detail(error: &ValidationError<'_>) -> String {
         Kind::UniqueItems => "must not repeat an item".to_owned(),
         Kind::Pattern { pattern } => format!("must match {pattern}"),
         Kind::Format { format } => format!("must be a valid {format}"),
+        Kind::OneOfMultipleValid { .. } => "must match only one of several schemas".to_owned(),
+        Kind::OneOfNotValid { .. } | Kind::AnyOf { .. } => "must match one of several schemas".to_owned(),
+        Kind::Not { .. } => "must not match what is excluded".to_owned(),
         Kind::Required { property } => format!("lacks {}", plain(property)),
         _ => "is invalid".to_owned(),
     }

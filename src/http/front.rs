@@ -156,8 +156,9 @@ impl<B: Backend> Front<B> {
         body: Body,
     ) -> Result<(B::Guest, Arguments), Failure> {
         let guest = self.backend.admit(context, operation, head).await?;
-        let body = read_body(operation, &head.headers, body).await?;
-        let arguments = operation.check(self.contract.without_prefix(head.uri.path()), head.uri.query(), &body)?;
+        let body = read_body(operation, body).await?;
+        let path = self.contract.without_prefix(head.uri.path());
+        let arguments = operation.check(path, head.uri.query(), &head.headers, &body)?;
         Ok((guest, arguments))
     }
 
@@ -190,8 +191,8 @@ fn method_not_allowed(allowed: &[String]) -> Response<Body> {
 /// What is read at the most of a body that is too large, so that its sender gets to read why it was refused.
 const DISCARDED: usize = 16 * 1024 * 1024;
 
-/// The whole body, unless it is too large or not JSON. What an operation without a body is sent is not read.
-async fn read_body(operation: &Operation, headers: &HeaderMap, mut body: Body) -> Result<Vec<u8>, Failure> {
+/// The whole body, unless it is too large. What an operation without a body is sent is not read.
+async fn read_body(operation: &Operation, mut body: Body) -> Result<Vec<u8>, Failure> {
     let Some(limit) = operation.body_limit() else { return Ok(Vec::new()) };
     let (mut bytes, mut seen) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
@@ -207,14 +208,7 @@ async fn read_body(operation: &Operation, headers: &HeaderMap, mut body: Body) -
     if seen > limit {
         return Err(Code::BodyTooLarge.because(format!("The request's body is larger than {limit} bytes.")).into());
     }
-    let media_type = headers.get(header::CONTENT_TYPE).map(|value| value.to_str().unwrap_or_default());
-    let essence = media_type.map(|value| value.split(';').next().unwrap_or_default().trim());
-    match essence {
-        Some(essence) if !bytes.is_empty() && !essence.eq_ignore_ascii_case("application/json") => {
-            Err(Code::MediaTypeUnsupported.into())
-        }
-        _ => Ok(bytes),
-    }
+    Ok(bytes)
 }
 
 /// In a development build, an answer that the contract doesn't declare is a failure, so that a test shows it.

@@ -12,8 +12,8 @@ use slog::{Logger, warn};
 
 use super::body::{bytes, concrete};
 use super::prefer::{PREFER, Preferences};
-use crate::contract::answer::{Answer, Content, Header, Kind, Schema, covers, escape, essence};
-use crate::contract::{Contract, Direction, Operation, Sampler};
+use crate::contract::answer::{Answer, Content, Header, Kind, covers, essence};
+use crate::contract::{Contract, Direction, Operation, Sampler, Schema, escape};
 
 /// What an operation can be answered with. Nothing is made before it is asked for, so that the mock starts at once.
 pub struct Answers {
@@ -141,7 +141,7 @@ impl Choice<'_> {
     /// When no data can be made; the error names the place in the document.
     pub fn response(&self, making: &Making<'_>, is_dynamic: bool, seed: impl FnOnce() -> u64) -> anyhow::Result<Response<Body>> {
         let Some((content, source)) = self.content else {
-            let ready = Ready { headers: self.headers(making, &Value::Null)?, body: Bytes::new() };
+            let ready = Ready { headers: self.headers(making, &Value::Null, None)?, body: Bytes::new() };
             return Ok(self.send(&ready));
         };
         if let Some(number) = self.example.filter(|_| !is_dynamic)
@@ -154,23 +154,44 @@ impl Choice<'_> {
                     warn!(making.log, "an example that isn't valid is not served"; "of" => place, "name" => name, "wrong" => wrong);
                     return None;
                 }
-                self.ready(making, source, example).ok()
+                self.ready(making, source, example, None).ok()
             });
             if let Some(ready) = ready {
                 return Ok(self.send(ready));
             }
         }
         let value = self.made(making, content, source, seed())?;
-        Ok(self.send(&self.ready(making, source, &value)?))
+        Ok(self.send(&self.ready(making, source, &value, None)?))
     }
 
-    /// The answer with this body.
+    /// The answer with this body. `location` is where a new resource is, which goes into `Location` unless the body has a `self`.
     ///
     /// # Errors
-    /// When no headers can be made for it.
-    pub fn with(&self, making: &Making<'_>, value: &Value) -> anyhow::Result<Response<Body>> {
+    /// When the answer has no body, or no headers can be made for it.
+    pub fn with(&self, making: &Making<'_>, value: &Value, location: Option<&str>) -> anyhow::Result<Response<Body>> {
         let (_, source) = self.content.context("the answer has no body")?;
-        Ok(self.send(&self.ready(making, source, value)?))
+        Ok(self.send(&self.ready(making, source, value, location)?))
+    }
+
+    /// The schema of its body, where that is JSON.
+    pub fn schema(&self) -> Option<&Schema> {
+        self.content.filter(|(content, _)| content.is_json()).and_then(|(content, _)| content.schema.as_ref())
+    }
+
+    /// The valid examples of its body, where that is JSON, in the document's order.
+    pub fn examples(&self) -> impl Iterator<Item = &Value> {
+        let content = self.content.map(|(content, _)| content).filter(|content| content.is_json());
+        let examples = content.into_iter().flat_map(|content| content.examples.values().map(move |example| (content, example)));
+        examples.filter(|(content, example)| self.wrong(content, example).is_none()).map(|(_, example)| example)
+    }
+
+    /// Its body: the first example, or data made from the schema by `seed`.
+    ///
+    /// # Errors
+    /// When it has none, or no data can be made.
+    pub fn value(&self, making: &Making<'_>, seed: u64) -> anyhow::Result<Value> {
+        let (content, source) = self.content.context("the answer has no body")?;
+        self.examples().next().map_or_else(|| self.made(making, content, source, seed), |example| Ok(example.clone()))
     }
 
     /// The first thing that is wrong with a body, undeclared properties apart, which a schema allows.
@@ -187,20 +208,25 @@ impl Choice<'_> {
         sampler.sample(seed).with_context(about)
     }
 
-    fn ready(&self, making: &Making<'_>, source: &Source, value: &Value) -> anyhow::Result<Ready> {
-        let mut headers = self.headers(making, value)?;
+    fn ready(&self, making: &Making<'_>, source: &Source, value: &Value, location: Option<&str>) -> anyhow::Result<Ready> {
+        let mut headers = self.headers(making, value, location)?;
         headers.push((header::CONTENT_TYPE, HeaderValue::try_from(&source.media_type)?));
         Ok(Ready { headers, body: bytes(&source.media_type, value) })
     }
 
     /// The declared headers, of which `Location` is what the body calls itself.
-    fn headers(&self, making: &Making<'_>, body: &Value) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
+    fn headers(
+        &self,
+        making: &Making<'_>,
+        body: &Value,
+        location: Option<&str>,
+    ) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
         let made = self.stock.headers.get_or_init(|| {
             let made = self.answer.headers.iter().map(|header| make_header(making, header));
             made.collect::<anyhow::Result<_>>().map_err(|error| format!("{error:#}"))
         });
         let mut headers = made.clone().map_err(|error| anyhow!(error)).with_context(|| self.answer.pointer.clone())?;
-        if let Some(uri) = body["self"].as_str() {
+        if let Some(uri) = body["self"].as_str().or(location) {
             for (_, location) in headers.iter_mut().filter(|(name, _)| *name == header::LOCATION) {
                 *location = HeaderValue::try_from(uri)?;
             }
@@ -279,6 +305,6 @@ fn status_code(status: u16) -> StatusCode {
 }
 
 /// A name without what tells `soldOut`, `sold-out` and `sold_out` apart.
-fn plain(name: &str) -> String {
+pub fn plain(name: &str) -> String {
     name.chars().filter(|character| !"-_ ".contains(*character)).flat_map(char::to_lowercase).collect()
 }

@@ -3,10 +3,10 @@
 use http::request::Parts;
 
 use super::prefer::Role;
-use crate::contract::Operation;
+use crate::contract::{Operation, Scheme};
 use crate::error::{Code, Error};
 
-/// Steps 3 and 4 of the order of checks: a key where the operation asks for one, and its scope. Any key will do, unless there
+/// Steps 3 and 4 of the order of checks: a key, or whatever else the operation asks for, and its scope. Any will do, unless there
 /// is but one that is `accepted`. It acts as the caller prefers, else as one that reaches the operation.
 ///
 /// # Errors
@@ -15,13 +15,16 @@ pub fn check(operation: &Operation, head: &Parts, accepted: Option<&str>, role: 
     if !operation.needs_key {
         return Ok(());
     }
-    let key = head.headers.get("x-api-key").map(|value| value.to_str().unwrap_or("unreadable").trim());
-    let key = key.filter(|key| !key.is_empty()).ok_or(Code::KeyMissing)?;
+    let proofs = |all: &Vec<Scheme>| {
+        all.iter().map(|scheme| scheme.credential(&head.headers, head.uri.query())).collect::<Option<Vec<_>>>()
+    };
+    let keys = operation.security.iter().find_map(proofs).ok_or(Code::KeyMissing)?;
     let reaches = match role {
         None => true,
         Some(Role::Unknown) => false,
         // A document that knows no scopes leaves every operation to all of them.
         Some(Role::Of(scope)) => operation.scopes.is_empty() || operation.scopes.contains(&scope),
     };
-    if reaches && accepted.is_none_or(|accepted| accepted == key) { Ok(()) } else { Err(Code::KeyRefused.into()) }
+    let is_accepted = accepted.is_none_or(|accepted| keys.iter().all(|key| key == accepted));
+    if reaches && is_accepted { Ok(()) } else { Err(Code::KeyRefused.into()) }
 }

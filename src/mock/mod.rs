@@ -8,6 +8,7 @@ mod answers;
 mod body;
 mod key;
 pub mod prefer;
+mod state;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -24,6 +25,7 @@ use crate::error::{Error, Problem};
 use crate::http::{Admitted, Backend, Failure, Running, check_version, serve};
 use answers::{Answers, Making};
 use prefer::{APPLIED, PREFER, Preferences};
+use state::{Asked, State};
 
 /// How a mock behaves.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +34,8 @@ pub struct Settings {
     pub seed: u64,
     /// The only key that is accepted; any, where there is none.
     pub key: Option<String>,
+    /// Whether it keeps what it is given, until it ends.
+    pub is_stateful: bool,
 }
 
 /// What answers behind the front door.
@@ -40,6 +44,7 @@ struct Mock {
     minimum_client_version: ClientVersion,
     /// By the operations' pointers, which are never alike, as their identifiers may be where the document has none.
     answers: HashMap<String, Answers>,
+    state: Option<State>,
     log: Logger,
 }
 
@@ -49,8 +54,10 @@ struct Mock {
 /// When the address cannot be had.
 pub fn start(contract: Contract, settings: Settings, listen: SocketAddr, log: &Logger) -> anyhow::Result<Running<()>> {
     let answers = contract.operations().map(|operation| (operation.pointer.clone(), Answers::of(operation))).collect();
+    let making = Making { contract: &contract, seed: settings.seed, log };
+    let state = settings.is_stateful.then(|| State::new(&making, &answers));
     let minimum_client_version = "3.0.0".parse()?;
-    let mock = Mock { settings, minimum_client_version, answers, log: log.clone() };
+    let mock = Mock { settings, minimum_client_version, answers, state, log: log.clone() };
     serve((), contract, mock, listen, log)
 }
 
@@ -113,20 +120,38 @@ impl Backend for Mock {
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
         let Admitted { contract, operation, guest: preferences, head, arguments, .. } = request;
-        let choice = self.answers(operation)?.choose(operation, preferences.as_deref(), head.headers.get(header::ACCEPT));
-        let seed = || self.seed(&head, &arguments);
-        let Some(preferences) = preferences else {
-            let choice = choice.map_err(|detail| Error::invalid(PREFER, detail))?;
-            return choice.response(&self.making(contract), false, seed).map_err(|error| Error::Internal(error).into());
-        };
-        let mut problems = preferences.problems.clone();
+        let preferences = preferences.as_deref();
+        let mut problems = preferences.map(|preferences| preferences.problems.clone()).unwrap_or_default();
+        let choice = self.answers(operation)?.choose(operation, preferences, head.headers.get(header::ACCEPT));
         let choice = choice.map_err(|detail| problems.push(Problem::invalid(PREFER, detail)));
         let Some(choice) = choice.ok().filter(|_| problems.is_empty()) else { return Err(Error::Invalid(problems).into()) };
-        if let Some(delay) = preferences.delay {
+        if let Some(delay) = preferences.and_then(|preferences| preferences.delay) {
             tokio::time::sleep(delay).await;
         }
-        let mut response = choice.response(&self.making(contract), preferences.is_dynamic, seed).map_err(Error::Internal)?;
-        response.headers_mut().extend(preferences.applied().map(|applied| (APPLIED, applied)));
+        let seed = || self.seed(&head, &arguments);
+        let making = self.making(contract);
+        let kept = match self.state.as_ref().filter(|_| !preferences.is_some_and(Preferences::choose)) {
+            Some(state) => {
+                let path = contract.without_prefix(head.uri.path());
+                let asked = Asked { operation, path, arguments: &arguments, choice: &choice, making: &making, seed: seed() };
+                match state.answer(&asked) {
+                    Ok(kept) => kept,
+                    Err(error) => return self.refuse(contract, operation, error.into()),
+                }
+            }
+            None => None,
+        };
+        let response = match kept {
+            Some(kept) => {
+                let server = head.uri.path().strip_suffix(contract.without_prefix(head.uri.path())).unwrap_or_default();
+                let location = kept.location.map(|path| format!("{server}{path}"));
+                choice.with(&making, &kept.value, location.as_deref())
+            }
+            None => choice.response(&making, preferences.is_some_and(|preferences| preferences.is_dynamic), seed),
+        };
+        let mut response = response.map_err(Error::Internal)?;
+        let applied = preferences.and_then(Preferences::applied);
+        response.headers_mut().extend(applied.map(|applied| (APPLIED, applied)));
         Ok(response)
     }
 }

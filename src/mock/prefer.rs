@@ -67,6 +67,11 @@ impl Preferences {
         Some(preferences)
     }
 
+    /// Whether they choose what is answered.
+    pub fn choose(&self) -> bool {
+        self.code.is_some() || self.example.is_some() || self.is_dynamic
+    }
+
     fn set(&mut self, name: &str, value: String) {
         match name {
             "code" => match value.parse().ok().filter(|code| (200..600).contains(code)) {

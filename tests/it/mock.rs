@@ -1,5 +1,8 @@
 //! The mock: what it answers from the contract alone, chosen by `Prefer`, and refuses as the platform does.
 
+mod foreign;
+mod stateful;
+
 use boxoffice::contract::{Contract, Operation};
 use boxoffice::http::Running;
 use boxoffice::log;
@@ -131,7 +134,7 @@ async fn every_example_can_be_chosen() {
         }
     }
     assert!(asked > 1000, "only {asked}");
-    let alone = request("POST", "/lookups").with_json(&json!({ "email": "ama@example.com" }));
+    let alone = request("POST", "/lookups").with_json(&json!({ "identification": "ama.mensah" }));
     let reply = mock.ask(&alone.with_header("Prefer", "example=role")).await;
     assert_eq!(reply.status, 200);
 }
@@ -177,7 +180,7 @@ async fn a_choice_that_does_not_exist_is_refused_with_those_that_do() {
         ("code=418", vec!["has code=418, which the operation doesn't declare; there are 200, 400, 401, 403, 404, 412, 500"]),
         ("code=OK", vec!["has code=OK; a code is a status from 200 to 599"]),
         ("example=sold-out", vec!["has example=sold-out, which is no example here; there are region of 200; "]),
-        ("example=region, code=404", vec!["has example=region, which is no example here; there are unknown of 404"]),
+        ("example=region, code=404", vec!["has example=region, which is no example here; there are resource, page of 404"]),
         ("delay=1e3", vec!["has delay=1e3; a delay is in milliseconds, from 0 to 60000"]),
         ("dynamic=often", vec!["has dynamic=often; it is true or false"]),
         ("scope=staff, code=x", vec!["has scope=staff; there are public, customer", "has code=x"]),
@@ -274,15 +277,21 @@ async fn a_refusal_is_the_platforms(world: World) {
             bad.push(staff(&operation.method, &operation.path_with(&[])).with_json(&body));
         }
     }
-    assert!(bad.len() > 100, "only {}", bad.len());
+    let mut refused = 0;
     for request in bad {
-        let (theirs, ours) = (platform.send(&request).await.unwrap(), mock.ask(&request).await);
+        let ours = mock.ask(&request).await;
+        // What the contract lets through is for the platform's own rules.
+        if ours.status < 300 {
+            continue;
+        }
+        refused += 1;
+        let theirs = platform.send(&request).await.unwrap();
 
         let about = format!("{} {}", request.method, request.target());
-        assert!((400..500).contains(&theirs.status), "{about}: {}", theirs.status);
         assert_eq!((ours.status, ours.json()), (theirs.status, theirs.json()), "{about}");
         for name in ["content-type", "allow", "access-control-allow-origin"] {
             assert_eq!(ours.headers.get(name), theirs.headers.get(name), "{about}: {name}");
         }
     }
+    assert!(refused > 100, "only {refused}");
 }

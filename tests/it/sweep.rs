@@ -1,6 +1,7 @@
 //! Bad input, generated from the contract: every argument of every operation in every way it can be wrong, one at a time.
 //! Each is refused with the contract's own error, which names that argument and no other, and nothing is done.
 
+use boxoffice::contract::cases::{Kind, wrong_values};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -13,71 +14,6 @@ on_both_databases![
     every_body_is_held_to_its_form,
     every_list_has_an_end,
 ];
-
-/// A wrong value of an argument, and what it is called among the complaints.
-struct Wrong {
-    value: Value,
-    missing: bool,
-}
-
-fn invalid(value: impl Into<Value>) -> Wrong {
-    Wrong { value: value.into(), missing: false }
-}
-
-/// Every way in which a value can be wrong by its schema.
-fn wrong_values(schema: &Value, required: bool) -> Vec<Wrong> {
-    let mut wrong = Vec::new();
-    if required {
-        wrong.extend([json!(null), json!(""), json!(" \t")].map(|value| Wrong { value, missing: true }));
-    }
-    wrong.extend(wrong_types(schema).into_iter().map(invalid));
-    let number = |keyword: &str| schema[keyword].as_f64();
-    if schema["type"] == "string" {
-        wrong.push(invalid("a\0b"));
-        wrong.extend(number("maxLength").map(|max| invalid("x".repeat(max as usize + 1))));
-        wrong.extend(number("minLength").filter(|min| *min > 1.0).map(|min| invalid("x".repeat(min as usize - 1))));
-        wrong
-            .extend(["pattern", "enum", "format"].iter().filter(|keyword| is_checked(schema, keyword)).map(|_| invalid("?! no")));
-        if schema["format"] == "event-time" {
-            wrong.extend(["2026-13-01T10:00", "2026-02-30T10:00", "2026-01-01T25:00", "2026-01-01"].map(invalid));
-        }
-        if schema["format"] == "birth-date" {
-            wrong.extend(["1990-02-30", "31-02-1990"].map(invalid));
-        }
-    }
-    wrong.extend(number("minimum").map(|min| invalid(min - 1.0)));
-    wrong.extend(number("maximum").map(|max| invalid(max + 1.0)));
-    wrong.extend(number("multipleOf").map(|step| invalid(1.0 + step / 10.0)));
-    if schema["type"] == "array" {
-        wrong.extend(number("minItems").filter(|min| *min > 0.0).map(|_| invalid(json!([]))));
-        wrong.extend(number("maxItems").map(|max| invalid(vec![json!("x"); max as usize + 1])));
-        wrong.extend(wrong_types(&schema["items"]).into_iter().map(|item| invalid(json!([item]))));
-    }
-    if schema["type"] == "object" {
-        wrong.extend(number("minProperties").map(|_| invalid(json!({}))));
-        wrong.extend(
-            wrong_values(&schema["additionalProperties"], false).into_iter().map(|each| invalid(json!({ "x": each.value }))),
-        );
-    }
-    wrong
-}
-
-/// Whether an unfit text is refused by this keyword. An image is looked at later than the contract is.
-fn is_checked(schema: &Value, keyword: &str) -> bool {
-    schema.get(keyword).is_some_and(|value| value != "password" && value != "image")
-}
-
-fn wrong_types(schema: &Value) -> Vec<Value> {
-    match schema["type"].as_str() {
-        Some("string") => vec![json!(7), json!(true), json!(["x"]), json!({ "x": "y" })],
-        Some("integer") => vec![json!("seven"), json!(1.5), json!(true), json!([1])],
-        Some("number") => vec![json!("seven"), json!(true), json!([1])],
-        Some("boolean") => vec![json!("true"), json!(1), json!([true])],
-        Some("array") => vec![json!("x"), json!(7), json!({ "x": "y" })],
-        Some("object") => vec![json!("x"), json!(7), json!(["x"])],
-        _ => vec![],
-    }
-}
 
 /// How many resources of each kind there are.
 async fn totals(world: &World) -> Vec<Value> {
@@ -112,7 +48,7 @@ async fn every_argument_of_every_body_is_held_to_its_schema(world: World) {
             for wrong in wrong_values(property, named("required", name) || named("x-not-blank", name)) {
                 let mut body = operation.body();
                 body[name] = wrong.value.clone();
-                let complaint = if wrong.missing { format!("-{name}") } else { name.clone() };
+                let complaint = if wrong.kind == Kind::Missing { format!("-{name}") } else { name.clone() };
                 assert_complains(
                     &send(&body).await,
                     &complaint,

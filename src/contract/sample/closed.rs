@@ -7,6 +7,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
 use super::Direction;
+use super::pattern::Pattern;
 use crate::contract::compile;
 
 /// A schema and every schema that it refers to.
@@ -18,6 +19,8 @@ pub struct Closed {
     places: Vec<String>,
     /// Of each of `$defs`, see [`Closed::height`].
     heights: Vec<Option<usize>>,
+    /// Every pattern in it, and none where no text can be made from it.
+    pub patterns: BTreeMap<String, Option<Pattern>>,
 }
 
 impl Closed {
@@ -30,7 +33,7 @@ impl Closed {
             Direction::Request => "readOnly",
             Direction::Response => "writeOnly",
         };
-        let mut reader = Reader { document, hidden, places: Vec::new(), numbers: BTreeMap::new() };
+        let mut reader = Reader { document, hidden, places: Vec::new(), numbers: BTreeMap::new(), patterns: BTreeMap::new() };
         let root = reader.copy(schema)?;
         let mut defs: Map<String, Value> = Map::new();
         // Each copy may find further ones; a list instead of a recursion, as some documents have a thousand that are chained.
@@ -41,7 +44,7 @@ impl Closed {
         }
         let heights = vec![None; defs.len()];
         let root = json!({ "allOf": [root], "$defs": defs });
-        let mut closed = Self { root, places: reader.places, heights };
+        let mut closed = Self { root, places: reader.places, heights, patterns: reader.patterns };
         closed.measure();
         closed.drop_invalid_examples();
         Ok(closed)
@@ -126,6 +129,7 @@ struct Reader<'a> {
     hidden: &'static str,
     places: Vec<String>,
     numbers: BTreeMap<String, usize>,
+    patterns: BTreeMap<String, Option<Pattern>>,
 }
 
 impl<'a> Reader<'a> {
@@ -174,6 +178,10 @@ impl<'a> Reader<'a> {
                     parts.iter().map(|part| self.copy(part)).collect::<anyhow::Result<_>>()?
                 }
                 ("items" | "additionalProperties" | "not", part) => self.copy(part)?,
+                ("pattern", Value::String(pattern)) => {
+                    self.patterns.entry(pattern.clone()).or_insert_with(|| Pattern::new(pattern));
+                    value.clone()
+                }
                 _ => value.clone(),
             };
             copy.insert(keyword.clone(), value);
@@ -183,7 +191,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Which of `$defs` a schema refers to.
-fn reference(schema: &Value) -> Option<usize> {
+pub fn reference(schema: &Value) -> Option<usize> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?.parse().ok()
 }
 
@@ -191,8 +199,8 @@ fn check_examples(schema: &mut Value, defs: &Value) {
     let Value::Object(object) = schema else { return };
     for keyword in ["example", "default"] {
         if let Some(example) = object.remove(keyword) {
-            let alone = json!({ "allOf": [object.clone()], "$defs": if is_simple(object) { &Value::Null } else { defs } });
-            if compile(&alone).is_ok_and(|validator| validator.is_valid(&example)) {
+            let whole = if is_simple(object) { json!(object) } else { json!({ "allOf": [object], "$defs": defs }) };
+            if compile(&whole).is_ok_and(|validator| validator.is_valid(&example)) {
                 object.insert(keyword.to_owned(), example);
             }
         }

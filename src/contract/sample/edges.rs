@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::closed::Closed;
 use super::maker::{Maker, count, kind};
 use super::number::Numbers;
-use super::pattern::Pattern;
 use super::{Sampler, text};
 
 /// The most values for one schema.
@@ -52,10 +51,10 @@ impl Edges<'_> {
     }
 
     fn of(&mut self, schema: &Value, level: usize) -> Vec<Value> {
-        let (schema, _) = self.closed.follow(schema, "");
         if self.closed.height(schema).is_none() {
             return Vec::new();
         }
+        let (schema, _) = self.closed.follow(schema, "");
         let mut values = Vec::new();
         if schema["nullable"] == true {
             values.push(Value::Null);
@@ -94,12 +93,15 @@ impl Edges<'_> {
         let least = count(flat, "minLength").unwrap_or(0);
         let most = count(flat, "maxLength").filter(|most| *most <= CHARACTERS);
         let mut texts = Vec::new();
-        if let Some(pattern) = flat.get("pattern").and_then(Value::as_str).and_then(|pattern| Pattern::new(pattern).ok()) {
-            let longest = u32::try_from(most.unwrap_or(64)).unwrap_or(64);
-            for extra in (0..8).chain([longest / 2, longest, longest]) {
-                texts.push(pattern.text(self.rng, extra));
+        if let Some(pattern) =
+            flat.get("pattern").and_then(Value::as_str).and_then(|pattern| self.closed.patterns.get(pattern)?.as_ref())
+        {
+            let longest = most.unwrap_or(64);
+            for extra in (0..8).chain([least, longest / 2, longest.saturating_sub(1), longest]) {
+                texts.push(pattern.text(self.rng, &(extra..=extra)));
             }
-            texts.retain(|text| pattern.matches(text));
+            let fits = |length: usize| length >= least && most.is_none_or(|most| length <= most);
+            texts.retain(|text| pattern.matches(text) && fits(text.chars().count()));
             texts.sort_by_key(|text| text.chars().count());
             // The shortest and the longest, and one between.
             let middle = texts.len() / 2;

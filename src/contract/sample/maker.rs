@@ -6,10 +6,9 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::{IndexedRandom, SliceRandom};
 use serde_json::{Map, Value, json};
 
-use super::closed::{Closed, is_simple};
+use super::closed::{Closed, is_simple, reference};
 use super::merge::merge;
 use super::number::Numbers;
-use super::pattern::Pattern;
 use super::text;
 use crate::contract::compile;
 
@@ -50,12 +49,12 @@ impl<'a> Maker<'a> {
     /// A value of a schema that stands at `place`, so many levels below the whole.
     pub fn value(&mut self, schema: &Value, place: &str, level: usize) -> anyhow::Result<Value> {
         self.made += 1;
-        let height = self.closed.height(schema);
-        let Some(height) = height.filter(|_| level < DEEPEST) else {
-            bail!("`{}` asks for itself without end", self.closed.follow(schema, place).1);
-        };
-        let (schema, place) = self.closed.follow(schema, place);
-        if schema["nullable"] == true && (self.rng.random_bool(0.1) || height > 0 && self.is_brief(level)) {
+        let (schema, place) = self.finite(schema, place)?;
+        if level > DEEPEST {
+            bail!("`{place}` is more than {DEEPEST} levels deep");
+        }
+        let is_small = self.closed.height(schema) == Some(0);
+        if schema["nullable"] == true && (self.rng.random_bool(0.1) || !is_small && self.is_brief(level)) {
             return Ok(Value::Null);
         }
         for keyword in ["example", "default"] {
@@ -81,6 +80,18 @@ impl<'a> Maker<'a> {
         }
     }
 
+    /// The schema that a schema refers to, and its place, unless it can have no value that ends.
+    fn finite<'s>(&self, schema: &'s Value, place: &str) -> anyhow::Result<(&'s Value, String)>
+    where
+        'a: 's,
+    {
+        let (target, place) = self.closed.follow(schema, place);
+        if reference(schema).is_some() && self.closed.height(schema).is_none() {
+            bail!("`{place}` asks for itself without end");
+        }
+        Ok((target, place))
+    }
+
     fn is_brief(&self, level: usize) -> bool {
         level >= LEVELS || self.made >= VALUES
     }
@@ -89,7 +100,7 @@ impl<'a> Maker<'a> {
     /// Exclusive bounds are numbers in it.
     pub fn flat(&mut self, schema: &Value, place: &str, level: usize) -> anyhow::Result<Map<String, Value>> {
         let closed = self.closed;
-        let (schema, place) = closed.follow(schema, place);
+        let (schema, place) = self.finite(schema, place)?;
         let mut flat = schema.as_object().cloned().unwrap_or_default();
         for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
             match flat.get(exclusive) {
@@ -238,26 +249,31 @@ impl<'a> Maker<'a> {
             bail!("`{place}` allows no number of characters that it also asks for");
         }
         let format = flat.get("format").and_then(Value::as_str);
-        let pattern = flat.get("pattern").and_then(Value::as_str).map(Pattern::new).transpose();
-        let pattern = pattern.map_err(|error| anyhow!("`{place}`: {error}"))?;
+        let pattern = match flat.get("pattern").and_then(Value::as_str) {
+            Some(pattern) => match self.closed.patterns.get(pattern) {
+                Some(Some(pattern)) => Some(pattern),
+                _ => bail!("no text for `{place}` can be made from its pattern, {pattern}"),
+            },
+            None => None,
+        };
         self.fitting(flat, place, |maker, attempt| {
             let rng = &mut *maker.rng;
             let padding = if attempt == 0 { 0 } else { least };
             let formatted = format.and_then(|format| text::formatted(rng, format, padding));
-            let candidate = match (&pattern, formatted) {
-                (Some(pattern), None | Some(_)) if attempt % 2 == 1 || format.is_none() => {
-                    let extra = [4, least, 1, 0, 12][attempt as usize % 5];
+            let candidate = match (pattern, formatted) {
+                (_, Some(formatted)) if pattern.is_none() || attempt % 2 == 0 => formatted,
+                (Some(pattern), _) => {
+                    let repeats = [0..=4, least..=least, least / 2..=least / 2 + 2, 0..=least, 0..=0, 0..=12];
                     let moment = text::moments(rng).find(|moment| pattern.matches(moment));
-                    moment.unwrap_or_else(|| pattern.text(rng, u32::try_from(extra).unwrap_or(u32::MAX)))
+                    let mut text = moment.unwrap_or_else(|| pattern.text(rng, &repeats[attempt as usize % repeats.len()]));
+                    // What isn't anchored at its end may go on.
+                    text.extend(std::iter::repeat_n('x', least.saturating_sub(text.chars().count())));
+                    text
                 }
-                (Some(pattern), Some(formatted)) if !pattern.matches(&formatted) => {
-                    text::moments(rng).find(|moment| pattern.matches(moment))?
-                }
-                (_, Some(formatted)) => formatted,
-                _ => text::words(rng, least, most.min(least.max(10) + 14)),
+                (None, _) => text::words(rng, least, most.min(least.max(10) + 14)),
             };
-            let fits = (least..=most).contains(&candidate.chars().count())
-                && pattern.as_ref().is_none_or(|pattern| pattern.matches(&candidate));
+            let fits =
+                (least..=most).contains(&candidate.chars().count()) && pattern.is_none_or(|pattern| pattern.matches(&candidate));
             fits.then_some(Value::String(candidate))
         })
     }
@@ -270,8 +286,8 @@ impl<'a> Maker<'a> {
         place: &str,
         make: impl Fn(&mut Self, u32) -> Option<Value>,
     ) -> anyhow::Result<Value> {
-        // A format together with something else, or `not`, is best left to who knows it.
-        let several = ["format", "pattern", "maxLength"].iter().filter(|keyword| flat.contains_key(**keyword)).count() > 1;
+        // What is made from a pattern may be against the format beside it.
+        let several = flat.contains_key("format") && flat.contains_key("pattern");
         let mut plain = flat.clone();
         let not = plain.remove("not");
         let validator = if several && is_simple(&plain) || not.is_some() {

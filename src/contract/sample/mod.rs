@@ -15,21 +15,12 @@ use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::Value;
 
 use super::compile;
-use super::schema::detail;
+use super::schema::{Direction, detail};
 use closed::Closed;
 use maker::Maker;
 
 /// So often a value is made until one is valid: what isn't found by then (`not`, arms that exclude each other) hardly ever is.
 const TRIES: u32 = 20;
-
-/// Which way a value goes. A request has no property that is `readOnly`, an answer none that is `writeOnly` (OpenAPI 3.0).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// To the server.
-    Request,
-    /// From the server.
-    Response,
-}
 
 /// Makes values for one schema. It is costly to make and cheap to ask, so keep it where the schema is asked for often.
 #[derive(Debug)]
@@ -74,3 +65,6 @@ impl Sampler {
         bail!("no value was found in {TRIES} tries: {problem}; give the schema an example, or correct it")
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -32,14 +32,18 @@ impl Numbers {
             Some(step) => step,
             None if integer => 1.0,
             None => match low.zip(high).map(|(low, high)| high - low) {
-                // A range without a hundredth in it.
-                Some(range) if range > 0.0 && range < 1.0 => range / 1024.0,
+                // A range without a hundredth in it, or one so far out that hundredths don't count.
+                Some(range) if range > 0.0 && !(1.0..1e12).contains(&range) => range / 1024.0,
                 _ => 0.01,
             },
         };
-        let round = |value: f64| if (value - value.round()).abs() < 1e-6 { value.round() } else { value };
-        let mut first = low.map(|low| round(low / step).ceil() as i128);
-        let mut last = high.map(|high| round(high / step).floor() as i128);
+        // A quotient that is whole but for its last digits, and no greater than what can be counted with.
+        let steps = |bound: f64| {
+            let steps = (bound / step).clamp(-1e30, 1e30);
+            if (steps - steps.round()).abs() < 1e-6 { steps.round() } else { steps }
+        };
+        let mut first = low.map(|low| steps(low).ceil() as i128);
+        let mut last = high.map(|high| steps(high).floor() as i128);
         if let (Some(first), Some(above)) = (&mut first, above)
             && at(*first, step) <= above
         {
@@ -86,8 +90,12 @@ impl Numbers {
     }
 
     fn value(&self, steps: i128) -> Value {
+        if self.step.fract() == 0.0 && self.step < 1e15 {
+            // Exactly, as far as integers go: numbers with a fraction have 15 digits.
+            return json!((steps * self.step as i128).clamp(i64::MIN.into(), i64::MAX.into()) as i64);
+        }
         let value = at(steps, self.step);
-        if value.fract() == 0.0 && value.abs() < 1e18 { json!(value as i64) } else { json!(value) }
+        if value.fract() == 0.0 && value.abs() < 1e15 { json!(value as i64) } else { json!(value) }
     }
 }
 

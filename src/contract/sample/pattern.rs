@@ -1,53 +1,79 @@
 //! Texts made from a pattern, a regular expression of ECMAScript.
 
-use anyhow::anyhow;
+use std::ops::RangeInclusive;
+
+use jsonschema::Validator;
 use jsonschema_regex::to_rust_regex;
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::IndexedRandom;
-use regex::Regex;
 use regex_syntax::hir::{Class, Hir, HirKind};
+use serde_json::{Value, json};
+
+use crate::contract::compile;
 
 /// A pattern that texts can be made from.
+#[derive(Debug)]
 pub struct Pattern {
     hir: Hir,
-    regex: Regex,
+    validator: Validator,
 }
 
 impl Pattern {
-    /// Reads a pattern. Its classes are ECMAScript's: `\d` is a digit of ASCII.
-    ///
-    /// # Errors
-    /// When it is no pattern, or one that looks around or back: no text can be made from those.
-    pub fn new(pattern: &str) -> anyhow::Result<Self> {
-        let unusable = || anyhow!("no text can be made from the pattern {pattern}");
-        let translated = to_rust_regex(pattern).map_err(|()| unusable())?;
-        let hir = regex_syntax::parse(&translated).map_err(|_| unusable())?;
-        Ok(Self { hir, regex: Regex::new(&translated).map_err(|_| unusable())? })
+    /// Reads a pattern, whose classes are ECMAScript's: `\d` is a digit of ASCII. `None` when it is no pattern, or one that refers
+    /// back to what it matched: no text can be made from those.
+    pub fn new(pattern: &str) -> Option<Self> {
+        let hir = regex_syntax::parse(&to_rust_regex(&without_looks(pattern)).ok()?).ok()?;
+        Some(Self { hir, validator: compile(&json!({ "pattern": pattern })).ok()? })
     }
 
     /// Whether it matches a text, anywhere in it unless it is anchored.
     pub fn matches(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+        self.validator.is_valid(&Value::from(text))
     }
 
-    /// A text that is likely to match: anchors and word boundaries inside are not heeded, so ask [`Pattern::matches`]. What may
-    /// be repeated is repeated up to `extra` times more than it must be.
-    pub fn text(&self, rng: &mut Xoshiro256PlusPlus, extra: u32) -> String {
+    /// A text that is likely to match: anchors, word boundaries and what it looks ahead or back for are
+    /// not heeded, so ask [`Pattern::matches`]. What may
+    /// be repeated is repeated so many times more than it must be, if it may be as often.
+    pub fn text(&self, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>) -> String {
         let mut text = String::new();
         write(&self.hir, rng, extra, &mut text);
         text
     }
 }
 
-fn write(hir: &Hir, rng: &mut Xoshiro256PlusPlus, extra: u32, text: &mut String) {
+/// A pattern without what it looks ahead or back for, `(?!no)` and the like: most texts of the rest match the whole.
+fn without_looks(pattern: &str) -> String {
+    let mut kept = String::new();
+    // How many groups are open in what is left out.
+    let mut depth = 0;
+    let (mut escaped, mut in_class) = (false, false);
+    for (at, character) in pattern.char_indices() {
+        let is_plain = !escaped && !in_class;
+        let looks = ["(?=", "(?!", "(?<=", "(?<!"].iter().any(|look| pattern[at..].starts_with(look));
+        if is_plain && character == '(' && (depth > 0 || looks) {
+            depth += 1;
+        }
+        if depth == 0 {
+            kept.push(character);
+        } else if is_plain && character == ')' {
+            depth -= 1;
+        }
+        in_class = !escaped && (character == '[' || in_class && character != ']') || escaped && in_class;
+        escaped = !escaped && character == '\\';
+    }
+    kept
+}
+
+fn write(hir: &Hir, rng: &mut Xoshiro256PlusPlus, extra: &RangeInclusive<usize>, text: &mut String) {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Literal(literal) => text.push_str(&String::from_utf8_lossy(&literal.0)),
         HirKind::Class(class) => text.push(character(class, rng)),
         HirKind::Repetition(repetition) => {
-            let most = repetition.max.unwrap_or(u32::MAX).min(repetition.min.saturating_add(extra));
-            for _ in 0..rng.random_range(repetition.min..=most) {
+            let most = repetition.max.map_or(usize::MAX, |max| max as usize);
+            let times = |extra: &usize| most.min(repetition.min as usize + extra);
+            for _ in 0..rng.random_range(times(extra.start())..=times(extra.end())) {
                 write(&repetition.sub, rng, extra, text);
             }
         }

@@ -1,0 +1,308 @@
+//! The body of a request, held against the contract.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use http::{HeaderMap, header};
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::{Map, Value};
+
+use super::answer::{Content, covers, essence, is_json};
+use super::parameter::{Given, NUL, Parameter, Place};
+use super::reference::{References, unescape};
+use super::schema::{Direction, Schema, detail};
+use crate::error::{Code, Error, Problem, Result};
+
+/// Largest body of an operation, in bytes (decisions).
+const BODY_LIMIT: usize = 64 * 1024;
+/// Largest body of an operation whose body carries images, or is no JSON.
+const IMAGES_LIMIT: usize = 8 * 1024 * 1024;
+
+/// What a problem with the body as a whole is named.
+const WHOLE: &str = "body";
+
+/// The body that an operation takes.
+#[derive(Debug)]
+pub struct Body {
+    /// Its largest size in bytes.
+    pub limit: usize,
+    /// Whether a request must have one.
+    pub required: bool,
+    /// The forms in which it may come.
+    pub contents: Vec<Content>,
+    readers: Vec<Reader>,
+}
+
+/// What reads a body of one media type.
+#[derive(Debug)]
+enum Reader {
+    /// An object whose properties are read as the platform reads its own: see [`Arguments`].
+    Arguments(Arguments),
+    /// Any JSON. The properties that it names, in their order.
+    Json(Schema, Vec<String>),
+    /// A form, whose properties are written as the parameters of a query.
+    Form(Vec<Parameter>),
+    /// What is not looked into.
+    Any,
+}
+
+/// A JSON object of the platform's own contract, in which what is blank counts as missing where it is required, and as absent
+/// where it is not and doesn't fit (wire facts).
+#[derive(Debug)]
+struct Arguments {
+    /// In the document's order, and what is asked of each.
+    presences: Vec<(String, Presence)>,
+    /// The schema without its own `required`, which is checked here.
+    schema: Schema,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Required,
+    /// May be left out, but not blanked: what a resource cannot be without (`x-not-blank`).
+    NotBlank,
+    Optional,
+}
+
+impl Body {
+    /// Reads a Request Body Object. `is_own` says whether the platform's own rules of what is blank hold.
+    ///
+    /// # Errors
+    /// When it has no content, or a form's property a style that OpenAPI doesn't have.
+    pub fn new<'a>(references: &References<'a>, node: &'a Value, is_own: bool) -> anyhow::Result<Self> {
+        let declared = node["content"].as_object().context("a body has no content")?;
+        let content = |(media_type, node): (&String, &'a Value)| Content::new(references, media_type, node, Direction::Request);
+        let contents: Vec<_> = declared.iter().map(content).collect();
+        let reader = |(media_type, node): (&String, &'a Value)| Reader::new(references, media_type, node, is_own);
+        let readers = declared.iter().map(reader).collect::<anyhow::Result<Vec<_>>>()?;
+        let is_large = |content: &Content| {
+            let properties = content.schema.as_ref().and_then(|schema| schema.open["properties"].as_object());
+            !content.is_json() || properties.is_some_and(|all| all.values().any(|property| property["format"] == "image"))
+        };
+        let limit = if contents.iter().any(is_large) { IMAGES_LIMIT } else { BODY_LIMIT };
+        Ok(Self { limit, required: node["required"] == true, contents, readers })
+    }
+
+    /// What reads a body with these headers; `None` where there is nothing to read.
+    ///
+    /// # Errors
+    /// When its media type is not declared.
+    fn reader(&self, headers: &HeaderMap, bytes: &[u8]) -> Result<Option<&Reader>> {
+        let Some(given) = headers.get(header::CONTENT_TYPE).filter(|_| !bytes.is_empty()) else {
+            let json = self.contents.iter().position(Content::is_json).unwrap_or_default();
+            return Ok(self.readers.get(json));
+        };
+        let given = essence(given.to_str().unwrap_or_default());
+        let index = self.contents.iter().position(|content| covers(&content.media_type, given));
+        let declared = || self.contents.iter().map(|content| content.media_type.as_str()).collect::<Vec<_>>().join(" or ");
+        let refusal = || Code::MediaTypeUnsupported.because(format!("The request's body must be {}.", declared()));
+        index.map(|index| self.readers.get(index)).ok_or_else(refusal)
+    }
+
+    /// Reads a body. What is wrong with it is added to the problems.
+    ///
+    /// # Errors
+    /// When it can't be read at all, or its schema can't be used.
+    pub fn check(&self, headers: &HeaderMap, bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
+        let Some(reader) = self.reader(headers, bytes)? else { return Ok(Value::Null) };
+        let is_empty = bytes.iter().all(u8::is_ascii_whitespace);
+        match reader {
+            Reader::Arguments(arguments) if self.required || !is_empty => arguments.check(bytes, problems),
+            _ if is_empty => {
+                if self.required {
+                    problems.extend(reader.missing());
+                }
+                Ok(Value::Null)
+            }
+            Reader::Json(schema, names) => check_json(schema, names, bytes, problems),
+            Reader::Form(properties) => check_form(properties, bytes, problems),
+            Reader::Arguments(_) | Reader::Any => Ok(Value::Null),
+        }
+    }
+}
+
+impl Reader {
+    fn new<'a>(references: &References<'a>, media_type: &str, node: &'a Value, is_own: bool) -> anyhow::Result<Self> {
+        let media_type = essence(media_type);
+        let schema = Schema::new(references, &node["schema"], Direction::Request);
+        if media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            let required = texts(&schema.open["required"]);
+            let property = |(name, property): (&String, &Value)| {
+                Parameter::written(name, Place::Query, required.contains(name), schema.part(property), &node["encoding"][name])
+            };
+            let properties = schema.open["properties"].as_object().into_iter().flatten();
+            return Ok(Self::Form(properties.map(property).collect::<anyhow::Result<_>>()?));
+        }
+        if !is_json(media_type) {
+            return Ok(Self::Any);
+        }
+        let names = schema.open["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>();
+        Ok(if is_own && !names.is_empty() { Self::Arguments(Arguments::new(schema)) } else { Self::Json(schema, names) })
+    }
+
+    /// What a request lacks that has no body at all.
+    fn missing(&self) -> Vec<Problem> {
+        let names = match self {
+            Self::Json(schema, _) => texts(&schema.open["required"]),
+            Self::Form(properties) => {
+                properties.iter().filter(|property| property.required).map(|property| property.name.clone()).collect()
+            }
+            Self::Arguments(_) | Self::Any => Vec::new(),
+        };
+        if names.is_empty() { vec![Problem::missing(WHOLE)] } else { names.iter().map(|name| Problem::missing(name)).collect() }
+    }
+}
+
+impl Arguments {
+    fn new(schema: Schema) -> Self {
+        let required = texts(&schema.open["required"]);
+        let not_blank = texts(&schema.open["x-not-blank"]);
+        let names = schema.open["properties"].as_object().into_iter().flat_map(Map::keys);
+        let optional = names.filter(|name| !required.contains(name)).map(|name| {
+            let presence = if not_blank.contains(name) { Presence::NotBlank } else { Presence::Optional };
+            (name.clone(), presence)
+        });
+        let presences = required.iter().map(|name| (name.clone(), Presence::Required)).chain(optional).collect();
+        let schema = schema.with(|open| {
+            open.as_object_mut().into_iter().for_each(|open| drop(open.remove("required")));
+            let properties = open["properties"].as_object_mut().into_iter().flat_map(|properties| properties.values_mut());
+            for property in properties.filter_map(Value::as_object_mut) {
+                // A null is taken out before; without it the other errors come out plainly.
+                property.remove("nullable");
+            }
+        });
+        Self { presences, schema }
+    }
+
+    /// Reads the body. No body at all is one without any argument.
+    fn check(&self, bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
+        let empty = bytes.iter().all(u8::is_ascii_whitespace);
+        let value = if empty { Value::Object(Map::new()) } else { serde_json::from_slice(bytes).map_err(malformed)? };
+        let Value::Object(mut object) = value else {
+            return Err(Code::BodyMalformed.because("The request's body must be a JSON object."));
+        };
+        let mut found = BTreeMap::new();
+        for (name, presence) in &self.presences {
+            let given = object.get(name);
+            let absent = given.is_none_or(is_blank);
+            let missing = match presence {
+                Presence::Required => absent,
+                Presence::NotBlank => given.is_some() && absent,
+                Presence::Optional => false,
+            };
+            if missing {
+                found.insert(name.as_str(), Problem::missing(name));
+            } else if given.is_some_and(Value::is_null) {
+                object.shift_remove(name);
+            } else if given.is_some_and(has_nul) {
+                found.insert(name.as_str(), Problem::invalid(name, NUL));
+            }
+        }
+        let mut value = Value::Object(object);
+        let mut blank = Vec::new();
+        for error in self.schema.validator()?.iter_errors(&value) {
+            let (name, text) = told(&error);
+            let Some((name, presence)) = self.presences.iter().find(|(argument, _)| *argument == name) else { continue };
+            if *presence == Presence::Optional && is_blank(&value[name]) {
+                blank.push(name);
+                continue;
+            }
+            found.entry(name).or_insert_with(|| Problem::invalid(name, text));
+        }
+        if let Some(object) = value.as_object_mut() {
+            // What has no place for a blank is not set by one: a client may send back a resource as it was read.
+            object.retain(|name, _| !blank.contains(&name));
+        }
+        problems.extend(self.presences.iter().filter_map(|(name, _)| found.remove(name.as_str())));
+        Ok(value)
+    }
+}
+
+/// Holds JSON against its schema: one problem for each property, in the document's order, those that it doesn't name at the end.
+fn check_json(schema: &Schema, names: &[String], bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
+    let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
+    let mut found: Vec<Problem> = Vec::new();
+    for error in schema.validator()?.iter_errors(&value) {
+        let (name, text) = if value.is_object() {
+            told(&error)
+        } else {
+            (WHOLE.to_owned(), placed(&error, error.instance_path().as_str().strip_prefix('/')))
+        };
+        let told = match error.kind() {
+            ValidationErrorKind::Required { property } if name.is_empty() => {
+                vec![Problem::missing(property.as_str().unwrap_or(WHOLE))]
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected } if name.is_empty() => {
+                unexpected.iter().map(|name| Problem::invalid(name, "is not among the properties of the body")).collect()
+            }
+            _ => vec![Problem::invalid(if name.is_empty() { WHOLE } else { &name }, text)],
+        };
+        for problem in told {
+            if !found.iter().any(|known| known.name == problem.name) {
+                found.push(problem);
+            }
+        }
+    }
+    found.sort_by_key(|problem| names.iter().position(|name| *name == problem.name).unwrap_or(names.len()));
+    problems.extend(found);
+    Ok(value)
+}
+
+/// Holds a form against its properties.
+fn check_form(properties: &[Parameter], bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
+    let mut given = Given::new();
+    for (name, text) in form_urlencoded::parse(bytes) {
+        given.entry(name).or_default().push(text);
+    }
+    let mut object = Map::new();
+    for property in properties {
+        if let Some(value) = property.read(&given, problems)? {
+            object.insert(property.name.clone(), value);
+        }
+    }
+    Ok(object.into())
+}
+
+/// The top-level property that an error is about, empty for the whole, and what is wrong there.
+fn told(error: &ValidationError<'_>) -> (String, String) {
+    let path = error.instance_path().to_string();
+    let mut steps = path.trim_start_matches('/').splitn(2, '/');
+    let name = unescape(steps.next().unwrap_or_default());
+    (name, placed(error, steps.next()))
+}
+
+/// What is wrong, and where within what it is said of.
+fn placed(error: &ValidationError<'_>, place: Option<&str>) -> String {
+    match place.filter(|place| !place.is_empty()) {
+        Some(place) => format!("{} (at {})", detail(error), unescape(place)),
+        None => detail(error),
+    }
+}
+
+fn texts(names: &Value) -> Vec<String> {
+    names.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Whether a required argument of this value counts as missing, whatever its type (wire facts).
+fn is_blank(value: &Value) -> bool {
+    value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty())
+}
+
+/// PostgreSQL cannot keep a NUL in a text.
+fn has_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_nul),
+        Value::Object(object) => object.iter().any(|(key, value)| key.contains('\0') || has_nul(value)),
+        _ => false,
+    }
+}
+
+fn malformed(error: serde_json::Error) -> Error {
+    Code::BodyMalformed.because(format!(
+        "The request's body is not valid JSON: line {}, column {}.",
+        error.line(),
+        error.column()
+    ))
+}

@@ -1,0 +1,321 @@
+//! What stands in a request beside its body: in the path, the query, the headers and the cookies.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value};
+
+use super::answer::examples;
+use super::reference::{References, reference};
+use super::schema::{Direction, Schema, detail};
+use crate::error::Problem;
+
+/// What is said of a text with the character NUL, which PostgreSQL cannot keep.
+pub const NUL: &str = "must not contain the character NUL";
+
+/// Where a parameter stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In the path.
+    Path,
+    /// In the query.
+    Query,
+    /// Among the headers.
+    Header,
+    /// Among the cookies.
+    Cookie,
+}
+
+/// How a value of several parts is written (OpenAPI 3.0, Style Values).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// `a,b` in a path or a header.
+    Simple,
+    /// `name=a,b`, or exploded `name=a&name=b`.
+    Form,
+    /// `name=a b`.
+    SpaceDelimited,
+    /// `name=a|b`.
+    PipeDelimited,
+    /// `name[part]=a`.
+    DeepObject,
+    /// `.a,b` in a path, or exploded `.a.b`.
+    Label,
+    /// `;name=a,b` in a path, or exploded `;name=a;name=b`.
+    Matrix,
+}
+
+/// A parameter of an operation.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Its name, as the document writes it.
+    pub name: String,
+    /// Where it stands.
+    pub place: Place,
+    /// Whether a request must have it.
+    pub required: bool,
+    /// What its value may be.
+    pub schema: Schema,
+    /// Its examples, by name; one that has none is called `example`.
+    pub examples: Map<String, Value>,
+    /// How a value of several parts is written.
+    pub style: Style,
+    /// Whether each part of a value stands for itself.
+    pub explode: bool,
+    /// Whether its value is written as JSON, whatever the style.
+    pub is_json: bool,
+    allows_empty: bool,
+    kinds: Vec<Kind>,
+}
+
+/// What is given in one place of a request: by name, decoded texts in their order. Headers' names are in lower case.
+pub type Given<'a> = BTreeMap<Cow<'a, str>, Vec<Cow<'a, str>>>;
+
+/// What a text can be read as. Those that take less are tried before the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Boolean,
+    Integer,
+    Number,
+    Text,
+    Array,
+    Object,
+}
+
+impl Place {
+    /// A place by its name in the document.
+    ///
+    /// # Errors
+    /// When OpenAPI has none of this name.
+    pub fn new(name: &Value) -> anyhow::Result<Self> {
+        Ok(match name.as_str() {
+            Some("path") => Self::Path,
+            Some("query") => Self::Query,
+            Some("header") => Self::Header,
+            Some("cookie") => Self::Cookie,
+            _ => bail!("`in` is {name}, and not path, query, header or cookie"),
+        })
+    }
+}
+
+impl Parameter {
+    /// Reads a parameter of the document.
+    ///
+    /// # Errors
+    /// When it has no name, or a place or a style that OpenAPI doesn't have.
+    pub fn new<'a>(references: &References<'a>, node: &'a Value) -> anyhow::Result<Self> {
+        let name = node["name"].as_str().context("a parameter has no name")?;
+        let content = node["content"].as_object().and_then(|content| content.values().next());
+        let schema = Schema::new(references, &content.unwrap_or(node)["schema"], Direction::Request);
+        let parameter =
+            Place::new(&node["in"]).and_then(|place| Self::written(name, place, node["required"] == true, schema, node));
+        let parameter = parameter.with_context(|| format!("parameter {name}"))?;
+        Ok(Self { is_json: content.is_some(), examples: examples(references, content.unwrap_or(node)), ..parameter })
+    }
+
+    /// A parameter that is written as `node` says: a Parameter Object or an Encoding Object.
+    ///
+    /// # Errors
+    /// When OpenAPI doesn't have its style.
+    pub fn written(name: &str, place: Place, required: bool, schema: Schema, node: &Value) -> anyhow::Result<Self> {
+        let style = match (node["style"].as_str(), place) {
+            (Some("simple"), _) | (None, Place::Path | Place::Header) => Style::Simple,
+            (Some("form"), _) | (None, Place::Query | Place::Cookie) => Style::Form,
+            (Some("spaceDelimited"), _) => Style::SpaceDelimited,
+            (Some("pipeDelimited"), _) => Style::PipeDelimited,
+            (Some("deepObject"), _) => Style::DeepObject,
+            (Some("label"), _) => Style::Label,
+            (Some("matrix"), _) => Style::Matrix,
+            (Some(style), _) => bail!("OpenAPI 3.0 has no style `{style}`"),
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            place,
+            required,
+            kinds: kinds(&schema.open),
+            schema,
+            examples: Map::new(),
+            style,
+            explode: node["explode"].as_bool().unwrap_or(style == Style::Form),
+            is_json: false,
+            allows_empty: node["allowEmptyValue"] == true,
+        })
+    }
+
+    /// Reads its value, and adds what is wrong with it to the problems. `None` when it isn't there, or isn't as it should be.
+    ///
+    /// # Errors
+    /// When its schema can't be used.
+    pub fn read(&self, given: &Given, problems: &mut Vec<Problem>) -> anyhow::Result<Option<Value>> {
+        let name = if self.place == Place::Header { self.name.to_lowercase() } else { self.name.clone() };
+        let texts = given.get(name.as_str()).map(Vec::as_slice).unwrap_or_default();
+        if (self.allows_empty && texts == [""]) || self.is_nested(given) {
+            return Ok(None);
+        }
+        let mut refusal = None;
+        for candidate in self.candidates(texts, given) {
+            let found = match candidate {
+                Ok(value) => match self.schema.validator()?.validate(&value) {
+                    Ok(()) => return Ok(Some(value)),
+                    Err(error) => detail(&error),
+                },
+                Err(text) => text,
+            };
+            refusal.get_or_insert(found);
+        }
+        match refusal {
+            Some(refusal) => problems.push(Problem::invalid(&self.name, refusal)),
+            // A path has every variable that it has a place for.
+            None if self.required && self.place != Place::Path => problems.push(Problem::missing(&self.name)),
+            None => {}
+        }
+        Ok(None)
+    }
+
+    /// Whether it is given with more than one level of brackets, of which OpenAPI doesn't say what they mean: it is not checked.
+    fn is_nested(&self, given: &Given) -> bool {
+        let is_nested =
+            |name: &Cow<str>| name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('[') && rest.contains("]["));
+        self.style == Style::DeepObject && given.keys().any(is_nested)
+    }
+
+    /// What its texts can mean, the likeliest first; nothing where it isn't given.
+    fn candidates(&self, texts: &[Cow<str>], given: &Given) -> Vec<Result<Value, String>> {
+        let alone = |read: &dyn Fn(&str) -> Result<Value, String>| match texts {
+            [] => None,
+            [text] => Some(read(text)),
+            _ => Some(Err("is given more than once".to_owned())),
+        };
+        if self.is_json {
+            let read = |text: &str| serde_json::from_str(text).map_err(|error| format!("must be JSON ({error})"));
+            return alone(&read).into_iter().collect();
+        }
+        let candidate = |kind: &Kind| match kind {
+            Kind::Array => self.items(texts, given).map(Ok),
+            Kind::Object => self.object(texts, given).map(Ok),
+            scalar => alone(&|text| scalar.read(self.bare(text))),
+        };
+        self.kinds.iter().filter_map(candidate).collect()
+    }
+
+    fn items(&self, texts: &[Cow<str>], given: &Given) -> Option<Value> {
+        let schema = &self.schema.open["items"];
+        let read = |text: &str| coerce(schema, text);
+        if self.style == Style::DeepObject {
+            let parts: Vec<Value> = self.bracketed(given).map(|(_, text)| read(text)).collect();
+            return (!parts.is_empty()).then(|| parts.into());
+        }
+        (!texts.is_empty()).then(|| self.pieces(texts).into_iter().map(read).collect())
+    }
+
+    fn object(&self, texts: &[Cow<str>], given: &Given) -> Option<Value> {
+        let properties = &self.schema.open["properties"];
+        let read = |(name, text): (&str, &str)| (name.to_owned(), coerce(&properties[name], text));
+        let object: Map<String, Value> = match (self.style, self.explode) {
+            (Style::DeepObject, _) => self.bracketed(given).map(read).collect(),
+            (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
+                let names = properties.as_object().into_iter().flat_map(Map::keys);
+                let given = names.filter_map(|name| Some((name.as_str(), given.get(name.as_str())?.first()?.as_ref())));
+                given.map(read).collect()
+            }
+            (_, true) => self.pieces(texts).into_iter().filter_map(|piece| piece.split_once('=')).map(read).collect(),
+            (_, false) => {
+                let pairs = self.pieces(texts);
+                pairs.chunks(2).map(|pair| read((pair[0], pair.get(1).copied().unwrap_or_default()))).collect()
+            }
+        };
+        (!object.is_empty() || !texts.is_empty()).then(|| object.into())
+    }
+
+    /// What is given as `name[part]=text`.
+    fn bracketed<'a>(&'a self, given: &'a Given) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let parts = given.iter().filter_map(|(name, texts)| {
+            let part = name.strip_prefix(&self.name)?.strip_prefix('[')?.strip_suffix(']')?;
+            Some((part, texts))
+        });
+        parts.flat_map(|(part, texts)| texts.iter().map(move |text| (part, text.as_ref())))
+    }
+
+    /// The parts of a value of several. A separator that was percent-encoded separates as well, because many clients encode it.
+    fn pieces<'a>(&self, texts: &'a [Cow<str>]) -> Vec<&'a str> {
+        let separator = match (self.style, self.explode) {
+            (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
+                return texts.iter().map(AsRef::as_ref).collect();
+            }
+            (Style::SpaceDelimited, false) => ' ',
+            (Style::PipeDelimited, false) => '|',
+            (Style::Label, true) => '.',
+            (Style::Matrix, true) => ';',
+            _ => ',',
+        };
+        let texts = texts.iter().map(|text| match self.style {
+            Style::Label | Style::Matrix => text.trim_start_matches(['.', ';']),
+            _ => text.as_ref(),
+        });
+        let pieces = texts.filter(|text| !text.is_empty()).flat_map(|text| text.split(separator));
+        pieces.map(|piece| if self.style == Style::Matrix { self.bare(piece) } else { piece.trim() }).collect()
+    }
+
+    /// A text without what its style writes before it.
+    fn bare<'a>(&self, text: &'a str) -> &'a str {
+        match self.style {
+            Style::Label => text.trim_start_matches('.'),
+            Style::Matrix => {
+                let text = text.trim_start_matches(';');
+                text.strip_prefix(&self.name).and_then(|text| text.strip_prefix('=')).unwrap_or(text)
+            }
+            _ => text,
+        }
+    }
+}
+
+impl Kind {
+    /// A text as a value of this kind.
+    fn read(self, text: &str) -> Result<Value, String> {
+        let (value, wanted) = match self {
+            Self::Integer => (text.parse::<i64>().ok().map(Value::from), "must be an integer"),
+            Self::Number => (text.parse::<f64>().ok().map(Value::from), "must be a number"),
+            Self::Boolean => (text.parse::<bool>().ok().map(Value::from), "must be true or false"),
+            _ => (Some(Value::from(text)), "must be a string"),
+        };
+        match value {
+            None => Err(wanted.to_owned()),
+            Some(_) if text.contains('\0') => Err(NUL.to_owned()),
+            Some(value) => Ok(value),
+        }
+    }
+}
+
+/// A text as the likeliest value of a schema; as a text where it can be nothing else.
+fn coerce(schema: &Value, text: &str) -> Value {
+    let values = kinds(schema).into_iter().filter_map(|kind| kind.read(text).ok());
+    values.into_iter().next().unwrap_or_else(|| Value::from(text))
+}
+
+/// What values of a schema can be written as.
+fn kinds(schema: &Value) -> Vec<Kind> {
+    let mut kinds = Vec::new();
+    collect_kinds(schema, &mut kinds);
+    kinds.sort();
+    kinds.dedup();
+    if kinds.is_empty() { vec![Kind::Text] } else { kinds }
+}
+
+fn collect_kinds(schema: &Value, kinds: &mut Vec<Kind>) {
+    match schema["type"].as_str() {
+        Some("boolean") => kinds.push(Kind::Boolean),
+        Some("integer") => kinds.push(Kind::Integer),
+        Some("number") => kinds.push(Kind::Number),
+        Some("array") => kinds.push(Kind::Array),
+        Some("object") => kinds.push(Kind::Object),
+        Some(_) => kinds.push(Kind::Text),
+        // What leads into a circle has parts.
+        None if schema["properties"].is_object() || reference(schema).is_some() => kinds.push(Kind::Object),
+        None if schema["items"].is_object() => kinds.push(Kind::Array),
+        None => {
+            let arms = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|arms| schema[arms].as_array());
+            arms.flatten().for_each(|arm| collect_kinds(arm, kinds));
+        }
+    }
+}

@@ -1,0 +1,437 @@
+//! Documents of other APIs: whatever OpenAPI 3.0 allows, read and held to.
+
+use http::{HeaderMap, HeaderName};
+use serde_json::{Value, json};
+
+use super::{Contract, Place, Scheme, resolve};
+use crate::error::{Error, ProblemKind};
+
+/// A contract of these operations' parts, by method and path.
+fn contract(paths: Value, components: Value) -> Contract {
+    Contract::new(json!({ "openapi": "3.0.3", "paths": paths, "components": components })).unwrap()
+}
+
+/// A contract of one operation, `POST /things/{thing}`.
+fn operation(parameters: Value, content: Value) -> Contract {
+    let body = json!({ "required": true, "content": content });
+    let mut operation = json!({ "parameters": parameters, "requestBody": body, "responses": { "204": {} } });
+    if content.is_null() {
+        operation.as_object_mut().unwrap().remove("requestBody");
+    }
+    contract(json!({ "/things/{thing}": { "post": operation } }), json!({}))
+}
+
+/// What is wrong with a request, as `-name` for what is missing and `name detail` for what is invalid.
+fn refused(contract: &Contract, target: &str, headers: &[(&'static str, &str)], body: &str) -> Vec<String> {
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let headers: HeaderMap =
+        headers.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())).collect();
+    match contract.find("POST", path).unwrap().check(path, query, &headers, body.as_bytes()) {
+        Ok(_) => Vec::new(),
+        Err(Error::Invalid(problems)) => problems
+            .into_iter()
+            .map(|problem| match problem.problem {
+                ProblemKind::Missing => format!("-{}", problem.name),
+                ProblemKind::Invalid => format!("{} {}", problem.name, problem.detail),
+            })
+            .collect(),
+        Err(Error::Refused(_, text)) => vec![text.into_owned()],
+        Err(error) => vec![format!("{error:?}")],
+    }
+}
+
+/// What is wrong with a JSON body of this schema.
+fn wrong_body(schema: Value, components: Value, body: &Value) -> Vec<String> {
+    let content = json!({ "application/json": { "schema": schema } });
+    let operation = json!({ "requestBody": { "content": content }, "responses": { "204": {} } });
+    let contract = contract(json!({ "/things": { "post": operation } }), json!({ "schemas": components }));
+    refused(&contract, "/things", &[("content-type", "application/json")], &body.to_string())
+}
+
+/// What is wrong with an answer of this schema, each without the value that it is about.
+fn wrong_answer(schema: Value, components: Value, body: &Value) -> Vec<String> {
+    let content = json!({ "application/json": { "schema": schema } });
+    let operation = json!({ "responses": { "200": { "content": content } } });
+    let contract = contract(json!({ "/things": { "get": operation } }), json!({ "schemas": components }));
+    let headers = [(http::header::CONTENT_TYPE, "application/json".parse().unwrap())].into_iter().collect();
+    let (_, wrong) = contract.judge("GET", "/things", 200, &headers, body.to_string().as_bytes()).unwrap();
+    wrong.into_iter().map(|wrong| wrong.text.split(" in {").next().unwrap().to_owned()).collect()
+}
+
+fn refusal(document: Value) -> String {
+    format!("{:#}", Contract::new(document).unwrap_err())
+}
+
+fn to(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+/// A tree, and two that know each other.
+fn circles() -> Value {
+    json!({
+        "Tree": {
+            "type": "object",
+            "required": ["name"],
+            "properties": { "name": { "type": "string" }, "children": { "type": "array", "items": to("Tree") } },
+        },
+        "Host": { "type": "object", "properties": { "name": { "type": "string" }, "events": { "type": "array", "items": to("Event") } } },
+        "Event": { "allOf": [to("Titled"), { "type": "object", "properties": { "host": { "nullable": true, "allOf": [to("Host")] } } }] },
+        "Titled": { "type": "object", "required": ["title"], "properties": { "title": { "type": "string" } } },
+    })
+}
+
+#[test]
+fn what_refers_to_itself_is_checked_at_every_depth() {
+    let tree =
+        |leaf: Value| json!({ "name": "a", "children": [{ "name": "b", "children": [{ "name": "c", "children": [leaf] }] }] });
+    let place = "at children/0/children/0/children/0";
+    assert_eq!(wrong_body(to("Tree"), circles(), &tree(json!({ "name": "d" }))), [""; 0]);
+    assert_eq!(
+        wrong_body(to("Tree"), circles(), &tree(json!({ "name": 7 }))),
+        [format!("children must be a string ({place}/name)")]
+    );
+    assert_eq!(wrong_body(to("Tree"), circles(), &tree(json!({}))), [format!("children lacks name ({place})")]);
+}
+
+#[test]
+fn answers_that_refer_to_each_other_are_closed() {
+    let host = |event: Value| json!({ "name": "a", "events": [{ "title": "b", "host": { "events": [event] } }] });
+    let wrong = |event: Value| wrong_answer(to("Host"), circles(), &host(event));
+    let place = "body/events/0/host/events/0";
+    assert_eq!(wrong(json!({ "title": "c", "host": null })), [""; 0]);
+    assert_eq!(wrong(json!({ "title": "c", "host": { "name": "d" } })), [""; 0]);
+    // What may be null is one of two, neither of which it is.
+    assert!(wrong(json!({ "title": 7 }))[0].starts_with("body/events/0/host:"), "{place}");
+    let event = |event: Value| wrong_answer(to("Event"), circles(), &event);
+    assert_eq!(
+        event(json!({ "title": "c", "extra": 1 })),
+        ["body: Unevaluated properties are not allowed ('extra' was unexpected)"]
+    );
+    let tree = |leaf: Value| wrong_answer(to("Tree"), circles(), &json!({ "name": "a", "children": [leaf] }));
+    assert_eq!(tree(json!({ "name": "b" })), [""; 0]);
+    assert_eq!(
+        tree(json!({ "name": "b", "extra": 1 })),
+        ["body/children/0: Additional properties are not allowed ('extra' was unexpected)"]
+    );
+}
+
+#[test]
+fn what_is_resolved_stands_alone() {
+    let document = json!({ "components": { "schemas": circles() } });
+    for name in ["Tree", "Host", "Event"] {
+        super::compile(&resolve(&document, &to(name))).unwrap();
+    }
+    let tree = super::compile(&resolve(&document, &to("Tree"))).unwrap();
+    assert!(tree.is_valid(&json!({ "name": "a", "children": [{ "name": "b" }] })));
+    assert!(!tree.is_valid(&json!({ "name": "a", "children": [{ "name": "b", "children": [{}] }] })));
+    assert_eq!(resolve(&document, &to("Titled")), circles()["Titled"]);
+}
+
+#[test]
+fn the_own_contract_has_no_references_left() {
+    let contract = Contract::builtin().unwrap();
+    assert_eq!(contract.warnings, [""; 0]);
+    let all = contract.operations().flat_map(|operation| {
+        let answers = operation.answers.iter().flat_map(|answer| &answer.contents);
+        answers.chain(operation.body.iter().flat_map(|body| &body.contents))
+    });
+    for content in all {
+        let schema = content.schema.as_ref().unwrap();
+        assert!(!schema.open.to_string().contains("\"$ref\""), "{}", schema.open);
+        schema.validator().unwrap();
+    }
+}
+
+#[test]
+fn many_schemas_that_all_know_each_other_are_read_in_time() {
+    let schema = |number: usize| {
+        let other = |step: usize| json!({ "anyOf": [{ "type": "string" }, to(&format!("S{}", (number * 7 + step * 31) % 300))] });
+        let properties: serde_json::Map<_, _> = (0..20).map(|step| (format!("p{step}"), other(step))).collect();
+        (format!("S{number}"), json!({ "type": "object", "properties": properties }))
+    };
+    let schemas: serde_json::Map<_, _> = (0..300).map(schema).collect();
+    assert_eq!(wrong_answer(to("S1"), schemas.clone().into(), &json!({ "p0": { "p1": { "p2": "x" } } })), [""; 0]);
+    assert!(!wrong_answer(to("S1"), schemas.into(), &json!({ "p0": { "p1": { "p2": 7 } } })).is_empty());
+}
+
+#[test]
+fn references_lead_to_any_place_of_the_document() {
+    let part = json!({ "$ref": "#/components/schemas/Tree/properties/name" });
+    assert_eq!(
+        wrong_body(json!({ "type": "object", "properties": { "a": part } }), circles(), &json!({ "a": 7 })),
+        ["a must be a string"]
+    );
+    let item = json!({ "get": { "responses": { "204": {} } } });
+    let paths = json!({ "/a": { "$ref": "#/paths/~1b%7Bc%7D" }, "/b{c}": item });
+    assert_eq!(contract(paths, json!({})).operations().count(), 2);
+}
+
+#[test]
+fn references_that_lead_nowhere_are_told() {
+    let document = |reference: &str| json!({ "paths": {}, "components": { "schemas": { "A": { "items": { "$ref": reference } }, "B": { "example": { "$ref": "x" } } } } });
+    let nowhere = refusal(document("#/components/schemas/None"));
+    assert_eq!(nowhere, "the reference `#/components/schemas/None` leads nowhere in the document");
+    assert!(refusal(document("other.yaml#/A")).contains("npx @redocly/cli bundle"));
+    assert!(Contract::new(document("#/components/schemas/B")).is_ok());
+}
+
+#[test]
+fn other_versions_are_refused() {
+    assert!(refusal(json!({ "swagger": "2.0", "paths": {} })).starts_with("it is Swagger \"2.0\", not OpenAPI 3.0; convert it"));
+    assert!(refusal(json!({ "openapi": "3.1.0", "paths": {} })).starts_with("it is OpenAPI 3.1.0, not 3.0; convert it"));
+    assert_eq!(refusal(json!({ "openapi": "3.0.3" })), "the document has no paths");
+}
+
+#[test]
+fn keywords_of_openapi_are_read() {
+    let wrong =
+        |schema: Value, value: Value| wrong_body(json!({ "properties": { "a": schema } }), circles(), &json!({ "a": value }));
+    for (schema, value, told) in [
+        (json!({ "minimum": 1, "exclusiveMinimum": true }), json!(1), "a must be more than 1"),
+        (json!({ "maximum": 1, "exclusiveMaximum": false }), json!(2), "a must be at most 1"),
+        (json!({ "type": "integer", "format": "int32" }), json!(2_147_483_648_i64), "a must be at most 2147483647"),
+        (json!({ "type": "string", "format": "byte" }), json!("?"), "a must be a valid byte"),
+        (
+            json!({ "type": "object", "properties": { "nullable": { "type": "string" } } }),
+            json!({ "nullable": 1 }),
+            "a must be a string (at nullable)",
+        ),
+    ] {
+        assert_eq!(wrong(schema, value), [told]);
+    }
+    for (schema, value) in [
+        (json!({ "type": "string", "nullable": true }), json!(null)),
+        (json!({ "$ref": "#/components/schemas/Titled", "nullable": true }), json!(null)),
+        (json!({ "$ref": "#/components/schemas/Tree", "nullable": true }), json!(null)),
+        (json!({ "allOf": [to("Tree")], "nullable": true }), json!(null)),
+        (
+            json!({ "type": "string", "format": "colour", "xml": {}, "externalDocs": { "url": "" }, "required": true }),
+            json!("red"),
+        ),
+        (json!({ "type": "string", "format": "byte" }), json!("YQ==")),
+    ] {
+        assert_eq!(wrong(schema, value), [""; 0]);
+    }
+}
+
+#[test]
+fn a_pattern_that_cannot_be_read_is_told_and_not_checked() {
+    let content = json!({ "application/json": { "schema": { "properties": { "a": { "type": "string", "pattern": "(" } } } } });
+    let contract = operation(json!([]), content);
+    assert!(contract.warnings[0].contains("/properties/a/pattern is not checked"), "{:?}", contract.warnings);
+    assert_eq!(refused(&contract, "/things/1", &[], r#"{"a": "x"}"#), [""; 0]);
+    assert_eq!(refused(&contract, "/things/1", &[], r#"{"a": 1}"#), ["a must be a string"]);
+}
+
+#[test]
+fn what_goes_one_way_is_not_asked_for_the_other() {
+    let account = json!({
+        "type": "object",
+        "required": ["number", "password", "name"],
+        "properties": {
+            "number": { "type": "string", "readOnly": true },
+            "password": { "type": "string", "writeOnly": true },
+            "name": { "type": "string" },
+        },
+    });
+    let put_together = json!({ "allOf": [account, { "type": "object", "required": ["number", "password"] }], "required": ["number", "password"] });
+    let nested =
+        json!({ "type": "object", "required": ["number"], "properties": { "number": { "readOnly": true }, "in": account } });
+    assert_eq!(wrong_body(account.clone(), json!({}), &json!({ "password": "x", "name": "y", "number": 7 })), [""; 0]);
+    assert_eq!(wrong_body(account.clone(), json!({}), &json!({})), ["-password", "-name"]);
+    assert_eq!(wrong_body(nested, json!({}), &json!({ "in": { "password": "x", "name": "y" } })), [""; 0]);
+    assert_eq!(wrong_answer(account.clone(), json!({}), &json!({ "number": "1", "name": "y" })), [""; 0]);
+    assert_eq!(wrong_answer(account, json!({}), &json!({ "name": "y" })), ["body: \"number\" is a required property"]);
+    assert_eq!(wrong_body(put_together.clone(), json!({}), &json!({ "password": "x", "name": "y" })), [""; 0]);
+    assert_eq!(wrong_answer(put_together, json!({}), &json!({ "number": "1", "name": "y" })), [""; 0]);
+}
+
+#[test]
+fn parameters_stand_in_every_place() {
+    let parameter =
+        |name: &str, place: &str, schema: Value| json!({ "name": name, "in": place, "required": true, "schema": schema });
+    let parameters = json!([
+        parameter("thing", "path", json!({ "type": "integer" })),
+        parameter("page", "query", json!({ "type": "integer", "minimum": 1 })),
+        parameter("X-Trace", "header", json!({ "type": "string", "maxLength": 3 })),
+        parameter("theme", "cookie", json!({ "enum": ["dark", "light"] })),
+        parameter("Accept", "header", json!({ "type": "integer" })),
+    ]);
+    let contract = operation(parameters, json!(null));
+    let cookie = ("cookie", "a=b; theme=dark");
+    assert_eq!(refused(&contract, "/things/1?page=2", &[("x-trace", "abc"), cookie], ""), [""; 0]);
+    assert_eq!(refused(&contract, "/things/1", &[], ""), ["-page", "-X-Trace", "-theme"]);
+    assert_eq!(
+        refused(&contract, "/things/x?page=1&page=2", &[("x-trace", "abcd"), ("cookie", "theme=red")], ""),
+        [
+            "thing must be an integer",
+            "page is given more than once",
+            "X-Trace must have at most 3 characters",
+            "theme must be one of: dark, light",
+        ]
+    );
+    let places: Vec<_> = contract.find("POST", "/things/1").unwrap().parameters.iter().map(|parameter| parameter.place).collect();
+    assert_eq!(places, [Place::Path, Place::Query, Place::Header, Place::Cookie]);
+}
+
+#[test]
+fn parameters_come_in_every_style() {
+    let numbers = json!({ "type": "array", "items": { "type": "integer" }, "maxItems": 2 });
+    let point =
+        json!({ "type": "object", "required": ["x"], "properties": { "x": { "type": "integer" }, "y": { "type": "integer" } } });
+    let either = json!({ "oneOf": [{ "type": "integer", "maximum": 9 }, { "type": "string", "pattern": "^a" }, numbers] });
+    for (place, style, explode, schema, right, wrong, told) in [
+        ("query", "form", true, &numbers, "?p=1&p=2", "?p=1&p=b", "p must be an integer"),
+        ("query", "form", false, &numbers, "?p=1,2", "?p=1%2C2,3", "p must have at most 2 items"),
+        ("query", "spaceDelimited", false, &numbers, "?p=1%202", "?p=1+b", "p must be an integer"),
+        ("query", "pipeDelimited", false, &numbers, "?p=1|2", "?p=1|b", "p must be an integer"),
+        ("query", "deepObject", true, &point, "?p[x]=1&p[y]=2", "?p[y]=2", "p lacks x"),
+        ("query", "form", true, &point, "?x=1&y=2", "?y=2", "p lacks x"),
+        ("query", "form", false, &point, "?p=x,1,y,2", "?p=x,a", "p must be an integer"),
+        ("query", "form", true, &either, "?p=abc", "?p=b", "p must be an integer"),
+        ("path", "simple", false, &numbers, "1,2", "1,b", "p must be an integer"),
+        ("path", "simple", true, &point, "x=1,y=2", "y=2", "p lacks x"),
+        ("path", "label", true, &numbers, ".1.2", ".1.b", "p must be an integer"),
+        ("path", "label", false, &json!({ "type": "integer" }), ".1", ".b", "p must be an integer"),
+        ("path", "matrix", false, &numbers, ";p=1,2", ";p=1,b", "p must be an integer"),
+        ("path", "matrix", true, &numbers, ";p=1;p=2", ";p=1;p=b", "p must be an integer"),
+        ("path", "matrix", false, &json!({ "type": "integer" }), ";p=1", ";p=b", "p must be an integer"),
+    ] {
+        let parameter =
+            json!({ "name": "p", "in": place, "required": true, "style": style, "explode": explode, "schema": schema });
+        let path = if place == "path" { "/things/{p}" } else { "/things/1" };
+        let operation = json!({ "post": { "parameters": [parameter], "responses": { "204": {} } } });
+        let contract = contract(json!({ path: operation }), json!({}));
+        let target = |text: &str| if place == "path" { format!("/things/{text}") } else { format!("/things/1{text}") };
+        assert_eq!(refused(&contract, &target(right), &[], ""), [""; 0], "{style} {right}");
+        assert_eq!(refused(&contract, &target(wrong), &[], ""), [told], "{style} {wrong}");
+    }
+}
+
+#[test]
+fn parameters_may_be_json_or_empty() {
+    let filter = json!({ "name": "filter", "in": "query", "content": { "application/json": { "schema": { "type": "array" } } } });
+    let flag = json!({ "name": "flag", "in": "query", "allowEmptyValue": true, "schema": { "type": "boolean" } });
+    let contract = operation(json!([filter, flag]), json!(null));
+    assert_eq!(refused(&contract, "/things/1?filter=[1]&flag=", &[], ""), [""; 0]);
+    assert_eq!(
+        refused(&contract, "/things/1?filter=7&flag=x", &[], ""),
+        ["filter must be an array", "flag must be true or false"]
+    );
+    assert!(refused(&contract, "/things/1?filter=[", &[], "")[0].starts_with("filter must be JSON"));
+}
+
+#[test]
+fn an_operation_goes_before_its_path() {
+    let limit = |maximum: u32| json!({ "name": "limit", "in": "query", "schema": { "type": "integer", "maximum": maximum } });
+    let item = json!({ "parameters": [limit(5)], "post": { "parameters": [limit(9)], "responses": { "204": {} } } });
+    let contract = contract(json!({ "/things": item }), json!({}));
+    assert_eq!(refused(&contract, "/things?limit=7", &[], ""), [""; 0]);
+    assert_eq!(refused(&contract, "/things?limit=10", &[], ""), ["limit must be at most 9"]);
+}
+
+#[test]
+fn bodies_are_of_any_schema() {
+    let names = json!({ "type": "array", "items": { "type": "string" } });
+    assert_eq!(wrong_body(names.clone(), json!({}), &json!(["a"])), [""; 0]);
+    assert_eq!(wrong_body(names.clone(), json!({}), &json!(["a", 7])), ["body must be a string (at 1)"]);
+    assert_eq!(wrong_body(names, json!({}), &json!({})), ["body must be an array"]);
+    assert_eq!(wrong_body(json!({ "type": "integer" }), json!({}), &json!(7)), [""; 0]);
+    assert_eq!(
+        wrong_body(json!({ "type": "object", "additionalProperties": { "type": "integer" } }), json!({}), &json!({ "a": "b" })),
+        ["a must be an integer"]
+    );
+    assert_eq!(wrong_body(to("Event"), circles(), &json!({ "host": { "name": 7 } })).len(), 2);
+    let known = json!({ "properties": { "a": { "type": "string" } }, "required": ["a"], "additionalProperties": false });
+    assert_eq!(wrong_body(known.clone(), json!({}), &json!({ "b": 1 })), ["-a", "b is not among the properties of the body"]);
+    // What is blank is the platform's own matter.
+    assert_eq!(wrong_body(known, json!({}), &json!({ "a": "" })), [""; 0]);
+}
+
+#[test]
+fn bodies_come_in_the_declared_media_types() {
+    let form = json!({
+        "type": "object",
+        "required": ["name"],
+        "properties": { "name": { "type": "string" }, "size": { "type": "integer" }, "tags": { "type": "array", "items": { "type": "integer" } } },
+    });
+    let content = json!({
+        "application/vnd.thing+json": { "schema": { "type": "object", "required": ["a"], "properties": { "a": {} } } },
+        "application/x-www-form-urlencoded": { "schema": form, "encoding": { "tags": { "explode": false } } },
+        "image/*": {},
+    });
+    let contract = operation(json!([]), content);
+    let ask = |media_type: &str, body: &str| refused(&contract, "/things/1", &[("content-type", media_type)], body);
+    let urlencoded = "application/x-www-form-urlencoded";
+    assert_eq!(ask("application/vnd.thing+json; charset=utf-8", r#"{"a": 1}"#), [""; 0]);
+    assert_eq!(ask("application/vnd.thing+json", "{}"), ["-a"]);
+    assert_eq!(ask("application/vnd.thing+json", ""), ["-a"]);
+    assert_eq!(ask("application/vnd.thing+json", "{"), ["The request's body is not valid JSON: line 1, column 1."]);
+    assert_eq!(ask(urlencoded, "name=a&size=7&tags=1,2"), [""; 0]);
+    assert_eq!(ask(urlencoded, "size=x&tags=1,b"), ["-name", "size must be an integer", "tags must be an integer"]);
+    assert_eq!(ask("image/png", "?"), [""; 0]);
+    let declared = "application/vnd.thing+json or application/x-www-form-urlencoded or image/*";
+    assert_eq!(ask("text/plain", "?"), [format!("The request's body must be {declared}.")]);
+}
+
+#[test]
+fn a_body_is_missing_only_where_it_is_required() {
+    let text = json!({ "text/plain": {} });
+    assert_eq!(refused(&operation(json!([]), text.clone()), "/things/1", &[], ""), ["-body"]);
+    let optional = json!({ "/things": { "post": { "requestBody": { "content": text }, "responses": { "204": {} } } } });
+    assert_eq!(refused(&contract(optional, json!({})), "/things", &[], ""), [""; 0]);
+}
+
+#[test]
+fn security_is_read_from_its_schemes() {
+    let schemes = json!({
+        "key": { "type": "apiKey", "in": "query", "name": "api_key" },
+        "basic": { "type": "http", "scheme": "basic" },
+        "login": { "type": "oauth2", "flows": {} },
+    });
+    let operation = |security: Value| json!({ "get": { "security": security, "responses": { "204": {} } } });
+    let paths = json!({
+        "/all": operation(json!([{ "key": [], "basic": [] }, { "login": ["read"] }])),
+        "/open": operation(json!([])),
+        "/either": operation(json!([{ "key": [] }, {}])),
+    });
+    let contract = contract(paths, json!({ "securitySchemes": schemes }));
+    let found = |path: &str| contract.find("GET", path).unwrap();
+    let key = Scheme::Key(Place::Query, "api_key".to_owned());
+    let [basic, bearer] = ["basic", "Bearer"].map(|scheme| Scheme::Authorization(scheme.to_owned()));
+    assert_eq!(found("/all").security, [vec![key.clone(), basic.clone()], vec![bearer.clone()]]);
+    assert_eq!(["/all", "/open", "/either"].map(|path| found(path).needs_key), [true, false, false]);
+
+    let headers: HeaderMap = [(http::header::AUTHORIZATION, "Basic YTpi".parse().unwrap())].into_iter().collect();
+    assert_eq!(key.credential(&headers, Some("a=b&api_key=7")), Some("7".to_owned()));
+    assert_eq!(key.credential(&headers, Some("api_key=+")), None);
+    assert_eq!(basic.credential(&headers, None), Some("YTpi".to_owned()));
+    assert_eq!(bearer.credential(&headers, None), None);
+    let unknown = json!({ "paths": { "/a": operation(json!([{ "none": [] }])) } });
+    assert_eq!(refusal(unknown), "GET /a: security scheme none: the document has none of this name");
+}
+
+#[test]
+fn examples_are_found_by_reference() {
+    let node = json!({ "examples": { "one": { "$ref": "#/components/examples/One" }, "two": { "value": 2 } } });
+    let components = json!({ "examples": { "One": { "value": { "$ref": "not followed" } } } });
+    let body = json!({ "content": { "application/json": node } });
+    let parameter = json!({ "name": "a", "in": "query", "schema": {}, "example": 7 });
+    let operation =
+        json!({ "requestBody": body, "parameters": [parameter], "responses": { "204": {} }, "tags": ["x"], "summary": "y" });
+    let contract = contract(json!({ "/things": { "post": operation } }), components);
+    let operation = contract.find("POST", "/things").unwrap();
+    let expected = json!({ "one": { "$ref": "not followed" }, "two": 2 });
+    assert_eq!(Value::Object(operation.request_examples("application/json")), expected);
+    assert_eq!(operation.request_examples("text/plain").len(), 0);
+    assert_eq!(operation.parameters[0].examples["example"], 7);
+    assert_eq!((operation.tags.as_slice(), operation.summary.as_str()), (&["x".to_owned()][..], "y"));
+}
+
+#[test]
+fn what_another_document_has_of_its_own_is_told() {
+    let operation = json!({ "x-scopes": ["owner"], "responses": { "2XX": {}, "x-note": 1 } });
+    let contract = contract(json!({ "/a": { "get": operation, "head": operation }, "x-b": {} }), json!({}));
+    assert_eq!(contract.warnings, ["GET /a: the scope \"owner\" is not known", "HEAD /a is left out: the method isn't served"]);
+    assert_eq!(contract.operations().count(), 1);
+}

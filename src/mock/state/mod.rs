@@ -1,0 +1,335 @@
+//! What `--stateful` keeps: what is posted to a collection can then be read, listed, changed and deleted.
+//!
+//! A collection is a path that can be posted to and has items below it: `/things` and `/things/{id}`. It begins with what the
+//! document's examples show, so that whatever the mock shows can be read as well. All the rest is answered as without state; but
+//! what stands below an item (`/things/{id}/parts`) is there only as long as the item is.
+
+mod list;
+mod resource;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use percent_encoding::percent_decode_str;
+use serde_json::Value;
+
+use super::answers::{Answers, Choice, Making};
+use crate::contract::{Arguments, Contract, Operation, Place};
+use crate::error::Error;
+use resource::{fitted, identified, identity, is_valid, overlaid};
+
+/// So many resources are kept; then the oldest are forgotten.
+const KEPT: usize = 10_000;
+
+/// So many identifiers are tried for a new resource until one is free, and valid by its schema.
+const TRIES: u64 = 100;
+
+/// The collections of a document, and what is in them.
+pub struct State {
+    /// Their paths, as the document has them.
+    collections: HashSet<String>,
+    /// The paths of their items, and others under which items call themselves: `/events/{event}/sections/{section}` and
+    /// `/sections/{section}`.
+    items: HashSet<String>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// By number, in the order of making.
+    resources: BTreeMap<u64, Resource>,
+    by_path: HashMap<String, u64>,
+    next: u64,
+}
+
+/// Something that a collection holds.
+struct Resource {
+    /// The collection's path, as it was requested.
+    collection: String,
+    /// Under which it can be found.
+    paths: Vec<String>,
+    value: Value,
+}
+
+/// A request, and the answer that is given to it without state.
+pub struct Asked<'a> {
+    /// What it asks for.
+    pub operation: &'a Operation,
+    /// Its path, without that of the server.
+    pub path: &'a str,
+    /// What it says.
+    pub arguments: &'a Arguments,
+    /// What is answered.
+    pub choice: &'a Choice<'a>,
+    /// What data are made from.
+    pub making: &'a Making<'a>,
+    /// What they follow from.
+    pub seed: u64,
+}
+
+/// What is kept, as the body of an answer.
+pub struct Body {
+    /// The body.
+    pub value: Value,
+    /// The path of a resource that is new, without that of the server.
+    pub location: Option<String>,
+}
+
+impl State {
+    /// The collections of a document, with what its examples show.
+    pub fn new(making: &Making<'_>, answers: &HashMap<String, Answers>) -> Self {
+        let contract = making.contract;
+        let paths: HashSet<&str> = contract.operations().map(|operation| operation.path.as_str()).collect();
+        let posted = |collection: &str| contract.operations().any(|other| other.method == "POST" && other.path == collection);
+        let item_paths = paths.into_iter().filter(|path| variable(path).is_some() && posted(parent(path)));
+        let mut items: Vec<_> = item_paths.map(str::to_owned).collect();
+        // What stands above is there before what stands below it.
+        items.sort_by_key(|path| (path.matches('/').count(), path.clone()));
+        let mut state = Self {
+            collections: items.iter().map(|path| parent(path).to_owned()).collect(),
+            items: items.iter().cloned().collect(),
+            kept: Mutex::default(),
+        };
+        for item in items {
+            state.show(contract, answers, &item);
+        }
+        state
+    }
+
+    /// Keeps what the examples show of a collection.
+    fn show(&mut self, contract: &Contract, answers: &HashMap<String, Answers>, item: &str) {
+        let usual = |path: &str| {
+            let operation = contract.operations().find(|operation| operation.method == "GET" && operation.path == path)?;
+            answers.get(&operation.pointer)?.choose(operation, None, None).ok()
+        };
+        let Some(collection) = self.shown_path(contract, parent(item)) else { return };
+        let name = variable(item).unwrap_or_default();
+        let listed = usual(parent(item));
+        let listed = listed.iter().flat_map(|choice| choice.examples().take(1)).flat_map(list::entries).cloned();
+        let single: Vec<_> = usual(item).iter().flat_map(Choice::examples).cloned().collect();
+        for (value, is_whole) in listed.map(|value| (value, false)).chain(single.iter().rev().map(|value| (value.clone(), true)))
+        {
+            let Some(id) = identity(&value, name) else { continue };
+            let path = format!("{collection}/{id}");
+            let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
+            match kept.by_path.get(&path).and_then(|number| kept.resources.get_mut(number)) {
+                Some(known) if is_whole => known.value = value,
+                Some(_) => {}
+                None => {
+                    let own = own_path(contract, &value);
+                    self.items.extend(own.iter().map(|(template, _)| template.clone()));
+                    kept.add(collection.clone(), [Some(path), own.map(|(_, path)| path)], value);
+                }
+            }
+        }
+        // The path that the document itself gives as an example leads to what it shows there.
+        let example = self.shown_path(contract, item);
+        let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let first =
+            single.first().and_then(|value| kept.by_path.get(&format!("{collection}/{}", identity(value, name)?)).copied());
+        if let (Some(number), Some(path)) = (first, example)
+            && !kept.by_path.contains_key(&path)
+        {
+            kept.resources.entry(number).and_modify(|resource| resource.paths.push(path.clone()));
+            kept.by_path.insert(path, number);
+        }
+    }
+
+    /// A path of the document with the examples of its variables, or, where one has none, what is kept there.
+    fn shown_path(&self, contract: &Contract, template: &str) -> Option<String> {
+        let below = |path: &str| path == template || path.starts_with(&format!("{template}/"));
+        let parameters =
+            || contract.operations().filter(|operation| below(&operation.path)).flat_map(|operation| &operation.parameters);
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut path = String::new();
+        for segment in template.split('/').filter(|segment| !segment.is_empty()) {
+            let value = match variable(&format!("/{segment}")) {
+                None => segment.to_owned(),
+                Some(name) => {
+                    let mut named = parameters().filter(|parameter| parameter.place == Place::Path && parameter.name == name);
+                    let example = named.find_map(|parameter| {
+                        text(parameter.examples.values().next().or_else(|| parameter.schema.open.get("example"))?)
+                    });
+                    let kept = || {
+                        let resource = kept.resources.values().find(|resource| resource.collection == path)?;
+                        resource.paths.first()?.rsplit('/').next().map(str::to_owned)
+                    };
+                    example.or_else(kept)?
+                }
+            };
+            path = format!("{path}/{value}");
+        }
+        Some(path)
+    }
+
+    /// The body to answer with; `None` where the request has nothing to do with what is kept.
+    ///
+    /// # Errors
+    /// When what is asked for, or an item above it, is not there, or a list has no such page.
+    pub fn answer(&self, asked: &Asked<'_>) -> Result<Option<Body>, Error> {
+        let path = key(asked.path);
+        let template = asked.operation.path.as_str();
+        let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = |text: &str| text.match_indices('/').map(|(at, _)| at).skip(1).chain([text.len()]).collect::<Vec<_>>();
+        for (of_template, of_path) in ends(template).into_iter().zip(ends(&path)) {
+            if self.items.contains(&template[..of_template]) && !kept.by_path.contains_key(&path[..of_path]) {
+                return Err(Error::NOT_FOUND);
+            }
+        }
+        let body = |value| Some(Body { value, location: None });
+        match asked.operation.method.as_str() {
+            "GET" if self.items.contains(template) => {
+                Ok(kept.at(&path).and_then(|resource| asked.shape(&resource.value)).and_then(body))
+            }
+            "PUT" | "PATCH" if self.items.contains(template) => {
+                Ok(kept.at(&path).and_then(|resource| asked.change(resource)).and_then(body))
+            }
+            "DELETE" if self.items.contains(template) => {
+                Ok(kept.remove(&path).and_then(|resource| asked.shape(&resource.value)).and_then(body))
+            }
+            "GET" if self.collections.contains(template) => {
+                let values: Vec<_> = kept.resources.values().filter(|resource| resource.collection == path).collect();
+                let values: Vec<_> = values.into_iter().map(|resource| &resource.value).collect();
+                Ok(list::page(asked, &values)?.and_then(body))
+            }
+            "POST" if self.collections.contains(template) => Ok(self.create(asked, kept, path)),
+            // What is done to an item is answered with the item, where its kind is what is answered.
+            "POST" => {
+                let above = kept.at(parent(&path)).filter(|resource| is_valid(asked.choice.schema(), &resource.value));
+                let is_told = asked.choice.schema().is_some();
+                Ok(above.filter(|_| is_told).and_then(|resource| body(resource.value.clone())))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Keeps a new resource: what the document shows, with what the request says of it, and an identifier of its own.
+    fn create(&self, asked: &Asked<'_>, kept: &mut Kept, collection: String) -> Option<Body> {
+        let contract = asked.making.contract;
+        let item = self.items.iter().find(|item| parent(item) == asked.operation.path)?;
+        let name = variable(item)?;
+        let schema = asked.choice.schema();
+        let shown = asked.choice.value(asked.making, asked.seed).ok()?;
+        let said = overlaid(schema, shown.clone(), &asked.arguments.body);
+        let old = identity(&shown, name).unwrap_or_default();
+        let own = identity(&said, name).filter(|id| *id != old).map(|id| (id, said.clone()));
+        let first = kept.next;
+        let others = (1..=TRIES).map(|number| {
+            let mut value = said.clone();
+            let id = identified(&mut value, name, &old, first + number);
+            if let (Some((template, path)), Some(uri)) = (own_path(contract, &value), value["self"].as_str()) {
+                // It may have been posted elsewhere than where the document shows it.
+                if template == *item {
+                    value["self"] = format!("{}{collection}/{id}", uri.trim_end_matches(&path)).into();
+                }
+            }
+            (id, value)
+        });
+        let is_free = |id: &str| !kept.by_path.contains_key(&format!("{collection}/{id}"));
+        let (id, value) = own.into_iter().chain(others).find(|(id, value)| is_free(id) && is_valid(schema, value))?;
+        let path = format!("{collection}/{id}");
+        let own = own_path(contract, &value).map(|(_, path)| path);
+        kept.add(collection, [Some(path.clone()), own], value.clone());
+        Some(Body { value, location: Some(path) })
+    }
+}
+
+impl Asked<'_> {
+    /// A value as the answer has it; `None` where the answer has no body.
+    fn shape(&self, value: &Value) -> Option<Value> {
+        let schema = self.choice.schema()?;
+        fitted(schema, value, || self.choice.value(self.making, self.seed).ok())
+    }
+
+    /// Changes what the request names of a resource, but for its identifier, and gives it as the answer has it.
+    fn change(&self, resource: &mut Resource) -> Option<Value> {
+        let id = resource.paths.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
+        let mut change = self.arguments.body.clone();
+        if let Some(change) = change.as_object_mut() {
+            change.retain(|name, _| name != "self" && text(&resource.value[name]).as_deref() != Some(id));
+        }
+        let shaped = self.shape(&resource.value).map(|shaped| overlaid(self.choice.schema(), shaped, &change));
+        let changed = shaped.as_ref().unwrap_or(&change);
+        let is_known = shaped.is_some();
+        if let (Value::Object(kept), Value::Object(changed)) = (&mut resource.value, changed) {
+            for (name, value) in changed
+                .iter()
+                .filter(|(name, _)| is_known || kept.contains_key(*name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect::<Vec<_>>()
+            {
+                kept.insert(name, value);
+            }
+        }
+        shaped
+    }
+}
+
+impl Kept {
+    fn at(&mut self, path: &str) -> Option<&mut Resource> {
+        self.resources.get_mut(self.by_path.get(path)?)
+    }
+
+    fn add(&mut self, collection: String, paths: [Option<String>; 2], value: Value) {
+        let paths: Vec<_> = paths.into_iter().flatten().collect();
+        self.next += 1;
+        self.by_path.extend(paths.iter().map(|path| (path.clone(), self.next)));
+        self.resources.insert(self.next, Resource { collection, paths, value });
+        while self.resources.len() > KEPT
+            && let Some((number, oldest)) = self.resources.pop_first()
+        {
+            self.forget(number, &oldest);
+        }
+    }
+
+    fn remove(&mut self, path: &str) -> Option<Resource> {
+        let number = *self.by_path.get(path)?;
+        let resource = self.resources.remove(&number)?;
+        self.forget(number, &resource);
+        Some(resource)
+    }
+
+    /// What has come into its place under a path of its stays.
+    fn forget(&mut self, number: u64, resource: &Resource) {
+        for path in &resource.paths {
+            if self.by_path.get(path) == Some(&number) {
+                self.by_path.remove(path);
+            }
+        }
+    }
+}
+
+/// The path by which a resource calls itself in `self`, and what the document calls that path.
+fn own_path(contract: &Contract, value: &Value) -> Option<(String, String)> {
+    let uri = value["self"].as_str()?;
+    let path = uri.split_once("://").map_or(uri, |(_, rest)| rest.find('/').map_or("", |slash| &rest[slash..]));
+    let path = contract.without_prefix(path);
+    let operation = contract.find("GET", path).ok()?;
+    Some((operation.path.clone(), key(path)))
+}
+
+/// A path as it is kept: decoded, without slashes that mean nothing.
+fn key(path: &str) -> String {
+    let segments = path.split('/').filter(|segment| !segment.is_empty());
+    segments.map(|segment| format!("/{}", percent_decode_str(segment).decode_utf8_lossy())).collect()
+}
+
+/// A path without its last segment.
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
+/// The variable that a path of the document ends in.
+fn variable(path: &str) -> Option<&str> {
+    let (_, last) = path.rsplit_once('/')?;
+    last.strip_prefix('{')?.strip_suffix('}').filter(|name| !name.contains(['{', '}']))
+}
+
+/// A text or a number as a path has it.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}

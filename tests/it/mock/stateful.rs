@@ -1,0 +1,256 @@
+//! The mock that keeps what it is given.
+
+use boxoffice::mock::Settings;
+use boxoffice::qa::exchange::Request;
+use serde_json::{Value, json};
+
+use super::{Mock, header, request, requests};
+use crate::plain_tests;
+use crate::support::{Client, Refusal};
+
+plain_tests![async
+    a_region_is_made_read_listed_changed_and_removed,
+    what_the_document_shows_can_be_read,
+    every_operation_still_answers_as_the_document_says,
+    every_collection_keeps_what_is_posted,
+    what_is_below_an_item_goes_with_it,
+    a_list_comes_in_pages,
+    what_is_done_to_an_item_is_answered_with_it,
+    a_choice_is_answered_without_state,
+    the_oldest_are_forgotten_when_there_are_too_many,
+    an_unknown_document_keeps_its_own_way,
+];
+
+fn stateful() -> Mock {
+    Mock::start(Settings { is_stateful: true, ..Settings::default() })
+}
+
+async fn a_region_is_made_read_listed_changed_and_removed() {
+    let mock = stateful();
+    let client = Client::connect(&mock.server.address, "any").unwrap();
+
+    let made = client.region_create().body_map(|body| body.name("Ashanti").country("Ghana")).send().await.unwrap();
+    let id = made.self_.rsplit('/').next().unwrap().to_owned();
+    assert_eq!((made.name.as_str(), id.len()), ("Ashanti", 14));
+    assert_eq!(client.region_get().region(&id).send().await.unwrap().name, made.name);
+    let listed = client.region_list().send().await.unwrap();
+    assert_eq!(listed.total, 3);
+    assert_eq!(listed.entries.last().unwrap().self_, made.self_);
+    let changed = client.region_update().region(&id).body_map(|body| body.name("Volta".to_owned())).send().await.unwrap();
+    assert_eq!((changed.name.as_str(), &changed.country), ("Volta", &made.country));
+    assert_eq!(client.region_get().region(&id).send().await.unwrap().name, changed.name);
+    client.region_delete().region(&id).send().await.unwrap();
+    assert_eq!(client.region_get().region(&id).send().await.refusal(), (404, "resource.not-found".to_owned()));
+    assert_eq!(client.region_delete().region(&id).send().await.refusal(), (404, "resource.not-found".to_owned()));
+    assert_eq!(client.region_list().send().await.unwrap().total, 2);
+}
+
+async fn what_the_document_shows_can_be_read() {
+    let mock = stateful();
+    let mut read = 0;
+    for (operation, request) in requests(&mock.contract).into_iter().filter(|(operation, _)| operation.method == "GET") {
+        let reply = mock.ask(&request).await;
+        assert_eq!(reply.status, 200, "{} {}", request.target(), reply.json());
+        let shown = operation.answer(200).unwrap().contents[0].examples.values().next().unwrap();
+        if reply.json()["self"].is_string() {
+            assert_eq!(reply.json()["self"], shown["self"], "{}", operation.id);
+            read += 1;
+        }
+    }
+    assert!(read > 20, "only {read}");
+}
+
+async fn every_operation_still_answers_as_the_document_says() {
+    let mock = stateful();
+    // What removes things goes last, and what is inside goes before what it is in.
+    let mut requests = requests(&mock.contract);
+    requests.sort_by_key(|(operation, _)| (operation.method == "DELETE", std::cmp::Reverse(operation.path.len())));
+    for (operation, request) in requests {
+        let reply = mock.ask(&request).await;
+        let is_gone = operation.method == "DELETE" && reply.status == 404;
+        assert!((200..300).contains(&reply.status) || is_gone, "{} {}: {}", operation.id, reply.status, reply.json());
+    }
+}
+
+async fn every_collection_keeps_what_is_posted() {
+    let mock = stateful();
+    let mut kept = 0;
+    for (operation, request) in requests(&mock.contract) {
+        let is_collection = mock.contract.operations().any(|item| {
+            let below = item.path.strip_prefix(&operation.path).and_then(|rest| rest.strip_prefix("/{"));
+            item.method == "GET" && below.is_some_and(|rest| !rest.contains('/'))
+        });
+        if operation.method != "POST" || !is_collection {
+            continue;
+        }
+        let made = mock.ask(&request).await;
+        assert_eq!(made.status, 201, "{} {}", operation.id, made.json());
+        let again = mock.ask(&request).await;
+        assert_ne!(made.json()["self"], again.json()["self"], "{}", operation.id);
+        let uri = header(&again, "location");
+        assert_eq!(again.json()["self"], uri, "{}", operation.id);
+        let read = mock.ask(&super::request("GET", uri)).await;
+        assert_eq!((read.status, &read.json()["self"]), (200, &json!(uri)), "{} {}", operation.id, read.json());
+        kept += 1;
+    }
+    assert!(kept > 12, "only {kept}");
+}
+
+async fn what_is_below_an_item_goes_with_it() {
+    let mock = stateful();
+    let (_, create) = requests(&mock.contract).into_iter().find(|(operation, _)| operation.id == "event_create").unwrap();
+    let event = mock.ask(&create).await.json()["self"].as_str().unwrap().to_owned();
+    let (_, create) = requests(&mock.contract).into_iter().find(|(operation, _)| operation.id == "event_token_create").unwrap();
+    let get = async |path: &str| mock.ask(&request("GET", path)).await;
+
+    assert_eq!(get(&format!("{event}/tokens")).await.json()["total"], 0);
+    let token =
+        mock.ask(&Request { path: format!("{event}/tokens"), ..create }).await.json()["self"].as_str().unwrap().to_owned();
+    assert!(token.starts_with(&format!("{event}/tokens/")), "{token}");
+    assert_eq!(get(&token).await.status, 200);
+    assert_eq!(get(&format!("/v3{event}/statistics")).await.status, 200);
+    assert_eq!(mock.ask(&request("DELETE", &event)).await.status, 204);
+    for path in [&event, &token, &format!("{event}/tokens"), &format!("{event}/statistics")] {
+        assert_eq!(get(path).await.status, 404, "{path}");
+    }
+}
+
+async fn a_list_comes_in_pages() {
+    let mock = stateful();
+    for number in 0..5 {
+        let create = request("POST", "/regions").with_json(&json!({ "name": format!("Region {number}"), "country": "Ghana" }));
+        assert_eq!(mock.ask(&create).await.status, 201);
+    }
+    let page = async |query: &str| {
+        let reply = mock.ask(&request("GET", &format!("/regions?{query}"))).await;
+        let names = reply.json()["entries"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|entry| entry["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>();
+        (reply.status, reply.json(), names)
+    };
+
+    let (_, whole, names) = page("").await;
+    assert_eq!((&whole["total"], &whole["page"], &whole["records"], names.len()), (&json!(7), &json!(1), &json!(25), 7));
+    let (_, second, names) = page("page=2&records=3").await;
+    assert_eq!((&second["total"], &second["page"], &second["records"]), (&json!(7), &json!(2), &json!(3)));
+    assert_eq!(names, ["Region 1", "Region 2", "Region 3"]);
+    let (_, _, names) = page("page=3&records=3").await;
+    assert_eq!(names, ["Region 4"]);
+    let (status, past, _) = page("page=4&records=3").await;
+    assert_eq!((status, &past["code"]), (404, &json!("page.past-end")));
+}
+
+async fn what_is_done_to_an_item_is_answered_with_it() {
+    let mock = stateful();
+    let order = request("POST", "/orders").with_json(&json!({ "items": { "/sections/17637000000062": 2 } }));
+    let order = mock.ask(&order).await.json()["self"].as_str().unwrap().to_owned();
+
+    let cancelled = mock.ask(&request("POST", &format!("{order}/cancellations"))).await;
+    assert_eq!((cancelled.status, &cancelled.json()["self"]), (200, &json!(order)));
+    let unknown = mock.ask(&request("POST", "/orders/99999999999999/cancellations")).await;
+    assert_eq!((unknown.status, &unknown.json()["code"]), (404, &json!("resource.not-found")));
+}
+
+async fn a_choice_is_answered_without_state() {
+    let mock = stateful();
+    let nobody = request("GET", "/regions/99999999999999");
+    assert_eq!(mock.ask(&nobody).await.status, 404);
+    assert_eq!(mock.ask(&nobody.clone().with_header("Prefer", "example=region")).await.status, 200);
+    let create = request("POST", "/regions").with_json(&json!({ "name": "Volta", "country": "Ghana" }));
+    assert_eq!(mock.ask(&create.with_header("Prefer", "dynamic=true")).await.status, 201);
+    assert_eq!(mock.ask(&request("GET", "/regions")).await.json()["total"], 2);
+}
+
+/// A document of another kind: arrays, numbers, another envelope, another prefix, no `self`.
+fn pets() -> Value {
+    let body = |schema: Value| json!({ "content": { "application/json": { "schema": schema } } });
+    let pet = json!({ "$ref": "#/components/schemas/Pet" });
+    let answer = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
+    let id = |name: &str| json!([{ "name": name, "in": "path", "required": true, "schema": { "type": "integer" } }]);
+    let number = |name: &str| json!({ "name": name, "in": "query", "schema": { "type": "integer", "default": 2 } });
+    let mut created = answer(&pet);
+    created["headers"] = json!({ "Location": { "schema": { "type": "string" } } });
+    let page = json!({ "allOf": [
+        { "type": "object", "required": ["count"], "properties": { "count": { "type": "integer" } } },
+        { "type": "object", "required": ["visits"], "properties": { "visits": { "type": "array", "items": { "type": "string" } } } },
+    ] });
+    json!({
+        "openapi": "3.0.3",
+        "info": { "title": "pets", "version": "1" },
+        "servers": [{ "url": "https://pets.example/api" }],
+        "paths": {
+            "/pets": {
+                "get": { "parameters": [number("limit"), { "name": "offset", "in": "query", "schema": { "type": "integer" } }],
+                    "responses": { "200": answer(&json!({ "type": "array", "items": pet })) } },
+                "post": { "requestBody": body(pet.clone()), "responses": { "201": created } },
+            },
+            "/pets/{petId}": {
+                "parameters": id("petId"),
+                "get": { "responses": { "200": answer(&pet), "404": { "description": "", "content": { "application/json": {
+                    "schema": { "type": "object", "required": ["reason"], "properties": { "reason": { "type": "string" } } },
+                    "example": { "reason": "no such pet" } } } } } },
+                "patch": { "requestBody": body(json!({ "type": "object", "properties": { "name": { "type": "string" } } })),
+                    "responses": { "204": { "description": "" } } },
+                "delete": { "responses": { "204": { "description": "" } } },
+            },
+            "/pets/{petId}/visits": { "parameters": id("petId"), "get": { "responses": { "200": answer(&page) } } },
+        },
+        "components": { "schemas": { "Pet": {
+            "type": "object", "required": ["id", "name"],
+            "properties": {
+                "id": { "type": "integer", "minimum": 1 },
+                "name": { "type": "string" },
+                "parent": { "$ref": "#/components/schemas/Pet" },
+            },
+            "example": { "id": 1, "name": "Rex" },
+        } } },
+    })
+}
+
+async fn an_unknown_document_keeps_its_own_way() {
+    let mock = Mock::of(pets(), Settings { is_stateful: true, ..Settings::default() });
+    let ask = async |method: &str, path: &str, body: Option<Value>| {
+        let ask = Request::new(method, path);
+        mock.ask(&body.map_or(ask.clone(), |body| ask.with_json(&body))).await
+    };
+
+    assert_eq!(ask("GET", "/pets", None).await.json(), json!([]));
+    let own = ask("POST", "/api/pets", Some(json!({ "id": 70, "name": "Ada" }))).await;
+    assert_eq!((own.status, &own.json()["id"], header(&own, "location")), (201, &json!(70), "/api/pets/70"));
+    for name in ["Ben", "Cleo"] {
+        let made = ask("POST", "/pets", Some(json!({ "id": 70, "name": name }))).await;
+        assert_ne!(made.json()["id"], 70, "taken");
+        assert_eq!(made.json()["name"], name);
+        let read = ask("GET", header(&made, "location"), None).await;
+        assert_eq!(read.json(), made.json());
+    }
+    let names = async |path: &str| {
+        let list = ask("GET", path, None).await.json();
+        list.as_array().unwrap().iter().map(|pet| pet["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("/pets").await, ["Ada", "Ben"]);
+    assert_eq!(names("/pets?offset=1&limit=5").await, ["Ben", "Cleo"]);
+    assert_eq!(ask("PATCH", "/pets/70", Some(json!({ "name": "Eve", "id": 5 }))).await.status, 204);
+    assert_eq!((&ask("GET", "/pets/70", None).await.json()["name"], names("/pets").await[0].as_str()), (&json!("Eve"), "Eve"));
+    assert_eq!(ask("GET", "/pets/70/visits", None).await.status, 200);
+    assert_eq!(ask("DELETE", "/pets/70", None).await.status, 204);
+    let gone = ask("GET", "/pets/70", None).await;
+    assert_eq!((gone.status, gone.json()), (404, json!({ "reason": "no such pet" })));
+    assert_eq!(ask("GET", "/pets/70/visits", None).await.status, 404);
+}
+
+async fn the_oldest_are_forgotten_when_there_are_too_many() {
+    let mock = Mock::of(pets(), Settings { is_stateful: true, ..Settings::default() });
+    let post = async |number: u64| {
+        let create = Request::new("POST", "/pets").with_json(&json!({ "id": number, "name": "Rex" }));
+        assert_eq!(mock.server.send(&create).await.unwrap().status, 201);
+    };
+    for number in 1..=10_001 {
+        post(number).await;
+    }
+    let status = async |path: &str| mock.server.send(&Request::new("GET", path)).await.unwrap().status;
+    assert_eq!([status("/pets/1").await, status("/pets/2").await, status("/pets/10001").await], [404, 200, 200]);
+}
