@@ -86,7 +86,7 @@ impl Comparison {
             operations,
             findings,
             known: Vec::new(),
-            notes: Vec::new(),
+            notes: self.contract.warnings.clone(),
         }
     }
 

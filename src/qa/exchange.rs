@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context;
 use bytes::Bytes;
 use http::HeaderMap;
+use http::header::LOCATION;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -51,6 +53,7 @@ pub struct Server {
     pub address: String,
     client: reqwest::Client,
     sent: AtomicUsize,
+    made: Mutex<Vec<String>>,
 }
 
 impl Request {
@@ -132,7 +135,7 @@ impl Server {
         reqwest::Url::parse(&address).with_context(|| format!("{address} is no URL, such as http://127.0.0.1:8080"))?;
         let redirects = reqwest::redirect::Policy::none();
         let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(redirects).no_proxy().build()?;
-        Ok(Self { address, client, sent: AtomicUsize::new(0) })
+        Ok(Self { address, client, sent: AtomicUsize::new(0), made: Mutex::default() })
     }
 
     /// Sends a request and waits for the whole answer.
@@ -152,11 +155,19 @@ impl Server {
         let about = || format!("no answer from {} {url}", request.method);
         let response = sending.send().await.with_context(about)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        if let Some(uri) = headers.get(LOCATION).filter(|_| status == 201).and_then(|uri| uri.to_str().ok()) {
+            self.made.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_owned());
+        }
         Ok(Reply { status, headers, body: response.bytes().await.with_context(about)? })
     }
 
     /// How many requests it was sent.
     pub fn sent(&self) -> usize {
         self.sent.load(Ordering::Relaxed)
+    }
+
+    /// The URIs of all that it was asked to make and has made, whoever asked, the oldest first.
+    pub fn made(&self) -> Vec<String> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

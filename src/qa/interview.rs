@@ -1,19 +1,12 @@
 //! One operation, asked from beginning to end. What is asked stands in `checks`, by what it is about.
 
-use std::time::Duration;
-
-use http::header;
-
 use super::comparison::Comparison;
 use super::exchange::{Reply, Request};
 use super::model::Check;
 use super::record::{Fault, Record};
-use super::side::{Outcome, Side, Valid};
+use super::side::{ANY_KEY, Side};
 use super::subject::Subject;
-
-/// How long a server that is asked too often is waited for, in seconds, and how many times.
-const PATIENCE: u64 = 60;
-const TRIES: usize = 3;
+use super::world::{self, Outcome, Valid};
 
 /// An operation while it is asked.
 pub struct Interview<'a> {
@@ -90,7 +83,7 @@ impl<'a> Interview<'a> {
         self.record.coverage.seen.insert(reply.status);
         let asked = Asked { request, reply };
         if let (Some(valid), Some(side)) = (&pair.reference, &self.comparison.reference) {
-            let referred = side.server.send(&change(&valid.request)).await;
+            let referred = world::send(&side.server, &change(&valid.request)).await;
             if pair.target.outcome == Outcome::Success {
                 self.check_reference(&asked, referred, is_certain);
             }
@@ -100,12 +93,7 @@ impl<'a> Interview<'a> {
 
     /// Sends a request, and waits where the server says that it was asked too often. Nothing when there is no whole answer.
     pub async fn send(&mut self, request: &Request) -> Option<Reply> {
-        let mut answer = self.comparison.target.server.send(request).await;
-        for _ in 0..TRIES {
-            let Some(wait) = answer.as_ref().ok().and_then(wait) else { break };
-            tokio::time::sleep(wait).await;
-            answer = self.comparison.target.server.send(request).await;
-        }
+        let answer = world::send(&self.comparison.target.server, request).await;
         let missing = answer.as_ref().err().map(|error| Fault {
             pointer: self.subject.operation.pointer.clone(),
             summary: "there is no whole answer".to_owned(),
@@ -126,14 +114,14 @@ impl<'a> Interview<'a> {
 
     /// Notes that a check was made with a request, and what it found.
     pub fn judge(&mut self, check: Check, request: &Request, fault: Option<Fault>) {
-        self.record.judge(check, &request.curl(&self.comparison.target.server.address), fault);
+        let Side { server, key, .. } = &self.comparison.target;
+        let mut curl = request.curl(&server.address);
+        // Wherever another document wants the key.
+        if key != ANY_KEY {
+            curl = curl.replace(key, "$KEY");
+        }
+        self.record.judge(check, &curl, fault);
     }
-}
-
-/// How long to wait, where a server says that it is asked too often (RFC 6585).
-fn wait(reply: &Reply) -> Option<Duration> {
-    let seconds = reply.headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse::<u64>().ok()?;
-    (reply.status == 429 && seconds <= PATIENCE).then(|| Duration::from_secs(seconds))
 }
 
 /// An answer in words.

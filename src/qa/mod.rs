@@ -12,3 +12,4 @@ mod record;
 pub mod report;
 pub mod side;
 mod subject;
+pub mod world;

@@ -8,7 +8,7 @@ use chrono::Utc;
 use clap::Args;
 
 use super::baseline::Baseline;
-use super::comparison::Comparison;
+use super::comparison::{Comparison, is_own};
 use super::model::{Coverage, Report};
 use super::report;
 use super::side::Side;
@@ -67,14 +67,27 @@ impl CompareOptions {
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose()?.unwrap_or_default();
         let asked = asked(&contract, &self.only, &self.skip)?;
         let seed = self.seed.unwrap_or_else(|| Utc::now().timestamp_millis().unsigned_abs());
-        let target = Side::open(&self.target, self.key.as_deref()).await?;
-        let reference = match &self.reference {
+        let mut target = Side::open(&self.target, self.key.as_deref()).await?;
+        let mut reference = match &self.reference {
             Some(address) => Some(Side::open(address, self.reference_key.as_deref()).await?),
             None => None,
         };
+        if is_own(&contract) {
+            target.settle(&contract, seed).await?;
+            if let Some(side) = &mut reference
+                && let Err(error) = side.settle(&contract, seed).await
+            {
+                target.leave().await;
+                return Err(error.context("on the reference"));
+            }
+        }
         let count = asked.len();
-        let comparison = Comparison::new(contract, target, reference, seed, asked)?;
+        let mut comparison = Comparison::new(contract, target, reference, seed, asked)?;
         let mut report = comparison.run(|coverage| done(coverage, count)).await;
+        report.notes.extend(comparison.target.leave().await);
+        if let Some(side) = &mut comparison.reference {
+            report.notes.extend(side.leave().await.into_iter().map(|note| format!("On the reference: {note}")));
+        }
         let applied = baseline.apply(report.findings, Utc::now().date_naive());
         (report.findings, report.known) = (applied.findings, applied.known);
         report.notes.extend(applied.notes);

@@ -6,10 +6,11 @@ use anyhow::Context;
 
 use super::exchange::{Request, Server};
 use super::subject::Subject;
+use super::world::{Outcome, Valid, World};
 use crate::contract::Contract;
 
 /// What is sent as a key where none is given: a mock takes any.
-const ANY_KEY: &str = "compare";
+pub const ANY_KEY: &str = "compare";
 
 /// A server that takes part.
 #[derive(Debug)]
@@ -20,26 +21,7 @@ pub struct Side {
     pub key: String,
     /// A key of the scope `public`, where there is one.
     pub public_key: Option<String>,
-}
-
-/// A request that is to succeed.
-#[derive(Debug, Clone)]
-pub struct Valid {
-    /// The request.
-    pub request: Request,
-    /// How it is to end.
-    pub outcome: Outcome,
-    /// Arguments whose value has a meaning in the world, which boundary values leave alone.
-    pub bound: BTreeSet<String>,
-}
-
-/// How a valid request is to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// With a success status.
-    Success,
-    /// With any declared status: it cannot succeed through the API alone, such as one with a code from a mail.
-    Declared,
+    world: Option<World>,
 }
 
 impl Side {
@@ -51,20 +33,42 @@ impl Side {
         let server = Server::at(address)?;
         let reached = server.send(&Request::new("GET", "/")).await;
         reached.with_context(|| format!("nothing answers at {address}; start the server, or correct the address"))?;
-        Ok(Self { server, key: key.unwrap_or(ANY_KEY).to_owned(), public_key: None })
+        Ok(Self { server, key: key.unwrap_or(ANY_KEY).to_owned(), public_key: None, world: None })
     }
 
-    /// A request of an operation that is to succeed here.
+    /// Makes what the operations of our own contract need on it.
     ///
     /// # Errors
-    /// When none can be made.
-    pub async fn valid(&self, contract: &Contract, subject: &Subject<'_>, seed: u64) -> anyhow::Result<Valid> {
-        let request = subject.example(contract, &self.key, seed)?;
-        Ok(Valid { request, outcome: Outcome::Success, bound: BTreeSet::new() })
+    /// When the server refuses that. What had been made is removed again.
+    pub async fn settle(&mut self, contract: &Contract, seed: u64) -> anyhow::Result<()> {
+        let world = World::make(&self.server, contract, &self.key, seed).await?;
+        self.public_key = Some(world.public_key().to_owned());
+        self.world = Some(world);
+        Ok(())
+    }
+
+    /// Removes what was made; gives in sentences what could not be removed.
+    pub async fn leave(&mut self) -> Vec<String> {
+        match self.world.take() {
+            Some(world) => world.clean_up(&self.server).await,
+            None => Vec::new(),
+        }
     }
 
     /// Whether a world was made on it, in which the document's examples mean nothing.
     pub fn has_world(&self) -> bool {
-        false
+        self.world.is_some()
+    }
+
+    /// A request of an operation that is to succeed here: in its world, or else by the document's examples.
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub async fn valid(&self, contract: &Contract, subject: &Subject<'_>, seed: u64) -> anyhow::Result<Valid> {
+        if let Some(world) = &self.world {
+            return world.valid(&self.server, subject.operation).await;
+        }
+        let request = subject.example(contract, &self.key, seed)?;
+        Ok(Valid { request, outcome: Outcome::Success, bound: BTreeSet::new() })
     }
 }

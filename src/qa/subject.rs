@@ -8,11 +8,14 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::exchange::{KEY, Request, VERSION};
-use crate::contract::answer::{covers, escape, is_json};
-use crate::contract::{Contract, Direction, Operation, Sampler, compile, resolve};
+use crate::contract::answer::{covers, is_json};
+use crate::contract::{self, Contract, Direction, Operation, Sampler, Scheme, compile, escape, resolve};
 
 /// What is encoded in a path: all but the unreserved characters (RFC 3986).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+const AUTHORIZATION: &str = "Authorization";
+const COOKIE: &str = "Cookie";
 
 /// An operation that is asked.
 #[derive(Debug)]
@@ -78,25 +81,28 @@ impl<'a> Subject<'a> {
     /// Reads what is asked of an operation.
     pub fn new(contract: &Contract, operation: &'a Operation) -> Self {
         let document = &contract.document;
-        let item = resolve(document, &document["paths"][&operation.path]);
+        let item = &document["paths"][&operation.path];
+        let item = item["$ref"].as_str().and_then(|place| document.pointer(place.trim_start_matches('#'))).unwrap_or(item);
         let node = &item[operation.method.to_lowercase()];
         let mut arguments: Vec<Argument> = Vec::new();
         let path_pointer = format!("/paths/{}", escape(&operation.path));
-        for (owner, pointer) in [(&item, path_pointer.as_str()), (node, operation.pointer.as_str())] {
+        for (owner, pointer) in [(item, path_pointer.as_str()), (node, operation.pointer.as_str())] {
             for (index, parameter) in owner["parameters"].as_array().into_iter().flatten().enumerate() {
-                let Some(argument) = Argument::of_parameter(parameter, format!("{pointer}/parameters/{index}")) else { continue };
+                let argument = Argument::of_parameter(&resolve(document, parameter), format!("{pointer}/parameters/{index}"));
+                let Some(argument) = argument else { continue };
                 arguments.retain(|other| (&other.name, other.place) != (&argument.name, argument.place));
                 arguments.push(argument);
             }
         }
-        let contents = || node["requestBody"]["content"].as_object().into_iter().flatten();
+        let request_body = resolve(document, &node["requestBody"]);
+        let contents = || request_body["content"].as_object().into_iter().flatten();
         let body = contents().find(|(media_type, _)| is_json(media_type) || covers(media_type, "application/json"));
         let body = body.map(|(media_type, content)| {
             Body::new(content, format!("{}/requestBody/content/{}", operation.pointer, escape(media_type)))
         });
         arguments.extend(body.iter().flat_map(|body| Argument::of_body(&body.schema, &body.pointer)));
         let unwritten = if body.is_none() { contents().next().map(|(media_type, _)| media_type.clone()) } else { None };
-        let tag = node["tags"][0].as_str().unwrap_or_default().to_owned();
+        let tag = operation.tags.first().cloned().unwrap_or_default();
         Self { operation, tag, arguments, body, unwritten }
     }
 
@@ -109,9 +115,7 @@ impl<'a> Subject<'a> {
             bail!("its body is {media_type}, which is not written from a document");
         }
         let mut request = Request::new(&self.operation.method, self.operation.path.clone());
-        if self.operation.needs_key {
-            request = request.with_header(KEY, key);
-        }
+        request = self.with_key(&request, Some(key));
         if self.operation.needs_version {
             request = request.with_header(VERSION, "3.0.0");
         }
@@ -135,6 +139,29 @@ impl<'a> Subject<'a> {
         }
         Ok(request)
     }
+
+    /// A request with another key, or without one, wherever the operation asks for it.
+    pub fn with_key(&self, request: &Request, key: Option<&str>) -> Request {
+        let mut request = request.clone();
+        for scheme in self.operation.security.iter().flatten() {
+            match scheme {
+                Scheme::Key(contract::Place::Query, name) => request.query.retain(|(given, _)| given != name),
+                Scheme::Key(contract::Place::Cookie, _) => request = request.without_header(COOKIE),
+                Scheme::Key(_, name) => request = request.without_header(name),
+                Scheme::Authorization(_) => request = request.without_header(AUTHORIZATION),
+            }
+        }
+        let first = self.operation.security.iter().find(|all| !all.is_empty());
+        for (scheme, key) in first.into_iter().flatten().filter_map(|scheme| Some((scheme, key?))) {
+            match scheme {
+                Scheme::Key(contract::Place::Query, name) => request.query.push((name.clone(), key.to_owned())),
+                Scheme::Key(contract::Place::Cookie, name) => request = request.with_header(COOKIE, &format!("{name}={key}")),
+                Scheme::Key(_, name) => request = request.with_header(name, key),
+                Scheme::Authorization(kind) => request = request.with_header(AUTHORIZATION, &format!("{kind} {key}")),
+            }
+        }
+        request
+    }
 }
 
 impl Argument {
@@ -144,9 +171,7 @@ impl Argument {
             "path" => Place::Path,
             "query" => Place::Query,
             "header"
-                if ![KEY, VERSION, "Accept", "Content-Type", "Authorization"]
-                    .iter()
-                    .any(|own| name.eq_ignore_ascii_case(own)) =>
+                if ![KEY, VERSION, "Accept", "Content-Type", AUTHORIZATION].iter().any(|own| name.eq_ignore_ascii_case(own)) =>
             {
                 Place::Header
             }

@@ -11,6 +11,7 @@ mod callers;
 mod categories;
 mod command;
 mod compare;
+mod compare_world;
 mod defaults;
 mod erasure;
 mod events;

@@ -4,14 +4,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde_json::Value;
 
-use crate::contract::answer::Kind;
+use crate::contract::answer::{Kind, Wrong};
 use crate::contract::{Direction, Sampler};
 use crate::qa::exchange::{Reply, Request};
 use crate::qa::interview::{Asked, Interview, Pair, told};
 use crate::qa::model::Check;
 use crate::qa::record::Fault;
-use crate::qa::side::Outcome;
 use crate::qa::subject::{Argument, Place};
+use crate::qa::world::Outcome;
 
 /// How many values at the bounds of an argument are sent.
 const EDGES: usize = 4;
@@ -122,7 +122,7 @@ impl Interview<'_> {
     }
 
     /// All that is wrong with an answer.
-    pub fn wrong(&self, reply: &Reply) -> Vec<crate::contract::answer::Wrong> {
+    pub fn wrong(&self, reply: &Reply) -> Vec<Wrong> {
         self.subject.operation.wrong(reply.status, &reply.headers, &reply.body)
     }
 

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use crate::contract::answer::escape;
-use crate::contract::compile;
+use crate::contract::{compile, escape};
 use crate::qa::interview::Interview;
 use crate::qa::model::Check;
 use crate::qa::record::Fault;

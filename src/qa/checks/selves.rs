@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::contract::Operation;
 use crate::qa::comparison::Comparison;
-use crate::qa::exchange::{KEY, Request, VERSION};
+use crate::qa::exchange::Request;
 use crate::qa::interview::{Asked, Interview, told};
 use crate::qa::model::Check;
 use crate::qa::record::Fault;
@@ -70,14 +70,11 @@ impl<'a> Interview<'a> {
     async fn follow(&mut self, asked: &Asked, uri: &str, about: &str) {
         let path = self.path_of(uri).to_owned();
         let mut request = Request::new("GET", path.clone());
-        for name in [KEY, VERSION] {
-            let header = asked.request.headers.iter().find(|(header, _)| header.eq_ignore_ascii_case(name));
-            request.headers.extend(header.cloned());
-        }
+        request.headers.clone_from(&asked.request.clone().without_header("Content-Type").headers);
         let operation = self.leads_to(uri);
         let Some(mut reply) = self.send(&request).await else { return };
         if [401, 403].contains(&reply.status) {
-            request = request.with_header(KEY, &self.comparison.target.key);
+            request = self.subject.with_key(&request, Some(&self.comparison.target.key));
             let Some(again) = self.send(&request).await else { return };
             reply = again;
         }

@@ -1,0 +1,235 @@
+//! What a comparison's requests need on a server, made through its own API.
+//!
+//! The document's examples are the requests. They tell one story, and a [`Story`] has for each of their identifiers that of the
+//! resource that stands for it on this server: the answer to a POST tells it, the next request has it in the example's place. So
+//! the same calls do on the real server and on a mock, whose answers are the examples themselves. [`plan`] says what the examples
+//! don't: who asks, what has to be made anew before, and what may not be called the same twice.
+//!
+//! Nothing of others is touched, and what was made is removed in the end as far as the API lets anyone ([`World::clean_up`]).
+
+mod cleanup;
+mod example;
+mod plan;
+mod story;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use chrono::Utc;
+use http::header::RETRY_AFTER;
+use serde_json::{Value, json};
+
+use super::exchange::{Reply, Request, Server};
+use crate::contract::{Contract, Operation};
+use example::Example;
+use plan::Who::{self, Anyone, Customer, Recipient, Staff};
+use plan::{NEED_MAIL, OF_ANOTHER, UNIQUE, is_bound, plan};
+use story::{AMA, GENERAL_ADMISSION, RECIPIENT, Story};
+
+/// How long the comparison waits in all for a server that is asked too often, for one request.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What was made on a server for the operations to be asked.
+#[derive(Debug)]
+pub struct World {
+    examples: HashMap<String, Example>,
+    /// What everyone shares.
+    story: Story,
+    /// What tells the names of this comparison from those of others.
+    mark: String,
+    names: AtomicUsize,
+}
+
+/// A request that the server should carry out.
+#[derive(Debug, Clone)]
+pub struct Valid {
+    /// The request.
+    pub request: Request,
+    /// How it should be answered.
+    pub outcome: Outcome,
+    /// The arguments of body and query whose values mean something here: they name what exists or must not exist, or stand in a
+    /// relation to others. Another value that the schema allows might be refused rightly.
+    pub bound: BTreeSet<String>,
+}
+
+/// How a valid request should be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// With success.
+    Success,
+    /// With any status that the document declares: what would make it succeed can't be known through the API.
+    Declared,
+}
+
+impl World {
+    /// Makes what the operations need. `key` is an administrator's. Names have the seed and the time in them, so that nobody else,
+    /// and no earlier comparison, has them.
+    ///
+    /// # Errors
+    /// When the document lacks an example, or the server refuses a request. What had been made is removed again.
+    pub async fn make(server: &Server, contract: &Contract, key: &str, seed: u64) -> anyhow::Result<Self> {
+        let example = |operation: &Operation| Ok((operation.id.clone(), Example::of(contract, operation)?));
+        let moment = Utc::now().timestamp_millis().unsigned_abs().wrapping_add(seed);
+        let mut world = Self {
+            examples: contract.operations().map(example).collect::<anyhow::Result<_>>()?,
+            story: Story::beginning(key),
+            mark: format!("{:x}", moment & 0xffff_ffff_ffff),
+            names: AtomicUsize::new(0),
+        };
+        match world.tell(server).await {
+            Ok(story) => {
+                world.story = story;
+                Ok(world)
+            }
+            Err(error) => {
+                let left = world.clean_up(server).await;
+                let left = if left.is_empty() { String::new() } else { format!(" What it made stays: {}", left.join(" ")) };
+                Err(error.context(format!("What the comparison needs can't be made.{left}")))
+            }
+        }
+    }
+
+    /// The key of an application, with no person behind it.
+    pub fn public_key(&self) -> &str {
+        self.story.key(Anyone)
+    }
+
+    /// A request of this operation that is to succeed. What it uses up or changes is made anew before.
+    ///
+    /// # Errors
+    /// When the server refuses a request by which it is made, or the operation is not of the world's document.
+    pub async fn valid(&self, server: &Server, operation: &Operation) -> anyhow::Result<Valid> {
+        let mut story = self.story.clone();
+        let (who, before) = self.plan(&operation.id);
+        for step in before {
+            self.ask(server, &mut story, self.plan(step).0, step, &Value::Null).await?;
+        }
+        let example = self.example(&operation.id)?;
+        let request = self.request(&mut story, who, &operation.id)?;
+        let outcome = if NEED_MAIL.contains(&operation.id.as_str()) { Outcome::Declared } else { Outcome::Success };
+        let bound = example.arguments.iter().filter(|argument| is_bound(&operation.id, argument)).cloned().collect();
+        Ok(Valid { request, outcome, bound })
+    }
+
+    /// Tells the story from its beginning to where everything in it exists.
+    async fn tell(&self, server: &Server) -> anyhow::Result<Story> {
+        let mut story = self.story.clone();
+        let story = &mut story;
+        let as_usual = Value::Null;
+        // The first is one that no other key than an administrator's is let do, so that another one leaves nothing behind.
+        for step in ["region_create", "category_create", "venue_create", "zone_create", "account_create", "integration_create"] {
+            self.ask(server, story, Staff, step, &as_usual).await?;
+        }
+        story.put(RECIPIENT, story.text(AMA));
+        story.hand(Customer, Recipient);
+        self.ask(server, story, Staff, "account_create", &as_usual).await?;
+        self.ask(server, story, Staff, "integration_create", &json!({ "role": "public" })).await?;
+        story.hand(Customer, Anyone);
+        let places =
+            ["integration_create", "session_create", "verification_create", "reset_create", "host_create", "event_create"];
+        for step in places {
+            self.ask(server, story, self.plan(step).0, step, &as_usual).await?;
+        }
+        let free = json!({ "name": "General Admission", "basePrice": 0, "capacity": 1_000_000 });
+        let section = self.ask(server, story, Customer, "section_create", &free).await?;
+        let section = section["self"].as_str().and_then(|uri| uri.rsplit('/').next()).unwrap_or(GENERAL_ADMISSION).to_owned();
+        self.ask(server, story, Customer, "section_create", &json!({ "capacity": 1_000_000 })).await?;
+        story.put(GENERAL_ADMISSION, section);
+        let sale = [
+            "section_modifier_create",
+            "event_submission_create",
+            "submission_delete",
+            "order_create",
+            "order_payment_create",
+            "account_ticket_list",
+            "transfer_create",
+            "host_transaction_list",
+            "event_token_create",
+            "token_authentication_get",
+            "advertisement_create",
+            "advertisement_submission_create",
+            "submission_delete",
+            // Those that are not offered to somebody else.
+            "account_ticket_list",
+        ];
+        for step in sale {
+            self.ask(server, story, self.plan(step).0, step, &as_usual).await?;
+        }
+        self.ask(server, story, Staff, "event_admission_create", &as_usual).await?;
+        Ok(story.clone())
+    }
+
+    /// Asks for the example of an operation with some arguments changed, and takes over what is answered.
+    async fn ask(&self, server: &Server, story: &mut Story, who: Who, operation: &str, changes: &Value) -> anyhow::Result<Value> {
+        let mut request = self.request(story, who, operation)?;
+        if let Some(changes) = changes.as_object() {
+            let mut body: Value = serde_json::from_slice(request.body.as_deref().unwrap_or_default())?;
+            changes.iter().for_each(|(name, value)| body[name] = value.clone());
+            request = request.with_json(&body);
+        }
+        let reply = send(server, &request).await?;
+        if !(200..300).contains(&reply.status) {
+            bail!("{operation} was answered {}. {}", told(&reply), advice(server, &request, &reply));
+        }
+        let answer = reply.json();
+        story.learn(operation, &answer, &self.examples);
+        Ok(answer)
+    }
+
+    /// The example of an operation as a request, with new names where they have to be.
+    fn request(&self, story: &mut Story, who: Who, operation: &str) -> anyhow::Result<Request> {
+        for (_, name) in UNIQUE.iter().filter(|(of, _)| *of == operation) {
+            let number = self.names.fetch_add(1, Ordering::Relaxed);
+            story.put(name, format!("{name}-{}-{number}", self.mark));
+        }
+        if OF_ANOTHER.contains(&operation) {
+            story.put(AMA, story.text(RECIPIENT));
+        }
+        story.request(who, self.example(operation)?)
+    }
+
+    fn plan(&self, operation: &str) -> (Who, &'static [&'static str]) {
+        plan(operation, self.examples.get(operation).map_or(&[], |example| &example.scopes))
+    }
+
+    fn example(&self, operation: &str) -> anyhow::Result<&Example> {
+        let absent = || format!("the document has no operation {operation}, which the comparison of this API needs");
+        self.examples.get(operation).with_context(absent)
+    }
+}
+
+/// Sends a request, again where the server is asked too often, as soon as it says (RFC 6585, RFC 9110 section 10.2.3).
+pub async fn send(server: &Server, request: &Request) -> anyhow::Result<Reply> {
+    let mut patience = PATIENCE;
+    loop {
+        let reply = server.send(request).await?;
+        let after = reply.headers.get(RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok());
+        let pause = Duration::from_secs(after.unwrap_or(1).max(1));
+        if reply.status != 429 || pause > patience {
+            return Ok(reply);
+        }
+        patience -= pause;
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// Status and reason of a refusal, as its server tells them.
+fn told(reply: &Reply) -> String {
+    let body = reply.json();
+    let reason = body["error"].as_str().or_else(|| body["message"].as_str()).map(str::to_owned);
+    let reason = reason.unwrap_or_else(|| String::from_utf8_lossy(&reply.body).chars().take(300).collect());
+    let fields = body["fields"].as_array().map_or_else(String::new, |fields| Value::from(fields.clone()).to_string());
+    format!("{}: {reason}{fields}", reply.status)
+}
+
+/// What to do about a refusal.
+fn advice(server: &Server, request: &Request, reply: &Reply) -> String {
+    let again = request.curl(&server.address);
+    match reply.status {
+        401 | 403 => format!("The key has to be one of the platform's administrators. The request was: {again}"),
+        429 => format!("The server is asked too often; try again in a minute. The request was: {again}"),
+        _ => format!("The server's log may tell why. The request was: {again}"),
+    }
+}

@@ -1,0 +1,88 @@
+//! What a comparison makes on a server to ask its operations: each of them succeeds, and nothing stays that could be removed.
+
+use boxoffice::contract::Contract;
+use boxoffice::qa::exchange::Server;
+use boxoffice::qa::world::{self, Outcome};
+use futures::future::join_all;
+
+use crate::on_both_databases;
+use crate::support::World;
+
+on_both_databases![every_operation_succeeds_and_what_was_made_goes, a_key_of_no_administrator_makes_nothing];
+
+/// The lists of the platform that a comparison must leave as they were.
+const LISTS: [&str; 7] = ["regions", "categories", "venues", "hosts", "zones", "integrations", "published-events"];
+
+/// What the staff find in these lists, each by its URI.
+async fn lists(world: &World) -> Vec<String> {
+    let mut found = Vec::new();
+    for list in LISTS {
+        let page = world.read(&format!("/{list}?records=100")).await;
+        found.extend(page["entries"].as_array().unwrap().iter().map(|entry| entry["self"].as_str().unwrap().to_owned()));
+    }
+    found
+}
+
+/// Asks an operation twice in a row; what was wrong.
+async fn ask_twice(world: &world::World, server: &Server, contract: &Contract, operation: &str) -> Vec<String> {
+    let operation = contract.operation(operation).unwrap();
+    let success = *operation.statuses.iter().find(|status| (200..300).contains(*status)).unwrap();
+    let mut wrong = Vec::new();
+    for _ in 0..2 {
+        let valid = match world.valid(server, operation).await {
+            Ok(valid) => valid,
+            Err(error) => {
+                wrong.push(format!("{}: {error:#}", operation.id));
+                continue;
+            }
+        };
+        let reply = server.send(&valid.request).await.unwrap();
+        let fine = match valid.outcome {
+            Outcome::Success => reply.status == success,
+            Outcome::Declared => operation.statuses.contains(&reply.status),
+        };
+        if !fine {
+            let body = String::from_utf8_lossy(&reply.body);
+            wrong.push(format!("{}: {} {body}\n{}", operation.id, reply.status, valid.request.curl(&server.address)));
+        }
+    }
+    wrong
+}
+
+async fn every_operation_succeeds_and_what_was_made_goes(world: World) {
+    let contract = Contract::builtin().unwrap();
+    let server = Server::at(&world.address).unwrap();
+    let before = lists(&world).await;
+
+    let made = world::World::make(&server, &contract, &world.staff.key, 7).await.unwrap();
+    let operations: Vec<&str> = contract.operations().map(|operation| operation.id.as_str()).collect();
+    let mut wrong = Vec::new();
+    for four in operations.chunks(4) {
+        wrong.extend(join_all(four.iter().map(|operation| ask_twice(&made, &server, &contract, operation))).await.concat());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+
+    let left = made.clean_up(&server).await;
+    let after = lists(&world).await;
+    assert!(before.iter().all(|uri| after.contains(uri)), "{before:?} {after:?}");
+    let stays: Vec<&String> = after.iter().filter(|uri| !before.contains(uri)).collect();
+    let untold: Vec<_> = stays.iter().filter(|uri| !left.iter().any(|told| told.starts_with(uri.as_str()))).collect();
+    assert!(untold.is_empty(), "{untold:?} in {left:#?}");
+    // The one event that has sold tickets keeps its place, and with it the venue, its region and its category.
+    let kinds: Vec<&str> = stays.iter().filter_map(|uri| uri.split('/').nth(1)).collect();
+    assert_eq!(kinds, ["regions", "categories", "venues"], "{left:#?}");
+    assert_eq!(left.len(), 5, "{left:#?}");
+}
+
+async fn a_key_of_no_administrator_makes_nothing(world: World) {
+    let contract = Contract::builtin().unwrap();
+    let server = Server::at(&world.address).unwrap();
+    let before = lists(&world).await;
+
+    let error = world::World::make(&server, &contract, &world.public_key, 7).await.unwrap_err();
+
+    let error = format!("{error:#}");
+    assert!(error.contains("403") && error.contains("The key has to be one of the platform's administrators"), "{error}");
+    assert_eq!(lists(&world).await, before);
+    assert_eq!(world.read("/accounts").await["total"], 1);
+}
