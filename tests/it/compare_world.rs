@@ -1,9 +1,10 @@
 //! What a comparison makes on a server to ask its operations: each of them succeeds, and nothing stays that could be removed.
 
-use boxoffice::contract::Contract;
+use boxoffice::contract::{Contract, Operation};
 use boxoffice::qa::exchange::Server;
 use boxoffice::qa::world::{self, Outcome};
 use futures::future::join_all;
+use serde_json::Value;
 
 use crate::on_both_databases;
 use crate::support::World;
@@ -23,27 +24,28 @@ async fn lists(world: &World) -> Vec<String> {
     found
 }
 
-/// Asks an operation twice in a row; what was wrong.
-async fn ask_twice(world: &world::World, server: &Server, contract: &Contract, operation: &str) -> Vec<String> {
-    let operation = contract.operation(operation).unwrap();
-    let success = *operation.statuses.iter().find(|status| (200..300).contains(*status)).unwrap();
+/// Asks an operation for each of its examples, and for the first once more; what was wrong.
+async fn ask_all(world: &world::World, server: &Server, contract: &Contract, operation: &Operation) -> Vec<String> {
+    let bodies = format!("{}/requestBody/content/application~1json/examples", operation.pointer);
+    let bodies = contract.document.pointer(&bodies).and_then(Value::as_object);
+    let success = operation.statuses.iter().find(|status| (200..300).contains(*status));
     let mut wrong = Vec::new();
-    for _ in 0..2 {
-        let valid = match world.valid(server, operation).await {
+    for body in [None, None].into_iter().chain(bodies.into_iter().flat_map(|bodies| bodies.keys().map(Some)).skip(1)) {
+        let valid = match world.valid_as(server, operation, body.map(String::as_str)).await {
             Ok(valid) => valid,
             Err(error) => {
-                wrong.push(format!("{}: {error:#}", operation.id));
+                wrong.push(format!("{} {body:?}: {error:#}", operation.id));
                 continue;
             }
         };
         let reply = server.send(&valid.request).await.unwrap();
         let fine = match valid.outcome {
-            Outcome::Success => reply.status == success,
+            Outcome::Success => Some(&reply.status) == success,
             Outcome::Declared => operation.statuses.contains(&reply.status),
         };
         if !fine {
-            let body = String::from_utf8_lossy(&reply.body);
-            wrong.push(format!("{}: {} {body}\n{}", operation.id, reply.status, valid.request.curl(&server.address)));
+            let curl = valid.request.curl(&server.address);
+            wrong.push(format!("{} {body:?}: {} {}\n{curl}", operation.id, reply.status, String::from_utf8_lossy(&reply.body)));
         }
     }
     wrong
@@ -55,10 +57,10 @@ async fn every_operation_succeeds_and_what_was_made_goes(world: World) {
     let before = lists(&world).await;
 
     let made = world::World::make(&server, &contract, &world.staff.key, 7).await.unwrap();
-    let operations: Vec<&str> = contract.operations().map(|operation| operation.id.as_str()).collect();
+    let operations: Vec<_> = contract.operations().collect();
     let mut wrong = Vec::new();
     for four in operations.chunks(4) {
-        wrong.extend(join_all(four.iter().map(|operation| ask_twice(&made, &server, &contract, operation))).await.concat());
+        wrong.extend(join_all(four.iter().map(|operation| ask_all(&made, &server, &contract, operation))).await.concat());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 

@@ -33,8 +33,8 @@ impl World {
         }
         if orders > 0 {
             left.push(format!(
-                "{orders} orders stay in the books, cancelled or returned, with their payments, tickets and entries in the \
-                 ledger; the accounts that placed them are erased but for their numbers."
+                "Orders stay in the books, cancelled or returned, with their payments, tickets and entries in the ledger, and the \
+                 accounts that placed them with their numbers alone: {orders}."
             ));
         }
         left
@@ -65,7 +65,7 @@ impl World {
     async fn refusal(&self, server: &Server, method: &str, uri: &str) -> Option<String> {
         match self.ask_as_staff(server, method, uri).await {
             Ok(reply) if reply.status < 300 || reply.status == 404 => None,
-            Ok(reply) => Some(told(&reply).trim_end_matches('.').to_owned()),
+            Ok(reply) => Some(told(&reply)),
             Err(error) => Some(format!("{error:#}")),
         }
     }

@@ -1,7 +1,7 @@
 //! The request that the document gives an example of for an operation.
 
 use anyhow::Context;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::auth::Scope;
 use crate::contract::{Contract, Operation, resolve};
@@ -19,8 +19,8 @@ pub struct Example {
     pub query: Vec<(String, String)>,
     /// The required headers.
     pub headers: Vec<(String, String)>,
-    /// The body: the first example of it.
-    pub body: Option<Value>,
+    /// The examples of its body, by name.
+    pub bodies: Map<String, Value>,
     /// Every argument of the query and the body, required or not.
     pub arguments: Vec<String>,
     /// Whether it asks for a key.
@@ -45,6 +45,7 @@ impl Example {
             asked.map(|parameter| example_of(&operation.id, parameter)).collect::<anyhow::Result<Vec<_>>>()
         };
         let content = resolve(&contract.document, &node["requestBody"]["content"]["application/json"]);
+        let bodies = content["examples"].as_object().into_iter().flatten();
         let queried = parameters.iter().filter(|parameter| parameter["in"] == "query").filter_map(name_of);
         let told = content["schema"]["properties"].as_object().into_iter().flat_map(|properties| properties.keys());
         Ok(Self {
@@ -53,7 +54,7 @@ impl Example {
             variables: required("path")?,
             query: required("query")?,
             headers: required("header")?,
-            body: content["examples"].as_object().and_then(|examples| Some(examples.values().next()?["value"].clone())),
+            bodies: bodies.map(|(name, example)| (name.clone(), example["value"].clone())).collect(),
             arguments: queried.chain(told.cloned()).collect(),
             needs_key: operation.needs_key,
             scopes: operation.scopes.clone(),

@@ -5,7 +5,8 @@
 //! the same calls do on the real server and on a mock, whose answers are the examples themselves. [`plan`] says what the examples
 //! don't: who asks, what has to be made anew before, and what may not be called the same twice.
 //!
-//! Nothing of others is touched, and what was made is removed in the end as far as the API lets anyone ([`World::clean_up`]).
+//! Nothing of others is touched, and what was made is removed in the end as far as the API lets anyone ([`World::clean_up`]). Mail
+//! goes to addresses of example.com, which is nobody's (RFC 2606), and to administrators where the removal of an account is asked for.
 
 mod cleanup;
 mod example;
@@ -25,11 +26,14 @@ use super::exchange::{Reply, Request, Server};
 use crate::contract::{Contract, Operation};
 use example::Example;
 use plan::Who::{self, Anyone, Customer, Recipient, Staff};
-use plan::{NEED_MAIL, OF_ANOTHER, UNIQUE, is_bound, plan};
+use plan::{NEED_MAIL, OF_ANOTHER, Plan, UNIQUE, is_bound, plan};
 use story::{AMA, GENERAL_ADMISSION, RECIPIENT, Story};
 
 /// How long the comparison waits in all for a server that is asked too often, for one request.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The places of each section that is sold: as many as one may have.
+const PLACES: i64 = 1_000_000;
 
 /// What was made on a server for the operations to be asked.
 #[derive(Debug)]
@@ -96,47 +100,53 @@ impl World {
         self.story.key(Anyone)
     }
 
-    /// A request of this operation that is to succeed. What it uses up or changes is made anew before.
+    /// A request of this operation that is to succeed, made from its first example. What it uses up or changes is made anew before.
     ///
     /// # Errors
     /// When the server refuses a request by which it is made, or the operation is not of the world's document.
     pub async fn valid(&self, server: &Server, operation: &Operation) -> anyhow::Result<Valid> {
+        self.valid_as(server, operation, None).await
+    }
+
+    /// The same, made from the example of its body that has this name.
+    ///
+    /// # Errors
+    /// As [`World::valid`], and when there is no such example.
+    pub async fn valid_as(&self, server: &Server, operation: &Operation, body: Option<&str>) -> anyhow::Result<Valid> {
         let mut story = self.story.clone();
-        let (who, before) = self.plan(&operation.id);
+        let id = &operation.id;
+        let (who, before) = self.plan(id, body);
         for step in before {
-            self.ask(server, &mut story, self.plan(step).0, step, &Value::Null).await?;
+            self.step(server, &mut story, step).await?;
         }
-        let example = self.example(&operation.id)?;
-        let request = self.request(&mut story, who, &operation.id)?;
-        let outcome = if NEED_MAIL.contains(&operation.id.as_str()) { Outcome::Declared } else { Outcome::Success };
-        let bound = example.arguments.iter().filter(|argument| is_bound(&operation.id, argument)).cloned().collect();
+        let request = self.request(&mut story, who, id, body)?;
+        let outcome = if NEED_MAIL.contains(&id.as_str()) { Outcome::Declared } else { Outcome::Success };
+        let bound = self.example(id)?.arguments.iter().filter(|argument| is_bound(id, argument)).cloned().collect();
         Ok(Valid { request, outcome, bound })
     }
 
     /// Tells the story from its beginning to where everything in it exists.
     async fn tell(&self, server: &Server) -> anyhow::Result<Story> {
         let mut story = self.story.clone();
-        let story = &mut story;
-        let as_usual = Value::Null;
         // The first is one that no other key than an administrator's is let do, so that another one leaves nothing behind.
         for step in ["region_create", "category_create", "venue_create", "zone_create", "account_create", "integration_create"] {
-            self.ask(server, story, Staff, step, &as_usual).await?;
+            self.step(server, &mut story, step).await?;
         }
         story.put(RECIPIENT, story.text(AMA));
         story.hand(Customer, Recipient);
-        self.ask(server, story, Staff, "account_create", &as_usual).await?;
-        self.ask(server, story, Staff, "integration_create", &json!({ "role": "public" })).await?;
+        self.step(server, &mut story, "account_create").await?;
+        self.ask(server, &mut story, Staff, "integration_create", json!({ "role": "public" })).await?;
         story.hand(Customer, Anyone);
-        let places =
-            ["integration_create", "session_create", "verification_create", "reset_create", "host_create", "event_create"];
-        for step in places {
-            self.ask(server, story, self.plan(step).0, step, &as_usual).await?;
+        let own = ["integration_create", "session_create", "verification_create", "reset_create", "host_create", "event_create"];
+        for step in own {
+            self.step(server, &mut story, step).await?;
         }
-        let free = json!({ "name": "General Admission", "basePrice": 0, "capacity": 1_000_000 });
-        let section = self.ask(server, story, Customer, "section_create", &free).await?;
-        let section = section["self"].as_str().and_then(|uri| uri.rsplit('/').next()).unwrap_or(GENERAL_ADMISSION).to_owned();
-        self.ask(server, story, Customer, "section_create", &json!({ "capacity": 1_000_000 })).await?;
-        story.put(GENERAL_ADMISSION, section);
+        let free = json!({ "name": "General Admission", "basePrice": 0, "capacity": PLACES });
+        let free = self.ask(server, &mut story, Customer, "section_create", free).await?;
+        self.ask(server, &mut story, Customer, "section_create", json!({ "capacity": PLACES })).await?;
+        if let Some(uri) = free["self"].as_str() {
+            story.put(GENERAL_ADMISSION, uri.rsplit('/').next().unwrap_or(uri));
+        }
         let sale = [
             "section_modifier_create",
             "event_submission_create",
@@ -155,18 +165,23 @@ impl World {
             "account_ticket_list",
         ];
         for step in sale {
-            self.ask(server, story, self.plan(step).0, step, &as_usual).await?;
+            self.step(server, &mut story, step).await?;
         }
-        self.ask(server, story, Staff, "event_admission_create", &as_usual).await?;
-        Ok(story.clone())
+        self.ask(server, &mut story, Staff, "event_admission_create", Value::Null).await?;
+        Ok(story)
+    }
+
+    /// Takes a step of the story: asks for the example of an operation.
+    async fn step(&self, server: &Server, story: &mut Story, operation: &str) -> anyhow::Result<()> {
+        self.ask(server, story, self.plan(operation, None).0, operation, Value::Null).await.map(|_| ())
     }
 
     /// Asks for the example of an operation with some arguments changed, and takes over what is answered.
-    async fn ask(&self, server: &Server, story: &mut Story, who: Who, operation: &str, changes: &Value) -> anyhow::Result<Value> {
-        let mut request = self.request(story, who, operation)?;
-        if let Some(changes) = changes.as_object() {
+    async fn ask(&self, server: &Server, story: &mut Story, who: Who, operation: &str, changes: Value) -> anyhow::Result<Value> {
+        let mut request = self.request(story, who, operation, None)?;
+        if let Value::Object(changes) = changes {
             let mut body: Value = serde_json::from_slice(request.body.as_deref().unwrap_or_default())?;
-            changes.iter().for_each(|(name, value)| body[name] = value.clone());
+            changes.into_iter().for_each(|(name, value)| body[name] = value);
             request = request.with_json(&body);
         }
         let reply = send(server, &request).await?;
@@ -179,7 +194,7 @@ impl World {
     }
 
     /// The example of an operation as a request, with new names where they have to be.
-    fn request(&self, story: &mut Story, who: Who, operation: &str) -> anyhow::Result<Request> {
+    fn request(&self, story: &mut Story, who: Who, operation: &str, body: Option<&str>) -> anyhow::Result<Request> {
         for (_, name) in UNIQUE.iter().filter(|(of, _)| *of == operation) {
             let number = self.names.fetch_add(1, Ordering::Relaxed);
             story.put(name, format!("{name}-{}-{number}", self.mark));
@@ -187,11 +202,11 @@ impl World {
         if OF_ANOTHER.contains(&operation) {
             story.put(AMA, story.text(RECIPIENT));
         }
-        story.request(who, self.example(operation)?)
+        story.request(who, self.example(operation)?, body)
     }
 
-    fn plan(&self, operation: &str) -> (Who, &'static [&'static str]) {
-        plan(operation, self.examples.get(operation).map_or(&[], |example| &example.scopes))
+    fn plan(&self, operation: &str, body: Option<&str>) -> Plan {
+        plan(operation, body, self.examples.get(operation).map_or(&[], |example| &example.scopes))
     }
 
     fn example(&self, operation: &str) -> anyhow::Result<&Example> {
@@ -215,13 +230,12 @@ pub async fn send(server: &Server, request: &Request) -> anyhow::Result<Reply> {
     }
 }
 
-/// Status and reason of a refusal, as its server tells them.
+/// Status and reason of a refusal, as its server tells them, without a full stop.
 fn told(reply: &Reply) -> String {
     let body = reply.json();
     let reason = body["error"].as_str().or_else(|| body["message"].as_str()).map(str::to_owned);
     let reason = reason.unwrap_or_else(|| String::from_utf8_lossy(&reply.body).chars().take(300).collect());
-    let fields = body["fields"].as_array().map_or_else(String::new, |fields| Value::from(fields.clone()).to_string());
-    format!("{}: {reason}{fields}", reply.status)
+    format!("{} ({})", reply.status, reason.trim_end_matches('.'))
 }
 
 /// What to do about a refusal.
