@@ -202,14 +202,14 @@ impl Schema {
     }
 
     fn problems(&self, value: &Value) -> Vec<Problem> {
-        match self.validator() {
-            Ok(validator) => {
-                let problem = |error: ValidationError<'_>| Problem {
+        match self.errors(value) {
+            Ok(errors) => {
+                let problem = |(place, error): (_, ValidationError<'_>)| Problem {
                     kind: kind_of(error.kind()),
-                    text: format!("{}: {error}", error.instance_path()),
-                    gist: gist(&error),
+                    text: format!("{place}: {error}"),
+                    gist: gist(&format!("{place}"), &error),
                 };
-                validator.iter_errors(value).map(problem).collect()
+                errors.into_iter().map(problem).collect()
             }
             Err(error) => {
                 let text = format!(" can't be held against its schema: {error:#}");
@@ -227,9 +227,8 @@ struct Problem {
 }
 
 /// What is wrong, and where, without a value and with `*` for the number of an item: `/entries/*/name must be a string`.
-fn gist(error: &ValidationError<'_>) -> String {
-    let path = error.instance_path().to_string();
-    let steps = path.split('/').map(|step| if step.parse::<usize>().is_ok() { "*" } else { step });
+fn gist(place: &str, error: &ValidationError<'_>) -> String {
+    let steps = place.split('/').map(|step| if step.parse::<usize>().is_ok() { "*" } else { step });
     let place = steps.collect::<Vec<_>>().join("/");
     let what = match error.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } | ValidationErrorKind::UnevaluatedProperties { unexpected } => {

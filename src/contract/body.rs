@@ -201,8 +201,8 @@ impl Arguments {
         }
         let mut value = Value::Object(object);
         let mut blank = Vec::new();
-        for error in self.schema.validator()?.iter_errors(&value) {
-            let (name, text) = told(&error);
+        for (place, error) in self.schema.errors(&value)? {
+            let (name, text) = told(&place, &error);
             let Some((name, presence)) = self.presences.iter().find(|(argument, _)| *argument == name) else { continue };
             if *presence == Presence::Optional && is_blank(&value[name]) {
                 blank.push(name);
@@ -223,12 +223,9 @@ impl Arguments {
 fn check_json(schema: &Schema, names: &[String], bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
     let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
     let mut found: Vec<Problem> = Vec::new();
-    for error in schema.validator()?.iter_errors(&value) {
-        let (name, text) = if value.is_object() {
-            told(&error)
-        } else {
-            (WHOLE.to_owned(), placed(&error, error.instance_path().as_str().strip_prefix('/')))
-        };
+    for (place, error) in schema.errors(&value)? {
+        let (name, text) =
+            if value.is_object() { told(&place, &error) } else { (WHOLE.to_owned(), placed(&error, place.strip_prefix('/'))) };
         let told = match error.kind() {
             ValidationErrorKind::Required { property } if name.is_empty() => {
                 vec![Problem::missing(property.as_str().unwrap_or(WHOLE))]
@@ -265,9 +262,8 @@ fn check_form(properties: &[Parameter], bytes: &[u8], problems: &mut Vec<Problem
 }
 
 /// The top-level property that an error is about, empty for the whole, and what is wrong there.
-fn told(error: &ValidationError<'_>) -> (String, String) {
-    let path = error.instance_path().to_string();
-    let mut steps = path.trim_start_matches('/').splitn(2, '/');
+fn told(place: &str, error: &ValidationError<'_>) -> (String, String) {
+    let mut steps = place.trim_start_matches('/').splitn(2, '/');
     let name = unescape(steps.next().unwrap_or_default());
     (name, placed(error, steps.next()))
 }

@@ -1,5 +1,5 @@
-//! The contract at run time: `spec/openapi.yaml` as a table of operations that knows who may call each, what a request
-//! must look like, and which statuses it may be answered with.
+//! The contract at run time: `spec/openapi.yaml`, or any OpenAPI 3.0 document, as a table of operations that knows who may call
+//! each, what a request must look like, and what it may be answered with.
 //!
 //! Nothing here knows the server: [`drift`] alone holds the two against each other.
 
@@ -7,6 +7,7 @@ pub mod answer;
 mod body;
 pub mod cases;
 pub mod drift;
+mod kept;
 mod parameter;
 mod path;
 mod reference;
@@ -281,7 +282,8 @@ fn check_version(document: &Value) -> anyhow::Result<()> {
     }
     match document.get("openapi").map(|version| version.as_str().unwrap_or_default()) {
         Some(version) if version != "3.0" && !version.starts_with("3.0.") => bail!(
-            "it is OpenAPI {version}, not 3.0; convert it first: npx @apiture/openapi-down-convert --input FILE --output openapi.yaml"
+            "it is OpenAPI {version}, not 3.0; convert it first: \
+             npx @apiture/openapi-down-convert --input FILE --output openapi.yaml"
         ),
         _ => Ok(()),
     }

@@ -156,9 +156,9 @@ impl Parameter {
         let mut refusal = None;
         for candidate in self.candidates(texts, given) {
             let found = match candidate {
-                Ok(value) => match self.schema.validator()?.validate(&value) {
-                    Ok(()) => return Ok(Some(value)),
-                    Err(error) => detail(&error),
+                Ok(value) => match self.schema.errors(&value)?.first() {
+                    None => return Ok(Some(value)),
+                    Some((_, error)) => detail(error),
                 },
                 Err(text) => text,
             };

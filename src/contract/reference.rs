@@ -1,7 +1,7 @@
 //! What the references of a document lead to.
 //!
 //! A reference gives way to what it leads to where that is finite and not large. One that leads into a circle stays, and is
-//! followed when its schema is compiled: otherwise a document whose schemas all know each other would never end.
+//! followed when a value gets there ([`Kept`]): otherwise a document whose schemas all know each other would never end.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,6 +11,7 @@ use anyhow::{Context, bail};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
+use super::kept::Kept;
 use super::schema::compile;
 
 /// What a reference gives way to has this many values at the most, counted with all that it refers to itself.
@@ -38,15 +39,12 @@ const NAMED: [&str; 12] = [
     "encoding",
 ];
 
-/// What references lead to that stay where they are, by reference (`#/components/schemas/Node`).
-pub type Kept = Arc<HashMap<String, Value>>;
-
 /// A document whose references can be followed.
 #[derive(Debug)]
 pub struct References<'a> {
     document: &'a Value,
     /// Those of the document that stay.
-    pub kept: Kept,
+    pub kept: Arc<Kept>,
     /// How many values each reference comes to; `None` where it stays.
     sizes: RefCell<HashMap<&'a str, Option<usize>>>,
 }
@@ -54,7 +52,7 @@ pub struct References<'a> {
 impl<'a> References<'a> {
     /// A document's references, none of which have been looked at.
     fn unread(document: &'a Value) -> Self {
-        Self { document, kept: Kept::default(), sizes: RefCell::default() }
+        Self { document, kept: Arc::default(), sizes: RefCell::default() }
     }
 
     /// Reads all references of a document.
@@ -69,8 +67,11 @@ impl<'a> References<'a> {
             references.target(reference)?;
         }
         let stay = all.into_iter().filter(|reference| references.size(reference).is_none());
-        let kept = stay.map(|reference| (reference.to_owned(), references.inline(references.follow_text(reference))));
-        references.kept = Arc::new(kept.collect());
+        // A circle of nothing but references says nothing.
+        let target = |reference| Some(references.follow_text(reference)).filter(|target| self::reference(target).is_none());
+        let open = |reference| target(reference).map_or_else(|| json!({}), |target| references.inline(target));
+        let kept = stay.map(|reference| (reference.to_owned(), open(reference)));
+        references.kept = Arc::new(Kept::new(kept));
         Ok(references)
     }
 
@@ -158,8 +159,8 @@ impl<'a> References<'a> {
     }
 }
 
-/// `value` with its references replaced by what they refer to. What leads into a circle, or to something large, stays a reference,
-/// and stands at the same place of the result as in the document, so that the result can be compiled without it.
+/// `value` with its references replaced by what they refer to. One that leads into a circle, or to something large, stays, and
+/// what it leads to stands at the same place of the result as in the document: the result can be compiled without it.
 pub fn resolve(document: &Value, value: &Value) -> Value {
     let references = References::unread(document);
     let mut resolved = references.inline(value);

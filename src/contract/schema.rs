@@ -1,7 +1,6 @@
 //! Schemas of OpenAPI 3.0 as JSON Schema, and what is wrong with a value in words.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, Weak};
 
 use anyhow::anyhow;
 use base64::Engine;
@@ -10,7 +9,8 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, EmailOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::reference::{Kept, References, reference};
+use super::kept::{Form, KEYWORD, Kept, elsewhere};
+use super::reference::References;
 use crate::base::clock::{Timestamp, parse_birth_date};
 
 /// Which way a value goes.
@@ -28,7 +28,7 @@ pub struct Schema {
     /// As the document has it, with its references followed. Those that lead into a circle or to something large stay, and lead
     /// into the document.
     pub open: Value,
-    kept: Kept,
+    kept: Arc<Kept>,
     direction: Direction,
     validator: OnceLock<Result<Validator, String>>,
 }
@@ -46,110 +46,26 @@ impl Schema {
         self
     }
 
-    /// What checks a value against it.
+    /// All that is wrong with a value, each with its place in the value as a JSON pointer.
     ///
     /// # Errors
     /// When the schema can't be used, with the reason.
-    pub fn validator(&self) -> anyhow::Result<&Validator> {
-        let compile = || compile(&Bundle::of(self)).map_err(|error| format!("{error:#}"));
-        self.validator.get_or_init(compile).as_ref().map_err(|text| anyhow!("{text}"))
+    pub fn errors(&self, value: &Value) -> anyhow::Result<Vec<(String, ValidationError<'static>)>> {
+        let form = if self.direction == Direction::Request { Form::Request } else { Form::Closed };
+        let compile = || self.kept.compile(&self.open, form).map_err(|error| format!("{error:#}"));
+        let validator = self.validator.get_or_init(compile).as_ref().map_err(|text| anyhow!("{text}"))?;
+        Ok(self.kept.errors(validator, value))
     }
 
     /// A schema that stands in this one.
     pub fn part(&self, part: &Value) -> Self {
-        let open = reference(part).and_then(|reference| self.kept.get(reference)).unwrap_or(part).clone();
+        let open = self.kept.target(part).unwrap_or(part).clone();
         Self { open, kept: self.kept.clone(), direction: self.direction, validator: OnceLock::new() }
     }
 }
 
-/// A schema on its way to one that stands alone: what it refers to goes under `$defs`, by number.
-struct Bundle<'a> {
-    kept: &'a HashMap<String, Value>,
-    direction: Direction,
-    /// What is referred to, and whether it is to be closed.
-    wanted: Vec<(&'a str, bool)>,
-    numbers: HashMap<(&'a str, bool), usize>,
-}
-
-impl<'a> Bundle<'a> {
-    fn of(schema: &'a Schema) -> Value {
-        let mut bundle = Self { kept: &schema.kept, direction: schema.direction, wanted: Vec::new(), numbers: HashMap::new() };
-        let mut root = schema.open.clone();
-        bundle.read(&mut root, schema.direction == Direction::Response, &[]);
-        let mut definitions = Map::new();
-        while let Some((reference, is_closed)) = bundle.wanted.get(definitions.len()).copied() {
-            let mut definition = bundle.kept[reference].clone();
-            bundle.read(&mut definition, is_closed, &[]);
-            definitions.insert(definitions.len().to_string(), definition);
-        }
-        if let (Value::Object(root), false) = (&mut root, definitions.is_empty()) {
-            root.insert("$defs".to_owned(), definitions.into());
-        }
-        root
-    }
-
-    /// Reads a schema as it is meant in this direction. A closed one forbids what it doesn't describe: a client's document may not
-    /// know less than the server tells. What is put together from several schemas is closed as a whole, because each of them
-    /// alone would forbid what the others describe. `beside` are the properties that go the other way by what it is put together
-    /// with.
-    fn read(&mut self, schema: &mut Value, is_closed: bool, beside: &[String]) {
-        if let Some(number) = self.number(schema, is_closed) {
-            *schema = json!({ "$ref": format!("#/$defs/{number}") });
-            return;
-        }
-        let Value::Object(object) = schema else { return };
-        let unwanted = match self.direction {
-            Direction::Request => "readOnly",
-            Direction::Response => "writeOnly",
-        };
-        let mut names = beside.to_vec();
-        self.flagged(object, unwanted, &mut names);
-        if let Some(required) = object.get_mut("required").and_then(Value::as_array_mut) {
-            required.retain(|name| !names.iter().any(|flagged| name == flagged));
-        }
-        if let (Direction::Request, Some(properties)) = (self.direction, object.get_mut("properties")) {
-            let properties = properties.as_object_mut().into_iter().flatten();
-            properties.filter(|(name, _)| names.contains(name)).for_each(|(_, property)| *property = json!({}));
-        }
-        let is_put_together = ["allOf", "anyOf", "oneOf"].iter().any(|parts| object.contains_key(*parts));
-        if is_closed && is_put_together && !object.contains_key("additionalProperties") {
-            object.insert("unevaluatedProperties".to_owned(), json!(false));
-        } else if is_closed && object.contains_key("properties") {
-            object.entry("additionalProperties").or_insert(json!(false));
-        }
-        for (keyword, part) in parts(object) {
-            let is_whole = !matches!(keyword, "allOf" | "anyOf" | "oneOf" | "not");
-            self.read(part, is_closed && is_whole, if keyword == "allOf" { &names } else { &[] });
-        }
-    }
-
-    /// The number under which a schema's target stands, if it is a reference.
-    fn number(&mut self, schema: &Value, is_closed: bool) -> Option<usize> {
-        let (reference, _) = self.kept.get_key_value(reference(schema)?)?;
-        let next = self.wanted.len();
-        let number = *self.numbers.entry((reference, is_closed)).or_insert(next);
-        if number == next {
-            self.wanted.push((reference, is_closed));
-        }
-        Some(number)
-    }
-
-    /// The properties of an object, and of all that it is put together from, that have this flag.
-    fn flagged(&self, object: &Map<String, Value>, flag: &str, names: &mut Vec<String>) {
-        let followed = |schema: &Value| -> Option<&Value> { self.kept.get(reference(schema)?) };
-        for (name, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            if property[flag] == true || followed(property).is_some_and(|property| property[flag] == true) {
-                names.push(name.clone());
-            }
-        }
-        for part in object.get("allOf").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
-            self.flagged(part, flag, names);
-        }
-    }
-}
-
 /// The schemas that stand in a schema, each with the keyword that it stands under.
-fn parts(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)> {
+pub fn parts(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)> {
     let mut parts = Vec::new();
     for (keyword, value) in schema {
         let keyword = keyword.as_str();
@@ -171,6 +87,11 @@ fn parts(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)> {
 /// A validator of a schema without references but those into itself. Formats are checked, with the two that the contract adds to
 /// the common ones; a format that nobody knows is not.
 pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
+    compile_with(schema, Weak::new())
+}
+
+/// A validator of a schema, some parts of which are kept elsewhere.
+pub fn compile_with(schema: &Value, kept: Weak<Kept>) -> anyhow::Result<Validator> {
     let mut schema = schema.clone();
     to_json_schema(&mut schema);
     jsonschema::options()
@@ -181,6 +102,7 @@ pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
         .with_format("byte", |text: &str| BASE64_STANDARD.decode(text).is_ok())
         .with_format("event-time", |text: &str| Timestamp::parse(text).is_some())
         .with_format("birth-date", |text: &str| parse_birth_date(text).is_some())
+        .with_keyword(KEYWORD, elsewhere(kept))
         .build(&schema)
         .map_err(|error| anyhow!("a schema cannot be used: {error}"))
 }

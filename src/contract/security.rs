@@ -12,7 +12,7 @@ use super::reference::References;
 pub enum Scheme {
     /// A key in a header, in the query or in a cookie of this name.
     Key(Place, String),
-    /// The header `Authorization` of this scheme (RFC 9110): `Basic`, `Bearer` …; a token of OAuth 2 or OpenID Connect is `Bearer`.
+    /// The header `Authorization` of this scheme (RFC 9110): `Basic`, `Bearer` …; OAuth 2 and OpenID Connect have `Bearer`.
     Authorization(String),
 }
 

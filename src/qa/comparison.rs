@@ -63,9 +63,15 @@ impl Comparison {
         let subjects: Vec<_> = self.contract.operations().map(|operation| Subject::new(&self.contract, operation)).collect();
         let mut interviews =
             futures::stream::iter(&subjects).map(|subject| self.interview(&subjects, subject)).buffered(AT_A_TIME);
+        let mut held = Vec::new();
+        while let Some(interview) = interviews.next().await {
+            done(&interview.record.coverage);
+            held.push(interview);
+        }
         let (mut operations, mut findings) = (Vec::new(), self.unasked());
-        while let Some((coverage, found)) = interviews.next().await {
-            done(&coverage);
+        for mut interview in held {
+            interview.check_pages().await;
+            let (coverage, found) = interview.record.finish();
             operations.push(coverage);
             findings.extend(found);
         }
@@ -90,13 +96,14 @@ impl Comparison {
         }
     }
 
-    async fn interview<'a>(&'a self, subjects: &'a [Subject<'a>], subject: &'a Subject<'a>) -> (Coverage, Vec<Finding>) {
+    async fn interview<'a>(&'a self, subjects: &'a [Subject<'a>], subject: &'a Subject<'a>) -> Interview<'a> {
         let mut interview = Interview::new(self, subjects, subject);
         if self.asked.contains(&subject.operation.id) {
-            return interview.hold().await.finish();
+            interview.hold().await;
+        } else {
+            interview.record.coverage.left_out = Some("--only or --skip leaves it out".to_owned());
         }
-        interview.record.coverage.left_out = Some("--only or --skip leaves it out".to_owned());
-        interview.record.finish()
+        interview
     }
 
     /// Whether the document is this program's own, or a version of it.

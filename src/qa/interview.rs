@@ -15,6 +15,8 @@ pub struct Interview<'a> {
     /// Every operation, for what an answer refers to.
     pub(super) subjects: &'a [Subject<'a>],
     pub(super) record: Record,
+    /// The request that a list was read with, where the operation reads one.
+    pub(super) list: Option<Request>,
 }
 
 /// A request that is to succeed, of either server.
@@ -36,21 +38,21 @@ pub struct Asked {
 impl<'a> Interview<'a> {
     /// Nothing asked yet.
     pub fn new(comparison: &'a Comparison, subjects: &'a [Subject<'a>], subject: &'a Subject<'a>) -> Self {
-        Self { comparison, subject, subjects, record: Record::new(subject) }
+        Self { comparison, subject, subjects, record: Record::new(subject), list: None }
     }
 
-    /// Asks everything.
-    pub async fn hold(mut self) -> Record {
+    /// Asks everything but the pages of a list, which is read when nobody adds to it: [`Interview::check_pages`].
+    pub async fn hold(&mut self) {
         self.check_examples();
         self.check_described();
-        let pair = match self.pair().await {
+        let pair = match self.pair(None).await {
             Ok(pair) => pair,
             Err(error) => {
                 self.record.coverage.left_out = Some(format!("no valid request could be made: {error:#}"));
-                return self.record;
+                return;
             }
         };
-        let Some(asked) = self.check_reachable(&pair).await else { return self.record };
+        let Some(asked) = self.check_reachable(&pair).await else { return };
         if self.check_valid(&pair, &asked).await {
             self.check_choices(&pair).await;
         }
@@ -59,13 +61,12 @@ impl<'a> Interview<'a> {
         self.check_keys(&pair).await;
         self.check_versions(&pair).await;
         self.check_paths(&pair).await;
-        self.record
     }
 
-    /// A request that is to succeed, for either server.
-    pub async fn pair(&self) -> anyhow::Result<Pair> {
+    /// A request that is to succeed, for either server, with the body's example of this name, or the first.
+    pub async fn pair(&self, body: Option<&str>) -> anyhow::Result<Pair> {
         let Comparison { contract, seed, .. } = self.comparison;
-        let valid = async |side: &Side| side.valid(contract, self.subject, *seed).await;
+        let valid = async |side: &Side| side.valid(contract, self.subject, body, *seed).await;
         let target = valid(&self.comparison.target).await?;
         let reference = match &self.comparison.reference {
             Some(side) => Some(valid(side).await?),

@@ -55,20 +55,22 @@ impl Side {
         }
     }
 
-    /// Whether a world was made on it, in which the document's examples mean nothing.
-    pub fn has_world(&self) -> bool {
-        self.world.is_some()
-    }
-
-    /// A request of an operation that is to succeed here: in its world, or else by the document's examples.
+    /// A request of an operation that is to succeed here: in its world, or else as the document's examples are. `body` names the
+    /// example that its body is made from; otherwise it is the first.
     ///
     /// # Errors
     /// When none can be made.
-    pub async fn valid(&self, contract: &Contract, subject: &Subject<'_>, seed: u64) -> anyhow::Result<Valid> {
+    pub async fn valid(
+        &self,
+        contract: &Contract,
+        subject: &Subject<'_>,
+        body: Option<&str>,
+        seed: u64,
+    ) -> anyhow::Result<Valid> {
         if let Some(world) = &self.world {
-            return world.valid(&self.server, subject.operation).await;
+            return world.valid_as(&self.server, subject.operation, body).await;
         }
-        let request = subject.example(contract, &self.key, seed)?;
+        let request = subject.example(contract, &self.key, body, seed)?;
         Ok(Valid { request, outcome: Outcome::Success, bound: BTreeSet::new() })
     }
 }

@@ -106,11 +106,12 @@ impl<'a> Subject<'a> {
         Self { operation, tag, arguments, body, unwritten }
     }
 
-    /// A request made of the document's examples and, where it has none, of its schemas.
+    /// A request made of the document's examples and, where it has none, of its schemas. `body` names the example of the body;
+    /// otherwise it is the first.
     ///
     /// # Errors
     /// When there is no example and nothing can be made from the schema, or the body is none that a comparison writes.
-    pub fn example(&self, contract: &Contract, key: &str, seed: u64) -> anyhow::Result<Request> {
+    pub fn example(&self, contract: &Contract, key: &str, body: Option<&str>, seed: u64) -> anyhow::Result<Request> {
         if let Some(media_type) = &self.unwritten {
             bail!("its body is {media_type}, which is not written from a document");
         }
@@ -128,10 +129,11 @@ impl<'a> Subject<'a> {
             };
             request = argument.set(&request, self.operation, Some(&value));
         }
-        if let Some(body) = &self.body {
-            let example = match body.examples.values().next() {
+        if let Some(shape) = &self.body {
+            let named = body.map_or_else(|| shape.examples.values().next(), |name| shape.examples.get(name));
+            let example = match named {
                 Some(example) => example.clone(),
-                None => Sampler::new(&contract.document, &body.schema, Direction::Request)?
+                None => Sampler::new(&contract.document, &shape.schema, Direction::Request)?
                     .sample(seed)
                     .context("no body can be made")?,
             };

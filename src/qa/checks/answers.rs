@@ -45,31 +45,32 @@ impl Interview<'_> {
             return false;
         }
         self.check_selves(asked).await;
-        self.check_list(asked).await;
+        self.check_list(asked);
         true
     }
 
     /// The other requests that the document allows succeed too: each further example, and each free argument at its bounds.
     pub async fn check_choices(&mut self, pair: &Pair) {
-        // In a world of its own the examples' identifiers mean nothing; there they are only held against their schema.
-        let examples = self.subject.body.iter().flat_map(|body| body.examples.iter().skip(1));
-        let examples: Vec<_> = if self.comparison.target.has_world() { Vec::new() } else { examples.collect() };
-        for (name, example) in examples {
-            self.check_choice(true, &format!("the example {name}"), |request| request.clone().with_json(example)).await;
+        for (name, _) in self.subject.body.iter().flat_map(|body| body.examples.iter().skip(1)) {
+            self.check_choice(Some(name), &format!("the example {name}"), Request::clone).await;
         }
         for argument in self.subject.arguments.iter().filter(|argument| !pair.target.bound.contains(&argument.name)) {
             for value in self.edges(argument) {
                 let operation = self.subject.operation;
                 let about = format!("{} at its bounds", argument.name);
-                self.check_choice(false, &about, |request| argument.set(request, operation, Some(&value))).await;
+                self.check_choice(None, &about, |request| argument.set(request, operation, Some(&value))).await;
             }
         }
     }
 
-    /// One of them. A value at its bounds may stand against a state, which the schema can't say: a declared refusal will do for
-    /// it, but none that calls the value or the caller wrong.
-    async fn check_choice(&mut self, is_certain: bool, about: &str, change: impl Fn(&Request) -> Request) {
-        let Ok(pair) = self.pair().await else { return };
+    /// One of them: an example of the body, or a change. A value at its bounds may stand against a state, which the schema can't
+    /// say: a declared refusal will do for it, but none that calls the value or the caller wrong.
+    async fn check_choice(&mut self, example: Option<&str>, about: &str, change: impl Fn(&Request) -> Request) {
+        let is_certain = example.is_some();
+        let pair = match self.pair(example).await {
+            Ok(pair) => pair,
+            Err(error) => return self.note_unmade(about, &error),
+        };
         let Some(asked) = self.ask(&pair, is_certain, change).await else { return };
         let status = asked.reply.status;
         let is_refused = self.subject.operation.statuses.contains(&status) && ![400, 401, 403].contains(&status) && status < 500;
@@ -78,6 +79,17 @@ impl Interview<'_> {
         if is_success(&asked.reply) {
             self.check_identifiers(&asked);
         }
+    }
+
+    /// A request that could not be made is no silence.
+    fn note_unmade(&mut self, about: &str, error: &anyhow::Error) {
+        let fault = Fault {
+            pointer: self.subject.operation.pointer.clone(),
+            summary: format!("{about} could not be asked"),
+            expected: "what it needs can be made".to_owned(),
+            actual: format!("{error:#}"),
+        };
+        self.record.judge(Check::Valid, "", Some(fault));
     }
 
     fn judge_success(&mut self, asked: &Asked, succeeds: bool, about: &str) {

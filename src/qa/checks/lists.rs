@@ -34,23 +34,27 @@ struct Odd {
 }
 
 impl Interview<'_> {
-    /// The envelope adds up, page by page.
-    pub async fn check_list(&mut self, asked: &Asked) {
+    /// The envelope of an answer, if it is one, adds up.
+    pub fn check_list(&mut self, asked: &Asked) {
         let Some(first) = Page::read(&asked.reply) else { return };
         self.judge_list(&asked.request, first.odd(&asked.request, given(&asked.request, "page").unwrap_or(1)));
         let is_argument = |name| self.subject.arguments.iter().any(|each| each.name == name && each.place == Place::Query);
-        if !is_argument("page") || !is_argument("records") {
-            return;
+        if is_argument("page") && is_argument("records") {
+            self.list = Some(asked.request.clone());
         }
-        let mut odd = self.walk(&asked.request).await;
+    }
+
+    /// The list adds up, page by page.
+    pub async fn check_pages(&mut self) {
+        let Some(request) = self.list.take() else { return };
+        let mut odd = self.walk(&request).await;
         for _ in 1..TRIES {
             if odd.is_none() {
                 break;
             }
-            odd = self.walk(&asked.request).await;
+            odd = self.walk(&request).await;
         }
-        let request = odd.as_ref().map_or_else(|| asked.request.clone(), |odd| odd.request.clone());
-        self.judge_list(&request, odd);
+        self.judge_list(&odd.as_ref().map_or(request, |odd| odd.request.clone()), odd);
     }
 
     /// Reads a list to its end and beyond.
