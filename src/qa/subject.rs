@@ -88,7 +88,8 @@ impl<'a> Subject<'a> {
         let path_pointer = format!("/paths/{}", escape(&operation.path));
         for (owner, pointer) in [(item, path_pointer.as_str()), (node, operation.pointer.as_str())] {
             for (index, parameter) in owner["parameters"].as_array().into_iter().flatten().enumerate() {
-                let argument = Argument::of_parameter(&resolve(document, parameter), format!("{pointer}/parameters/{index}"));
+                let argument =
+                    Argument::of_parameter(document, &resolve(document, parameter), format!("{pointer}/parameters/{index}"));
                 let Some(argument) = argument else { continue };
                 arguments.retain(|other| (&other.name, other.place) != (&argument.name, argument.place));
                 arguments.push(argument);
@@ -98,9 +99,9 @@ impl<'a> Subject<'a> {
         let contents = || request_body["content"].as_object().into_iter().flatten();
         let body = contents().find(|(media_type, _)| is_json(media_type) || covers(media_type, "application/json"));
         let body = body.map(|(media_type, content)| {
-            Body::new(content, format!("{}/requestBody/content/{}", operation.pointer, escape(media_type)))
+            Body::new(document, content, format!("{}/requestBody/content/{}", operation.pointer, escape(media_type)))
         });
-        arguments.extend(body.iter().flat_map(|body| Argument::of_body(&body.schema, &body.pointer)));
+        arguments.extend(body.iter().flat_map(|body| Argument::of_body(document, &body.schema, &body.pointer)));
         let unwritten = if body.is_none() { contents().next().map(|(media_type, _)| media_type.clone()) } else { None };
         let tag = operation.tags.first().cloned().unwrap_or_default();
         Self { operation, tag, arguments, body, unwritten }
@@ -167,7 +168,7 @@ impl<'a> Subject<'a> {
 }
 
 impl Argument {
-    fn of_parameter(parameter: &Value, pointer: String) -> Option<Self> {
+    fn of_parameter(document: &Value, parameter: &Value, pointer: String) -> Option<Self> {
         let name = parameter["name"].as_str()?;
         let place = match parameter["in"].as_str()? {
             "path" => Place::Path,
@@ -179,7 +180,7 @@ impl Argument {
             }
             _ => return None,
         };
-        let schema = parameter.get("schema").cloned().unwrap_or_else(|| json!({}));
+        let schema = standing_alone(document, parameter.get("schema"));
         let shown = parameter["examples"].as_object().and_then(|examples| examples.values().next()?.get("value"));
         let shown = parameter.get("example").or(shown).or_else(|| schema.get("example"));
         let example = shown.or_else(|| schema.get("default")).or_else(|| schema["enum"].get(0)).cloned();
@@ -188,7 +189,7 @@ impl Argument {
     }
 
     /// The properties of a body, also where several schemas are put together (`allOf`).
-    fn of_body(schema: &Value, pointer: &str) -> Vec<Self> {
+    fn of_body(document: &Value, schema: &Value, pointer: &str) -> Vec<Self> {
         let names =
             |keyword: &str, name: &str| schema[keyword].as_array().into_iter().flatten().any(|each| each.as_str() == Some(name));
         let properties = schema["properties"].as_object().into_iter().flatten();
@@ -197,13 +198,13 @@ impl Argument {
             place: Place::Body,
             required: names("required", name),
             filled: names("x-not-blank", name),
-            schema: property.clone(),
+            schema: standing_alone(document, Some(property)),
             example: property.get("example").cloned(),
             pointer: format!("{pointer}/schema/properties/{}", escape(name)),
             validator: OnceLock::new(),
         });
         let parts = schema["allOf"].as_array().into_iter().flatten();
-        own.chain(parts.flat_map(|part| Self::of_body(part, pointer))).collect()
+        own.chain(parts.flat_map(|part| Self::of_body(document, part, pointer))).collect()
     }
 
     /// Whether it may be this text, as it stands in a path.
@@ -256,13 +257,18 @@ impl Argument {
 }
 
 impl Body {
-    fn new(content: &Value, pointer: String) -> Self {
+    fn new(document: &Value, content: &Value, pointer: String) -> Self {
         let named = content["examples"].as_object().into_iter().flatten();
         let named = named.filter_map(|(name, example)| Some((name.clone(), example.get("value")?.clone())));
         let alone = content.get("example").map(|example| ("example".to_owned(), example.clone()));
-        let schema = content.get("schema").cloned().unwrap_or_else(|| json!({}));
+        let schema = standing_alone(document, content.get("schema"));
         Self { schema, examples: alone.into_iter().chain(named).collect(), pointer }
     }
+}
+
+/// A schema of the document that can be used without it; what isn't there allows everything.
+fn standing_alone(document: &Value, schema: Option<&Value>) -> Value {
+    schema.map_or_else(|| json!({}), |schema| resolve(document, schema))
 }
 
 /// A value as it stands in a path, a query or a header.
