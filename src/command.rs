@@ -242,7 +242,7 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     )?;
     let address = mock.address();
     info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
-    say(format!("Answers the {operations} operations of {title} at http://{address}."))?;
+    say(format!("Answers for {title} ({operations} operations) at http://{address}"))?;
     say("The header `Prefer` chooses other answers, such as `Prefer: code=404`: see `boxoffice mock --help`.")?;
     asked_to_stop().await?;
     mock.stop().await

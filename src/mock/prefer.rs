@@ -203,6 +203,7 @@ fn unquote(quoted: &str) -> Option<(String, &str)> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 

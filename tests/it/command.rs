@@ -22,6 +22,7 @@ plain_tests![async
     keys_and_accounts_are_made_beside_a_server,
     the_demo_fills_an_empty_database_and_no_other,
     another_database_is_named_by_its_url,
+    the_mock_answers_from_any_document_until_it_is_stopped,
 ];
 
 /// The program, with its data in this folder and nothing from this process's environment.
@@ -201,4 +202,23 @@ async fn another_database_is_named_by_its_url() {
     assert_eq!(anyone.region_list().send().await.unwrap().total, 0);
     assert!(!folder.path().join("boxoffice.db").exists());
     server.stop();
+}
+
+async fn the_mock_answers_from_any_document_until_it_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("greetings.yaml");
+    let document = "{openapi: 3.0.3, info: {title: greetings, version: '1'}, paths: {/hello: {get: {responses: {'200': \
+        {description: '', content: {text/plain: {example: Good morning}}}}}}}}";
+    std::fs::write(&file, document).unwrap();
+
+    let refused = run(folder.path(), &["mock", "--spec", "no such file"]);
+    let server = Server::start(boxoffice(folder.path(), &["mock", "--spec", file.to_str().unwrap()]));
+    let greeting = reqwest::get(format!("{}/hello", server.address)).await.unwrap().text().await.unwrap();
+    let address = server.address.clone();
+    let printed = server.stop();
+
+    assert!(text(&refused.stderr).contains("no such file"), "{}", text(&refused.stderr));
+    assert_eq!(greeting, "Good morning");
+    assert!(printed.contains(&format!("Answers for greetings (1 operations) at {address}")), "{printed}");
+    assert!(!folder.path().join("boxoffice.db").exists(), "it keeps nothing");
 }

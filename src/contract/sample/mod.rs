@@ -67,4 +67,5 @@ impl Sampler {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;

@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::answers::{Answers, Choice, Making};
 use crate::contract::{Arguments, Contract, Operation, Place};
 use crate::error::Error;
-use resource::{fitted, identified, identity, is_valid, overlaid};
+use resource::{faults, fitted, identified, identity, overlaid};
 
 /// So many resources are kept; then the oldest are forgotten.
 const KEPT: usize = 10_000;
@@ -31,6 +31,8 @@ pub struct State {
     /// The paths of their items, and others under which items call themselves: `/events/{event}/sections/{section}` and
     /// `/sections/{section}`.
     items: HashSet<String>,
+    /// What stands before the identifier in those others, by the path of the items: `/sections`.
+    short: HashMap<String, String>,
     kept: Mutex<Kept>,
 }
 
@@ -88,6 +90,7 @@ impl State {
         let mut state = Self {
             collections: items.iter().map(|path| parent(path).to_owned()).collect(),
             items: items.iter().cloned().collect(),
+            short: HashMap::new(),
             kept: Mutex::default(),
         };
         for item in items {
@@ -98,28 +101,30 @@ impl State {
 
     /// Keeps what the examples show of a collection.
     fn show(&mut self, contract: &Contract, answers: &HashMap<String, Answers>, item: &str) {
-        let usual = |path: &str| {
-            let operation = contract.operations().find(|operation| operation.method == "GET" && operation.path == path)?;
-            answers.get(&operation.pointer)?.choose(operation, None, None).ok()
+        let shown = |method: &str, path: &str| -> Vec<Value> {
+            let mut operations = contract.operations().filter(|operation| operation.method == method && operation.path == path);
+            let choice =
+                operations.next().and_then(|operation| answers.get(&operation.pointer)?.choose(operation, None, None).ok());
+            choice.iter().flat_map(Choice::examples).cloned().collect()
         };
         let Some(collection) = self.shown_path(contract, parent(item)) else { return };
         let name = variable(item).unwrap_or_default();
-        let listed = usual(parent(item));
-        let listed = listed.iter().flat_map(|choice| choice.examples().take(1)).flat_map(list::entries).cloned();
-        let single: Vec<_> = usual(item).iter().flat_map(Choice::examples).cloned().collect();
-        for (value, is_whole) in listed.map(|value| (value, false)).chain(single.iter().rev().map(|value| (value.clone(), true)))
-        {
-            let Some(id) = identity(&value, name) else { continue };
-            let path = format!("{collection}/{id}");
+        let (lists, single, posted) = (shown("GET", parent(item)), shown("GET", item), shown("POST", parent(item)));
+        let listed = lists.first().map(list::entries).unwrap_or_default();
+        for (own, _) in listed.iter().chain(&single).chain(&posted).filter_map(|value| own_path(contract, value)) {
+            if own != item && !parent(&own).contains('{') {
+                self.short.insert(item.to_owned(), parent(&own).to_owned());
+            }
+            self.items.insert(own);
+        }
+        for (value, is_whole) in listed.iter().map(|value| (value, false)).chain(single.iter().rev().map(|value| (value, true))) {
+            let Some(id) = identity(value, name) else { continue };
+            let paths = self.paths(contract, item, &collection, &id, value);
             let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
-            match kept.by_path.get(&path).and_then(|number| kept.resources.get_mut(number)) {
-                Some(known) if is_whole => known.value = value,
+            match kept.at(&format!("{collection}/{id}")) {
+                Some(known) if is_whole => known.value = value.clone(),
                 Some(_) => {}
-                None => {
-                    let own = own_path(contract, &value);
-                    self.items.extend(own.iter().map(|(template, _)| template.clone()));
-                    kept.add(collection.clone(), [Some(path), own.map(|(_, path)| path)], value);
-                }
+                None => kept.add(collection.clone(), paths, value.clone()),
             }
         }
         // The path that the document itself gives as an example leads to what it shows there.
@@ -133,6 +138,13 @@ impl State {
             kept.resources.entry(number).and_modify(|resource| resource.paths.push(path.clone()));
             kept.by_path.insert(path, number);
         }
+    }
+
+    /// Where a resource can be found: in its collection, under its `self`, and where others of its kind have theirs.
+    fn paths(&self, contract: &Contract, item: &str, collection: &str, id: &str, value: &Value) -> Vec<String> {
+        let short = self.short.get(item).map(|before| format!("{before}/{id}"));
+        let own = own_path(contract, value).map(|(_, path)| path);
+        [Some(format!("{collection}/{id}")), own, short].into_iter().flatten().collect()
     }
 
     /// A path of the document with the examples of its variables, or, where one has none, what is kept there.
@@ -171,8 +183,11 @@ impl State {
         let template = asked.operation.path.as_str();
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let ends = |text: &str| text.match_indices('/').map(|(at, _)| at).skip(1).chain([text.len()]).collect::<Vec<_>>();
+        // What is below an item is missed only where the document says that it may be.
+        let is_missed_below = asked.operation.answer(404).is_some();
         for (of_template, of_path) in ends(template).into_iter().zip(ends(&path)) {
-            if self.items.contains(&template[..of_template]) && !kept.by_path.contains_key(&path[..of_path]) {
+            let is_asked = of_path == path.len() || is_missed_below;
+            if is_asked && self.items.contains(&template[..of_template]) && !kept.by_path.contains_key(&path[..of_path]) {
                 return Err(Error::NOT_FOUND);
             }
         }
@@ -195,7 +210,7 @@ impl State {
             "POST" if self.collections.contains(template) => Ok(self.create(asked, kept, path)),
             // What is done to an item is answered with the item, where its kind is what is answered.
             "POST" => {
-                let above = kept.at(parent(&path)).filter(|resource| is_valid(asked.choice.schema(), &resource.value));
+                let above = kept.at(parent(&path)).filter(|resource| faults(asked.choice.schema(), &resource.value) == 0);
                 let is_told = asked.choice.schema().is_some();
                 Ok(above.filter(|_| is_told).and_then(|resource| body(resource.value.clone())))
             }
@@ -203,7 +218,8 @@ impl State {
         }
     }
 
-    /// Keeps a new resource: what the document shows, with what the request says of it, and an identifier of its own.
+    /// Keeps a new resource: what the document shows, with what the request says of it, and an identifier of its own. What has
+    /// none in the document is not kept.
     fn create(&self, asked: &Asked<'_>, kept: &mut Kept, collection: String) -> Option<Body> {
         let contract = asked.making.contract;
         let item = self.items.iter().find(|item| parent(item) == asked.operation.path)?;
@@ -211,7 +227,7 @@ impl State {
         let schema = asked.choice.schema();
         let shown = asked.choice.value(asked.making, asked.seed).ok()?;
         let said = overlaid(schema, shown.clone(), &asked.arguments.body);
-        let old = identity(&shown, name).unwrap_or_default();
+        let old = identity(&shown, name)?;
         let own = identity(&said, name).filter(|id| *id != old).map(|id| (id, said.clone()));
         let first = kept.next;
         let others = (1..=TRIES).map(|number| {
@@ -226,11 +242,12 @@ impl State {
             (id, value)
         });
         let is_free = |id: &str| !kept.by_path.contains_key(&format!("{collection}/{id}"));
-        let (id, value) = own.into_iter().chain(others).find(|(id, value)| is_free(id) && is_valid(schema, value))?;
-        let path = format!("{collection}/{id}");
-        let own = own_path(contract, &value).map(|(_, path)| path);
-        kept.add(collection, [Some(path.clone()), own], value.clone());
-        Some(Body { value, location: Some(path) })
+        let (id, value) =
+            own.into_iter().chain(others).find(|(id, value)| is_free(id) && faults(schema, value) <= faults(schema, &shown))?;
+        let location = Some(format!("{collection}/{id}"));
+        let paths = self.paths(contract, item, &collection, &id, &value);
+        kept.add(collection, paths, value.clone());
+        Some(Body { value, location })
     }
 }
 
@@ -270,8 +287,7 @@ impl Kept {
         self.resources.get_mut(self.by_path.get(path)?)
     }
 
-    fn add(&mut self, collection: String, paths: [Option<String>; 2], value: Value) {
-        let paths: Vec<_> = paths.into_iter().flatten().collect();
+    fn add(&mut self, collection: String, paths: Vec<String>, value: Value) {
         self.next += 1;
         self.by_path.extend(paths.iter().map(|path| (path.clone(), self.next)));
         self.resources.insert(self.next, Resource { collection, paths, value });

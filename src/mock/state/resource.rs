@@ -17,19 +17,21 @@ pub fn identity(value: &Value, variable: &str) -> Option<String> {
     own.map(str::to_owned).or_else(named)
 }
 
-/// Gives a resource another identifier of the form that it has, and gives that.
-pub fn identified(value: &mut Value, variable: &str, old: &str, number: u64) -> String {
-    let new = successor(old, number);
+/// Gives a resource another identifier of the form that it has, and gives that. `shown` is the one that the document's example
+/// has, which may stand in other URIs.
+pub fn identified(value: &mut Value, variable: &str, shown: &str, number: u64) -> String {
+    let old = identity(value, variable).unwrap_or_default();
+    let new = successor(&old, number);
     if let Some(object) = value.as_object_mut() {
         for name in [variable].into_iter().chain(NAMES) {
-            if let Some(property) = object.get_mut(name).filter(|property| text(property).as_deref() == Some(old)) {
+            if let Some(property) = object.get_mut(name).filter(|property| text(property).as_ref() == Some(&old)) {
                 let as_number = new.parse::<u64>().ok().filter(|_| property.is_number());
                 *property = as_number.map_or_else(|| Value::from(new.as_str()), Value::from);
             }
         }
     }
-    if !old.is_empty() {
-        readdress(value, old, &new);
+    if !shown.is_empty() {
+        readdress(value, shown, &new);
     }
     new
 }
@@ -67,17 +69,18 @@ fn successor(old: &str, number: u64) -> String {
     characters.collect()
 }
 
-/// Whether a value is as a schema says, and has nothing beside.
-pub fn is_valid(schema: Option<&Schema>, value: &Value) -> bool {
-    schema.is_none_or(|schema| schema.wrong(value).is_empty())
+/// How many things are wrong with a value. What the document shows may have some that a schema allows: undeclared properties.
+pub fn faults(schema: Option<&Schema>, value: &Value) -> usize {
+    schema.map_or(0, |schema| schema.wrong(value).len())
 }
 
 /// A value with those properties of another that it may have.
 pub fn overlaid(schema: Option<&Schema>, mut base: Value, with: &Value) -> Value {
+    let known = faults(schema, &base);
     for (name, value) in with.as_object().into_iter().flatten() {
         let Some(object) = base.as_object_mut() else { break };
         let before = object.insert(name.clone(), value.clone());
-        if !is_valid(schema, &base) {
+        if faults(schema, &base) > known {
             restore(&mut base, name, before);
         }
     }
@@ -94,10 +97,11 @@ fn restore(base: &mut Value, name: &str, before: Option<Value>) {
 
 /// A value as a schema has it: itself, or what the document shows with its properties.
 pub fn fitted(schema: &Schema, value: &Value, shown: impl FnOnce() -> Option<Value>) -> Option<Value> {
-    if is_valid(Some(schema), value) { Some(value.clone()) } else { Some(overlaid(Some(schema), shown()?, value)) }
+    if faults(Some(schema), value) == 0 { Some(value.clone()) } else { Some(overlaid(Some(schema), shown()?, value)) }
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use serde_json::json;
 

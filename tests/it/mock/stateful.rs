@@ -85,6 +85,10 @@ async fn every_collection_keeps_what_is_posted() {
         }
         let made = mock.ask(&request).await;
         assert_eq!(made.status, 201, "{} {}", operation.id, made.json());
+        if made.json()["self"].is_null() {
+            assert_eq!(operation.id, "event_admission_create", "what it makes is told by its serials");
+            continue;
+        }
         let again = mock.ask(&request).await;
         assert_ne!(made.json()["self"], again.json()["self"], "{}", operation.id);
         let uri = header(&again, "location");
@@ -196,7 +200,8 @@ fn pets() -> Value {
                     "responses": { "204": { "description": "" } } },
                 "delete": { "responses": { "204": { "description": "" } } },
             },
-            "/pets/{petId}/visits": { "parameters": id("petId"), "get": { "responses": { "200": answer(&page) } } },
+            "/pets/{petId}/visits": { "parameters": id("petId"), "get": { "responses": {
+                "200": answer(&page), "404": { "description": "" } } } },
         },
         "components": { "schemas": { "Pet": {
             "type": "object", "required": ["id", "name"],
