@@ -68,15 +68,18 @@ impl Interview<'_> {
             wrong.retain(|wrong| !validator.is_valid(&wrong.value));
         }
         let kind = argument.schema["type"].as_str();
+        let is_scalar = kind.is_some_and(|kind| ["string", "integer", "number", "boolean"].contains(&kind));
         let wrong = wrong.into_iter().map(|wrong| (wrong.kind, wrong.value));
         let sendable = wrong.filter(|(_, value)| match (argument.place, value) {
             (Place::Body, _) => true,
+            // Any text is an array of one.
+            _ if !is_scalar => false,
             // As a text, what is blank counts as absent, and a number is as good as any text.
             (place, Value::String(text)) => {
                 let is_sent = !text.trim().is_empty() && (place != Place::Header || !text.contains('\0'));
                 is_sent && !(kind == Some("boolean") && text.parse::<bool>().is_ok())
             }
-            (_, Value::Number(_)) => kind.is_some_and(|kind| kind != "string"),
+            (_, Value::Number(_)) => kind != Some("string"),
             _ => false,
         });
         // Told apart as values, several may be the same as a text.
