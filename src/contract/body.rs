@@ -175,9 +175,14 @@ impl Arguments {
         Self { presences, schema }
     }
 
-    /// Reads the body. No body at all is one without any argument.
+    /// Reads the body. No body at all is one without any argument, and refused for itself only where no argument is required.
     fn check(&self, bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
         let empty = bytes.iter().all(u8::is_ascii_whitespace);
+        if empty && !self.presences.iter().any(|(_, presence)| *presence == Presence::Required) {
+            return Err(
+                Code::BodyMalformed.because("The request lacks a body. It must be a JSON object, which may be empty: {}.")
+            );
+        }
         let value = if empty { Value::Object(Map::new()) } else { serde_json::from_slice(bytes).map_err(malformed)? };
         let Value::Object(mut object) = value else {
             return Err(Code::BodyMalformed.because("The request's body must be a JSON object."));

@@ -323,4 +323,5 @@ fn prefixes(document: &Value) -> Vec<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests;

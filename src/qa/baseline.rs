@@ -13,7 +13,7 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use chrono::NaiveDate;
 use serde::Deserialize;
 use serde_yaml_ng::Value;
@@ -21,7 +21,7 @@ use serde_yaml_ng::Value;
 use super::model::{Check, Finding, Known, subject};
 
 /// What an entry must look like, for whoever wrote one that doesn't.
-const ENTRY: &str = "write check, operation, expires (YYYY-MM-DD) and reason, and summary where only one finding is meant";
+const ENTRY: &str = "Write check, operation, expires (YYYY-MM-DD) and reason, and summary where only one finding is meant.";
 
 /// Known findings, read from a file. The default knows none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,10 +65,11 @@ impl Baseline {
 
     fn parse(text: &str) -> anyhow::Result<Self> {
         let entries: Option<Vec<Value>> = serde_yaml_ng::from_str(text).context("is no list of entries in YAML or JSON")?;
-        let entries = entries.unwrap_or_default().into_iter().enumerate().map(|(index, entry)| {
-            let entry = Entry::read(entry).with_context(|| format!("entry {}: {ENTRY}", index + 1))?;
-            Ok(entry)
-        });
+        let entries = entries
+            .unwrap_or_default()
+            .into_iter()
+            .zip(1..)
+            .map(|(entry, number)| Entry::read(entry).map_err(|error| anyhow!("entry {number}: {error}. {ENTRY}")));
         Ok(Self { entries: entries.collect::<anyhow::Result<_>>()? })
     }
 
@@ -98,7 +99,7 @@ impl Baseline {
 
 impl Entry {
     fn read(entry: Value) -> anyhow::Result<Self> {
-        let entry: Self = serde_yaml_ng::from_value(entry)?;
+        let entry: Self = serde_path_to_error::deserialize(entry)?;
         ensure!(!entry.reason.trim().is_empty(), "the reason is blank");
         Ok(entry)
     }
@@ -111,6 +112,7 @@ impl Entry {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 
@@ -172,7 +174,7 @@ mod tests {
             applied.known.into_iter().map(|known| known.finding).collect::<Vec<_>>()
         };
         assert_eq!(hidden(&whole), [one.clone(), two.clone()]);
-        assert_eq!(hidden(&exact), [one.clone()]);
+        assert_eq!(hidden(&exact), [one]);
     }
 
     #[test]
@@ -194,17 +196,16 @@ mod tests {
         let entry = "{check: answer.body, operation: a, expires: 2026-11-21, reason: Known.";
         for (wrong, says) in [
             ("{check: answer.body, operation: a, reason: Known.}".to_owned(), "missing field `expires`"),
-            (format!("{entry}, until: 1}}"), "unknown field `until`"),
+            (format!("{entry}, until: 1}}"), "until: unknown field `until`"),
             (
                 entry.replace("answer.body", "answer.soul") + "}",
-                "unknown variant `answer.soul`, expected one of `operation.reach",
+                "check: unknown variant `answer.soul`, expected one of `operation.reach",
             ),
-            (entry.replace("2026-11-21", "soon") + "}", "input contains invalid characters"),
+            (entry.replace("2026-11-21", "soon") + "}", "expires: input contains invalid characters"),
             (entry.replace("Known.", "' '") + "}", "the reason is blank"),
         ] {
             let refusal = refusal(&format!("[{entry}}}, {wrong}]"));
-            assert!(refusal.starts_with(&format!("entry 2: {ENTRY}")), "{refusal}");
-            assert!(refusal.contains(says), "{refusal}");
+            assert!(refusal.starts_with(&format!("entry 2: {says}")) && refusal.ends_with(ENTRY), "{refusal}");
         }
         assert!(refusal("check: answer.body").starts_with("is no list of entries"));
         let absent = Baseline::read(Path::new("/nowhere/known.yaml")).unwrap_err();

@@ -6,10 +6,15 @@ use boxoffice::qa::world::{self, Outcome};
 use futures::future::join_all;
 use serde_json::Value;
 
-use crate::on_both_databases;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
 use crate::support::World;
+use crate::{on_both_databases, plain_tests};
 
 on_both_databases![every_operation_succeeds_and_what_was_made_goes, a_key_of_no_administrator_makes_nothing];
+
+plain_tests![async a_server_that_is_asked_too_often_is_asked_again];
 
 /// The lists of the platform that a comparison must leave as they were.
 const LISTS: [&str; 7] = ["regions", "categories", "venues", "hosts", "zones", "integrations", "published-events"];
@@ -87,4 +92,26 @@ async fn a_key_of_no_administrator_makes_nothing(world: World) {
     assert!(error.contains("403") && error.contains("The key has to be one of the platform's administrators"), "{error}");
     assert_eq!(lists(&world).await, before);
     assert_eq!(world.read("/accounts").await["total"], 1);
+}
+
+async fn a_server_that_is_asked_too_often_is_asked_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = Server::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let answers = async {
+        for status in ["429 Too Many Requests\r\nRetry-After: 1", "403 Forbidden"] {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut request = Vec::new();
+            while !request.ends_with(b"}") {
+                assert!(client.read_buf(&mut request).await.unwrap() > 0, "the request ends too early");
+            }
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            client.write_all(answer.as_bytes()).await.unwrap();
+        }
+    };
+    let contract = Contract::builtin().unwrap();
+
+    let (made, ()) = tokio::join!(world::World::make(&server, &contract, "a key", 7), answers);
+
+    assert!(format!("{:#}", made.unwrap_err()).contains("region_create was answered 403"));
+    assert_eq!(server.sent(), 2);
 }

@@ -22,6 +22,7 @@ on_both_databases![
     every_answer_carries_the_requests_identifier,
     a_body_is_held_to_its_size_and_media_type,
     a_body_that_is_no_json_object_is_refused,
+    a_required_body_is_asked_for,
     everything_wrong_is_named_at_once_in_the_documents_order,
     checks_come_in_their_order,
     a_panic_is_answered_like_any_failure_inside,
@@ -154,6 +155,21 @@ async fn a_body_that_is_no_json_object_is_refused(world: World) {
 
         assert_eq!((answer.status, answer.code()), (400, "body.malformed"), "{body}");
     }
+}
+
+async fn a_required_body_is_asked_for(world: World) {
+    let region = world.region().await;
+    let staff = &world.staff.key;
+
+    let creation = world.request("POST", "/regions").key(staff).send().await;
+    let change = world.request("PUT", &region).key(staff).send().await;
+    let blank = world.request("PUT", &region).key(staff).header("Content-Type", "application/json").body(" \n").send().await;
+    let empty = world.request("PUT", &region).key(staff).json(&json!({})).send().await;
+
+    assert_eq!(creation.complaints(), ["-name", "-country"]);
+    assert_eq!((change.status, change.code()), (400, "body.malformed"));
+    assert_eq!((blank.status, blank.code()), (400, "body.malformed"));
+    assert_eq!(empty.status, 200);
 }
 
 async fn everything_wrong_is_named_at_once_in_the_documents_order(world: World) {

@@ -82,11 +82,14 @@ fn every_mutation_of_the_server_is_found() {
     let document = sample::document();
     let server = sample::server();
 
-    // Two kinds are no news from this side: dropshot doesn't tell error statuses, and calls every optional parameter
-    // nullable.
+    // Three kinds are no news from this side: dropshot doesn't tell error statuses, and calls every optional parameter
+    // nullable, and so what a change may leave out but not blank.
     let mut mutations = mutator::mutations(&server.openapi);
     mutations.retain(|mutation| !["4xx status added", "5xx status added"].contains(&mutation.change.as_str()));
-    mutations.retain(|mutation| !(mutation.change.starts_with("nullable") && mutation.name.contains("parameters")));
+    let no_news = ["parameters", "/OrderUpdate/properties/email"];
+    mutations.retain(|mutation| {
+        !(mutation.change.starts_with("nullable") && no_news.iter().any(|place| mutation.name.contains(place)))
+    });
 
     assert_none_missed(&mutations, |mutation| {
         let openapi = mutation.applied_to(&server.openapi);

@@ -10,6 +10,9 @@ const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "
 /// What only people read.
 const PROSE: [&str; 6] = ["summary", "description", "title", "example", "examples", "externalDocs"];
 
+/// The names of what may be left out but not blanked: the only extension that says what a request must look like.
+pub(super) const NOT_BLANK: &str = "x-not-blank";
+
 /// Keywords that are false where they are absent.
 const FLAGS: [&str; 10] = [
     "required",
@@ -137,7 +140,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// What a node says of itself, without prose, extensions and what is the same as saying nothing.
+/// What a node says of itself, without prose, most extensions and what is the same as saying nothing.
 pub(super) fn keywords_of(node: &Value) -> Keywords<'_> {
     let all = node.as_object().into_iter().flatten();
     all.filter(|(keyword, value)| !is_prose(keyword) && !says_nothing(keyword, value))
@@ -146,7 +149,7 @@ pub(super) fn keywords_of(node: &Value) -> Keywords<'_> {
 }
 
 fn is_prose(keyword: &str) -> bool {
-    PROSE.contains(&keyword) || keyword.starts_with("x-")
+    PROSE.contains(&keyword) || (keyword.starts_with("x-") && keyword != NOT_BLANK)
 }
 
 fn says_nothing(keyword: &str, value: &Value) -> bool {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::document::{Keywords, keywords_of};
+use super::document::{Keywords, NOT_BLANK, keywords_of};
 
 /// **Security.** dropshot emits no security requirements, so whether an operation needs a key is not compared here: the
 /// front of every operation asks the document itself.
@@ -36,7 +36,14 @@ pub(super) fn is_optional(parameter: &Value) -> bool {
     parameter["required"] != Value::Bool(true)
 }
 
-/// Applies **optional values** to the server's schema.
+/// **Not blank.** What a change may leave out but not blank is an `Option` as well, and so emitted as nullable. But the front
+/// door refuses a null there, as the document says. This takes the names of such properties out of the document's schema.
+pub(super) fn take_not_blank<'a>(documented: &mut Keywords<'a>) -> BTreeSet<&'a str> {
+    let names = documented.remove(NOT_BLANK).and_then(Value::as_array);
+    names.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Applies **optional values** and **not blank** to the server's schema.
 pub(super) fn forget_nullable(served: &mut Keywords) {
     served.remove("nullable");
 }
@@ -61,6 +68,13 @@ pub(super) fn take_enum(schema: &mut Keywords) -> BTreeSet<String> {
     schema.remove("oneOf");
     schema.insert("type", &arms[0]["type"]);
     arms.iter().filter_map(|arm| arm["enum"].as_array()).flatten().map(Value::to_string).collect()
+}
+
+/// **Null among values.** A null is only allowed where an enumeration names it, and schemars never does.
+pub(super) fn name_null(served: &Keywords, values: &mut BTreeSet<String>) {
+    if served.contains_key("nullable") && !values.is_empty() {
+        values.insert(Value::Null.to_string());
+    }
 }
 
 fn is_variant(arm: &Value) -> bool {

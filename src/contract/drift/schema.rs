@@ -29,7 +29,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The schema of a parameter or header that may be left out.
+    /// The schema of what may be left out, but never null: a parameter, a header, or a property that must not be blank.
     pub(super) fn optional_value(&mut self, place: &str, document: &'a Value, server: &'a Value) {
         let mut served = self.server.flatten(server);
         rules::forget_nullable(&mut served);
@@ -38,8 +38,10 @@ impl<'a> Comparison<'a> {
 
     /// Compares what two schemas say once their references are followed.
     fn flat_schema(&mut self, place: &str, mut documented: Keywords<'a>, mut served: Keywords<'a>) {
+        let not_blank = rules::take_not_blank(&mut documented);
         let documented_values = rules::take_enum(&mut documented);
-        let served_values = rules::take_enum(&mut served);
+        let mut served_values = rules::take_enum(&mut served);
+        rules::name_null(&served, &mut served_values);
         for value in documented_values.symmetric_difference(&served_values) {
             self.one_sided(place, &format!("enum value {value}"), documented_values.contains(value));
         }
@@ -48,7 +50,7 @@ impl<'a> Comparison<'a> {
                 self.values(place, keyword, documented.copied(), served.copied());
             }
         }
-        self.properties(place, &documented, &served);
+        self.properties(place, &not_blank, &documented, &served);
         self.inner(&format!("{place}[]"), "items", &documented, &served);
         self.inner(&format!("{place}{{}}"), "additionalProperties", &documented, &served);
         self.inner(&format!("{place}!"), "not", &documented, &served);
@@ -57,7 +59,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    fn properties(&mut self, place: &str, documented: &Keywords<'a>, served: &Keywords<'a>) {
+    fn properties(&mut self, place: &str, not_blank: &BTreeSet<&str>, documented: &Keywords<'a>, served: &Keywords<'a>) {
         let properties = |side: &Keywords<'a>| -> Keywords<'a> {
             let all = side.get("properties").and_then(|properties| properties.as_object());
             all.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema)).collect()
@@ -65,6 +67,9 @@ impl<'a> Comparison<'a> {
         for (name, documented, served) in aligned(&properties(documented), &properties(served)) {
             let place = format!("{place}.{name}");
             match (documented, served) {
+                (Some(documented), Some(served)) if not_blank.contains(name) => {
+                    self.optional_value(&place, documented, served);
+                }
                 (Some(documented), Some(served)) => self.schema(&place, documented, served),
                 _ => self.one_sided(&place, "property", documented.is_some()),
             }

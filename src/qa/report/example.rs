@@ -60,7 +60,7 @@ pub fn report() -> Report {
     }
 }
 
-/// A report each of whose texts is this one, those of the address of a finding's operation aside.
+/// A report each of whose texts is this one, but for the operationId of what is left out.
 pub fn report_of(text: &str) -> Report {
     let finding = Finding {
         check: Check::Body,

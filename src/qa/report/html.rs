@@ -9,8 +9,10 @@ use crate::qa::model::{Coverage, Finding, Known, Report, subject};
 /// What the page may do: nothing but what stands in it. What a server answered can't make it load anything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-/// The sections: their addresses in the page, their titles and what stands in them.
-const SECTIONS: [(&str, &str, fn(&Report) -> Markup); 6] = [
+/// A section: its address in the page, its title and what stands in it.
+type Section = (&'static str, &'static str, fn(&Report) -> Markup);
+
+const SECTIONS: [Section; 6] = [
     ("coverage", "Coverage by tag", tags),
     ("findings", "Findings", findings),
     ("known", "Known findings", known),

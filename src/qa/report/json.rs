@@ -69,6 +69,7 @@ pub fn json(report: &Report) -> anyhow::Result<String> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use serde_json::Value;
 

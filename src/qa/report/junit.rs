@@ -155,6 +155,7 @@ fn reason(known: &Known) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use quick_xml::{Reader, XmlVersion};
 

@@ -1,7 +1,7 @@
 //! What a comparison found, for whoever is to know: a page to read, JSON for programs, JUnit's XML for build servers, and text
 //! for the terminal.
 //!
-//! What a server answers is not to be trusted. Markup is escaped by the libraries that write it, and [`visible`] takes the
+//! What a server answers is not to be trusted. Markup is escaped by the libraries that write it, and `visible` takes the
 //! characters from it that XML forbids and terminals obey.
 
 mod html;
@@ -11,6 +11,7 @@ mod text;
 mod totals;
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod example;
 
 use std::fs;
@@ -70,6 +71,7 @@ fn visible(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 

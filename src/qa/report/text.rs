@@ -83,6 +83,7 @@ fn shortened(value: &str) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
     use crate::qa::report::example;

@@ -71,7 +71,8 @@ impl World {
     }
 
     async fn ask_as_staff(&self, server: &Server, method: &str, uri: &str) -> anyhow::Result<Reply> {
-        let request = Request::new(method, uri).with_header(KEY, self.story.key(Staff)).with_header(VERSION, "3.0.0");
+        let request =
+            Request::new(method, uri).with_header(KEY, self.story.key(Staff)).with_header(VERSION, env!("CARGO_PKG_VERSION"));
         let request = if uri.ends_with("/returns") { request.with_json(&json!({})) } else { request };
         send(server, &request).await
     }

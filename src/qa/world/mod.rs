@@ -1,8 +1,8 @@
 //! What a comparison's requests need on a server, made through its own API.
 //!
-//! The document's examples are the requests. They tell one story, and a [`Story`] has for each of their identifiers that of the
+//! The document's examples are the requests. They tell one story, and a `Story` has for each of their identifiers that of the
 //! resource that stands for it on this server: the answer to a POST tells it, the next request has it in the example's place. So
-//! the same calls do on the real server and on a mock, whose answers are the examples themselves. [`plan`] says what the examples
+//! the same calls do on the real server and on a mock, whose answers are the examples themselves. `plan` says what the examples
 //! don't: who asks, what has to be made anew before, and what may not be called the same twice.
 //!
 //! Nothing of others is touched, and what was made is removed in the end as far as the API lets anyone ([`World::clean_up`]). Mail

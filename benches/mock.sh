@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# The mock beside Prism: the same document, the same requests, the same machine, in turns.
+#
+#   benches/mock.sh                                  both, in about three minutes
+#   benches/mock.sh boxoffice                        one of them: prism or boxoffice
+#   TURN=2 ROUNDS=1 STARTS=3 benches/mock.sh         a quick look
+#
+# Installs by name what it needs: wrk from Debian, Prism from npm into a temporary folder.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+PRISM=5.16.0
+TURN=${TURN:-10} # seconds of a turn
+ROUNDS=${ROUNDS:-3} # turns of each server for each request
+STARTS=${STARTS:-10} # starts of each server
+CONNECTIONS=${CONNECTIONS:-16}
+(($#)) && servers=("$@") || servers=(prism boxoffice)
+
+# The document's own examples.
+EVENT=/events/17637000000051
+ORDER='{"customer": "GH-4K7QW2MZ", "items": {"/events/17637000000051/sections/17637000000062": 2}}'
+WRONG_ORDER='{"customer": "GH-4K7QW2MZ", "items": {"/events/17637000000051/sections/17637000000062": "two"}}'
+HEADERS=(-H 'X-API-Key: any' -H 'X-Client-Version: 3.0.0')
+JSON='Content-Type: application/json'
+
+declare -A port=([prism]=4010 [boxoffice]=4011) pid=()
+folder=$(mktemp -d)
+stop() { kill "${pid[$1]}" && wait "${pid[$1]}" || true; unset "pid[$1]"; }
+trap 'for server in "${!pid[@]}"; do stop "$server"; done 2>/dev/null; rm -rf "$folder"' EXIT
+fail() { echo "$*" >&2; exit 1; }
+
+# Starts a server, in the background.
+start() {
+  case $1 in
+    prism) "$folder/node_modules/.bin/prism" mock -v silent -h 127.0.0.1 -p "${port[$1]}" spec/openapi.yaml & ;;
+    boxoffice) "${CARGO_TARGET_DIR:-target}/release/boxoffice" mock --log-level error --listen "127.0.0.1:${port[$1]}" & ;;
+  esac >>"$folder/$1.log" 2>&1
+  pid[$1]=$!
+}
+
+# Whether a server answers with 200. By hand, because starting a program would take longer than what is measured.
+answers() {
+  local status
+  { exec {socket}<>"/dev/tcp/127.0.0.1/${port[$1]}"; } 2>/dev/null || return 1
+  printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nX-API-Key: any\r\nX-Client-Version: 3.0.0\r\nConnection: close\r\n\r\n' "$EVENT" >&"$socket"
+  read -r status <&"$socket" || true
+  exec {socket}>&-
+  [[ $status == *' 200 '* ]]
+}
+
+# Starts a server and waits for its first answer; sets `took`, in milliseconds.
+start_and_wait() {
+  ! answers "$1" || fail "Something else answers at port ${port[$1]} already."
+  local begun=${EPOCHREALTIME/./}
+  start "$1"
+  until answers "$1"; do
+    kill -0 "${pid[$1]}" 2>/dev/null || fail "$1 did not start: $(cat "$folder/$1.log")"
+    # Nothing ever comes there: a pause without a program.
+    read -rt 0.001 <&"$nothing" || true
+  done
+  took=$(((${EPOCHREALTIME/./} - begun) / 1000))
+}
+exec {nothing}<> <(:)
+
+# Whoever doesn't validate has no business in this comparison.
+check() {
+  local address=http://127.0.0.1:${port[$1]} status
+  expect() {
+    status=$(curl -s -o /dev/null -w '%{http_code}' "${HEADERS[@]}" "${@:2}")
+    [[ $status == $1 ]] || fail "$server answered $status instead of $1: curl ${*:2}"
+  }
+  expect 200 "$address$EVENT"
+  expect 201 "$address/orders" -H "$JSON" -d "$ORDER"
+  expect '4??' "$address/orders" -H "$JSON" -d "$WRONG_ORDER"
+  expect '4??' "$address/orders" -H "$JSON" -d '{}'
+}
+
+# Measures one turn of a server, with a minute for whoever answers slowly; sets `rate`, `p50` and `p99`.
+turn() {
+  local method=$2 path=$EVENT seconds=$3 out=$folder/wrk
+  [[ $method == GET ]] || path=/orders
+  wrk -t1 -c"$CONNECTIONS" -d"$seconds" --timeout 60s --latency "${HEADERS[@]}" -s "$folder/$method.lua" "http://127.0.0.1:${port[$1]}$path" >"$out"
+  ! grep -E 'Non-2xx|Socket errors' "$out" || fail "$1 failed under load."
+  rate=$(awk '/^Requests\/sec/ { print $2 }' "$out")
+  p50=$(awk '$1 == "50%" { print $2 }' "$out")
+  p99=$(awk '$1 == "99%" { print $2 }' "$out")
+}
+echo 'wrk.method = "GET"' >"$folder/GET.lua"
+printf 'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\nwrk.body = [[%s]]\n' "$ORDER" >"$folder/POST.lua"
+
+median() { sort -n | awk '{ all[NR] = $1 } END { print (all[int((NR + 1) / 2)] + all[int(NR / 2) + 1]) / 2 }'; }
+
+# Prints the medians of a list for each server, and how many times the first stands in the second.
+sum_up() {
+  local unit=$1 server all=()
+  for server in "${servers[@]}"; do
+    all+=("$(median <"$folder/$server.numbers")")
+    printf '  %-10s %10.1f %s, median\n' "$server" "${all[-1]}" "$unit"
+    rm "$folder/$server.numbers"
+  done
+  ((${#all[@]} < 2)) || awk "BEGIN { printf \"  ratio      %10.1f\n\", ${all[1]} / ${all[0]} }"
+}
+
+command -v wrk >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends wrk; } >/dev/null
+for server in "${servers[@]}"; do
+  case $server in
+    prism) npm install --silent --no-audit --no-fund --prefix "$folder" "@stoplight/prism-cli@$PRISM" >/dev/null ;;
+    boxoffice) cargo build --release --locked --quiet ;;
+    *) fail "There is no server $server. Name prism, boxoffice or both." ;;
+  esac
+done
+
+echo "$(nproc) cores of $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $(uname -sr), load $(cut -d' ' -f1 /proc/loadavg)"
+echo "Prism $PRISM on Node $(node --version 2>/dev/null || echo none), $(rustc --version), $( (wrk -v || true) 2>&1 | head -1 | cut -d' ' -f1-2)"
+echo "$ROUNDS turns of $TURN s with $CONNECTIONS connections"
+
+for server in "${servers[@]}"; do
+  start_and_wait "$server"
+  check "$server"
+done
+for method in GET POST; do
+  [[ $method == GET ]] && echo "GET $EVENT" || echo "POST /orders"
+  for server in "${servers[@]}"; do turn "$server" $method 3; done # warm-up
+  for ((round = 1; round <= ROUNDS; round++)); do
+    for server in "${servers[@]}"; do
+      turn "$server" $method "$TURN"
+      printf '  %-10s %10.1f requests/s, p50 %s, p99 %s\n' "$server" "$rate" "$p50" "$p99"
+      echo "$rate" >>"$folder/$server.numbers"
+    done
+  done
+  sum_up requests/s
+done
+for server in "${servers[@]}"; do stop "$server"; done
+
+echo "From start to the first 200, $STARTS times"
+for ((round = 1; round <= STARTS; round++)); do
+  for server in "${servers[@]}"; do
+    start_and_wait "$server"
+    echo "$took" >>"$folder/$server.numbers"
+    stop "$server"
+  done
+done
+sum_up ms
