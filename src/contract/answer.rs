@@ -204,10 +204,10 @@ impl Schema {
     fn problems(&self, value: &Value) -> Vec<Problem> {
         match self.errors(value) {
             Ok(errors) => {
-                let problem = |(place, error): (_, ValidationError<'_>)| Problem {
+                let problem = |(place, error): (String, ValidationError<'_>)| Problem {
                     kind: kind_of(error.kind()),
                     text: format!("{place}: {error}"),
-                    gist: gist(&format!("{place}"), &error),
+                    gist: gist(&place, &error),
                 };
                 errors.into_iter().map(problem).collect()
             }
