@@ -16,6 +16,9 @@ use crate::app::{App, Platform, api};
 use crate::config::{PlatformOptions, Storage};
 use crate::contract::{Contract, drift};
 use crate::db::Db;
+use crate::qa::options::CompareOptions;
+use crate::qa::progress::Progress;
+use crate::qa::report;
 use crate::{demo, log, mock, setup};
 
 /// An event-ticketing platform as a REST API, written against one OpenAPI document
@@ -43,6 +46,8 @@ enum Command {
     Serve(Box<PlatformOptions>),
     /// Compare the contract with the server as written; exit 0 when they agree, 1 when they differ, 2 when it could not run
     Drift(DriftOptions),
+    /// Compare a running server with the contract; exit 0 when nothing is found, 1 when something is, 2 when it could not run
+    Compare(Box<CompareOptions>),
     /// Answer from an OpenAPI document alone, with its examples or with data made from its schemas
     #[command(after_help = MOCK_HELP)]
     Mock(MockOptions),
@@ -168,7 +173,8 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let (log, _written_when_dropped) = log::open(cli.log_level.into());
     let done = match cli.command {
-        Command::Drift(options) => return print_drift(&options),
+        Command::Drift(options) => return finish("drift", find_drift(&options)),
+        Command::Compare(options) => return finish("compare", runtime().and_then(|runtime| runtime.block_on(compare(&options)))),
         command => runtime().and_then(|runtime| runtime.block_on(execute(command, &log))),
     };
     match done {
@@ -187,7 +193,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
     match command {
         Command::Serve(options) => serve(&options, log).await,
-        Command::Drift(_) => Ok(()),
+        Command::Drift(_) | Command::Compare(_) => Ok(()),
         Command::Mock(options) => serve_mock(options, log).await,
         Command::Migrate(storage) => {
             Db::open(&storage.database_url()).await?.close().await;
@@ -251,15 +257,26 @@ async fn asked_to_stop() -> anyhow::Result<()> {
     }
 }
 
-fn print_drift(options: &DriftOptions) -> ExitCode {
-    match find_drift(options) {
+/// What the exit status tells of a command that looks for differences: whether there are none, or that it could not run.
+fn finish(command: &str, is_clean: anyhow::Result<bool>) -> ExitCode {
+    match is_clean {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            complain(format!("drift could not run: {error:#}"));
+            complain(format!("{command} could not run: {error:#}"));
             ExitCode::from(2)
         }
     }
+}
+
+/// Prints what a comparison finds; whether it is nothing.
+async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
+    let mut progress = Progress::default();
+    let compared = options.compare(|coverage, count| progress.tell(coverage, count)).await;
+    progress.end();
+    let report = compared?;
+    say(report::text(&report, options.max_findings).trim_end())?;
+    Ok(report.findings.is_empty())
 }
 
 /// Prints every difference; whether there are none.

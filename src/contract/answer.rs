@@ -4,11 +4,12 @@ use std::ops::RangeInclusive;
 
 use anyhow::Context;
 use http::{HeaderMap, header};
+use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
 
 use super::reference::{References, escape};
-use super::schema::{Direction, Schema};
+use super::schema::{Direction, Schema, detail};
 
 /// One answer that an operation may give.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub struct Wrong {
     pub pointer: String,
     /// What is wrong, as the end of a sentence that the answer begins.
     pub text: String,
+    /// The same without a value and without the number of an item: what stays as it is from answer to answer.
+    pub gist: String,
 }
 
 /// What kind of thing can be wrong with an answer.
@@ -98,22 +101,30 @@ impl Answer {
         })
     }
 
+    /// Whether the document says anything of its headers.
+    pub fn has_headers(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
     /// All that is wrong with the headers and the body of an answer.
     pub fn wrong(&self, headers: &HeaderMap, body: &[u8]) -> Vec<Wrong> {
         let text = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let mut wrong = self.wrong_body(&text(header::CONTENT_TYPE.as_str()).unwrap_or_default(), body);
         for header in &self.headers {
             let pointer = format!("{}/headers/{}", self.pointer, escape(&header.name));
-            let mut say = |text: String| wrong.push(Wrong { kind: Kind::Header, pointer: pointer.clone(), text });
+            let mut say = |text: String, gist| wrong.push(Wrong { kind: Kind::Header, pointer: pointer.clone(), text, gist });
             match text(&header.name) {
-                None if header.is_required => say(format!("lacks the header {}", header.name)),
+                None if header.is_required => {
+                    let text = format!("lacks the header {}", header.name);
+                    say(text.clone(), text);
+                }
                 None => {}
                 Some(text) => {
-                    header
-                        .schema
-                        .wrong(&header.value(&text))
-                        .into_iter()
-                        .for_each(|(_, text)| say(format!("{}{text}", header.name)));
+                    let found = header.schema.problems(&header.value(&text)).into_iter();
+                    let name = &header.name;
+                    found.for_each(|found| {
+                        say(format!("{name}{}", found.text), format!("has a header {name} that {}", found.gist))
+                    });
                 }
             }
         }
@@ -121,27 +132,38 @@ impl Answer {
     }
 
     fn wrong_body(&self, media_type: &str, body: &[u8]) -> Vec<Wrong> {
-        let about = |kind, pointer: String, text| vec![Wrong { kind, pointer, text }];
+        let about = |kind, pointer: String, text, gist: &str| vec![Wrong { kind, pointer, text, gist: gist.to_owned() }];
         let essence = essence(media_type);
         if self.contents.is_empty() {
             let has_body = || format!("has a body: {}", String::from_utf8_lossy(body));
-            return if body.is_empty() { Vec::new() } else { about(Kind::MediaType, self.pointer.clone(), has_body()) };
+            return if body.is_empty() {
+                Vec::new()
+            } else {
+                about(Kind::MediaType, self.pointer.clone(), has_body(), "has a body")
+            };
         }
         let Some(content) = self.contents.iter().find(|content| covers(&content.media_type, essence)) else {
             let declared: Vec<_> = self.contents.iter().map(|content| &content.media_type).collect();
             let text = format!("is `{essence}` and not one of {declared:?}");
-            return about(Kind::MediaType, format!("{}/content", self.pointer), text);
+            let gist = if body.is_empty() { "has no body".to_owned() } else { format!("is `{essence}`") };
+            return about(Kind::MediaType, format!("{}/content", self.pointer), text, &gist);
         };
         let pointer = format!("{}/content/{}/schema", self.pointer, escape(&content.media_type));
         let (Some(schema), true) = (&content.schema, is_json(essence)) else { return Vec::new() };
         match serde_json::from_slice(body) {
             Ok(body) => {
-                let wrong = schema.wrong(&body).into_iter();
-                let wrong =
-                    wrong.map(|(kind, text)| Wrong { kind, pointer: pointer.clone(), text: format!("body{text} in {body}") });
+                let wrong = schema.problems(&body).into_iter().map(|problem| Wrong {
+                    kind: problem.kind,
+                    pointer: pointer.clone(),
+                    text: format!("body{} in {body}", problem.text),
+                    gist: format!("has a body that {}", problem.gist),
+                });
                 wrong.collect()
             }
-            Err(error) => about(Kind::Body, pointer, format!("body is no JSON: {error}: {}", String::from_utf8_lossy(body))),
+            Err(error) => {
+                let text = format!("body is no JSON: {error}: {}", String::from_utf8_lossy(body));
+                about(Kind::Body, pointer, text, "has a body that is no JSON")
+            }
         }
     }
 }
@@ -176,14 +198,45 @@ impl Content {
 impl Schema {
     /// What is wrong with a value: where and what, as `/name: 7 is not of type "string"`.
     pub fn wrong(&self, value: &Value) -> Vec<(Kind, String)> {
+        self.problems(value).into_iter().map(|problem| (problem.kind, problem.text)).collect()
+    }
+
+    fn problems(&self, value: &Value) -> Vec<Problem> {
         match self.errors(value) {
             Ok(errors) => {
-                let errors = errors.into_iter();
-                errors.map(|(place, error)| (kind_of(error.kind()), format!("{place}: {error}"))).collect()
+                let problem = |(place, error): (String, ValidationError<'_>)| Problem {
+                    kind: kind_of(error.kind()),
+                    text: format!("{place}: {error}"),
+                    gist: gist(&place, &error),
+                };
+                errors.into_iter().map(problem).collect()
             }
-            Err(error) => vec![(Kind::Body, format!(" can't be held against its schema: {error:#}"))],
+            Err(error) => {
+                let text = format!(" can't be held against its schema: {error:#}");
+                vec![Problem { kind: Kind::Body, text, gist: "can't be held against its schema".to_owned() }]
+            }
         }
     }
+}
+
+/// Something about a value that is not as its schema says: see [`Wrong`].
+struct Problem {
+    kind: Kind,
+    text: String,
+    gist: String,
+}
+
+/// What is wrong, and where, without a value and with `*` for the number of an item: `/entries/*/name must be a string`.
+fn gist(place: &str, error: &ValidationError<'_>) -> String {
+    let steps = place.split('/').map(|step| if step.parse::<usize>().is_ok() { "*" } else { step });
+    let place = steps.collect::<Vec<_>>().join("/");
+    let what = match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            format!("has the undeclared {}", unexpected.join(", "))
+        }
+        _ => detail(error),
+    };
+    if place.is_empty() { what } else { format!("at {place} {what}") }
 }
 
 /// The examples of a Media Type Object or a Parameter Object, by name; one that has none is called `example`.

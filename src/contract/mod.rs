@@ -255,7 +255,8 @@ impl Operation {
         self.answer(status).map_or_else(
             || {
                 let text = format!("may not be answered: {}", String::from_utf8_lossy(body));
-                vec![Wrong { kind: Kind::Status, pointer: format!("{}/responses", self.pointer), text }]
+                let (pointer, gist) = (format!("{}/responses", self.pointer), "is not declared".to_owned());
+                vec![Wrong { kind: Kind::Status, pointer, text, gist }]
             },
             |answer| answer.wrong(headers, body),
         )

@@ -34,6 +34,7 @@ macro_rules! checks {
 checks! {
     Reachable = "operation.reachable": "The server knows the operation.",
     Valid = "request.valid": "A valid request succeeds.",
+    Whole = "answer.whole": "An answer comes in time, and whole.",
     Failure = "status.failure": "The server doesn't fail inside.",
     Status = "status.declared": "The status is one that the document declares.",
     MediaType = "answer.media-type": "The answer has a declared media type, and a body where one is declared.",

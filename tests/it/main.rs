@@ -10,6 +10,7 @@ mod advertisements;
 mod callers;
 mod categories;
 mod command;
+mod compare;
 mod compare_world;
 mod defaults;
 mod erasure;

@@ -216,7 +216,7 @@ impl World {
 }
 
 /// Sends a request, again where the server is asked too often, as soon as it says (RFC 6585, RFC 9110 section 10.2.3).
-async fn send(server: &Server, request: &Request) -> anyhow::Result<Reply> {
+pub async fn send(server: &Server, request: &Request) -> anyhow::Result<Reply> {
     let mut patience = PATIENCE;
     loop {
         let reply = server.send(request).await?;

@@ -1,0 +1,180 @@
+//! Whether an operation is there, and what it answers to a valid request.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::Value;
+
+use crate::contract::answer::{Kind, Wrong};
+use crate::contract::{Direction, Sampler};
+use crate::qa::exchange::{Reply, Request};
+use crate::qa::interview::{Asked, Interview, Pair, told};
+use crate::qa::model::Check;
+use crate::qa::record::Fault;
+use crate::qa::subject::{Argument, Place};
+use crate::qa::world::Outcome;
+
+/// How many values at the bounds of an argument are sent.
+const EDGES: usize = 4;
+
+impl Interview<'_> {
+    /// The operation is there: what answers is not the front door alone.
+    pub async fn check_reachable(&mut self, pair: &Pair) -> Option<Asked> {
+        let asked = self.ask(pair, true, Request::clone).await?;
+        let reply = &asked.reply;
+        let is_astray = match reply.status {
+            405 | 501 => true,
+            // Another document's 404 may be any body; ours has a shape, which what stands before the server doesn't know.
+            404 if self.comparison.is_own() => reply.json()["code"] == "endpoint.unknown" || !self.wrong(reply).is_empty(),
+            404 => self.subject.operation.answer(404).is_none(),
+            _ => false,
+        };
+        let fault = is_astray.then(|| Fault {
+            pointer: self.subject.operation.pointer.clone(),
+            summary: format!("the server doesn't know the operation: it answers {}", reply.status),
+            expected: self.successes(),
+            actual: told(reply),
+        });
+        self.judge(Check::Reachable, &asked.request, fault);
+        (!is_astray).then_some(asked)
+    }
+
+    /// A valid request succeeds, and its answer is as the document says; whether it did.
+    pub async fn check_valid(&mut self, pair: &Pair, asked: &Asked) -> bool {
+        let succeeds = pair.target.outcome == Outcome::Declared || is_success(&asked.reply);
+        self.judge_success(asked, succeeds, "a valid request");
+        self.check_answer(&asked.request, &asked.reply);
+        if !is_success(&asked.reply) {
+            return false;
+        }
+        self.check_selves(asked).await;
+        self.check_list(asked);
+        true
+    }
+
+    /// The other requests that the document allows succeed too: each further example, and each free argument at its bounds.
+    pub async fn check_choices(&mut self, pair: &Pair) {
+        for (name, _) in self.subject.body.iter().flat_map(|body| body.examples.iter().skip(1)) {
+            self.check_choice(Some(name), &format!("the example {name}"), Request::clone).await;
+        }
+        for argument in self.subject.arguments.iter().filter(|argument| !pair.target.bound.contains(&argument.name)) {
+            for value in self.edges(argument) {
+                let operation = self.subject.operation;
+                let about = format!("{} at its bounds", argument.name);
+                self.check_choice(None, &about, |request| argument.set(request, operation, Some(&value))).await;
+            }
+        }
+    }
+
+    /// One of them: an example of the body, or a change. A value at its bounds may stand against a state, which the schema can't
+    /// say: a declared refusal will do for it, but none that calls the value or the caller wrong.
+    async fn check_choice(&mut self, example: Option<&str>, about: &str, change: impl Fn(&Request) -> Request) {
+        let is_certain = example.is_some();
+        let pair = match self.pair(example).await {
+            Ok(pair) => pair,
+            Err(error) => return self.note_unmade(about, &error),
+        };
+        let Some(asked) = self.ask(&pair, is_certain, change).await else { return };
+        let status = asked.reply.status;
+        let is_declared = self.subject.operation.answer(status).is_some();
+        let is_refused = is_declared && (400..500).contains(&status) && ![400, 401, 403].contains(&status);
+        self.judge_success(&asked, is_success(&asked.reply) || (!is_certain && is_refused), about);
+        self.check_answer(&asked.request, &asked.reply);
+        if is_success(&asked.reply) {
+            self.check_identifiers(&asked);
+        }
+    }
+
+    /// A request that could not be made is no silence.
+    fn note_unmade(&mut self, about: &str, error: &anyhow::Error) {
+        let fault = Fault {
+            pointer: self.subject.operation.pointer.clone(),
+            summary: format!("{about} could not be asked"),
+            expected: "what it needs can be made".to_owned(),
+            actual: format!("{error:#}"),
+        };
+        self.record.judge(Check::Valid, "", Some(fault));
+    }
+
+    fn judge_success(&mut self, asked: &Asked, succeeds: bool, about: &str) {
+        // A failure inside is told as such.
+        let fault = (!succeeds && asked.reply.status < 500).then(|| Fault {
+            pointer: self.subject.operation.pointer.clone(),
+            summary: format!("{about} is answered with {}", asked.reply.status),
+            expected: self.successes(),
+            actual: told(&asked.reply),
+        });
+        self.judge(Check::Valid, &asked.request, fault);
+    }
+
+    /// Status, media type, headers and body of an answer are as the document says.
+    pub fn check_answer(&mut self, request: &Request, reply: &Reply) {
+        let mut wrong = self.wrong(reply);
+        let answer = self.subject.operation.answer(reply.status);
+        let has_headers = answer.is_some_and(|answer| answer.has_headers());
+        let has_json = answer.is_some_and(|answer| answer.contents.iter().any(|content| content.is_json()));
+        let made = [
+            (Kind::Status, Check::Status, true),
+            (Kind::MediaType, Check::MediaType, answer.is_some()),
+            (Kind::Header, Check::Header, has_headers),
+            (Kind::Body, Check::Body, has_json),
+            (Kind::Undeclared, Check::Undeclared, has_json),
+        ];
+        for (kind, check, is_made) in made {
+            let of_kind: Vec<_> = wrong.extract_if(.., |wrong| wrong.kind == kind).collect();
+            if is_made && of_kind.is_empty() {
+                self.judge(check, request, None);
+            }
+            for wrong in of_kind {
+                let fault = Fault {
+                    summary: format!("the answer {} {}", reply.status, wrong.gist),
+                    expected: format!("what the document says at {}", wrong.pointer),
+                    actual: wrong.text,
+                    pointer: wrong.pointer,
+                };
+                self.judge(check, request, Some(fault));
+            }
+        }
+    }
+
+    /// All that is wrong with an answer.
+    pub fn wrong(&self, reply: &Reply) -> Vec<Wrong> {
+        self.subject.operation.wrong(reply.status, &reply.headers, &reply.body)
+    }
+
+    /// The success statuses that the document declares, in words.
+    fn successes(&self) -> String {
+        let successes = self.subject.operation.statuses.iter().filter(|status| (200..300).contains(*status));
+        let successes: Vec<_> = successes.map(u16::to_string).collect();
+        if successes.is_empty() { "a success status".to_owned() } else { successes.join(" or ") }
+    }
+
+    /// Some values at the bounds of an argument, chosen by the seed.
+    fn edges(&self, argument: &Argument) -> Vec<Value> {
+        if matches!(argument.place, Place::Path | Place::Header) || argument.schema["format"] == "image" {
+            return Vec::new();
+        }
+        let document = &self.comparison.contract.document;
+        let Ok(sampler) = Sampler::new(document, &argument.schema, Direction::Request) else { return Vec::new() };
+        let mut edges = sampler.boundaries();
+        edges.retain(|value| {
+            let is_blank = value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+            match argument.place {
+                Place::Body => !(is_blank && self.comparison.is_own() && (argument.required || argument.filled)),
+                _ => !is_blank && !value.is_object(),
+            }
+        });
+        let mut hasher = DefaultHasher::new();
+        (self.comparison.seed, &self.subject.operation.id, &argument.name).hash(&mut hasher);
+        if edges.len() > EDGES {
+            let first = hasher.finish() as usize % edges.len();
+            edges.rotate_left(first);
+            edges.truncate(EDGES);
+        }
+        edges
+    }
+}
+
+/// Whether an answer is a success.
+pub fn is_success(reply: &Reply) -> bool {
+    (200..300).contains(&reply.status)
+}

@@ -1,0 +1,10 @@
+//! What is asked of an operation, by what it is about.
+
+mod answers;
+mod arguments;
+mod callers;
+mod document;
+mod lists;
+mod paths;
+mod selves;
+mod shapes;

@@ -1,0 +1,134 @@
+//! One operation, asked from beginning to end. What is asked stands in `checks`, by what it is about.
+
+use super::comparison::Comparison;
+use super::exchange::{Reply, Request};
+use super::model::Check;
+use super::record::{Fault, Record};
+use super::side::{ANY_KEY, Side};
+use super::subject::Subject;
+use super::world::{self, Outcome, Valid};
+
+/// An operation while it is asked.
+pub struct Interview<'a> {
+    pub(super) comparison: &'a Comparison,
+    pub(super) subject: &'a Subject<'a>,
+    /// Every operation, for what an answer refers to.
+    pub(super) subjects: &'a [Subject<'a>],
+    pub(super) record: Record,
+    /// The request that a list was read with, where the operation reads one.
+    pub(super) list: Option<Request>,
+}
+
+/// A request that is to succeed, of either server.
+pub struct Pair {
+    /// The server's.
+    pub target: Valid,
+    /// The reference's, where there is one.
+    pub reference: Option<Valid>,
+}
+
+/// A request that was sent, and what was answered.
+pub struct Asked {
+    /// The request.
+    pub request: Request,
+    /// The answer.
+    pub reply: Reply,
+}
+
+impl<'a> Interview<'a> {
+    /// Nothing asked yet.
+    pub fn new(comparison: &'a Comparison, subjects: &'a [Subject<'a>], subject: &'a Subject<'a>) -> Self {
+        Self { comparison, subject, subjects, record: Record::new(subject), list: None }
+    }
+
+    /// Asks everything but the pages of a list, which is read when nobody adds to it: [`Interview::check_pages`].
+    pub async fn hold(&mut self) {
+        self.check_examples();
+        self.check_described();
+        let pair = match self.pair(None).await {
+            Ok(pair) => pair,
+            Err(error) => {
+                self.record.coverage.left_out = Some(format!("no valid request could be made: {error:#}"));
+                return;
+            }
+        };
+        let Some(asked) = self.check_reachable(&pair).await else { return };
+        if self.check_valid(&pair, &asked).await {
+            self.check_choices(&pair).await;
+        }
+        self.check_arguments(&pair).await;
+        self.check_body_form(&pair).await;
+        self.check_keys(&pair).await;
+        self.check_versions(&pair).await;
+        self.check_paths(&pair).await;
+    }
+
+    /// A request that is to succeed, for either server, with the body's example of this name, or the first.
+    pub async fn pair(&self, body: Option<&str>) -> anyhow::Result<Pair> {
+        let Comparison { contract, seed, .. } = self.comparison;
+        let valid = async |side: &Side| side.valid(contract, self.subject, body, *seed).await;
+        let target = valid(&self.comparison.target).await?;
+        let reference = match &self.comparison.reference {
+            Some(side) => Some(valid(side).await?),
+            None => None,
+        };
+        Ok(Pair { target, reference })
+    }
+
+    /// Sends a request of this operation, changed in one way, to the server, and to the reference where there is one. Nothing
+    /// when there is no whole answer. `is_certain` tells whether both have to answer with the same status: a value at its bounds
+    /// may stand against the state of one.
+    pub async fn ask(&mut self, pair: &Pair, is_certain: bool, change: impl Fn(&Request) -> Request) -> Option<Asked> {
+        let request = change(&pair.target.request);
+        let reply = self.send(&request).await?;
+        self.record.coverage.seen.insert(reply.status);
+        let asked = Asked { request, reply };
+        if let (Some(valid), Some(side)) = (&pair.reference, &self.comparison.reference) {
+            let referred = world::send(&side.server, &change(&valid.request)).await;
+            if pair.target.outcome == Outcome::Success {
+                self.check_reference(&asked, referred, is_certain);
+            }
+        }
+        Some(asked)
+    }
+
+    /// Sends a request, and waits where the server says that it was asked too often. Nothing when there is no whole answer.
+    pub async fn send(&mut self, request: &Request) -> Option<Reply> {
+        let answer = world::send(&self.comparison.target.server, request).await;
+        let missing = answer.as_ref().err().map(|error| Fault {
+            pointer: self.subject.operation.pointer.clone(),
+            summary: "there is no whole answer".to_owned(),
+            expected: "an answer, within 30 seconds and with all of its body".to_owned(),
+            actual: format!("{error:#}"),
+        });
+        self.judge(Check::Whole, request, missing);
+        let reply = answer.ok()?;
+        let failed = (reply.status >= 500).then(|| Fault {
+            pointer: self.subject.operation.pointer.clone(),
+            summary: format!("the server failed with {}", reply.status),
+            expected: "an answer below 500".to_owned(),
+            actual: told(&reply),
+        });
+        self.judge(Check::Failure, request, failed);
+        Some(reply)
+    }
+
+    /// Notes that a check was made with a request, and what it found.
+    pub fn judge(&mut self, check: Check, request: &Request, fault: Option<Fault>) {
+        let Side { server, key, .. } = &self.comparison.target;
+        let mut curl = request.curl(&server.address);
+        // Wherever another document wants the key.
+        if key != ANY_KEY {
+            curl = curl.replace(key, "$KEY");
+        }
+        self.record.judge(check, &curl, fault);
+    }
+}
+
+/// An answer in words.
+pub fn told(reply: &Reply) -> String {
+    match reply.body.len() {
+        0 => format!("{} without a body", reply.status),
+        _ => format!("{} {}", reply.status, String::from_utf8_lossy(&reply.body)),
+    }
+}

@@ -1,0 +1,76 @@
+//! A server that takes part in a comparison, with the world that was made on it.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context;
+
+use super::exchange::{Request, Server};
+use super::subject::Subject;
+use super::world::{Outcome, Valid, World};
+use crate::contract::Contract;
+
+/// What is sent as a key where none is given: a mock takes any.
+pub const ANY_KEY: &str = "compare";
+
+/// A server that takes part.
+#[derive(Debug)]
+pub struct Side {
+    /// Where it answers.
+    pub server: Server,
+    /// The key that it is asked with, an administrator's.
+    pub key: String,
+    /// A key of the scope `public`, where there is one.
+    pub public_key: Option<String>,
+    world: Option<World>,
+}
+
+impl Side {
+    /// Reaches a server.
+    ///
+    /// # Errors
+    /// When the address is no URL or nothing answers there.
+    pub async fn open(address: &str, key: Option<&str>) -> anyhow::Result<Self> {
+        let server = Server::at(address)?;
+        let reached = server.send(&Request::new("GET", "/")).await;
+        reached.with_context(|| format!("nothing answers at {address}; start the server, or correct the address"))?;
+        Ok(Self { server, key: key.unwrap_or(ANY_KEY).to_owned(), public_key: None, world: None })
+    }
+
+    /// Makes what the operations of our own contract need on it.
+    ///
+    /// # Errors
+    /// When the server refuses that. What had been made is removed again.
+    pub async fn settle(&mut self, contract: &Contract, seed: u64) -> anyhow::Result<()> {
+        let world = World::make(&self.server, contract, &self.key, seed).await?;
+        self.public_key = Some(world.public_key().to_owned());
+        self.world = Some(world);
+        Ok(())
+    }
+
+    /// Removes what was made; gives in sentences what could not be removed.
+    pub async fn leave(&mut self) -> Vec<String> {
+        match self.world.take() {
+            Some(world) => world.clean_up(&self.server).await,
+            None => Vec::new(),
+        }
+    }
+
+    /// A request of an operation that is to succeed here: in its world, or else as the document's examples are. `body` names the
+    /// example that its body is made from; otherwise it is the first.
+    ///
+    /// # Errors
+    /// When none can be made.
+    pub async fn valid(
+        &self,
+        contract: &Contract,
+        subject: &Subject<'_>,
+        body: Option<&str>,
+        seed: u64,
+    ) -> anyhow::Result<Valid> {
+        if let Some(world) = &self.world {
+            return world.valid_as(&self.server, subject.operation, body).await;
+        }
+        let request = subject.example(contract, &self.key, body, seed)?;
+        Ok(Valid { request, outcome: Outcome::Success, bound: BTreeSet::new() })
+    }
+}
