@@ -1,6 +1,6 @@
 //! The body of a request, held against the contract.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Context;
 use http::{HeaderMap, header};
@@ -51,10 +51,20 @@ enum Reader {
 /// where it is not and doesn't fit (wire facts).
 #[derive(Debug)]
 struct Arguments {
-    /// In the document's order, and what is asked of each.
-    presences: Vec<(String, Presence)>,
+    /// In the document's order.
+    all: Vec<Argument>,
     /// The schema without its own `required`, which is checked here.
     schema: Schema,
+}
+
+/// A property of the body, and what is asked of it before its schema is.
+#[derive(Debug)]
+struct Argument {
+    name: String,
+    presence: Presence,
+    /// How many items or entries it has at the most. One that has more is looked at no further: a body full of wrong items would
+    /// make an error of each.
+    most: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,34 +171,36 @@ impl Arguments {
         let names = schema.open["properties"].as_object().into_iter().flat_map(Map::keys);
         let optional = names.filter(|name| !required.contains(name)).map(|name| {
             let presence = if not_blank.contains(name) { Presence::NotBlank } else { Presence::Optional };
-            (name.clone(), presence)
+            (name, presence)
         });
-        let presences = required.iter().map(|name| (name.clone(), Presence::Required)).chain(optional).collect();
+        let all = required.iter().map(|name| (name, Presence::Required)).chain(optional).map(|(name, presence)| {
+            let property = &schema.open["properties"][name];
+            let most = property["maxItems"].as_u64().or_else(|| property["maxProperties"].as_u64());
+            Argument { name: name.clone(), presence, most }
+        });
+        let all = all.collect();
         let schema = schema.with(|open| {
             open.as_object_mut().into_iter().for_each(|open| drop(open.remove("required")));
             let properties = open["properties"].as_object_mut().into_iter().flat_map(|properties| properties.values_mut());
             for property in properties.filter_map(Value::as_object_mut) {
                 // A null is taken out before; without it the other errors come out plainly.
                 property.remove("nullable");
+                let values = property.get_mut("enum").and_then(Value::as_array_mut);
+                values.into_iter().for_each(|values| values.retain(|value| !value.is_null()));
             }
         });
-        Self { presences, schema }
+        Self { all, schema }
     }
 
-    /// Reads the body. No body at all is one without any argument, and refused for itself only where no argument is required.
+    /// Reads the body. No body at all is one without any argument.
     fn check(&self, bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
         let empty = bytes.iter().all(u8::is_ascii_whitespace);
-        if empty && !self.presences.iter().any(|(_, presence)| *presence == Presence::Required) {
-            return Err(
-                Code::BodyMalformed.because("The request lacks a body. It must be a JSON object, which may be empty: {}.")
-            );
-        }
         let value = if empty { Value::Object(Map::new()) } else { serde_json::from_slice(bytes).map_err(malformed)? };
         let Value::Object(mut object) = value else {
             return Err(Code::BodyMalformed.because("The request's body must be a JSON object."));
         };
         let mut found = BTreeMap::new();
-        for (name, presence) in &self.presences {
+        for Argument { name, presence, most } in &self.all {
             let given = object.get(name);
             let absent = given.is_none_or(is_blank);
             let missing = match presence {
@@ -200,6 +212,9 @@ impl Arguments {
                 found.insert(name.as_str(), Problem::missing(name));
             } else if given.is_some_and(Value::is_null) {
                 object.shift_remove(name);
+            } else if let Some(detail) = most.zip(given).and_then(|(most, given)| too_many(given, most)) {
+                found.insert(name.as_str(), Problem::invalid(name, detail));
+                object.shift_remove(name);
             } else if given.is_some_and(has_nul) {
                 found.insert(name.as_str(), Problem::invalid(name, NUL));
             }
@@ -208,7 +223,7 @@ impl Arguments {
         let mut blank = Vec::new();
         for (place, error) in self.schema.errors(&value)? {
             let (name, text) = told(&place, &error);
-            let Some((name, presence)) = self.presences.iter().find(|(argument, _)| *argument == name) else { continue };
+            let Some(Argument { name, presence, .. }) = self.all.iter().find(|argument| argument.name == name) else { continue };
             if *presence == Presence::Optional && is_blank(&value[name]) {
                 blank.push(name);
                 continue;
@@ -219,7 +234,7 @@ impl Arguments {
             // What has no place for a blank is not set by one: a client may send back a resource as it was read.
             object.retain(|name, _| !blank.contains(&name));
         }
-        problems.extend(self.presences.iter().filter_map(|(name, _)| found.remove(name.as_str())));
+        problems.extend(self.all.iter().filter_map(|argument| found.remove(argument.name.as_str())));
         Ok(value)
     }
 }
@@ -227,7 +242,7 @@ impl Arguments {
 /// Holds JSON against its schema: one problem for each property, in the document's order, those that it doesn't name at the end.
 fn check_json(schema: &Schema, names: &[String], bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
     let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
-    let mut found: Vec<Problem> = Vec::new();
+    let (mut found, mut told_of) = (Vec::new(), HashSet::new());
     for (place, error) in schema.errors(&value)? {
         let (name, text) =
             if value.is_object() { told(&place, &error) } else { (WHOLE.to_owned(), placed(&error, place.strip_prefix('/'))) };
@@ -240,13 +255,9 @@ fn check_json(schema: &Schema, names: &[String], bytes: &[u8], problems: &mut Ve
             }
             _ => vec![Problem::invalid(if name.is_empty() { WHOLE } else { &name }, text)],
         };
-        for problem in told {
-            if !found.iter().any(|known| known.name == problem.name) {
-                found.push(problem);
-            }
-        }
+        found.extend(told.into_iter().filter(|problem| told_of.insert(problem.name.clone())));
     }
-    found.sort_by_key(|problem| names.iter().position(|name| *name == problem.name).unwrap_or(names.len()));
+    found.sort_by_cached_key(|problem| names.iter().position(|name| *name == problem.name).unwrap_or(names.len()));
     problems.extend(found);
     Ok(value)
 }
@@ -288,6 +299,16 @@ fn texts(names: &Value) -> Vec<String> {
 /// Whether a required argument of this value counts as missing, whatever its type (wire facts).
 fn is_blank(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty())
+}
+
+/// What is wrong with a value of more than so many items or entries.
+fn too_many(value: &Value, most: u64) -> Option<String> {
+    let (count, what) = match value {
+        Value::Array(items) => (items.len(), "items"),
+        Value::Object(entries) => (entries.len(), "entries"),
+        _ => return None,
+    };
+    (u64::try_from(count).is_ok_and(|count| count > most)).then(|| format!("must have at most {most} {what}"))
 }
 
 /// PostgreSQL cannot keep a NUL in a text.

@@ -1,6 +1,7 @@
 //! What references lead to that stay where they are. Each is compiled once for the whole document, when a value first gets there,
 //! however many schemas refer to it: where all know each other, each of them would hold all of them otherwise.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -70,17 +71,29 @@ impl Kept {
 
     /// All that is wrong with a value, each with its place in the value as a JSON pointer.
     pub fn errors(self: &Arc<Self>, validator: &Validator, value: &Value) -> Vec<(String, ValidationError<'static>)> {
+        self.errors_in(validator, value, "", &mut Vec::new())
+    }
+
+    /// The same of the value at a place, and of what leads there: nothing that is kept is asked about a place twice.
+    fn errors_in(
+        self: &Arc<Self>,
+        validator: &Validator,
+        value: &Value,
+        at: &str,
+        way: &mut Vec<(String, String)>,
+    ) -> Vec<(String, ValidationError<'static>)> {
         let mut errors = Vec::new();
         for error in validator.iter_errors(value) {
-            let place = error.instance_path().to_string();
-            let elsewhere = match error.kind() {
-                ValidationErrorKind::Custom { keyword, message } if keyword == KEYWORD => self.validator(message),
+            let place = format!("{at}{}", error.instance_path());
+            let step = match error.kind() {
+                ValidationErrorKind::Custom { keyword, message } if keyword == KEYWORD => Some((message.clone(), place.clone())),
                 _ => None,
             };
-            match elsewhere {
-                Some(validator) => {
-                    let inner = self.errors(validator, error.instance()).into_iter();
-                    errors.extend(inner.map(|(inner, error)| (format!("{place}{inner}"), error)));
+            match step.filter(|step| !way.contains(step)).and_then(|step| Some((self.validator(&step.0)?, step))) {
+                Some((validator, step)) => {
+                    way.push(step);
+                    errors.extend(self.errors_in(validator, error.instance(), &place, way));
+                    way.pop();
                 }
                 None => errors.push((place, error.to_owned())),
             }
@@ -123,10 +136,30 @@ impl<'i> Keyword<'i> for Elsewhere {
         if self.is_valid(value) { Ok(()) } else { Err(ValidationError::custom(self.name.as_str())) }
     }
 
+    /// A schema that is met again while it is held against the very same value asks nothing new: it counts as fulfilled, or the
+    /// question would have no end (`Cat` is all of `Pet`, which is one of `Cat` and `Dog`).
     fn is_valid(&self, value: &'i Value) -> bool {
         let Some(kept) = self.kept.upgrade() else { return true };
-        kept.validator(&self.name).is_none_or(|validator| validator.is_valid(value))
+        let Some(validator) = kept.validator(&self.name) else { return true };
+        let step = (std::ptr::from_ref(validator).addr(), address(value));
+        if ASKED.with_borrow(|asked| asked.contains(&step)) {
+            return true;
+        }
+        ASKED.with_borrow_mut(|asked| asked.push(step));
+        let is_valid = validator.is_valid(value);
+        ASKED.with_borrow_mut(|asked| asked.pop());
+        is_valid
     }
+}
+
+thread_local! {
+    /// Which validators are being asked about which values, by their addresses.
+    static ASKED: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// What tells a value from all others while it is held.
+fn address(value: &Value) -> usize {
+    std::ptr::from_ref(value).addr()
 }
 
 /// Reads schemas in one form.

@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use http::HeaderMap;
 use serde_json::{Map, Value};
 
@@ -105,7 +105,9 @@ impl Contract {
     /// The contract that this program was built from.
     pub fn builtin() -> anyhow::Result<Self> {
         let document = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/contract.json")))?;
-        Self::new(document)
+        let contract = Self::new(document)?;
+        ensure!(contract.warnings.is_empty(), "spec/openapi.yaml can't be held to: {}", contract.warnings.join("; "));
+        Ok(contract)
     }
 
     /// Reads an OpenAPI 3.0 document from a file, YAML or JSON.
@@ -143,10 +145,10 @@ impl Contract {
         let by_id = operations.iter().enumerate().map(|(index, operation)| (operation.id.clone(), index)).collect();
         let mut by_length: HashMap<usize, Vec<usize>> = HashMap::new();
         for (index, operation) in operations.iter().enumerate() {
-            by_length.entry(operation.template.len()).or_default().push(index);
+            by_length.entry(operation.template.shape.len()).or_default().push(index);
         }
         for indexes in by_length.values_mut() {
-            indexes.sort_by_key(|index| &operations[*index].template);
+            indexes.sort_by_key(|index| &operations[*index].template.shape);
         }
         Ok(Self { prefixes: prefixes(&document), document, warnings, operations, by_id, by_length })
     }
@@ -176,8 +178,8 @@ impl Contract {
         let of_this_length = self.by_length.get(&path.len()).into_iter().flatten().map(|index| &self.operations[*index]);
         let mut at_path = of_this_length.filter(|operation| operation.template.matches(&path)).peekable();
         let Some(first) = at_path.peek() else { return Err(Astray::Path) };
-        let template = &first.template;
-        let at_path: Vec<_> = at_path.take_while(|operation| operation.template == *template).collect();
+        let shape = &first.template.shape;
+        let at_path: Vec<_> = at_path.take_while(|operation| operation.template.shape == *shape).collect();
         let found = at_path.iter().find(|operation| operation.method == method).copied();
         found.ok_or_else(|| Astray::Method(at_path.iter().map(|operation| operation.method.clone()).collect()))
     }
@@ -217,7 +219,8 @@ impl Operation {
                 Err(_) => warnings.push(format!("{} {path}: the scope {scope} is not known", method.to_uppercase())),
             }
         }
-        let body = operation.get("requestBody").map(|body| Body::new(references, references.follow(body), own_scopes.is_some()));
+        let is_own = own_scopes.is_some();
+        let body = operation.get("requestBody").map(|body| Body::new(references, references.follow(body), is_own));
         let security = security::alternatives(references, document, operation)?;
         let responses = operation["responses"].as_object().context("has no responses")?;
         let responses = || responses.iter().filter(|(status, _)| !status.starts_with("x-"));
@@ -231,15 +234,15 @@ impl Operation {
             tags: serde_json::from_value(operation["tags"].clone()).unwrap_or_default(),
             scopes,
             needs_key: !security.is_empty() && security.iter().all(|all| !all.is_empty()),
-            needs_version: parameters.iter().any(|parameter| parameter.name == "X-Client-Version"),
+            needs_version: is_own && parameters.iter().any(|parameter| parameter.name == "X-Client-Version"),
             security,
             statuses: responses().filter_map(|(status, _)| status.parse().ok()).collect(),
             answers: responses().map(answer).collect::<anyhow::Result<_>>()?,
             // Told elsewhere in the document (OpenAPI 3.0, Parameter Object), or asked for by the front door.
-            parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter)).collect(),
+            parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter, is_own)).collect(),
             body: body.transpose()?,
             template: Template::new(path),
-            is_own: own_scopes.is_some(),
+            is_own,
             pointer,
         })
     }
@@ -302,9 +305,11 @@ fn parameters<'a>(references: &References<'a>, item: &'a Value, operation: &'a V
     Ok(parameters)
 }
 
-fn is_checked_elsewhere(parameter: &Parameter) -> bool {
-    let names = ["accept", "content-type", "authorization", "x-client-version", "x-api-key"];
-    parameter.place == Place::Header && names.iter().any(|name| parameter.name.eq_ignore_ascii_case(name))
+fn is_checked_elsewhere(parameter: &Parameter, is_own: bool) -> bool {
+    let everywhere = ["accept", "content-type", "authorization"];
+    let own = if is_own { ["x-client-version", "x-api-key"].as_slice() } else { &[] };
+    let is = |name: &&str| parameter.name.eq_ignore_ascii_case(name);
+    parameter.place == Place::Header && everywhere.iter().chain(own).any(is)
 }
 
 /// The paths of the document's servers, with the defaults of their variables.

@@ -148,8 +148,8 @@ impl Parameter {
     /// # Errors
     /// When its schema can't be used.
     pub fn read(&self, given: &Given, problems: &mut Vec<Problem>) -> anyhow::Result<Option<Value>> {
-        let name = if self.place == Place::Header { self.name.to_lowercase() } else { self.name.clone() };
-        let texts = given.get(name.as_str()).map(Vec::as_slice).unwrap_or_default();
+        let name = if self.place == Place::Header { Cow::from(self.name.to_lowercase()) } else { Cow::from(&self.name) };
+        let texts = given.get(name.as_ref()).map(Vec::as_slice).unwrap_or_default();
         if (self.allows_empty && texts == [""]) || self.is_nested(given) {
             return Ok(None);
         }

@@ -1,44 +1,46 @@
 //! Paths of the document, and which of them a requested path is.
 
-/// A path of the document.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Template(Vec<Segment>);
+/// A path of the document. A literal goes before a variable (OpenAPI 3.0, Paths Object): hence the order of the shapes.
+#[derive(Debug)]
+pub struct Template {
+    /// What it looks like, whatever its variables are called.
+    pub shape: Vec<Segment>,
+    /// The names of each segment's variables.
+    names: Vec<Vec<String>>,
+}
 
-/// What stands between two slashes. A literal goes before a variable (OpenAPI 3.0, Paths Object): hence the order.
+/// What stands between two slashes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Segment {
+pub enum Segment {
+    /// This text.
     Literal(String),
-    /// A variable alone, or with texts around it: `{id}`, `{name}.json`, `{from}..{to}`.
-    Variables {
-        texts: Vec<String>,
-        names: Vec<String>,
-    },
+    /// Variables, and the texts around them: `{id}`, `{name}.json`, `{from}..{to}`.
+    Variables(Vec<String>),
 }
 
 impl Template {
     /// Reads a path as the document writes it.
     pub fn new(path: &str) -> Self {
-        Self(segments(path).map(Segment::new).collect())
-    }
-
-    /// How many segments it has.
-    pub fn len(&self) -> usize {
-        self.0.len()
+        let (shape, names) = segments(path).map(Segment::read).unzip();
+        Self { shape, names }
     }
 
     /// Whether a path of these segments is one of it.
     pub fn matches(&self, path: &[&str]) -> bool {
-        self.0.len() == path.len() && self.0.iter().zip(path).all(|(segment, text)| segment.read(text).is_some())
+        self.shape.len() == path.len() && self.shape.iter().zip(path).all(|(segment, text)| segment.values(text).is_some())
     }
 
     /// Its variables with what a path has in their place, as it was sent.
     pub fn variables<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-        self.0.iter().zip(segments(path)).filter_map(|(segment, text)| segment.read(text)).flatten()
+        let values = self.shape.iter().zip(segments(path)).map(|(segment, text)| segment.values(text).unwrap_or_default());
+        let names = self.names.iter().map(|names| names.iter().map(String::as_str));
+        names.zip(values).flat_map(|(names, values)| names.zip(values))
     }
 }
 
 impl Segment {
-    fn new(text: &str) -> Self {
+    /// A segment as the document writes it, and the names of its variables.
+    fn read(text: &str) -> (Self, Vec<String>) {
         let (mut texts, mut names, mut rest) = (Vec::new(), Vec::new(), text);
         while let Some((before, name, after)) =
             rest.split_once('{').and_then(|(before, rest)| rest.split_once('}').map(|(name, after)| (before, name, after)))
@@ -48,27 +50,29 @@ impl Segment {
             rest = after;
         }
         if names.is_empty() {
-            return Self::Literal(text.to_owned());
+            return (Self::Literal(text.to_owned()), names);
         }
         texts.push(rest.to_owned());
-        Self::Variables { texts, names }
+        (Self::Variables(texts), names)
     }
 
-    /// The variables with their values; `None` when the text is none of this segment.
-    fn read<'a>(&'a self, text: &'a str) -> Option<Vec<(&'a str, &'a str)>> {
-        let Self::Variables { texts, names } = self else {
-            return matches!(self, Self::Literal(literal) if literal == text).then(Vec::new);
+    /// The values of its variables in a text; `None` when the text is none of this segment.
+    fn values<'a>(&self, text: &'a str) -> Option<Vec<&'a str>> {
+        let texts = match self {
+            Self::Literal(literal) => return (literal == text).then(Vec::new),
+            Self::Variables(texts) => texts,
         };
-        let mut rest = text.strip_prefix(texts.first()?.as_str())?;
-        let mut values = Vec::with_capacity(names.len());
-        for (number, (name, after)) in names.iter().zip(texts.iter().skip(1)).enumerate() {
-            let is_last = number + 1 == names.len();
+        let (first, after) = texts.split_first()?;
+        let mut rest = text.strip_prefix(first.as_str())?;
+        let mut values = Vec::with_capacity(after.len());
+        for (number, after) in (1..).zip(after) {
+            let is_last = number == texts.len() - 1;
             let (value, remaining) =
                 if is_last { (rest.strip_suffix(after.as_str())?, "") } else { rest.split_once(after.as_str())? };
             if value.is_empty() {
                 return None;
             }
-            values.push((name.as_str(), value));
+            values.push(value);
             rest = remaining;
         }
         Some(values)

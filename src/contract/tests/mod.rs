@@ -309,3 +309,44 @@ fn what_another_document_has_of_its_own_is_told() {
     assert_eq!(contract.warnings, ["GET /a: the scope \"owner\" is not known", "HEAD /a is left out: the method isn't served"]);
     assert_eq!(contract.operations().count(), 1);
 }
+
+/// `Cat` is all of `Pet`, which is one of `Cat` and `Dog`.
+#[test]
+fn a_circle_without_a_level_between_ends() {
+    let kind = |kind: &str| json!({ "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string", "enum": [kind] } } });
+    let pets = json!({
+        "Pet": { "oneOf": [to("Cat"), to("Dog")], "discriminator": { "propertyName": "kind" } },
+        "Cat": { "allOf": [to("Pet"), kind("cat")] },
+        "Dog": { "allOf": [to("Pet"), kind("dog")] },
+        "Self": { "allOf": [to("Self"), { "type": "string" }] },
+        "Either": { "anyOf": [to("Either"), { "type": "string" }] },
+    });
+    let wrong = |name: &str, value: Value| wrong_body(to(name), pets.clone(), &value).len();
+    assert_eq!((wrong("Pet", json!({ "kind": "cat" })), wrong("Cat", json!({ "kind": "cat" }))), (0, 0));
+    assert_eq!((wrong("Pet", json!({ "kind": "cow" })), wrong("Cat", json!({ "kind": "dog" }))), (1, 1));
+    assert_eq!((wrong("Self", json!("x")), wrong("Self", json!(7)), wrong("Either", json!("x"))), (0, 1, 0));
+    assert_eq!(wrong_answer(to("Pet"), pets.clone(), &json!({ "kind": "cat" })), [""; 0]);
+    assert_eq!(wrong_answer(to("Pet"), pets.clone(), &json!({ "kind": "cow" })).len(), 1);
+}
+
+#[test]
+fn paths_are_told_apart_by_their_shape() {
+    let named = |id: &str| json!({ "operationId": id, "responses": { "204": {} } });
+    let contract = contract(
+        json!({
+            "/a/{id}": { "get": named("by id") },
+            "/a/{name}": { "post": named("by name") },
+            "/{any}/c": { "get": named("any") },
+            "/{other}/{part}": { "get": named("part") },
+            "/a/b": { "get": named("literal") },
+        }),
+        json!({}),
+    );
+    let found = |method: &str, path: &str| contract.find(method, path).map(|operation| operation.id.clone());
+    assert_eq!(found("GET", "/a/1").as_deref(), Ok("by id"));
+    assert_eq!(found("POST", "/a/1").as_deref(), Ok("by name"));
+    assert_eq!(found("GET", "/a/b").as_deref(), Ok("literal"));
+    assert_eq!(found("GET", "/x/c").as_deref(), Ok("any"));
+    assert_eq!(found("GET", "/x/y").as_deref(), Ok("part"));
+    assert_eq!(found("PUT", "/a/1"), Err(super::Astray::Method(vec!["GET".to_owned(), "POST".to_owned()])));
+}

@@ -144,3 +144,15 @@ fn a_body_is_missing_only_where_it_is_required() {
     let optional = json!({ "/things": { "post": { "requestBody": { "content": text }, "responses": { "204": {} } } } });
     assert_eq!(refused(&contract(optional, json!({})), "/things", &[], ""), [""; 0]);
 }
+
+/// Only the platform's own document means the platform's headers by these names.
+#[test]
+fn headers_that_are_called_as_the_platforms_are_like_all_others() {
+    let header = |name: &str, kind: &str| json!({ "name": name, "in": "header", "required": true, "schema": { "type": kind } });
+    let contract = operation(json!([header("X-Client-Version", "integer"), header("X-Api-Key", "string")]), Value::Null);
+    let wrong = |headers: &[(&'static str, &str)]| refused(&contract, "/things/1", headers, "");
+    assert_eq!(wrong(&[]), ["-X-Client-Version", "-X-Api-Key"]);
+    assert_eq!(wrong(&[("x-client-version", "3.0.0"), ("x-api-key", "k")]), ["X-Client-Version must be an integer"]);
+    assert_eq!(wrong(&[("x-client-version", "1"), ("x-api-key", "k")]), [""; 0]);
+    assert!(!contract.operations().next().unwrap().needs_version);
+}
