@@ -67,7 +67,9 @@ def filter_failure(context, failure, case, response):
     """Whether a failure counts: not where rules that the contract tells in words explain all of it."""
     rules = set()
     if isinstance(failure, RejectedPositiveData) and response.status_code == 400:
-        rules = {rule_of_refusal(case, field) for field in response.json().get("fields", [])}
+        fields = response.json().get("fields", [])
+        # All that is wrong with one argument is told in one detail.
+        rules = {rule_of_refusal(case, field["name"], part) for field in fields for part in field["detail"].split("; ")}
     elif isinstance(failure, AcceptedNegativeData) and is_wrong_by_blanks_alone(case, response):
         rules = {BLANK_ABSENT}
     if not rules or None in rules:
@@ -78,24 +80,22 @@ def filter_failure(context, failure, case, response):
 
 @atexit.register
 def print_explained():
-    """Ends a run with what was dropped, and why."""
+    """Ends a run with how many failures were dropped, and why; one that several rules explain counts for each."""
     for rule, count in explained.most_common():
-        print(f"{count:6} failures filtered: {rule}")
+        print(f"Filtered {count:4}: {rule}")
 
 
-def rule_of_refusal(case, field):
+def rule_of_refusal(case, name, detail):
     """The rule by which an argument was refused that its schema allows; none where it was refused by mistake."""
     body = case.body if isinstance(case.body, dict) else {}
-    name, value = field["name"], {**case.path_parameters, **case.query, **body}.get(field["name"])
-    if field["problem"] == "missing":
+    value = {**case.path_parameters, **case.query, **body}.get(name)
+    if detail == "is required":
         if case.path.endswith("/payments") and name == NEEDED.get(body.get("method")):
             return f"{name} is required by this method of payment"
         return BLANK_MISSING if is_blank(value) else None
-    if field["detail"] == NUL:
+    if detail == NUL:
         return NUL if r"\u0000" in json.dumps(value) else None
-    # Details of one argument are told together.
-    rules = [next((rule for rule in RULES if re.fullmatch(rule, detail)), None) for detail in field["detail"].split("; ")]
-    return None if None in rules else rules[0]
+    return next((rule for rule in RULES if re.fullmatch(rule, detail)), None)
 
 
 def is_wrong_by_blanks_alone(case, response):
@@ -103,19 +103,23 @@ def is_wrong_by_blanks_alone(case, response):
     if any(case.meta.is_negative_at(location) for location in (ParameterLocation.PATH, ParameterLocation.HEADER)):
         return False
     # As it was sent: what schemathesis made may have come to nothing on the way.
-    query = parse_qs(urlsplit(response.request.url).query)
+    query = parse_qs(urlsplit(response.request.url).query, keep_blank_values=True)
+    arguments = case.body if isinstance(case.body, dict) else {}
+    if not any(is_blank(value) for value in [*arguments.values(), *sum(query.values(), [])]):
+        return False
     if not all(is_valid_or_blank(parameter, query.get(parameter.name, [])) for parameter in case.operation.query):
         return False
     if not case.meta.is_negative_at(ParameterLocation.BODY):
         return True
     body = case.operation.body[0]
-    not_blank = body.raw_schema.get("x-not-blank", [])
+    may_not_be_blank = body.raw_schema.get("x-not-blank", [])
     return isinstance(case.body, dict) and body.is_valid(
-        {name: value for name, value in case.body.items() if name in not_blank or not is_blank(value)}
+        {name: value for name, value in arguments.items() if name in may_not_be_blank or not is_blank(value)}
     )
 
 
 def is_valid_or_blank(parameter, texts):
+    """Whether a query may say this of a parameter, apart from what is blank."""
     texts = [text for text in texts if not is_blank(text)]
     return not texts or len(texts) == 1 and (parameter.is_valid(texts[0]) or parameter.is_valid(from_json(texts[0])))
 
