@@ -148,6 +148,11 @@ def after_call(context, case, response):
     if case.method == "DELETE" and response.status_code < 300:
         gone.add(case.formatted_path)
         seen.get(case.path, {}).pop(case.formatted_path, None)
+    if response.status_code == 404:
+        # It may have gone along with another.
+        for template, resources in seen.items():
+            if f"{case.path}/".startswith(f"{template}/"):
+                resources.pop(template.format(**case.path_parameters), None)
     for template in {operation.ok().path for operation in case.operation.schema.get_all_operations()}:
         shape = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", template)
         for uri in re.findall(rb'"self":"([^"]+)"', response.content):
