@@ -24,6 +24,7 @@ for name, values in FORMATS.items():
 # What every server of the contract does, the mock as well: the contract's introduction tells it once for all schemas.
 BLANK_MISSING = "what is required, or may not be blank, counts as missing where it is blank"
 BLANK_ABSENT = "what is optional counts as absent where it is blank and its schema refuses blanks"
+NO_BODY = "no body at all counts as one without any argument"
 NUL = "must not contain the character NUL"
 
 # Why the platform alone refuses an argument that its schema allows, in its words.
@@ -70,6 +71,8 @@ def filter_failure(context, failure, case, response):
         fields = response.json().get("fields", [])
         # All that is wrong with one argument is told in one detail.
         rules = {rule_of_refusal(case, field["name"], part) for field in fields for part in field["detail"].split("; ")}
+    elif isinstance(failure, AcceptedNegativeData) and not response.request.body and takes_nothing(case.operation.body):
+        rules = {NO_BODY}
     elif isinstance(failure, AcceptedNegativeData) and is_wrong_by_blanks_alone(case, response):
         rules = {BLANK_ABSENT}
     if not rules or None in rules:
@@ -96,6 +99,11 @@ def rule_of_refusal(case, name, detail):
     if detail == NUL:
         return NUL if r"\u0000" in json.dumps(value) else None
     return next((rule for rule in RULES if re.fullmatch(rule, detail)), None)
+
+
+def takes_nothing(bodies):
+    """Whether a body without any argument would do."""
+    return any(body.is_valid({}) for body in bodies)
 
 
 def is_wrong_by_blanks_alone(case, response):
