@@ -85,7 +85,7 @@ impl Interview<'_> {
     }
 
     /// A request that could not be made is no silence.
-    fn note_unmade(&mut self, about: &str, error: &anyhow::Error) {
+    pub fn note_unmade(&mut self, about: &str, error: &anyhow::Error) {
         let fault = Fault {
             pointer: self.subject.operation.pointer.clone(),
             summary: format!("{about} could not be asked"),
