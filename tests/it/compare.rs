@@ -18,6 +18,7 @@ use crate::support::World;
 use crate::{on_both_databases, plain_tests};
 
 mod faulty;
+mod foreign;
 mod planted;
 
 on_both_databases![the_platform_is_as_its_contract_says];
