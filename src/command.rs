@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use slog::{Level, Logger, info, warn};
 
@@ -269,10 +270,26 @@ fn finish(command: &str, is_clean: anyhow::Result<bool>) -> ExitCode {
     }
 }
 
+/// Stops a comparison when that is asked for, so that it removes what it made; ends when it is asked for again.
+async fn stop_comparing(stopped: &AtomicBool) -> anyhow::Error {
+    for word in ["Stopping: what was made on the server is removed. Ask again to leave it there.", "Stopped."] {
+        if let Err(error) = asked_to_stop().await {
+            return error;
+        }
+        complain(word);
+        stopped.store(true, Ordering::Relaxed);
+    }
+    anyhow!("it was stopped twice, and what it had made on the server stays there")
+}
+
 /// Prints what a comparison finds; whether it is nothing.
 async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
     let mut progress = Progress::default();
-    let compared = options.compare(|coverage, count| progress.tell(coverage, count)).await;
+    let stopped = Arc::default();
+    let compared = tokio::select! {
+        compared = options.compare(&stopped, |coverage, count| progress.tell(coverage, count)) => compared,
+        stopped_at_once = stop_comparing(&stopped) => Err(stopped_at_once),
+    };
     progress.end();
     let report = compared?;
     say(report::text(&report, options.max_findings).trim_end())?;

@@ -136,10 +136,13 @@ impl Answer {
         let essence = essence(media_type);
         if self.contents.is_empty() {
             let has_body = || format!("has a body: {}", String::from_utf8_lossy(body));
-            return if body.is_empty() {
-                Vec::new()
-            } else {
-                about(Kind::MediaType, self.pointer.clone(), has_body(), "has a body")
+            return match (body.is_empty(), media_type) {
+                (true, "") => Vec::new(),
+                (true, _) => {
+                    let text = format!("is `{media_type}`, where nothing is declared");
+                    about(Kind::MediaType, self.pointer.clone(), text, "has a media type and no body")
+                }
+                (false, _) => about(Kind::MediaType, self.pointer.clone(), has_body(), "has a body"),
             };
         }
         let Some(content) = self.contents.iter().find(|content| covers(&content.media_type, essence)) else {
@@ -148,6 +151,11 @@ impl Answer {
             let gist = if body.is_empty() { "has no body".to_owned() } else { format!("is `{essence}`") };
             return about(Kind::MediaType, format!("{}/content", self.pointer), text, &gist);
         };
+        if let Some(charset) = charset(media_type).filter(|charset| is_json(essence) && !charset.eq_ignore_ascii_case("utf-8")) {
+            let text = format!("is `{media_type}`, and JSON is UTF-8 (RFC 8259)");
+            let gist = format!("is JSON with the charset {charset}");
+            return about(Kind::MediaType, format!("{}/content", self.pointer), text, &gist);
+        }
         let pointer = format!("{}/content/{}/schema", self.pointer, escape(&content.media_type));
         let (Some(schema), true) = (&content.schema, is_json(essence)) else { return Vec::new() };
         match serde_json::from_slice(body) {
@@ -269,6 +277,13 @@ fn statuses(key: &str) -> anyhow::Result<RangeInclusive<u16>> {
 /// A media type without its parameters.
 pub fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// The charset that a media type names.
+fn charset(media_type: &str) -> Option<&str> {
+    let mut parameters = media_type.split(';').skip(1).filter_map(|parameter| parameter.split_once('='));
+    let (_, charset) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
+    Some(charset.trim().trim_matches('"'))
 }
 
 /// Whether a media type of the document, which may be a range, covers this one.

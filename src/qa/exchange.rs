@@ -1,11 +1,11 @@
 //! Requests as they are sent, and what is answered to them.
 
 use std::fmt::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use bytes::Bytes;
 use http::HeaderMap;
 use http::header::LOCATION;
@@ -51,6 +51,8 @@ pub struct Reply {
 pub struct Server {
     /// Its address, without a slash at the end.
     pub address: String,
+    /// Whether nothing more is to be sent to it: what is under way is finished, so that all that it makes is known.
+    pub stopped: Arc<AtomicBool>,
     client: reqwest::Client,
     sent: AtomicUsize,
     made: Mutex<Vec<String>>,
@@ -135,14 +137,15 @@ impl Server {
         reqwest::Url::parse(&address).with_context(|| format!("{address} is no URL, such as http://127.0.0.1:8080"))?;
         let redirects = reqwest::redirect::Policy::none();
         let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(redirects).no_proxy().build()?;
-        Ok(Self { address, client, sent: AtomicUsize::new(0), made: Mutex::default() })
+        Ok(Self { address, stopped: Arc::default(), client, sent: AtomicUsize::new(0), made: Mutex::default() })
     }
 
     /// Sends a request and waits for the whole answer.
     ///
     /// # Errors
-    /// When there is no answer, or it ends too early.
+    /// When there is no answer, or it ends too early, or nothing more is to be sent.
     pub async fn send(&self, request: &Request) -> anyhow::Result<Reply> {
+        ensure!(!self.stopped.load(Ordering::Relaxed), "the comparison was stopped");
         self.sent.fetch_add(1, Ordering::Relaxed);
         let url = format!("{}{}", self.address, request.target());
         let mut sending = self.client.request(request.method.parse::<Method>()?, &url);

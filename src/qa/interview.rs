@@ -47,6 +47,8 @@ impl<'a> Interview<'a> {
         self.check_described();
         let pair = match self.pair(None).await {
             Ok(pair) => pair,
+            // What can't be made in a world is refused by its server; what can't be written from a document, by nobody.
+            Err(error) if self.comparison.target.is_settled() => return self.note_unmade("a valid request", &error),
             Err(error) => {
                 self.record.coverage.left_out = Some(format!("no valid request could be made: {error:#}"));
                 return;

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use chrono::Utc;
 use clap::Args;
 
@@ -58,11 +60,12 @@ pub struct CompareOptions {
 
 impl CompareOptions {
     /// Compares, and writes the report's files where they are asked for. `done` is told of each operation, in the document's
-    /// order, and how many there are.
+    /// order, and how many there are. As soon as `stopped` is set nothing more is asked, and what was made is removed.
     ///
     /// # Errors
-    /// When it could not run: a server can't be reached or prepared, or an option names nothing.
-    pub async fn compare(&self, mut done: impl FnMut(&Coverage, usize)) -> anyhow::Result<Report> {
+    /// When it could not run: a server can't be reached or prepared, an option names nothing, nothing could be asked, or it was
+    /// stopped.
+    pub async fn compare(&self, stopped: &Arc<AtomicBool>, mut done: impl FnMut(&Coverage, usize)) -> anyhow::Result<Report> {
         let contract = self.spec.as_deref().map_or_else(Contract::builtin, Contract::read)?;
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose()?.unwrap_or_default();
         let asked = asked(&contract, &self.only, &self.skip)?;
@@ -72,27 +75,36 @@ impl CompareOptions {
             Some(address) => Some(Side::open(address, self.reference_key.as_deref()).await?),
             None => None,
         };
+        for side in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
+            side.server.stopped = Arc::clone(stopped);
+        }
         if is_own(&contract) {
             target.settle(&contract, seed).await?;
             if let Some(side) = &mut reference
                 && let Err(error) = side.settle(&contract, seed).await
             {
-                target.leave().await;
-                return Err(error.context("on the reference"));
+                let left = target.leave().await.join(" ");
+                return Err(error.context(format!("on the reference. On the target: {left}")));
             }
         }
         let count = asked.len();
         let mut comparison = Comparison::new(contract, target, reference, seed, asked)?;
         let mut report = comparison.run(|coverage| done(coverage, count)).await;
+        let is_stopped = stopped.load(Ordering::Relaxed);
         report.notes.extend(comparison.target.leave().await);
         if let Some(side) = &mut comparison.reference {
             report.notes.extend(side.leave().await.into_iter().map(|note| format!("On the reference: {note}")));
         }
+        ensure!(!is_stopped, "it was stopped, and what it had made is removed. {}", report.notes.join(" "));
         let applied = baseline.apply(report.findings, Utc::now().date_naive());
         (report.findings, report.known) = (applied.findings, applied.known);
         report.notes.extend(applied.notes);
         if let Some(folder) = &self.report {
             report::write(folder, &report)?;
+        }
+        let asked = report.operations.iter().filter(|operation| comparison.asked.contains(&operation.operation));
+        if let Some(reasons) = asked.map(|operation| operation.left_out.as_deref()).collect::<Option<Vec<_>>>() {
+            bail!("nothing was asked: {}", reasons.join("; "));
         }
         Ok(report)
     }
@@ -101,7 +113,7 @@ impl CompareOptions {
 /// The operations that are asked, by operationId.
 ///
 /// # Errors
-/// When a name is neither a tag nor an operationId of the document; names those that are like it.
+/// When a name is neither a tag nor an operationId of the document; names those that are like it. When none is left.
 pub fn asked(contract: &Contract, only: &[String], skip: &[String]) -> anyhow::Result<BTreeSet<String>> {
     let subjects: Vec<_> = contract.operations().map(|operation| Subject::new(contract, operation)).collect();
     let known: BTreeSet<&str> = subjects
@@ -120,5 +132,7 @@ pub fn asked(contract: &Contract, only: &[String], skip: &[String]) -> anyhow::R
     let is_named =
         |names: &[String], subject: &Subject<'_>| names.iter().any(|name| *name == subject.tag || *name == subject.operation.id);
     let chosen = subjects.iter().filter(|subject| (only.is_empty() || is_named(only, subject)) && !is_named(skip, subject));
-    Ok(chosen.map(|subject| subject.operation.id.clone()).collect())
+    let chosen: BTreeSet<_> = chosen.map(|subject| subject.operation.id.clone()).collect();
+    ensure!(!chosen.is_empty(), "there is nothing to ask: --only and --skip leave no operation of the document");
+    Ok(chosen)
 }

@@ -47,6 +47,11 @@ impl Side {
         Ok(())
     }
 
+    /// Whether its requests are made in a world of its own.
+    pub fn is_settled(&self) -> bool {
+        self.world.is_some()
+    }
+
     /// Removes what was made; gives in sentences what could not be removed.
     pub async fn leave(&mut self) -> Vec<String> {
         match self.world.take() {

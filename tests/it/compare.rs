@@ -8,14 +8,17 @@ use boxoffice::http::Running;
 use boxoffice::log;
 use boxoffice::mock::{self, Settings};
 use boxoffice::qa::comparison::Comparison;
+use boxoffice::qa::exchange::Server;
 use boxoffice::qa::model::{Check, Report};
 use boxoffice::qa::options::asked;
 use boxoffice::qa::side::Side;
+use serde_json::json;
 
 use crate::support::World;
 use crate::{on_both_databases, plain_tests};
 
 mod faulty;
+mod foreign;
 mod planted;
 
 on_both_databases![the_platform_is_as_its_contract_says];
@@ -26,6 +29,8 @@ plain_tests![async
     a_mock_that_keeps_a_world_is_as_its_document_says,
     the_same_seed_asks_the_same,
     the_exit_status_tells_what_came_of_it,
+    what_the_server_refuses_to_prepare_is_found,
+    a_comparison_that_asks_nothing_could_not_run,
 ];
 
 plain_tests![a_name_that_there_is_not_is_refused_with_those_near_it];
@@ -153,6 +158,44 @@ async fn the_exit_status_tells_what_came_of_it() {
     assert!(unknown.1.contains("near it are") && unknown.1.contains("region_get"), "{}", unknown.1);
     assert_eq!(unreachable.0, Some(2), "{}", unreachable.1);
     assert!(unreachable.1.contains("start the server, or correct the address"), "{}", unreachable.1);
+}
+
+async fn what_the_server_refuses_to_prepare_is_found() {
+    const REFUSED: &str = r#"{"message": "You are restricted from accessing this resource.", "code": "key.refused"}"#;
+    let mock = mock();
+    let mut comparison = comparison(&mock.address, None).await;
+    comparison.target.settle(&comparison.contract, 1).await.unwrap();
+    let refuses = faulty::faulty(&mock.address, "event_create", faulty::On::Success, faulty::Change::Answer(403, REFUSED)).await;
+    comparison.target.server = Server::at(&refuses).unwrap();
+    comparison.asked = ["event_update".to_owned()].into();
+
+    let report = comparison.run(|_| ()).await;
+
+    let [finding] = report.findings.as_slice() else { panic!("{:#?}", report.findings) };
+    assert_eq!((finding.check, finding.operation.as_str()), (Check::Valid, "event_update"));
+    assert_eq!(finding.summary, "a valid request could not be asked");
+    assert!(finding.actual.contains("event_create was answered 403 (You are restricted"), "{}", finding.actual);
+    assert!(finding.actual.contains("curl -i -X POST"), "{}", finding.actual);
+    assert_eq!(report.operation("event_update").unwrap().left_out, None);
+}
+
+async fn a_comparison_that_asks_nothing_could_not_run() {
+    let mock = mock();
+    let folder = tempfile::tempdir().unwrap();
+    let unwritten = folder.path().join("unwritten.json");
+    let document = json!({ "openapi": "3.0.0", "info": { "title": "pictures", "version": "1" }, "paths": { "/pictures": { "post": {
+        "requestBody": { "required": true, "content": { "multipart/form-data": { "schema": { "type": "object" } } } },
+        "responses": { "201": { "description": "" } },
+    } } } });
+    fs::write(&unwritten, document.to_string()).unwrap();
+
+    let left = run(&["--target", &mock.address, "--only", "region_get", "--skip", "region_get"]).await;
+    let unwritten = run(&["--target", &mock.address, "--spec", unwritten.to_str().unwrap()]).await;
+
+    assert_eq!(left.0, Some(2), "{}", left.1);
+    assert!(left.1.contains("--only and --skip leave no operation"), "{}", left.1);
+    assert_eq!(unwritten.0, Some(2), "{}", unwritten.1);
+    assert!(unwritten.1.contains("nothing was asked") && unwritten.1.contains("multipart/form-data"), "{}", unwritten.1);
 }
 
 fn a_name_that_there_is_not_is_refused_with_those_near_it() {

@@ -1,5 +1,8 @@
 //! What a comparison makes on a server to ask its operations: each of them succeeds, and nothing stays that could be removed.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
 use boxoffice::contract::{Contract, Operation};
 use boxoffice::qa::exchange::Server;
 use boxoffice::qa::world::{self, Outcome};
@@ -12,7 +15,11 @@ use tokio::net::TcpListener;
 use crate::support::World;
 use crate::{on_both_databases, plain_tests};
 
-on_both_databases![every_operation_succeeds_and_what_was_made_goes, a_key_of_no_administrator_makes_nothing];
+on_both_databases![
+    every_operation_succeeds_and_what_was_made_goes,
+    a_key_of_no_administrator_makes_nothing,
+    a_comparison_that_is_stopped_removes_what_it_made,
+];
 
 plain_tests![async a_server_that_is_asked_too_often_is_asked_again];
 
@@ -92,6 +99,32 @@ async fn a_key_of_no_administrator_makes_nothing(world: World) {
     assert!(error.contains("403") && error.contains("The key has to be one of the platform's administrators"), "{error}");
     assert_eq!(lists(&world).await, before);
     assert_eq!(world.read("/accounts").await["total"], 1);
+}
+
+async fn a_comparison_that_is_stopped_removes_what_it_made(world: World) {
+    let before = lists(&world).await;
+    let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
+    command.args(["compare", "--target", &world.address, "--key", &world.staff.key]).env_clear();
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
+
+    // The server that it asks answers in this process.
+    let running = tokio::task::spawn_blocking(move || {
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let first = lines.next().unwrap();
+        assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+        let told: Vec<String> = lines.collect();
+        (first, told.join("\n"), child.wait().unwrap().code())
+    });
+    let (first, told, status) = running.await.unwrap();
+
+    assert!(first.contains("/128 "), "{first}");
+    assert_eq!(status, Some(2), "{told}");
+    assert!(told.contains("Stopping") && told.contains("compare could not run: it was stopped"), "{told}");
+    let after = lists(&world).await;
+    assert!(before.iter().all(|uri| after.contains(uri)), "{before:?} {after:?}");
+    let untold: Vec<_> = after.iter().filter(|uri| !before.contains(uri) && !told.contains(&format!("{uri} stays"))).collect();
+    assert!(untold.is_empty(), "{untold:?} in {told}");
 }
 
 async fn a_server_that_is_asked_too_often_is_asked_again() {

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::contract::answer::{Kind, Wrong};
 use crate::contract::{Direction, Sampler};
+use crate::error::Code;
 use crate::qa::exchange::{Reply, Request};
 use crate::qa::interview::{Asked, Interview, Pair, told};
 use crate::qa::model::Check;
@@ -48,6 +49,7 @@ impl Interview<'_> {
         }
         self.check_selves(asked).await;
         self.check_list(asked);
+        self.check_kept(asked).await;
         true
     }
 
@@ -81,11 +83,15 @@ impl Interview<'_> {
         self.check_answer(&asked.request, &asked.reply);
         if is_success(&asked.reply) {
             self.check_identifiers(&asked);
+            // A mock without a state has one page alone, whatever it is asked for.
+            if !["page", "records"].iter().any(|name| asked.request.query.iter().any(|(given, _)| given == name)) {
+                self.check_list(&asked);
+            }
         }
     }
 
     /// A request that could not be made is no silence.
-    fn note_unmade(&mut self, about: &str, error: &anyhow::Error) {
+    pub fn note_unmade(&mut self, about: &str, error: &anyhow::Error) {
         let fault = Fault {
             pointer: self.subject.operation.pointer.clone(),
             summary: format!("{about} could not be asked"),
@@ -124,6 +130,17 @@ impl Interview<'_> {
             if is_made && of_kind.is_empty() {
                 self.judge(check, request, None);
             }
+            if kind == Kind::Body
+                && let Some((code, status)) = self.misplaced_code(reply)
+            {
+                let fault = Fault {
+                    pointer: answer.map_or_else(String::new, |answer| answer.pointer.clone()),
+                    summary: format!("the answer {} has the code {code}, which belongs to {status}", reply.status),
+                    expected: format!("a code of an error {}", reply.status),
+                    actual: told(reply),
+                };
+                self.judge(check, request, Some(fault));
+            }
             for wrong in of_kind {
                 let fault = Fault {
                     summary: format!("the answer {} {}", reply.status, wrong.gist),
@@ -139,6 +156,13 @@ impl Interview<'_> {
     /// All that is wrong with an answer.
     pub fn wrong(&self, reply: &Reply) -> Vec<Wrong> {
         self.subject.operation.wrong(reply.status, &reply.headers, &reply.body)
+    }
+
+    /// The code of one of our own errors, and the status that it belongs to, where that is not the answer's.
+    fn misplaced_code(&self, reply: &Reply) -> Option<(&'static str, u16)> {
+        let code: Code = serde_json::from_value(reply.json().get("code")?.clone()).ok()?;
+        let is_misplaced = self.comparison.is_own() && reply.status >= 400 && code.status() != reply.status;
+        is_misplaced.then(|| (code.as_str(), code.status().as_u16()))
     }
 
     /// The success statuses that the document declares, in words.

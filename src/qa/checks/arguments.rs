@@ -110,7 +110,8 @@ impl Interview<'_> {
         // What a path names may be unknown rather than wrong, where the document doesn't tell the two apart.
         let is_unknown = argument.place == Place::Path && reply.status == 404 && !declares_400;
         let is_refusal = self.is_refusal(reply) || is_unknown;
-        if is_refusal && !is_unknown && !names(reply, name) {
+        // Where another document's errors tell the name, if they do, can't be known.
+        if self.comparison.is_own() && is_refusal && !is_unknown && !names(reply, name) {
             let fault = Fault {
                 pointer: argument.pointer.clone(),
                 summary: format!("the answer doesn't name {name}, which {about}"),
@@ -141,11 +142,7 @@ impl Interview<'_> {
     }
 }
 
-/// Whether a refusal names an argument: among its `fields`, as our errors do, or else anywhere.
+/// Whether a refusal names an argument among its `fields`.
 fn names(reply: &Reply, name: &str) -> bool {
-    let body = reply.json();
-    match body["fields"].as_array() {
-        Some(fields) => fields.iter().any(|field| field["name"] == name),
-        None => String::from_utf8_lossy(&reply.body).contains(name),
-    }
+    reply.json()["fields"].as_array().is_some_and(|fields| fields.iter().any(|field| field["name"] == name))
 }

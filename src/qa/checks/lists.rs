@@ -34,10 +34,13 @@ struct Odd {
 }
 
 impl Interview<'_> {
-    /// The envelope of an answer, if it is one, adds up.
+    /// The envelope of an answer, if it is one, adds up. It is the first of its list that is read to the end.
     pub fn check_list(&mut self, asked: &Asked) {
         let Some(first) = Page::read(&asked.reply) else { return };
         self.judge_list(&asked.request, first.odd(&asked.request, given(&asked.request, "page").unwrap_or(1)));
+        if self.list.is_some() {
+            return;
+        }
         let is_argument = |name| self.subject.arguments.iter().any(|each| each.name == name && each.place == Place::Query);
         if is_argument("page") && is_argument("records") {
             self.list = Some(asked.request.clone());
@@ -79,6 +82,10 @@ impl Interview<'_> {
             };
             if let Some(odd) = page.odd(&request, number) {
                 return Some(odd);
+            }
+            if page.total != least.total {
+                let summary = "total is not the same on every page".to_owned();
+                return Some(Odd { request, summary, expected: least.total.to_string(), actual: page.total.to_string() });
             }
             entries += page.entries.len();
             selves.extend(page.entries.iter().map(|entry| entry.get("self").unwrap_or(entry).to_string()));

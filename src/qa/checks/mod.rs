@@ -4,6 +4,7 @@ mod answers;
 mod arguments;
 mod callers;
 mod document;
+mod kept;
 mod lists;
 mod paths;
 mod selves;

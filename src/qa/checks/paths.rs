@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use http::header;
 
 use crate::contract::{Astray, METHODS};
+use crate::error::Code;
 use crate::qa::exchange::{Reply, Request};
 use crate::qa::interview::{Interview, Pair, told};
 use crate::qa::model::Check;
@@ -38,9 +39,14 @@ impl Interview<'_> {
         let Some(path) = below.iter().find(is_unknown) else { return };
         let request = Request { path: path.clone(), ..request.clone() };
         let Some(reply) = self.send(&request).await else { return };
-        let fault = (reply.status != 404 && reply.status < 500).then(|| Fault {
+        let status = reply.status;
+        let summary = match status {
+            404 => self.lacks_code(&reply, Code::EndpointUnknown),
+            _ => Some(format!("a path that the document doesn't have is answered with {status}")),
+        };
+        let fault = summary.filter(|_| status < 500).map(|summary| Fault {
             pointer: "/paths".to_owned(),
-            summary: format!("a path that the document doesn't have is answered with {}", reply.status),
+            summary,
             expected: "404".to_owned(),
             actual: told(&reply),
         });
@@ -58,7 +64,7 @@ impl Interview<'_> {
             }
             (true, None) => Some("405 comes without Allow".to_owned()),
             (true, Some(_)) if !is_right => Some("Allow doesn't name the document's methods".to_owned()),
-            _ => None,
+            (true, Some(_)) => self.lacks_code(&reply, Code::MethodNotAllowed),
         };
         let declared: Vec<_> = declared.iter().map(String::as_str).collect();
         let fault = summary.filter(|_| reply.status < 500).map(|summary| Fault {
@@ -72,11 +78,17 @@ impl Interview<'_> {
         });
         self.judge(Check::MethodOther, request, fault);
     }
+
+    /// That an error of our own server hasn't the code that tells what went wrong.
+    fn lacks_code(&self, reply: &Reply, code: Code) -> Option<String> {
+        let has_code = !self.comparison.is_own() || reply.json()["code"] == code.as_str();
+        (!has_code).then(|| format!("{} comes without the code {}", reply.status, code.as_str()))
+    }
 }
 
-/// The methods that an answer's Allow names; nothing where it has none.
+/// The methods that an answer's Allow names, whose case means something (RFC 9110); nothing where it has none.
 fn allowed(reply: &Reply) -> Option<Vec<String>> {
     let values: Vec<_> = reply.headers.get_all(header::ALLOW).iter().filter_map(|value| value.to_str().ok()).collect();
-    let methods = || values.iter().flat_map(|value| value.split(',')).map(|method| method.trim().to_uppercase());
+    let methods = || values.iter().flat_map(|value| value.split(',')).map(|method| method.trim().to_owned());
     (!values.is_empty()).then(|| methods().filter(|method| !method.is_empty()).collect())
 }

@@ -4,6 +4,7 @@ use http::header;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
+use super::kept::is_example;
 use crate::contract::Operation;
 use crate::qa::comparison::Comparison;
 use crate::qa::exchange::Request;
@@ -68,10 +69,18 @@ impl<'a> Interview<'a> {
 
     /// Reads what a URI leads to, with the key that the URI was read with, or where that may not, with the comparison's own.
     async fn follow(&mut self, asked: &Asked, uri: &str, about: &str) {
+        let Some(operation) = self.leads_to(uri) else {
+            let fault = Fault {
+                pointer: self.subject.operation.pointer.clone(),
+                summary: format!("{about} leads to no operation of the document"),
+                expected: "the URI of what an operation reads".to_owned(),
+                actual: uri.to_owned(),
+            };
+            return self.judge(Check::SelfResolves, &asked.request, Some(fault));
+        };
         let path = self.path_of(uri).to_owned();
         let mut request = Request::new("GET", path.clone());
         request.headers.clone_from(&asked.request.clone().without_header("Content-Type").headers);
-        let operation = self.leads_to(uri);
         let Some(mut reply) = self.send(&request).await else { return };
         if [401, 403].contains(&reply.status) {
             request = self.subject.with_key(&request, Some(&self.comparison.target.key));
@@ -82,12 +91,11 @@ impl<'a> Interview<'a> {
         let found = body["self"].as_str();
         let is_itself = found.is_none_or(|found| is_same(found, &path));
         // A mock without a state answers with its example, whatever is asked for.
-        let is_example = operation.is_some_and(|operation| is_example(operation, &body));
-        let summary = match (operation, reply.status) {
-            (None, _) => Some(format!("{about} leads to no operation of the document")),
-            (_, 200) if is_itself || is_example => None,
-            (_, 200) => Some(format!("{about} leads to another resource")),
-            (_, status) => Some(format!("{about} is answered with {status}")),
+        let is_example = is_example(operation, &body);
+        let summary = match reply.status {
+            200 if is_itself || is_example => None,
+            200 => Some(format!("{about} leads to another resource")),
+            status => Some(format!("{about} is answered with {status}")),
         };
         let fault = summary.filter(|_| reply.status < 500).map(|summary| Fault {
             pointer: self.subject.operation.pointer.clone(),
@@ -121,12 +129,6 @@ fn is_same(one: &str, other: &str) -> bool {
     let [one, other] = [one, other].map(|path| percent_decode_str(path).decode_utf8_lossy());
     let (long, short) = if one.len() >= other.len() { (one, other) } else { (other, one) };
     short.starts_with('/') && long.ends_with(short.as_ref())
-}
-
-/// Whether a body is the document's own example of what the operation answers.
-fn is_example(operation: &Operation, body: &Value) -> bool {
-    let contents = operation.answers.iter().flat_map(|answer| &answer.contents);
-    contents.flat_map(|content| content.examples.values()).any(|example| example == body)
 }
 
 /// The selves in a value: its own, then those of what is in it.

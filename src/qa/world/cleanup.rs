@@ -1,6 +1,7 @@
 //! Removing what was made.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
@@ -10,8 +11,9 @@ use crate::qa::exchange::{KEY, Reply, Request, Server, VERSION};
 
 impl World {
     /// Removes what the server was asked to make, the newest first, and cancels or returns what can't be removed. Gives in
-    /// sentences what stays, and why.
+    /// sentences what stays, and why. A server that was stopped is asked again for it.
     pub async fn clean_up(self, server: &Server) -> Vec<String> {
+        server.stopped.store(false, Ordering::Relaxed);
         let mut seen = HashSet::new();
         // What is named again later was made when it was named first.
         let made: Vec<String> = server.made().into_iter().filter(|uri| seen.insert(uri.clone())).collect();

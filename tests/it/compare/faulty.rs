@@ -50,6 +50,8 @@ pub enum Change {
     Status(u16),
     /// Another body.
     Body(&'static str),
+    /// The body has these texts before and after it.
+    Around(&'static str, &'static str),
     /// Another status and a body of JSON.
     Answer(u16, &'static str),
     /// Neither a body nor a media type.
@@ -188,6 +190,9 @@ impl Answer {
             }
             Change::Status(status) => self.status = status,
             Change::Body(body) => self.body = body.into(),
+            Change::Around(before, after) => {
+                self.body = [before.as_bytes(), &self.body, after.as_bytes()].concat().into();
+            }
             Change::Answer(status, body) => self.become_json(status, &serde_json::from_str(body).unwrap()),
             Change::Bare => {
                 self.body = Bytes::new();

@@ -3,18 +3,21 @@
 use std::collections::BTreeSet;
 
 use boxoffice::contract::Contract;
+use boxoffice::mock::Settings;
+use boxoffice::qa::exchange::Server;
 use boxoffice::qa::model::{Check, Finding};
 use serde_json::{Value, json};
 
-use super::faulty::Change::{Answer, Bare, Body, Closed, Header, Remove, Set, Status, Truncated, Twice};
+use super::faulty::Change::{Answer, Around, Bare, Body, Closed, Header, Remove, Set, Status, Truncated, Twice};
 use super::faulty::On::{Never, Other, Query, Refusal, Success, UnknownPath};
 use super::faulty::{Change, On, faulty};
-use super::{comparison, mock, side};
+use super::{comparison, mock, mock_of, side};
 use crate::plain_tests;
 
 plain_tests![async
     every_planted_fault_is_found,
     every_difference_from_the_reference_is_found,
+    what_is_not_kept_is_found,
     what_is_wrong_with_the_document_is_found,
 ];
 
@@ -71,6 +74,25 @@ const PLANTED: &[Planted] = &[
     ("event_get", Success, Set("/venue/secret", "1"), Check::Undeclared, "at /venue has the undeclared secret"),
     ("region_list", Success, Set("/entries/0/secret", "1"), Check::Undeclared, "at /entries/* has the undeclared secret"),
     ("region_get", On::Status(400), Set("/secret", "1"), Check::Undeclared, "400 has a body that has the undeclared secret"),
+    ("region_get", Success, Status(203), Check::Status, "203 is not declared"),
+    ("region_create", Success, Status(202), Check::Status, "202 is not declared"),
+    ("region_get", Success, Header("content-type", Some("application/json; charset=iso-8859-1")), Check::MediaType, "charset"),
+    ("region_get", On::Status(401), Header("content-type", Some("text/html")), Check::MediaType, "is `text/html`"),
+    ("region_delete", Success, Header("content-type", Some("application/json")), Check::MediaType, "has a media type and no body"),
+    ("region_get", Success, Around("\u{feff}", ""), Check::Body, "is no JSON"),
+    ("region_get", Success, Around("", "\n<!-- served in 3 ms -->"), Check::Body, "is no JSON"),
+    ("region_get", Success, Around("callback(", ")"), Check::Body, "is no JSON"),
+    ("time_get", Success, Body(r#"{"utc": 1e400}"#), Check::Body, "is no JSON"),
+    ("time_get", Success, Set("/utc", "\"1763700000\""), Check::Body, "at /utc must be an integer"),
+    ("time_get", Success, Set("/utc", "1763700000.5"), Check::Body, "at /utc must be an integer"),
+    ("region_list", Success, Set("/entries", "{}"), Check::Body, "at /entries must be an array"),
+    ("region_list", Success, Set("/entries/0", "[]"), Check::Body, "at /entries/* must be an object"),
+    ("event_get", Success, Set("/status", "\"LISTED\""), Check::Body, "at /status must be one of"),
+    ("event_get", Success, Set("/start", "\"2026-12-20T19:00:00+01:00\""), Check::Body, "at /start must match"),
+    ("region_get", On::Status(403), Set("/code", "\"key.missing\""), Check::Body, "403 has the code key.missing, which belongs to 401"),
+    ("region_get", On::Status(403), Remove("/code"), Check::Body, "lacks code"),
+    ("region_list", On::Status(405), Set("/code", "\"endpoint.unknown\""), Check::MethodOther, "405 comes without the code method.not-allowed"),
+    ("region_list", UnknownPath, Body("<html>not here</html>"), Check::PathUnknown, "404 comes without the code endpoint.unknown"),
     // What resources call themselves.
     ("region_get", Success, Set("/self", "\"/nowhere/1\""), Check::SelfResolves, "a self leads to no operation"),
     ("region_get", Success, Set("/self", ANOTHER), Check::SelfResolves, "calls itself another"),
@@ -80,7 +102,12 @@ const PLANTED: &[Planted] = &[
     ("region_create", Success, Header("location", Some("/regions/broken")), Check::SelfResolves, "Location is answered with 404"),
     ("region_get", Success, Set("/self", "\"/regions/bad_one\""), Check::Identifier, "none that region may be"),
     ("account_list", Success, Set("/entries/0/self", "\"/accounts/gh-1\""), Check::Identifier, "none that number may be"),
+    ("region_get", Success, Set("/self", "\"/regions/17637000000011/\""), Check::SelfResolves, "self"),
+    ("region_create", Success, Header("location", Some("http://elsewhere.example/regions/17637000000011")), Check::SelfResolves, "leads to no operation"),
     // Lists.
+    ("region_list", Query("page=3&records=2"), Set("/entries", "[]"), Check::ListTotals, "not as many as"),
+    ("region_list", Query("page=2&records=2"), Set("/total", "4"), Check::ListTotals, "total is not the same on every page"),
+    ("region_list", Query("active="), Set("/total", "9"), Check::ListTotals, "not as many as"),
     ("region_list", Success, Set("/total", "7"), Check::ListTotals, "not as many as"),
     ("region_list", Success, Set("/page", "2"), Check::ListTotals, "page is not"),
     ("region_list", Success, Set("/records", "3"), Check::ListTotals, "not as many as"),
@@ -93,6 +120,8 @@ const PLANTED: &[Planted] = &[
     ("region_create", Refusal("is required"), Status(201), Check::ArgumentMissing, "name that is missing is answered with 201"),
     ("host_administrator_delete", Refusal("is required"), Status(204), Check::ArgumentMissing, "account that is missing"),
     ("region_create", Refusal("is required"), Set("/fields", "[]"), Check::ArgumentMissing, "doesn't name name"),
+    ("region_create", Refusal("is required"), Set("/fields/0/name", "\"Name\""), Check::ArgumentMissing, "doesn't name name"),
+    ("region_create", Refusal("is required"), Remove("/fields"), Check::ArgumentMissing, "doesn't name name"),
     ("region_create", Refusal("must be a string"), Status(201), Check::ArgumentType, "is answered with 201"),
     ("region_list", Refusal("must be an integer"), Status(200), Check::ArgumentType, "page that has a wrong type"),
     ("region_list", Refusal("must be true or false"), Status(200), Check::ArgumentType, "active that has a wrong type"),
@@ -125,6 +154,7 @@ const PLANTED: &[Planted] = &[
     ("region_list", On::Status(405), Header("allow", None), Check::MethodOther, "without Allow"),
     ("region_list", On::Status(405), Header("allow", Some("GET")), Check::MethodOther, "Allow doesn't name"),
     ("region_list", On::Status(405), Header("allow", Some("GET, POST, DELETE")), Check::MethodOther, "Allow doesn't name"),
+    ("region_list", On::Status(405), Header("allow", Some("get, post")), Check::MethodOther, "Allow doesn't name"),
 ];
 
 #[rustfmt::skip]
@@ -138,11 +168,19 @@ const DIFFERENT: &[Planted] = &[
     ("event_get", Success, Set("/tags/0", "true"), Check::ReferenceShape, "/tags/* is a boolean"),
 ];
 
+/// Faults of a server that keeps a state: the operation that is asked, the one whose answers are changed, which and how, and a
+/// part of what is told.
+const UNKEPT: [(&str, &str, On, Change, &str); 3] = [
+    ("region_create", "region_get", Success, Set("/name", "\"Old\""), "name is read otherwise than it was sent"),
+    ("region_update", "region_get", Success, Set("/city", "\"Old\""), "city is read otherwise than it was sent"),
+    ("region_delete", "region_get", On::Status(404), Answer(200, "{}"), "what was deleted can still be read"),
+];
+
 /// What a fault in the document itself is found by.
 const IN_DOCUMENT: [Check; 2] = [Check::Example, Check::Undescribed];
 
 fn every_check_has_a_fault_that_it_finds() {
-    let planted = PLANTED.iter().chain(DIFFERENT).map(|(.., check, _)| *check).chain(IN_DOCUMENT);
+    let planted = PLANTED.iter().chain(DIFFERENT).map(|(.., check, _)| *check).chain(IN_DOCUMENT).chain([Check::Kept]);
     assert_eq!(planted.collect::<BTreeSet<_>>(), Check::ALL.iter().copied().collect());
 }
 
@@ -180,6 +218,22 @@ async fn every_difference_from_the_reference_is_found() {
         let tally = same.operation(asked).unwrap().checks[check];
         assert!(tally.made > 0, "{asked}");
         assert!(is_told(&findings, asked, Some((*check, told))), "{asked} {on:?} {change:?}: {findings:#?}");
+    }
+}
+
+async fn what_is_not_kept_is_found() {
+    let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
+    for (asked, changed, on, change, told) in UNKEPT {
+        let mut comparison = comparison(&mock.address, None).await;
+        comparison.target.settle(&comparison.contract, 1).await.unwrap();
+        comparison.asked = BTreeSet::from([asked.to_owned()]);
+        let sound = comparison.run(|_| ()).await;
+        comparison.target.server = Server::at(&faulty(&mock.address, changed, on, change).await).unwrap();
+
+        let findings = comparison.run(|_| ()).await.findings;
+
+        assert_eq!(sound.findings, []);
+        assert!(is_told(&findings, asked, Some((Check::Kept, told))), "{asked}: {findings:#?}");
     }
 }
 
