@@ -1,12 +1,20 @@
 //! What is noted of an operation while it is asked.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::model::{Check, Coverage, Finding};
 use super::subject::Subject;
 
 /// The most characters that are kept of what was answered.
 const KEPT: usize = 2000;
+
+/// A key that a server gave: a report is read by more people than may use it.
+#[expect(clippy::unwrap_used, reason = "a mistake in the code, seen by the first comparison")]
+static KEY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""key"\s*:\s*"[^"]*""#).unwrap());
 
 /// Something that is not as the document says.
 #[derive(Debug, Clone)]
@@ -58,7 +66,10 @@ impl Record {
             None => {
                 let Fault { pointer, summary, expected, actual } = fault;
                 let (operation, curl) = (self.coverage.operation.clone(), curl.to_owned());
-                self.found.push((Finding { check, operation, pointer, summary, expected, actual: shortened(&actual), curl }, 1));
+                self.found.push((
+                    Finding { check, operation, pointer, summary, expected, actual: shortened(&without_keys(&actual)), curl },
+                    1,
+                ));
             }
         }
     }
@@ -73,6 +84,10 @@ impl Record {
         });
         (self.coverage, counted.collect())
     }
+}
+
+fn without_keys(text: &str) -> Cow<'_, str> {
+    KEY.replace_all(text, r#""key":"…""#)
 }
 
 fn shortened(text: &str) -> String {
