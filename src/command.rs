@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::Context;
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use slog::{Level, Logger, info, warn};
 
@@ -102,7 +103,7 @@ struct MockOptions {
     #[arg(long, env = "BOXOFFICE_KEY", hide_env_values = true)]
     key: Option<String>,
     /// Keep what is posted to a collection, until the mock ends: it can then be read, listed, changed and deleted
-    #[arg(long, env = "BOXOFFICE_STATEFUL")]
+    #[arg(long, env = "BOXOFFICE_STATEFUL", value_parser = FalseyValueParser::new())]
     stateful: bool,
 }
 
