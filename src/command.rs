@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, anyhow};
+use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use slog::{Level, Logger, info, warn};
 
@@ -103,7 +104,7 @@ struct MockOptions {
     #[arg(long, env = "BOXOFFICE_KEY", hide_env_values = true)]
     key: Option<String>,
     /// Keep what is posted to a collection, until the mock ends: it can then be read, listed, changed and deleted
-    #[arg(long, env = "BOXOFFICE_STATEFUL")]
+    #[arg(long, env = "BOXOFFICE_STATEFUL", value_parser = FalseyValueParser::new())]
     stateful: bool,
 }
 

@@ -145,7 +145,9 @@ impl Answer {
                 (false, _) => about(Kind::MediaType, self.pointer.clone(), has_body(), "has a body"),
             };
         }
-        let Some(content) = self.contents.iter().find(|content| covers(&content.media_type, essence)) else {
+        let with_parameters = self.contents.iter().find(|content| plain(&content.media_type) == plain(media_type));
+        let covering = || self.contents.iter().find(|content| covers(&content.media_type, essence));
+        let Some(content) = with_parameters.or_else(covering) else {
             let declared: Vec<_> = self.contents.iter().map(|content| &content.media_type).collect();
             let text = format!("is `{essence}` and not one of {declared:?}");
             let gist = if body.is_empty() { "has no body".to_owned() } else { format!("is `{essence}`") };
@@ -195,6 +197,12 @@ impl Content {
             examples: examples(references, node),
             schema: node.get("schema").map(|schema| Schema::new(references, schema, direction)),
         }
+    }
+
+    /// Whether its body is XML that the document shows no text of: none is made from its schema.
+    pub fn is_xml_unseen(&self) -> bool {
+        let is_xml = essence(&self.media_type).to_lowercase().ends_with("xml");
+        is_xml && !self.examples.values().next().is_some_and(Value::is_string)
     }
 
     /// Whether its body is JSON.
@@ -284,6 +292,11 @@ fn charset(media_type: &str) -> Option<&str> {
     let mut parameters = media_type.split(';').skip(1).filter_map(|parameter| parameter.split_once('='));
     let (_, charset) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
     Some(charset.trim().trim_matches('"'))
+}
+
+/// A media type with its parameters, without what makes no difference: blanks, quotes and capitals (RFC 9110, section 8.3.1).
+pub fn plain(media_type: &str) -> String {
+    media_type.chars().filter(|character| !" \t\"".contains(*character)).flat_map(char::to_lowercase).collect()
 }
 
 /// Whether a media type of the document, which may be a range, covers this one.

@@ -8,7 +8,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-use super::answer::{Content, covers, essence, is_json};
+use super::answer::{Content, covers, essence, is_json, plain};
 use super::parameter::{Given, NUL, Parameter, Place};
 use super::reference::{References, unescape};
 use super::schema::{Direction, Schema, detail};
@@ -43,6 +43,8 @@ enum Reader {
     Json(Schema, Vec<String>),
     /// A form, whose properties are written as the parameters of a query.
     Form(Vec<Parameter>),
+    /// A form in parts, of which those of these names must be there.
+    Parts(Vec<String>),
     /// What is not looked into.
     Any,
 }
@@ -103,8 +105,10 @@ impl Body {
             let json = self.contents.iter().position(Content::is_json).unwrap_or_default();
             return Ok(self.readers.get(json));
         };
-        let given = essence(given.to_str().unwrap_or_default());
-        let index = self.contents.iter().position(|content| covers(&content.media_type, given));
+        let given = given.to_str().unwrap_or_default();
+        let with_parameters = self.contents.iter().position(|content| plain(&content.media_type) == plain(given));
+        let index =
+            with_parameters.or_else(|| self.contents.iter().position(|content| covers(&content.media_type, essence(given))));
         let declared = || self.contents.iter().map(|content| content.media_type.as_str()).collect::<Vec<_>>().join(" or ");
         let refusal = || Code::MediaTypeUnsupported.because(format!("The request's body must be {}.", declared()));
         index.map(|index| self.readers.get(index)).ok_or_else(refusal)
@@ -127,6 +131,11 @@ impl Body {
             }
             Reader::Json(schema, names) => check_json(schema, names, bytes, problems),
             Reader::Form(properties) => check_form(properties, bytes, problems),
+            Reader::Parts(required) => {
+                let given = part_names(&String::from_utf8_lossy(bytes));
+                problems.extend(required.iter().filter(|name| !given.contains(*name)).map(|name| Problem::missing(name)));
+                Ok(Value::Null)
+            }
             Reader::Arguments(_) | Reader::Any => Ok(Value::Null),
         }
     }
@@ -144,6 +153,9 @@ impl Reader {
             let properties = schema.open["properties"].as_object().into_iter().flatten();
             return Ok(Self::Form(properties.map(property).collect::<anyhow::Result<_>>()?));
         }
+        if media_type.eq_ignore_ascii_case("multipart/form-data") {
+            return Ok(Self::Parts(texts(&schema.open["required"])));
+        }
         if !is_json(media_type) {
             return Ok(Self::Any);
         }
@@ -155,6 +167,7 @@ impl Reader {
     fn missing(&self) -> Vec<Problem> {
         let names = match self {
             Self::Json(schema, _) => texts(&schema.open["required"]),
+            Self::Parts(required) => required.clone(),
             Self::Form(properties) => {
                 properties.iter().filter(|property| property.required).map(|property| property.name.clone()).collect()
             }
@@ -275,6 +288,14 @@ fn check_form(properties: &[Parameter], bytes: &[u8], problems: &mut Vec<Problem
         }
     }
     Ok(object.into())
+}
+
+/// The names of the parts of a form (RFC 7578, section 4.2). What is in them is not looked into.
+fn part_names(form: &str) -> Vec<String> {
+    let headers = form.lines().filter_map(|line| line.split_once(':'));
+    let dispositions = headers.filter(|(name, _)| name.eq_ignore_ascii_case("content-disposition"));
+    let names = dispositions.filter_map(|(_, value)| value.split(';').find_map(|part| part.trim().strip_prefix("name=")));
+    names.map(|name| name.trim_matches('"').to_owned()).collect()
 }
 
 /// The top-level property that an error is about, empty for the whole, and what is wrong there.

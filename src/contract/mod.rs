@@ -20,7 +20,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
 use http::HeaderMap;
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ use answer::{Answer, Kind, Wrong};
 pub use body::Body;
 pub use parameter::{Parameter, Place, Style};
 use path::{Template, segments};
-use reference::{References, take_unreadable_patterns};
+use reference::{References, take_unreadable};
 pub use reference::{escape, resolve};
 pub use request::Arguments;
 pub use sample::Sampler;
@@ -116,8 +116,13 @@ impl Contract {
     /// When the file can't be read, or it is no such document.
     pub fn read(file: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        // All JSON is YAML, but a large document is read much faster as what it is.
-        let document = serde_json::from_str(&text).or_else(|_| serde_yaml_ng::from_str(&text));
+        // All JSON is YAML, but a large document is read much faster as what it is, and its faults are told better.
+        let text = text.trim_start_matches('\u{feff}');
+        let is_json = text.trim_start().starts_with('{');
+        let read_yaml = |no_json: serde_json::Error| {
+            serde_yaml_ng::from_str(text).map_err(|no_yaml| if is_json { anyhow!(no_json) } else { anyhow!(no_yaml) })
+        };
+        let document = serde_json::from_str(text).or_else(read_yaml);
         let document = document.with_context(|| format!("{} is neither YAML nor JSON", file.display()))?;
         Self::new(document).with_context(|| format!("{} can't be used", file.display()))
     }
@@ -128,10 +133,12 @@ impl Contract {
     /// When it is of another version, has no paths, or something of an operation is not as OpenAPI has it.
     pub fn new(mut document: Value) -> anyhow::Result<Self> {
         check_version(&document)?;
-        let mut warnings = take_unreadable_patterns(&mut document);
+        let mut warnings = take_unreadable(&mut document);
         let references = References::read(&document)?;
         let mut operations = Vec::new();
         let paths = document["paths"].as_object().context("the document has no paths")?;
+        let lost = paths.keys().filter(|path| !path.starts_with('/') && !path.starts_with("x-"));
+        warnings.extend(lost.map(|path| format!("the path {path} is left out: it must begin with /")));
         for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
             let item = references.follow(item);
             for (method, operation) in METHODS.iter().filter_map(|method| Some((method, item.get(method)?))) {
@@ -224,6 +231,9 @@ impl Operation {
         let security = security::alternatives(references, document, operation)?;
         let responses = operation["responses"].as_object().context("has no responses")?;
         let responses = || responses.iter().filter(|(status, _)| !status.starts_with("x-"));
+        if responses().next().is_none() {
+            warnings.push(format!("{} {path} declares no answer, and is answered with a failure", method.to_uppercase()));
+        }
         let answer =
             |(status, node): (&String, &'a Value)| Answer::new(references, format!("{pointer}/responses/{status}"), status, node);
         Ok(Self {

@@ -184,8 +184,9 @@ pub fn resolve(document: &Value, value: &Value) -> Value {
     resolved
 }
 
-/// Takes the patterns out of a document that the regex engine can't read, and says which those are.
-pub fn take_unreadable_patterns(document: &mut Value) -> Vec<String> {
+/// Takes the patterns out of a document that the regex engine can't read, and says which those are; and which examples aren't in
+/// the document.
+pub fn take_unreadable(document: &mut Value) -> Vec<String> {
     let (mut seen, mut warnings) = (HashMap::new(), Vec::new());
     take_patterns(document, false, String::new(), &mut seen, &mut warnings);
     warnings
@@ -206,6 +207,10 @@ fn take_patterns(
                     warnings.push(format!("the pattern at {pointer}/pattern is not checked: {why}"));
                     object.remove("pattern");
                 }
+            }
+            if !is_named && object.get("externalValue").is_some_and(Value::is_string) {
+                warnings
+                    .push(format!("the example at {pointer} is not served: put its externalValue into the document, as `value`"));
             }
             for (key, value) in object.iter_mut().filter(|(key, _)| !is_data(key, is_named)) {
                 take_patterns(value, is_names(key, is_named), format!("{pointer}/{}", escape(key)), seen, warnings);

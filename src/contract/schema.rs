@@ -28,6 +28,8 @@ pub struct Schema {
     /// As the document has it, with its references followed. Those that lead into a circle or to something large stay, and lead
     /// into the document.
     pub open: Value,
+    /// As the document has it: a discriminator's mapping names what its references say.
+    pub source: Value,
     kept: Arc<Kept>,
     direction: Direction,
     validator: OnceLock<Result<Validator, String>>,
@@ -37,7 +39,8 @@ impl Schema {
     /// A schema of a document. One that isn't there allows everything.
     pub fn new<'a>(references: &References<'a>, node: &'a Value, direction: Direction) -> Self {
         let open = if node.is_null() { json!({}) } else { references.inline(node) };
-        Self { open, kept: references.kept.clone(), direction, validator: OnceLock::new() }
+        let source = if node.is_null() { json!({}) } else { node.clone() };
+        Self { open, source, kept: references.kept.clone(), direction, validator: OnceLock::new() }
     }
 
     /// The same schema, changed.
@@ -60,7 +63,7 @@ impl Schema {
     /// A schema that stands in this one.
     pub fn part(&self, part: &Value) -> Self {
         let open = self.kept.target(part).unwrap_or(part).clone();
-        Self { open, kept: self.kept.clone(), direction: self.direction, validator: OnceLock::new() }
+        Self { source: part.clone(), open, kept: self.kept.clone(), direction: self.direction, validator: OnceLock::new() }
     }
 }
 

@@ -240,13 +240,15 @@ fn preflight() -> Response<Body> {
     let headers = response.headers_mut();
     let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*"));
+    // `*` means every header but this one (Fetch, section 4.9).
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*, Authorization"));
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response
 }
 
 fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed = HeaderValue::from_static("allow, etag, location, preference-applied, retry-after, x-request-id");
+    let exposed =
+        HeaderValue::from_static("allow, etag, location, preference-applied, retry-after, x-mock-refusal, x-request-id");
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use bytes::Bytes;
 use dropshot::Body;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
@@ -14,6 +14,10 @@ use super::body::{bytes, concrete};
 use super::prefer::{PREFER, Preferences};
 use crate::contract::answer::{Answer, Content, Header, Kind, covers, essence};
 use crate::contract::{Contract, Direction, Operation, Sampler, Schema, escape};
+
+/// Where errors tell what was wrong, as JSON pointers; the more exact go first (RFC 9457 has `title` for the kind alone).
+const REASONS: [&str; 8] =
+    ["/detail", "/message", "/error/message", "/error_description", "/errors/0/message", "/description", "/error", "/title"];
 
 /// What an operation can be answered with. Nothing is made before it is asked for, so that the mock starts at once.
 pub struct Answers {
@@ -110,6 +114,10 @@ impl Answers {
         let others = others.filter(|(other, _)| code.is_none() && !std::ptr::eq(*other, answer));
         let places = || [(answer, stock)].into_iter().chain(others.clone());
         let found = places().find_map(|(answer, stock)| Choice::by_example(answer, stock, example, status, accept));
+        if let Some(wrong) = found.as_ref().and_then(Choice::wrong_example) {
+            let wrong = wrong.trim_start_matches(": ");
+            return Err(format!("has example={example}, which is not as its schema says: {wrong}; correct it in the document"));
+        }
         found.ok_or_else(|| {
             let there = places().filter(|(answer, _)| answer.contents.iter().any(|content| !content.examples.is_empty()));
             let names =
@@ -137,7 +145,11 @@ impl<'a> Choice<'a> {
         status: u16,
         accept: Option<&HeaderValue>,
     ) -> Option<Self> {
-        let place = |content: &Content| content.examples.keys().position(|name| plain(name) == plain(example));
+        let place = |content: &Content| {
+            let names = || content.examples.keys();
+            let alike = || names().position(|name| plain(name) == plain(example));
+            names().position(|name| name == example).or_else(alike)
+        };
         let having = answer.contents.iter().zip(&stock.sources).filter(|(content, _)| place(content).is_some());
         let content = accepted(having, accept)?;
         let status = if answer.statuses.contains(&status) { status } else { first_status(answer) };
@@ -153,6 +165,9 @@ impl<'a> Choice<'a> {
             let ready = Ready { headers: self.headers(making, &Value::Null, None)?, body: Bytes::new() };
             return Ok(self.send(&ready));
         };
+        if content.is_xml_unseen() {
+            bail!("{}: XML is answered with examples alone, and only with texts", self.answer.pointer);
+        }
         if let Some(number) = self.example.filter(|_| !is_dynamic)
             && let Some((name, example)) = content.examples.iter().nth(number)
         {
@@ -182,6 +197,28 @@ impl<'a> Choice<'a> {
         Ok(self.send(&self.ready(making, source, value, location)?))
     }
 
+    /// The answer with the reason of a refusal in the property that is meant for one, where the schema lets it: in one that has
+    /// a text already, else in one more.
+    ///
+    /// # Errors
+    /// When no data can be made; the error names the place in the document.
+    pub fn refusing(&self, making: &Making<'_>, reason: &str, seed: u64) -> anyhow::Result<Response<Body>> {
+        let Some(schema) = self.schema() else { return self.response(making, false, || seed) };
+        let value = self.value(making, seed)?;
+        let faults = schema.wrong(&value).len();
+        let is_text = |place: &str| value.pointer(place).is_some_and(Value::is_string);
+        let (there, others): (Vec<&str>, Vec<&str>) = REASONS.iter().copied().partition(|place| is_text(place));
+        let told = there.into_iter().chain(others).find_map(|place| {
+            let (parent, name) = place.rsplit_once('/')?;
+            let mut told = value.clone();
+            told.pointer_mut(parent)?.as_object_mut()?.insert(name.to_owned(), reason.into());
+            let wrong = schema.wrong(&told);
+            // What the document shows may have undeclared properties, and keeps those.
+            (wrong.is_empty() || is_text(place) && wrong.len() <= faults).then_some(told)
+        });
+        self.with(making, told.as_ref().unwrap_or(&value), None)
+    }
+
     /// The schema of its body, where that is JSON.
     pub fn schema(&self) -> Option<&Schema> {
         self.content.filter(|(content, _)| content.is_json()).and_then(|(content, _)| content.schema.as_ref())
@@ -203,6 +240,12 @@ impl<'a> Choice<'a> {
         self.examples().next().map_or_else(|| self.made(making, content, source, seed), |example| Ok(example.clone()))
     }
 
+    /// The first thing that is wrong with its example.
+    fn wrong_example(&self) -> Option<String> {
+        let (content, _) = self.content?;
+        self.wrong(content, content.examples.values().nth(self.example?)?)
+    }
+
     /// The first thing that is wrong with a body, undeclared properties apart, which a schema allows.
     fn wrong(&self, content: &Content, value: &Value) -> Option<String> {
         let wrong = content.schema.as_ref().filter(|_| content.is_json())?.wrong(value);
@@ -220,7 +263,9 @@ impl<'a> Choice<'a> {
     fn ready(&self, making: &Making<'_>, source: &Source, value: &Value, location: Option<&str>) -> anyhow::Result<Ready> {
         let mut headers = self.headers(making, value, location)?;
         headers.push((header::CONTENT_TYPE, HeaderValue::try_from(&source.media_type)?));
-        Ok(Ready { headers, body: bytes(&source.media_type, value) })
+        let schema = self.content.and_then(|(content, _)| content.schema.as_ref());
+        let is_binary = schema.is_some_and(|schema| matches!(schema.open["format"].as_str(), Some("byte" | "binary")));
+        Ok(Ready { headers, body: bytes(&source.media_type, value, is_binary) })
     }
 
     /// The declared headers, of which `Location` is what the body calls itself.
@@ -236,7 +281,9 @@ impl<'a> Choice<'a> {
         });
         let mut headers = made.clone().map_err(|error| anyhow!(error)).with_context(|| self.answer.pointer.clone())?;
         if let Some(uri) = body["self"].as_str().or(location) {
-            for (_, location) in headers.iter_mut().filter(|(name, _)| *name == header::LOCATION) {
+            let declared = headers.iter_mut().zip(&self.answer.headers).filter(|((name, _), _)| *name == header::LOCATION);
+            // What calls itself by a path alone doesn't fit a schema that asks for a whole URI.
+            for ((_, location), _) in declared.filter(|(_, header)| header.schema.wrong(&uri.into()).is_empty()) {
                 *location = HeaderValue::try_from(uri)?;
             }
         }
@@ -257,7 +304,7 @@ impl<'a> Choice<'a> {
 }
 
 fn sampler(making: &Making<'_>, schema: &Schema) -> anyhow::Result<Sampler> {
-    Sampler::new(&making.contract.document, &schema.open, Direction::Response)
+    Sampler::new(&making.contract.document, &schema.source, Direction::Response)
 }
 
 /// A declared header with its example, or made from its schema.
@@ -280,13 +327,15 @@ fn make_header(making: &Making<'_>, header: &Header) -> anyhow::Result<(HeaderNa
 }
 
 /// The content that a caller accepts most (RFC 9110, section 12.5.1); among equals JSON, then the first. A caller that accepts
-/// none is given one all the same, as the RFC allows.
+/// none, or none but XML that can't be made, is given one all the same, as the RFC allows.
 fn accepted<'a>(
     contents: impl Iterator<Item = (&'a Content, &'a Source)>,
     accept: Option<&HeaderValue>,
 ) -> Option<(&'a Content, &'a Source)> {
     let accept = accept.and_then(|accept| accept.to_str().ok()).unwrap_or("*/*");
-    contents.min_by_key(|(content, source)| (Reverse(quality(accept, essence(&source.media_type))), !content.is_json()))
+    contents.min_by_key(|(content, source)| {
+        (content.is_xml_unseen(), Reverse(quality(accept, essence(&source.media_type))), !content.is_json())
+    })
 }
 
 /// How much a caller wants a media type, in thousandths: what the closest of its ranges says.

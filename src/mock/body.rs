@@ -32,13 +32,13 @@ pub fn concrete(media_type: &str) -> String {
 }
 
 /// A value as a body of a media type. What JSON can't say stands as a text in the document: images and other binary bodies in
-/// base64, XML and the like as they are.
-pub fn bytes(media_type: &str, value: &Value) -> Bytes {
+/// base64, where its schema says that it is binary; other texts as they are.
+pub fn bytes(media_type: &str, value: &Value, is_binary: bool) -> Bytes {
     let essence = essence(media_type).to_ascii_lowercase();
     match value {
         _ if is_json(&essence) => value.to_string().into(),
         _ if image(&essence).is_some() => image_of(&essence, value),
-        Value::String(text) if is_text(&essence) => text.clone().into(),
+        Value::String(text) if !is_binary || is_text(&essence) => text.clone().into(),
         Value::String(text) => STANDARD.decode(text).map_or_else(|_| text.clone().into(), Bytes::from),
         _ => value.to_string().into(),
     }
@@ -91,18 +91,19 @@ mod tests {
             ("image/gif", b"GIF8"),
         ] {
             for value in [json!("some text"), json!(null), json!("aGVsbG8=")] {
-                assert!(bytes(media_type, &value).starts_with(start), "{media_type} {value}");
+                assert!(bytes(media_type, &value, true).starts_with(start), "{media_type} {value}");
             }
         }
         let larger = STANDARD.encode(b"\x89PNG and so on");
-        assert_eq!(bytes("image/png", &json!(larger)), b"\x89PNG and so on".as_slice());
+        assert_eq!(bytes("image/png", &json!(larger), false), b"\x89PNG and so on".as_slice());
     }
 
     #[test]
     fn a_value_is_written_as_its_media_type_has_it() {
-        assert_eq!(bytes("application/problem+json", &json!("a")), b"\"a\"".as_slice());
-        assert_eq!(bytes("text/csv; charset=utf-8", &json!("YWJj")), b"YWJj".as_slice());
-        assert_eq!(bytes("application/pdf", &json!("YWJj")), b"abc".as_slice());
-        assert_eq!(bytes("application/xml", &json!("<a/>")), b"<a/>".as_slice());
+        assert_eq!(bytes("application/problem+json", &json!("a"), false), b"\"a\"".as_slice());
+        assert_eq!(bytes("text/csv; charset=utf-8", &json!("YWJj"), true), b"YWJj".as_slice());
+        assert_eq!(bytes("application/pdf", &json!("YWJj"), true), b"abc".as_slice());
+        assert_eq!(bytes("application/javascript", &json!("test"), false), b"test".as_slice());
+        assert_eq!(bytes("application/xml", &json!("<a/>"), false), b"<a/>".as_slice());
     }
 }

@@ -15,9 +15,9 @@ use std::net::SocketAddr;
 
 use dropshot::Body;
 use http::request::Parts;
-use http::{Method, Response, header};
+use http::{HeaderName, HeaderValue, Method, Response, header};
 use sha2::{Digest, Sha256};
-use slog::Logger;
+use slog::{Logger, info};
 
 use crate::base::version::ClientVersion;
 use crate::contract::{Arguments, Astray, Contract, Operation};
@@ -26,6 +26,9 @@ use crate::http::{Admitted, Backend, Failure, Running, check_version, serve};
 use answers::{Answers, Making};
 use prefer::{APPLIED, PREFER, Preferences};
 use state::{Asked, State};
+
+/// The header that tells why a request was refused, where the document's error may not.
+const REFUSAL: HeaderName = HeaderName::from_static("x-mock-refusal");
 
 /// How a mock behaves.
 #[derive(Debug, Clone, Default)]
@@ -71,12 +74,13 @@ impl Mock {
         Making { contract, seed: self.settings.seed, log: &self.log }
     }
 
-    /// A request's own seed: requests that differ get data that differ.
-    fn seed(&self, head: &Parts, arguments: &Arguments) -> u64 {
+    /// A request's own seed: requests that differ get data that differ, but for the path of the server.
+    fn seed(&self, contract: &Contract, head: &Parts, arguments: &Arguments) -> u64 {
         let mut hash = Sha256::new();
         hash.update(self.settings.seed.to_be_bytes());
         hash.update(head.method.as_str());
-        hash.update(head.uri.path_and_query().map_or("", |target| target.as_str()));
+        hash.update(contract.without_prefix(head.uri.path()));
+        hash.update(head.uri.query().map(|query| format!("?{query}")).unwrap_or_default());
         if !arguments.body.is_null() {
             hash.update(arguments.body.to_string());
         }
@@ -103,19 +107,24 @@ impl Backend for Mock {
         Ok(preferences.map(Box::new))
     }
 
-    /// With the platform's error, unless the document declares errors of another shape for this status.
+    /// With the platform's error, unless the document declares errors of another shape for this status: then a header and the log
+    /// tell the reason, as the body may have no place for it.
     fn refuse(&self, contract: &Contract, operation: &Operation, failure: Failure) -> Result<Response<Body>, Failure> {
         let status = failure.status().as_u16();
         let Some(answer) = operation.answer(status) else { return Err(failure) };
-        let headers = [(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"))].into_iter().collect();
+        let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
         if answer.wrong(&headers, &failure.body().unwrap_or_default()).is_empty() {
             return Err(failure);
         }
         let preferences = Preferences { code: Some(status), ..Preferences::default() };
         let choice = self.answers(operation)?.choose(operation, Some(&preferences), None);
-        let response = choice.map(|choice| choice.response(&self.making(contract), false, || self.settings.seed));
+        let reason = failure.to_string();
+        info!(self.log, "refused"; "operation" => &operation.id, "status" => status, "reason" => &reason);
+        let response = choice.map(|choice| choice.refusing(&self.making(contract), &reason, self.settings.seed));
         // What can't be made is told by the platform's error still better than by a failure.
-        response.ok().and_then(Result::ok).ok_or(failure)
+        let Some(mut response) = response.ok().and_then(Result::ok) else { return Err(failure) };
+        response.headers_mut().extend(HeaderValue::try_from(reason).ok().map(|reason| (REFUSAL, reason)));
+        Ok(response)
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
@@ -128,7 +137,7 @@ impl Backend for Mock {
         if let Some(delay) = preferences.and_then(|preferences| preferences.delay) {
             tokio::time::sleep(delay).await;
         }
-        let seed = || self.seed(&head, &arguments);
+        let seed = || self.seed(contract, &head, &arguments);
         let making = self.making(contract);
         let kept = match self.state.as_ref().filter(|_| !preferences.is_some_and(Preferences::choose)) {
             Some(state) => {

@@ -118,7 +118,7 @@ async fn a_browser_may_call_from_any_origin(world: World) {
 
     assert_eq!(preflight.status, 204);
     assert!(preflight.header("access-control-allow-methods").contains("POST"));
-    assert_eq!(preflight.header("access-control-allow-headers"), "*");
+    assert_eq!(preflight.header("access-control-allow-headers"), "*, Authorization");
     for answer in [preflight, found, refused] {
         assert_eq!(answer.header("access-control-allow-origin"), "*", "{}", answer.status);
         assert!(answer.header("access-control-expose-headers").contains("x-request-id"));

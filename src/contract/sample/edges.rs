@@ -5,7 +5,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::{Map, Value, json};
 
 use super::closed::Closed;
-use super::maker::{Maker, count, kind};
+use super::maker::{BUDGET, Maker, count, kind};
 use super::number::Numbers;
 use super::{Sampler, text};
 
@@ -28,7 +28,7 @@ impl Sampler {
     /// Among them is the empty text where the schema allows it, even if a server takes a blank for missing.
     pub fn boundaries(&self) -> Vec<Value> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(0);
-        let mut edges = Edges { closed: &self.closed, rng: &mut rng };
+        let mut edges = Edges { closed: &self.closed, rng: &mut rng, left: BUDGET };
         let mut values: Vec<Value> = Vec::new();
         for value in edges.of(&self.closed.root["allOf"][0], 0) {
             if values.len() < VALUES && !values.contains(&value) && self.validator.is_valid(&value) {
@@ -43,11 +43,13 @@ impl Sampler {
 struct Edges<'a> {
     closed: &'a Closed,
     rng: &'a mut Xoshiro256PlusPlus,
+    /// What making them may come to yet.
+    left: usize,
 }
 
 impl Edges<'_> {
     fn maker(&mut self, optional: f64) -> Maker<'_> {
-        Maker::new(self.closed, self.rng, optional)
+        Maker::new(self.closed, self.rng, optional, &mut self.left)
     }
 
     fn of(&mut self, schema: &Value, level: usize) -> Vec<Value> {

@@ -1,5 +1,7 @@
 //! One value, made from a schema level by level.
 
+use std::collections::HashSet;
+
 use anyhow::{anyhow, bail};
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -23,6 +25,11 @@ const DEEPEST: usize = 40;
 /// Longer texts and lists are not made.
 const LONGEST: usize = 100_000;
 
+/// What all tries together may come to: values, with as many characters of a text counted as one. It takes about a second, and
+/// holds up the thread that it is done on.
+pub const BUDGET: usize = 100_000;
+const CHARACTERS: usize = 16;
+
 /// Makes one value.
 pub struct Maker<'a> {
     closed: &'a Closed,
@@ -30,12 +37,14 @@ pub struct Maker<'a> {
     /// How likely a property is there that needn't be.
     optional: f64,
     made: usize,
+    /// How much of [`BUDGET`] is left.
+    left: &'a mut usize,
 }
 
 impl<'a> Maker<'a> {
-    /// Makes a value with properties that are optional as often as said: 0 never, 1 always.
-    pub fn new(closed: &'a Closed, rng: &'a mut Xoshiro256PlusPlus, optional: f64) -> Self {
-        Self { closed, rng, optional, made: 0 }
+    /// Makes a value with properties that are optional as often as said: 0 never, 1 always. What it takes is taken from `left`.
+    pub fn new(closed: &'a Closed, rng: &'a mut Xoshiro256PlusPlus, optional: f64, left: &'a mut usize) -> Self {
+        Self { closed, rng, optional, made: 0, left }
     }
 
     /// A value of the whole schema, which is likely to be valid.
@@ -49,6 +58,7 @@ impl<'a> Maker<'a> {
     /// A value of a schema that stands at `place`, so many levels below the whole.
     pub fn value(&mut self, schema: &Value, place: &str, level: usize) -> anyhow::Result<Value> {
         self.made += 1;
+        self.spend(1, place)?;
         let (schema, place) = self.finite(schema, place)?;
         if level > DEEPEST {
             bail!("`{place}` is more than {DEEPEST} levels deep");
@@ -78,6 +88,14 @@ impl<'a> Maker<'a> {
             }
             _ => self.text(&flat, &place),
         }
+    }
+
+    fn spend(&mut self, cost: usize, place: &str) -> anyhow::Result<()> {
+        *self.left = self.left.saturating_sub(cost);
+        if *self.left == 0 {
+            bail!("`{place}` would make more than {BUDGET} values");
+        }
+        Ok(())
     }
 
     /// The schema that a schema refers to, and its place, unless it can have no value that ends.
@@ -112,6 +130,13 @@ impl<'a> Maker<'a> {
         flat.remove("allOf");
         for (number, part) in schema["allOf"].as_array().into_iter().flatten().enumerate() {
             merge(&mut flat, self.flat(part, &format!("{place}/allOf/{number}"), level)?);
+            let (parent, _) = closed.follow(part, "");
+            if let Some(tag) = self.tag(&parent["discriminator"], &place, &flat).filter(|_| !has_arms(parent)) {
+                merge(&mut flat, tag);
+            }
+        }
+        if let Some(tag) = any_tag(&schema["discriminator"]).filter(|_| !has_arms(schema)) {
+            merge(&mut flat, tag);
         }
         for keyword in ["oneOf", "anyOf"] {
             flat.remove(keyword);
@@ -127,18 +152,18 @@ impl<'a> Maker<'a> {
             let arm = &schema[keyword][number];
             let chosen = self.flat(arm, &format!("{place}/{keyword}/{number}"), level)?;
             merge(&mut flat, chosen);
-            if let Some(tag) = self.tag(&schema["discriminator"], arm, &flat) {
+            if let Some(tag) = self.tag(&schema["discriminator"], &closed.follow(arm, "").1, &flat) {
                 merge(&mut flat, tag);
             }
         }
         Ok(flat)
     }
 
-    /// What a discriminator asks of the arm that was chosen: its name in a property.
-    fn tag(&self, discriminator: &Value, arm: &Value, flat: &Map<String, Value>) -> Option<Map<String, Value>> {
+    /// What a discriminator asks of the schema at `place`, which is an arm beside it or has its schema for a part: its name in a
+    /// property. What stands elsewhere than among the document's schemas has none.
+    fn tag(&self, discriminator: &Value, place: &str, flat: &Map<String, Value>) -> Option<Map<String, Value>> {
         let property = discriminator["propertyName"].as_str()?;
-        let (_, place) = self.closed.follow(arm, "");
-        let schema = place.rsplit('/').next().filter(|name| !name.is_empty())?;
+        let schema = place.strip_prefix("#/components/schemas/").filter(|name| !name.contains('/'))?;
         let leads_here = |target: &Value| target.as_str().is_some_and(|target| target == place || target == schema);
         let mapped = discriminator["mapping"].as_object().into_iter().flatten().find(|(_, target)| leads_here(target));
         let name = match mapped {
@@ -147,7 +172,7 @@ impl<'a> Maker<'a> {
             None if flat.get("properties")?.get(property)?.get("enum").is_some() => return None,
             None => schema,
         };
-        json!({ "required": [property], "properties": { property: { "enum": [name] } } }).as_object().cloned()
+        tagged(property, json!([name]))
     }
 
     fn object(&mut self, flat: &Map<String, Value>, place: &str, level: usize) -> anyhow::Result<Value> {
@@ -224,13 +249,13 @@ impl<'a> Maker<'a> {
     ) -> anyhow::Result<Vec<Value>> {
         let schema = flat.get("items").unwrap_or(&Value::Bool(true));
         let unique = flat.get("uniqueItems").is_some_and(|unique| unique == true);
-        let mut items = Vec::new();
+        let (mut items, mut seen) = (Vec::new(), HashSet::new());
         for _ in 0..wanted.saturating_mul(if unique { 10 } else { 1 }) {
             if items.len() >= wanted {
                 break;
             }
             match self.value(schema, &format!("{place}/items"), level + 1) {
-                Ok(item) if unique && items.contains(&item) => {}
+                Ok(item) if unique && !seen.insert(item.clone()) => {}
                 Ok(item) => items.push(item),
                 Err(_) if items.len() >= least => break,
                 Err(error) => return Err(error),
@@ -248,6 +273,7 @@ impl<'a> Maker<'a> {
         if least > most || least > LONGEST {
             bail!("`{place}` allows no number of characters that it also asks for");
         }
+        self.spend(least / CHARACTERS, place)?;
         let format = flat.get("format").and_then(Value::as_str);
         let pattern = match flat.get("pattern").and_then(Value::as_str) {
             Some(pattern) => match self.closed.patterns.get(pattern) {
@@ -305,6 +331,20 @@ impl<'a> Maker<'a> {
             .find(|value| validator.as_ref().is_none_or(|validator| validator.is_valid(value)))
             .ok_or_else(|| anyhow!("`{place}` has no value that was found in 50 tries"))
     }
+}
+
+/// What a discriminator asks of a schema that others have for a part, when it is asked for itself: one of their names.
+fn any_tag(discriminator: &Value) -> Option<Map<String, Value>> {
+    let names = discriminator["mapping"].as_object()?.keys().cloned().collect();
+    tagged(discriminator["propertyName"].as_str()?, names)
+}
+
+fn tagged(property: &str, names: Value) -> Option<Map<String, Value>> {
+    json!({ "required": [property], "properties": { property: { "enum": names } } }).as_object().cloned()
+}
+
+fn has_arms(schema: &Value) -> bool {
+    ["oneOf", "anyOf"].iter().any(|keyword| schema[keyword].is_array())
 }
 
 /// The type that a schema has, or means by its other keywords.

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::compile;
 use super::schema::{Direction, detail};
 use closed::Closed;
-use maker::Maker;
+use maker::{BUDGET, Maker};
 
 /// So often a value is made until one is valid: what isn't found by then (`not`, arms that exclude each other) hardly ever is.
 const TRIES: u32 = 20;
@@ -49,10 +49,11 @@ impl Sampler {
         // A generator whose values stay over versions and machines, which those of StdRng do not.
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
         let mut problem = anyhow!("it was not tried");
+        let mut left = BUDGET;
         for attempt in 0..TRIES {
             // What is optional may be what makes a value invalid, so it is left out more and more.
             let optional = [0.9, 0.5, 0.0][attempt as usize % 3];
-            match Maker::new(&self.closed, &mut rng, optional).whole() {
+            match Maker::new(&self.closed, &mut rng, optional, &mut left).whole() {
                 Ok(value) => match self.validator.validate(&value) {
                     Ok(()) => return Ok(value),
                     Err(error) => {
@@ -61,8 +62,11 @@ impl Sampler {
                 },
                 Err(error) => problem = error,
             }
+            if left == 0 {
+                break;
+            }
         }
-        bail!("no value was found in {TRIES} tries: {problem}; give the schema an example, or correct it")
+        bail!("no value was found in so many tries as it is worth: {problem}; give the schema an example, or correct it")
     }
 }
 

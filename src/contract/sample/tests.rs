@@ -301,6 +301,12 @@ fn what_cannot_be_made_is_refused_with_its_place() {
             json!({ "type": "array", "minItems": 3, "uniqueItems": true, "items": { "type": "boolean" } }),
             "asks for 3 different items",
         ),
+        (
+            json!({ "required": ["a"], "properties": { "a": {
+                "type": "array", "minItems": 90_000, "items": { "type": "array", "minItems": 9, "items": {} },
+            } } }),
+            "`/properties/a/items/items` would make more than 100000 values",
+        ),
         (json!({ "required": ["a"], "additionalProperties": false }), "asks for a, and allows no such"),
         (json!({ "minProperties": 2, "properties": { "a": {} }, "additionalProperties": false }), "number of properties"),
         (json!({ "allOf": [{ "enum": [1] }, { "enum": [2] }] }), "no value that all its parts allow"),

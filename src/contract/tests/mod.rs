@@ -305,9 +305,19 @@ fn examples_are_found_by_reference() {
 #[test]
 fn what_another_document_has_of_its_own_is_told() {
     let operation = json!({ "x-scopes": ["owner"], "responses": { "2XX": {}, "x-note": 1 } });
-    let contract = contract(json!({ "/a": { "get": operation, "head": operation }, "x-b": {} }), json!({}));
-    assert_eq!(contract.warnings, ["GET /a: the scope \"owner\" is not known", "HEAD /a is left out: the method isn't served"]);
-    assert_eq!(contract.operations().count(), 1);
+    let paths =
+        json!({ "/a": { "get": operation, "head": operation }, "/b": { "get": { "responses": {} } }, "x-b": {}, "c": {} });
+    let components = json!({ "examples": { "far": { "externalValue": "far.json" } } });
+    let contract = contract(paths, components);
+    let warnings = [
+        "the example at /components/examples/far is not served: put its externalValue into the document, as `value`",
+        "the path c is left out: it must begin with /",
+        "GET /a: the scope \"owner\" is not known",
+        "HEAD /a is left out: the method isn't served",
+        "GET /b declares no answer, and is answered with a failure",
+    ];
+    assert_eq!(contract.warnings, warnings);
+    assert_eq!(contract.operations().count(), 2);
 }
 
 /// `Cat` is all of `Pet`, which is one of `Cat` and `Dog`.

@@ -10,10 +10,19 @@ use crate::plain_tests;
 plain_tests![async
     a_document_without_examples_is_answered_from_its_schemas,
     refusals_have_the_documents_own_shape,
+    a_refusal_tells_its_reason_wherever_it_can,
+    a_discriminator_names_what_is_answered,
+    a_whole_uri_is_not_told_as_a_path,
+    a_body_is_read_by_the_parameters_of_its_media_type,
+    texts_stay_as_they_are,
+    xml_is_answered_with_texts_alone,
+    the_parts_of_a_form_are_asked_for,
     its_own_keys_are_asked_for,
     the_caller_accepts_one_of_several_media_types,
     an_example_that_is_not_valid_is_not_served,
+    an_example_that_is_not_valid_is_not_to_be_had_by_its_name,
     what_cannot_be_made_is_told,
+    what_is_too_much_is_not_made,
 ];
 
 /// Schemas that refer to themselves and that exclude each other, keys in other places, errors of another shape.
@@ -75,6 +84,22 @@ fn document() -> Value {
     })
 }
 
+/// A document of these paths and schemas, which asks for no keys.
+fn small(paths: Value, schemas: Value) -> Mock {
+    let document = json!({
+        "openapi": "3.0.0",
+        "info": { "title": "small", "version": "1" },
+        "paths": paths,
+        "components": { "schemas": schemas },
+    });
+    Mock::of(document, Settings::default())
+}
+
+/// A path that is answered with 200 and this content.
+fn answered(content: Value) -> Value {
+    json!({ "get": { "responses": { "200": { "description": "", "content": content } } } })
+}
+
 fn mock() -> Mock {
     Mock::of(document(), Settings::default())
 }
@@ -100,9 +125,145 @@ async fn refusals_have_the_documents_own_shape() {
     let mock = mock();
     let bad = mock.ask(&tree("?depth=deep")).await;
     assert_eq!((bad.status, header(&bad, "content-type")), (400, "application/problem+json"));
-    assert!(bad.json()["title"].is_string() && bad.json().get("code").is_none(), "{}", bad.json());
+    assert_eq!(bad.json(), json!({ "title": "Invalid: depth (must be an integer)." }));
+    assert_eq!(header(&bad, "x-mock-refusal"), "Invalid: depth (must be an integer).");
     let nowhere = mock.ask(&Request::new("GET", "/nowhere")).await;
     assert_eq!((nowhere.status, &nowhere.json()["code"]), (404, &json!("endpoint.unknown")));
+}
+
+async fn a_refusal_tells_its_reason_wherever_it_can() {
+    let reason = "Invalid: size (must be an integer).";
+    for (schema, example, told) in [
+        (json!({ "required": ["id"] }), json!({ "message": "Out of stock", "id": 7 }), json!({ "message": reason, "id": 7 })),
+        (
+            json!({ "properties": { "error": {} } }),
+            json!({ "error": { "message": "" } }),
+            json!({ "error": { "message": reason } }),
+        ),
+        (json!({ "properties": { "title": {}, "detail": {} } }), json!({ "title": "Bad" }), json!({ "title": reason })),
+        (json!({ "properties": { "message": { "maxLength": 5 } } }), json!({ "message": "Bad" }), json!({ "message": "Bad" })),
+        (json!({ "type": "array", "items": {} }), json!(["Bad"]), json!(["Bad"])),
+    ] {
+        let sized = json!({ "get": {
+            "parameters": [{ "name": "size", "in": "query", "schema": { "type": "integer" } }],
+            "responses": { "200": { "description": "" }, "400": { "description": "", "content": {
+                "application/json": { "schema": schema, "example": example },
+            } } },
+        } });
+        let mock = small(json!({ "/sized": sized }), json!({}));
+        let reply = mock.ask(&Request::new("GET", "/sized?size=large")).await;
+        assert_eq!((reply.status, reply.json()), (400, told));
+        assert_eq!(header(&reply, "x-mock-refusal"), reason);
+    }
+}
+
+async fn a_discriminator_names_what_is_answered() {
+    let kind = json!({ "type": "string" });
+    let reference = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
+    let of = |name: &str| answered(json!({ "application/json": { "schema": reference(name) } }));
+    let mapping = json!({ "cat": "#/components/schemas/Feline", "dog": "Canine" });
+    let pet = |own: &str| json!({ "required": ["kind", own], "properties": { "kind": kind, own: { "type": "boolean" } } });
+    let discriminator = json!({ "propertyName": "kind", "mapping": mapping });
+    let mock = small(
+        json!({ "/pets": of("Pet"), "/parents": of("Parent"), "/children": of("Child"), "/others": of("Other") }),
+        json!({
+            "Pet": { "oneOf": [reference("Feline"), reference("Canine")], "discriminator": discriminator },
+            "Feline": pet("purrs"),
+            "Canine": pet("barks"),
+            "Parent": { "required": ["kind"], "properties": { "kind": kind }, "discriminator": {
+                "propertyName": "kind", "mapping": { "child": "#/components/schemas/Child" },
+            } },
+            "Child": { "allOf": [reference("Parent"), { "properties": { "age": { "type": "integer" } } }] },
+            "Other": { "allOf": [{ "properties": { "kind": kind }, "discriminator": { "propertyName": "kind" } }] },
+        }),
+    );
+    for number in 0..20 {
+        let ask = async |path: &str| mock.ask(&Request::new("GET", format!("{path}?{number}"))).await.json();
+        let pet = ask("/pets").await;
+        assert_eq!(pet["kind"], if pet.get("purrs").is_some() { "cat" } else { "dog" }, "{pet}");
+        assert_eq!(ask("/parents").await["kind"], "child");
+        assert_eq!(ask("/children").await["kind"], "child");
+        assert_eq!(ask("/others").await["kind"], "Other");
+    }
+}
+
+async fn a_whole_uri_is_not_told_as_a_path() {
+    for (format, location) in [("uri", "https://example.org/pets/7"), ("uri-reference", "/pets/1")] {
+        let made = json!({ "post": { "responses": { "201": {
+            "description": "",
+            "headers": { "Location": {
+                "schema": { "type": "string", "format": format }, "example": "https://example.org/pets/7",
+            } },
+            "content": { "application/json": { "example": { "self": "/pets/1" } } },
+        } } } });
+        let reply = small(json!({ "/pets": made }), json!({})).ask(&Request::new("POST", "/pets")).await;
+        assert_eq!((reply.status, header(&reply, "location")), (201, location), "{format}");
+    }
+}
+
+async fn a_body_is_read_by_the_parameters_of_its_media_type() {
+    let asking = |name: &str| json!({ "schema": { "type": "object", "required": [name] } });
+    let post = json!({ "post": {
+        "requestBody": { "content": { "application/vnd.a+json;version=1": asking("one"), "application/vnd.a+json;version=2": asking("two") } },
+        "responses": { "200": { "description": "" } },
+    } });
+    let mock = small(json!({ "/versions": post }), json!({}));
+    for (media_type, body, status) in [
+        ("application/vnd.a+json;version=1", json!({ "one": 1 }), 200),
+        ("application/vnd.a+json; Version=\"2\"", json!({ "two": 2 }), 200),
+        ("application/vnd.a+json;version=2", json!({ "one": 1 }), 400),
+        ("application/vnd.a+json", json!({ "one": 1 }), 200),
+        ("application/json", json!({ "one": 1 }), 415),
+    ] {
+        let request = Request::new("POST", "/versions").with_json(&body).with_header("Content-Type", media_type);
+        assert_eq!(mock.server.send(&request).await.unwrap().status, status, "{media_type} {body}");
+    }
+}
+
+async fn texts_stay_as_they_are() {
+    let binary = json!({ "type": "string", "format": "binary" });
+    for (content, body) in [
+        (json!({ "application/javascript": { "example": "test" } }), "test"),
+        (json!({ "application/octet-stream": { "schema": { "type": "string" }, "example": "word" } }), "word"),
+        (json!({ "application/octet-stream": { "schema": binary, "example": "aGVsbG8=" } }), "hello"),
+    ] {
+        let reply = small(json!({ "/text": answered(content) }), json!({})).ask(&Request::new("GET", "/text")).await;
+        assert_eq!(reply.body, body.as_bytes());
+    }
+}
+
+async fn xml_is_answered_with_texts_alone() {
+    let schema = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
+    let both = |xml: Value| json!({ "application/xml": xml, "application/json": { "schema": schema } });
+    let alone = json!({ "application/xml": { "schema": schema } });
+    for (content, status, media_type) in [
+        (both(json!({ "schema": schema, "example": "<a/>" })), 200, "application/xml"),
+        (both(json!({ "schema": schema, "example": { "a": 1 } })), 200, "application/json"),
+        (both(json!({ "schema": schema })), 200, "application/json"),
+        (alone, 500, "application/json"),
+    ] {
+        let request = Request::new("GET", "/xml").with_header("Accept", "application/xml");
+        let reply = small(json!({ "/xml": answered(content) }), json!({})).server.send(&request).await.unwrap();
+        assert_eq!((reply.status, header(&reply, "content-type")), (status, media_type));
+    }
+}
+
+async fn the_parts_of_a_form_are_asked_for() {
+    let form = json!({ "schema": { "type": "object", "required": ["file", "name"], "properties": {} } });
+    let post = json!({ "post": {
+        "requestBody": { "content": { "multipart/form-data": form } }, "responses": { "200": { "description": "" } },
+    } });
+    let mock = small(json!({ "/files": post }), json!({}));
+    let ask = async |names: &[&str]| {
+        let part = |name: &&str| format!("--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\nfile\r\n");
+        let form: String = names.iter().map(part).collect();
+        let request = Request::new("POST", "/files").with_header("Content-Type", "multipart/form-data; boundary=x");
+        let request = Request { body: Some(format!("{form}--x--\r\n").into_bytes()), ..request };
+        mock.server.send(&request).await.unwrap()
+    };
+    assert_eq!(ask(&["name", "file", "other"]).await.status, 200);
+    let lacking = ask(&["name"]).await;
+    assert_eq!((lacking.status, &lacking.json()["fields"][0]["name"]), (400, &json!("file")));
 }
 
 async fn its_own_keys_are_asked_for() {
@@ -147,5 +308,27 @@ async fn an_example_that_is_not_valid_is_not_served() {
 
 async fn what_cannot_be_made_is_told() {
     let reply = mock().server.send(&Request::new("GET", "/impossible")).await.unwrap();
+    assert_eq!((reply.status, &reply.json()["code"]), (500, &json!("server.error")));
+}
+
+async fn an_example_that_is_not_valid_is_not_to_be_had_by_its_name() {
+    let examples = json!({ "good": { "value": 1 }, "bad": { "value": "one" }, "ba-d": { "value": 2 } });
+    let numbers = answered(json!({ "application/json": { "schema": { "type": "integer" }, "examples": examples } }));
+    let mock = small(json!({ "/numbers": numbers }), json!({}));
+    let ask = async |example: &str| {
+        let request = Request::new("GET", "/numbers").with_header("Prefer", &format!("example={example}"));
+        mock.server.send(&request).await.unwrap()
+    };
+    assert_eq!([ask("good").await.json(), ask("ba-d").await.json()], [1, 2]);
+    let bad = ask("bad").await;
+    let detail = bad.json()["fields"][0]["detail"].as_str().unwrap().to_owned();
+    assert!(bad.status == 400 && detail.starts_with("has example=bad, which is not as its schema says: "), "{detail}");
+}
+
+async fn what_is_too_much_is_not_made() {
+    let list = |items: Value| json!({ "type": "array", "minItems": 90_000, "items": items });
+    let huge = list(list(json!({ "type": "string", "minLength": 90_000 })));
+    let mock = small(json!({ "/huge": answered(json!({ "application/json": { "schema": huge } })) }), json!({}));
+    let reply = mock.server.send(&Request::new("GET", "/huge")).await.unwrap();
     assert_eq!((reply.status, &reply.json()["code"]), (500, &json!("server.error")));
 }
