@@ -106,7 +106,7 @@ fn put(list: &mut Value, name: Option<&str>, entries: Vec<Value>) {
 }
 
 /// The schema of a list's entries, whatever the list's own is put together from.
-fn entry(schema: &Schema, name: Option<&str>) -> Option<Schema> {
+pub fn entry(schema: &Schema, name: Option<&str>) -> Option<Schema> {
     let array = match name {
         Some(name) => schema.open["properties"].get(name).map(|array| schema.part(array).open),
         None => Some(schema.open.clone()),
