@@ -57,6 +57,7 @@ pub fn page(asked: &Asked<'_>, values: &[&Value]) -> Result<Option<Value>, Error
         properties.find_map(|(_, value)| value.as_u64()).and_then(|number| usize::try_from(number).ok())
     };
     let size = parameter(&SIZE).map(|_| given(&SIZE).or_else(|| shown(&SIZE)).unwrap_or(25)).unwrap_or(usize::MAX).max(1);
+    let values: Vec<&Value> = values.iter().copied().filter(|value| is_wanted(asked, value)).collect();
     let page = given(&PAGE).unwrap_or(1).max(1);
     let offset = given(&OFFSET).unwrap_or_else(|| (page - 1).saturating_mul(size));
     if page > 1 && offset >= values.len() && asked.operation.statuses.contains(&404) {
@@ -96,6 +97,24 @@ pub fn page(asked: &Asked<'_>, values: &[&Value]) -> Result<Option<Value>, Error
         *value = number.into();
     }
     Ok(Some(list))
+}
+
+/// Whether an entry is as the arguments have it that are named as its properties: the same value, the identifier that a URI ends
+/// in, or, where the document allows any text, a part of it. What others mean it doesn't say.
+fn is_wanted(asked: &Asked<'_>, entry: &Value) -> bool {
+    let parameters = asked.operation.parameters.iter().filter(|parameter| {
+        let name = plain(&parameter.name);
+        ![&PAGE[..], &SIZE, &OFFSET].iter().any(|names| names.contains(&name.as_str()))
+    });
+    let mut given = parameters.filter_map(|each| Some((each, entry.get(&each.name)?, asked.arguments.query.get(&each.name)?)));
+    given.all(|(parameter, own, wanted)| {
+        let (Some(text), Some(wanted)) = (own.as_str(), wanted.as_str()) else {
+            return own == wanted || own.is_object() || own.is_array();
+        };
+        let is_any = ["enum", "pattern", "format"].iter().all(|keyword| parameter.schema.open.get(keyword).is_none());
+        let has_part = || text.to_lowercase().contains(&wanted.to_lowercase());
+        text == wanted || text.ends_with(&format!("/{wanted}")) || (is_any && has_part())
+    })
 }
 
 fn put(list: &mut Value, name: Option<&str>, entries: Vec<Value>) {

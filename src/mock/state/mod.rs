@@ -2,25 +2,26 @@
 //!
 //! A collection is a path that can be posted to and has items below it: `/things` and `/things/{id}`. It begins with what the
 //! document's examples show, so that whatever the mock shows can be read as well. All the rest is answered as without state; but
-//! what stands below an item (`/things/{id}/parts`) is there only as long as the item is.
+//! what stands below an item (`/things/{id}/parts`) is there only as long as the item is, and calls itself by what is asked for.
 
 mod kept;
 mod list;
 mod resource;
+mod shown;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use percent_encoding::percent_decode_str;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use slog::warn;
 
 use super::answers::{Answers, Choice, Making};
 use crate::contract::answer::Content;
-use crate::contract::{Arguments, Contract, Operation, Place, Schema};
+use crate::contract::{Arguments, Contract, Operation, Schema};
 use crate::error::Error;
 use kept::{Kept, Resource};
-use resource::{NAMES, faults, fitted, identified, identity, overlaid};
+use resource::{NAMES, faults, fitted, identified, identity, overlaid, rebase};
 
 /// So many identifiers are tried for a new resource until one is free, and valid by its schema.
 const TRIES: u64 = 100;
@@ -34,6 +35,8 @@ pub struct State {
     items: HashSet<String>,
     /// What stands before the identifier in those others, by the path of the items: `/sections`.
     short: HashMap<String, String>,
+    /// The first example of an item, by the path of the items.
+    examples: HashMap<String, Value>,
     kept: Mutex<Kept>,
 }
 
@@ -83,51 +86,14 @@ impl State {
             collections: items.iter().map(|path| parent(path).to_owned()).collect(),
             items: items.iter().cloned().collect(),
             short: HashMap::new(),
+            examples: HashMap::new(),
             kept: Mutex::default(),
         };
         for item in items {
             state.show(contract, answers, &item);
         }
+        state.show_parts(contract);
         state
-    }
-
-    /// Keeps what the examples show of a collection.
-    fn show(&mut self, contract: &Contract, answers: &HashMap<String, Answers>, item: &str) {
-        let shown = |method: &str, path: &str| -> Vec<Value> {
-            let mut operations = contract.operations().filter(|operation| operation.method == method && operation.path == path);
-            let choice =
-                operations.next().and_then(|operation| answers.get(&operation.pointer)?.choose(operation, None, None).ok());
-            choice.iter().flat_map(Choice::examples).cloned().collect()
-        };
-        let Some(collection) = self.shown_path(contract, parent(item)) else { return };
-        let name = variable(item).unwrap_or_default();
-        let (lists, single, posted) = (shown("GET", parent(item)), shown("GET", item), shown("POST", parent(item)));
-        let listed = lists.first().map(list::entries).unwrap_or_default();
-        for (own, _) in listed.iter().chain(&single).chain(&posted).filter_map(|value| own_path(contract, value)) {
-            if own != item && !parent(&own).contains('{') {
-                self.short.insert(item.to_owned(), parent(&own).to_owned());
-            }
-            self.items.insert(own);
-        }
-        for (value, is_whole) in listed.iter().map(|value| (value, false)).chain(single.iter().rev().map(|value| (value, true))) {
-            let Some(id) = identity(value, name) else { continue };
-            let paths = self.paths(contract, item, &collection, &id, value);
-            let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
-            match kept.at(&format!("{collection}/{id}")) {
-                Some(known) if is_whole => known.value = value.clone(),
-                Some(_) => {}
-                None => kept.add(collection.clone(), paths, value.clone()),
-            }
-        }
-        // The path that the document itself gives as an example leads to what it shows there.
-        let example = self.shown_path(contract, item);
-        let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let first = single.first().and_then(|value| kept.number(&format!("{collection}/{}", identity(value, name)?)));
-        if let (Some(number), Some(path)) = (first, example)
-            && !kept.has(&path)
-        {
-            kept.add_path(number, path);
-        }
     }
 
     /// Where a resource can be found: in its collection, under its `self`, and where others of its kind have theirs.
@@ -135,33 +101,6 @@ impl State {
         let short = self.short.get(item).map(|before| format!("{before}/{id}"));
         let own = own_path(contract, value).map(|(_, path)| path);
         [Some(format!("{collection}/{id}")), own, short].into_iter().flatten().collect()
-    }
-
-    /// A path of the document with the examples of its variables, or, where one has none, what is kept there.
-    fn shown_path(&self, contract: &Contract, template: &str) -> Option<String> {
-        let below = |path: &str| path == template || path.starts_with(&format!("{template}/"));
-        let parameters =
-            || contract.operations().filter(|operation| below(&operation.path)).flat_map(|operation| &operation.parameters);
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut path = String::new();
-        for segment in template.split('/').filter(|segment| !segment.is_empty()) {
-            let value = match variable(&format!("/{segment}")) {
-                None => segment.to_owned(),
-                Some(name) => {
-                    let mut named = parameters().filter(|parameter| parameter.place == Place::Path && parameter.name == name);
-                    let example = named.find_map(|parameter| {
-                        text(parameter.examples.values().next().or_else(|| parameter.schema.open.get("example"))?)
-                    });
-                    let kept = || {
-                        let resource = kept.of(&path).next()?;
-                        resource.paths.first()?.rsplit('/').next().map(str::to_owned)
-                    };
-                    example.or_else(kept)?
-                }
-            };
-            path = format!("{path}/{value}");
-        }
-        Some(path)
     }
 
     /// The body to answer with; `None` where the request has nothing to do with what is kept.
@@ -196,53 +135,99 @@ impl State {
                 let values: Vec<_> = kept.of(&path).map(|resource| &resource.value).collect();
                 Ok(list::page(asked, &values)?.and_then(body))
             }
-            "POST" if self.collections.contains(template) => Ok(self.create(asked, kept, path)),
-            // What is done to an item is answered with the item, where its kind is what is answered.
-            "POST" => {
-                let above = kept.at(parent(&path)).filter(|resource| faults(asked.choice.schema(), &resource.value) == 0);
-                let is_told = asked.choice.schema().is_some();
-                Ok(above.filter(|_| is_told).and_then(|resource| body(resource.value.clone())))
-            }
-            _ => Ok(None),
+            "POST" if self.collections.contains(template) => Ok(self.create(asked, kept, &path)),
+            "POST" => Ok(self.act(asked, kept, &path).or_else(|| asked.shown()).and_then(body)),
+            _ => Ok(asked.shown().and_then(body)),
         }
     }
 
-    /// Keeps a new resource: what the document shows, with what the request says of it, and an identifier of its own. What has
-    /// none in the document is not kept.
-    fn create(&self, asked: &Asked<'_>, kept: &mut Kept, collection: String) -> Option<Body> {
-        let contract = asked.making.contract;
+    /// Keeps what is new: what the document shows, with what the request says of it. Several may be made at once.
+    fn create(&self, asked: &Asked<'_>, kept: &mut Kept, collection: &str) -> Option<Body> {
         // The first by name, where the document has more than one.
         let item = self.items.iter().filter(|item| parent(item) == asked.operation.path).min()?;
-        let name = variable(item)?;
         let schema = asked.choice.schema();
-        let shown = asked.choice.value(asked.making, asked.seed).ok()?;
+        let shown = asked.moved(asked.choice.value(asked.making, asked.seed).ok()?);
+        let mut keep = |schema: Option<&Schema>, shown| self.keep(asked, kept, (item, collection), schema, shown);
+        let Value::Array(several) = &shown else {
+            let (id, value) = keep(schema, &shown)?;
+            return Some(Body { value, location: Some(format!("{collection}/{id}")) });
+        };
+        let schema = schema.and_then(|schema| list::entry(schema, None));
+        let made: Option<Vec<_>> = several.iter().map(|shown| Some(keep(schema.as_ref(), shown)?.1)).collect();
+        Some(Body { value: made?.into(), location: None })
+    }
+
+    /// Keeps one new resource, with an identifier of its own, which is given too. What has none in the document is not kept.
+    fn keep(
+        &self,
+        asked: &Asked<'_>,
+        kept: &mut Kept,
+        (item, collection): (&str, &str),
+        schema: Option<&Schema>,
+        shown: &Value,
+    ) -> Option<(String, Value)> {
+        let name = variable(item)?;
         let request = asked.said();
         let said = overlaid(schema, shown.clone(), &request);
-        let old = identity(&shown, name)?;
+        let old = identity(shown, name)?;
         let own = identity(&said, name).filter(|id| *id != old && !id.contains('/')).map(|id| (id, said.clone()));
         let first = kept.next;
         let others = (1..=TRIES).map(|number| {
             let mut value = said.clone();
-            let id = identified(&mut value, name, &old, first + number);
-            if let (Some((template, path)), Some(uri)) = (own_path(contract, &value), value["self"].as_str()) {
-                // It may have been posted elsewhere than where the document shows it.
-                if template == *item {
-                    value["self"] = format!("{}{collection}/{id}", uri.trim_end_matches(&path)).into();
-                }
-            }
-            (id, value)
+            (identified(&mut value, name, &old, first + number), value)
         });
         let is_free = |id: &str| !kept.has(&format!("{collection}/{id}"));
         let (id, value) =
-            own.into_iter().chain(others).find(|(id, value)| is_free(id) && faults(schema, value) <= faults(schema, &shown))?;
-        let location = Some(format!("{collection}/{id}"));
-        let paths = self.paths(contract, item, &collection, &id, &value);
-        kept.post(item, collection, paths, asked.whole(item, &value, request));
-        Some(Body { value, location })
+            own.into_iter().chain(others).find(|(id, value)| is_free(id) && faults(schema, value) <= faults(schema, shown))?;
+        let paths = self.paths(asked.making.contract, item, collection, &id, &value);
+        kept.post(item, collection.to_owned(), paths, asked.whole(item, &value, request));
+        Some((id, value))
+    }
+
+    /// What is done to an item is answered with the item, where its kind is what is answered. It is left as the document shows
+    /// it: with what stands there otherwise than in the item's own example.
+    fn act(&self, asked: &Asked<'_>, kept: &mut Kept, path: &str) -> Option<Value> {
+        let schema = asked.choice.schema()?;
+        let resource = kept.at(parent(path)).filter(|resource| faults(Some(schema), &resource.value) == 0)?;
+        let above = parent(&asked.operation.path);
+        let name = variable(above)?;
+        let shown = self.examples.get(above).zip(asked.choice.examples().next());
+        if let Some((item, done)) = shown.filter(|(item, done)| identity(item, name) == identity(done, name)) {
+            let is_changed = |(name, value): &(&String, &Value)| {
+                *name != "self" && !value.is_array() && !value.is_object() && item.get(*name) != Some(*value)
+            };
+            let changed = done.as_object().into_iter().flatten().filter(is_changed);
+            let changed: Map<_, _> = changed.map(|(name, value)| (name.clone(), value.clone())).collect();
+            resource.value = overlaid(Some(schema), resource.value.clone(), &changed.into());
+        }
+        Some(resource.value.clone())
     }
 }
 
 impl Asked<'_> {
+    /// What the document shows below a path with variables, under the path that is asked for.
+    fn shown(&self) -> Option<Value> {
+        let is_below = self.operation.path.contains('{');
+        self.choice.examples().next().filter(|_| is_below).map(|example| self.moved(example.clone()))
+    }
+
+    /// What the document shows, with URIs that begin as the path that is asked for, as far as it is the same to the document.
+    fn moved(&self, mut shown: Value) -> Value {
+        let own = |value| own_path(self.making.contract, value);
+        let Some((operation, path)) = own(&shown).or_else(|| list::entries(&shown).iter().find_map(own)) else { return shown };
+        let of_both = operation.path.split('/').zip(self.operation.path.split('/'));
+        let length = of_both.take_while(|(own, asked)| own == asked).count();
+        let asked = key(self.path);
+        // What is inside goes first: afterwards it isn't where it was.
+        for length in (1..=length).rev() {
+            let [old, new] = [&path, &asked].map(|path| path.split('/').take(length).collect::<Vec<_>>().join("/"));
+            if old != new {
+                rebase(&mut shown, &old, &new);
+            }
+        }
+        shown
+    }
+
     /// A value as the answer has it; `None` where the answer has no body.
     fn shape(&self, value: &Value) -> Option<Value> {
         let schema = self.choice.schema()?;
@@ -317,13 +302,12 @@ fn is_identified(contract: &Contract, item: &str) -> bool {
         || content.examples.values().any(|example| identity(example, variable).is_some())
 }
 
-/// The path by which a resource calls itself in `self`, and what the document calls that path.
-fn own_path(contract: &Contract, value: &Value) -> Option<(String, String)> {
+/// The path by which a resource calls itself in `self`, and the operation that reads it.
+fn own_path<'a>(contract: &'a Contract, value: &Value) -> Option<(&'a Operation, String)> {
     let uri = value["self"].as_str()?;
     let path = uri.split_once("://").map_or(uri, |(_, rest)| rest.find('/').map_or("", |slash| &rest[slash..]));
     let path = contract.without_prefix(path);
-    let operation = contract.find("GET", path).ok()?;
-    Some((operation.path.clone(), key(path)))
+    Some((contract.find("GET", path).ok()?, key(path)))
 }
 
 /// A path as it is kept: decoded, but for what would part it otherwise, without slashes that mean nothing.

@@ -22,18 +22,43 @@ pub fn identity(value: &Value, variable: &str) -> Option<String> {
 pub fn identified(value: &mut Value, variable: &str, shown: &str, number: u64) -> String {
     let old = identity(value, variable).unwrap_or_default();
     let new = successor(&old, number);
-    if let Some(object) = value.as_object_mut() {
-        for name in [variable].into_iter().chain(NAMES) {
-            if let Some(property) = object.get_mut(name).filter(|property| text(property).as_ref() == Some(&old)) {
-                let as_number = new.parse::<u64>().ok().filter(|_| property.is_number());
-                *property = as_number.map_or_else(|| Value::from(new.as_str()), Value::from);
-            }
-        }
-    }
+    rename(value, variable, &old, &new);
     if !shown.is_empty() {
         readdress(value, shown, &new);
     }
     new
+}
+
+fn rename(value: &mut Value, variable: &str, old: &str, new: &str) {
+    let Some(object) = value.as_object_mut() else { return };
+    for name in [variable].into_iter().chain(NAMES) {
+        if let Some(property) = object.get_mut(name).filter(|property| text(property).as_deref() == Some(old)) {
+            let as_number = new.parse::<u64>().ok().filter(|_| property.is_number());
+            *property = as_number.map_or_else(|| Value::from(new), Value::from);
+        }
+    }
+}
+
+/// Puts a path into the place of another where a URI is that or begins with it; what is called so gets the identifier too.
+pub fn rebase(value: &mut Value, old: &str, new: &str) {
+    let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let begins = |uri: &str| {
+        let start = uri.find(old).filter(|at| *at == 0 || uri[..*at].contains("://"))?;
+        matches!(uri.as_bytes().get(start + old.len()), None | Some(b'/')).then_some(start)
+    };
+    if value["self"].as_str().is_some_and(|uri| uri.ends_with(old) && begins(uri).is_some()) {
+        rename(value, "", &last(old), &last(new));
+    }
+    match value {
+        Value::String(uri) => {
+            if let Some(start) = begins(uri) {
+                uri.replace_range(start..start + old.len(), new);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| rebase(item, old, new)),
+        Value::Object(object) => object.values_mut().for_each(|value| rebase(value, old, new)),
+        _ => {}
+    }
 }
 
 /// Puts an identifier into the place of another in every URI.
@@ -144,6 +169,20 @@ mod tests {
             json!({ "self": "/things/7", "id": 7, "count": 7, "parts": [{ "self": "/things/7/parts/1" }], "no": "7" });
         assert_eq!(identified(&mut value, "thing", "7", 1), "8");
         let expected = json!({ "self": "/things/8", "id": 8, "count": 7, "parts": [{ "self": "/things/8/parts/1" }], "no": "7" });
+        assert_eq!(value, expected);
+    }
+
+    #[test]
+    fn what_is_below_another_path_is_written_with_it() {
+        let mut value = json!({
+            "owner": { "self": "https://pets.example/owners/1", "id": 1 }, "next": "/owners/12/pets/1", "note": "see /owners/1",
+            "pets": [{ "self": "/owners/1/pets/1", "id": 1 }],
+        });
+        rebase(&mut value, "/owners/1", "/owners/2");
+        let expected = json!({
+            "owner": { "self": "https://pets.example/owners/2", "id": 2 }, "next": "/owners/12/pets/1", "note": "see /owners/1",
+            "pets": [{ "self": "/owners/2/pets/1", "id": 1 }],
+        });
         assert_eq!(value, expected);
     }
 }

@@ -45,7 +45,10 @@ fn notes() -> Mock {
     let wrapped = json!({ "type": "object", "required": ["data"], "properties": { "data": note } });
     let variable = json!([{ "name": "note", "in": "path", "required": true, "schema": { "type": "string" } }]);
     let list = json!({ "type": "array", "items": note });
-    let collection = |made: &Value| json!({ "get": { "responses": { "200": answer(&list) } }, "post": { "requestBody": json(&note), "responses": { "201": made } } });
+    let collection = |made: &Value| {
+        json!({ "get": { "responses": { "200": answer(&list) } },
+            "post": { "requestBody": json(&note), "responses": { "201": made } } })
+    };
     let item = |read: &Value| {
         json!({ "parameters": variable, "get": { "responses": { "200": answer(read) } },
             "put": { "requestBody": json(&note), "responses": { "204": none } } })
