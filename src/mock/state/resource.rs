@@ -39,7 +39,8 @@ fn rename(value: &mut Value, variable: &str, old: &str, new: &str) {
     }
 }
 
-/// Puts a path into the place of another where a URI is that or begins with it; what is called so gets the identifier too.
+/// Puts a path into the place of another where a URI is that or begins with it; what is called so gets the identifier too. Other
+/// resources that a resource shows stay: nothing says that there are any such below the new path.
 pub fn rebase(value: &mut Value, old: &str, new: &str) {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let begins = |uri: &str| {
@@ -56,7 +57,11 @@ pub fn rebase(value: &mut Value, old: &str, new: &str) {
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| rebase(item, old, new)),
-        Value::Object(object) => object.values_mut().for_each(|value| rebase(value, old, new)),
+        Value::Object(object) => {
+            let is_resource = object.contains_key("self");
+            let stays = |part: &Value| is_resource && part["self"].as_str().is_some_and(|uri| !uri.ends_with(old));
+            object.values_mut().filter(|part| !stays(part)).for_each(|part| rebase(part, old, new));
+        }
         _ => {}
     }
 }
@@ -176,12 +181,12 @@ mod tests {
     fn what_is_below_another_path_is_written_with_it() {
         let mut value = json!({
             "owner": { "self": "https://pets.example/owners/1", "id": 1 }, "next": "/owners/12/pets/1", "note": "see /owners/1",
-            "pets": [{ "self": "/owners/1/pets/1", "id": 1 }],
+            "pets": [{ "self": "/owners/1/pets/1", "id": 1, "bed": { "self": "/owners/1/beds/1" } }],
         });
         rebase(&mut value, "/owners/1", "/owners/2");
         let expected = json!({
             "owner": { "self": "https://pets.example/owners/2", "id": 2 }, "next": "/owners/12/pets/1", "note": "see /owners/1",
-            "pets": [{ "self": "/owners/2/pets/1", "id": 1 }],
+            "pets": [{ "self": "/owners/2/pets/1", "id": 1, "bed": { "self": "/owners/1/beds/1" } }],
         });
         assert_eq!(value, expected);
     }
