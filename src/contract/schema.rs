@@ -60,6 +60,24 @@ impl Schema {
         Ok(self.kept.errors(validator, value))
     }
 
+    /// The properties that it describes, with those of all that it is put together from, each by its name.
+    pub fn properties(&self) -> Vec<(&str, &Value)> {
+        let follow = |schema| self.kept.target(schema).unwrap_or(schema);
+        let (mut properties, mut seen, mut next): (_, Vec<&Value>, _) = (Vec::new(), Vec::new(), vec![&self.open]);
+        while let Some(schema) = next.pop().map(follow) {
+            // What is put together from itself has no end.
+            if seen.iter().any(|known| std::ptr::eq(*known, schema)) {
+                continue;
+            }
+            seen.push(schema);
+            let own = schema["properties"].as_object().into_iter().flatten();
+            properties.extend(own.map(|(name, property)| (name.as_str(), follow(property))));
+            let arms = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema[keyword].as_array());
+            next.extend(arms.flatten());
+        }
+        properties
+    }
+
     /// A schema that stands in this one.
     pub fn part(&self, part: &Value) -> Self {
         let open = self.kept.target(part).unwrap_or(part).clone();

@@ -39,6 +39,8 @@ struct Source {
     media_type: String,
     /// In the order of the content's examples; `None` where one isn't valid.
     examples: Vec<OnceLock<Option<Ready>>>,
+    /// Which of the content's examples are valid, in their order.
+    valid: OnceLock<Vec<bool>>,
     sampler: OnceLock<Result<Sampler, String>>,
 }
 
@@ -77,6 +79,7 @@ impl Answers {
         let source = |content: &Content| Source {
             media_type: concrete(&content.media_type),
             examples: content.examples.iter().map(|_| OnceLock::new()).collect(),
+            valid: OnceLock::new(),
             sampler: OnceLock::new(),
         };
         let stock = |answer: &Answer| Stock { headers: OnceLock::new(), sources: answer.contents.iter().map(source).collect() };
@@ -226,9 +229,13 @@ impl<'a> Choice<'a> {
 
     /// The valid examples of its body, where that is JSON, in the document's order.
     pub fn examples(&self) -> impl Iterator<Item = &Value> {
-        let content = self.content.map(|(content, _)| content).filter(|content| content.is_json());
-        let examples = content.into_iter().flat_map(|content| content.examples.values().map(move |example| (content, example)));
-        examples.filter(|(content, example)| self.wrong(content, example).is_none()).map(|(_, example)| example)
+        let content = self.content.filter(|(content, _)| content.is_json());
+        let examples = content.into_iter().flat_map(|(content, source)| {
+            let is_valid = |example: &Value| self.wrong(content, example).is_none();
+            let valid = source.valid.get_or_init(|| content.examples.values().map(is_valid).collect());
+            content.examples.values().zip(valid)
+        });
+        examples.filter(|(_, is_valid)| **is_valid).map(|(example, _)| example)
     }
 
     /// Its body: the first example, or data made from the schema by `seed`.

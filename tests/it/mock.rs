@@ -1,6 +1,7 @@
 //! The mock: what it answers from the contract alone, chosen by `Prefer`, and refuses as the platform does.
 
 mod foreign;
+mod kept;
 mod stateful;
 
 use boxoffice::contract::{Contract, Operation};

@@ -4,23 +4,24 @@
 //! document's examples show, so that whatever the mock shows can be read as well. All the rest is answered as without state; but
 //! what stands below an item (`/things/{id}/parts`) is there only as long as the item is, and calls itself by what is asked for.
 
+mod kept;
 mod list;
 mod resource;
 mod shown;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
+use slog::warn;
 
 use super::answers::{Answers, Choice, Making};
+use crate::contract::answer::Content;
 use crate::contract::{Arguments, Contract, Operation, Schema};
 use crate::error::Error;
-use resource::{faults, fitted, identified, identity, overlaid, rebase};
-
-/// So many resources are kept; then the oldest are forgotten.
-const KEPT: usize = 10_000;
+use kept::{Kept, Resource};
+use resource::{NAMES, faults, fitted, identified, identity, overlaid, rebase};
 
 /// So many identifiers are tried for a new resource until one is free, and valid by its schema.
 const TRIES: u64 = 100;
@@ -37,23 +38,6 @@ pub struct State {
     /// The first example of an item, by the path of the items.
     examples: HashMap<String, Value>,
     kept: Mutex<Kept>,
-}
-
-#[derive(Default)]
-struct Kept {
-    /// By number, in the order of making.
-    resources: BTreeMap<u64, Resource>,
-    by_path: HashMap<String, u64>,
-    next: u64,
-}
-
-/// Something that a collection holds.
-struct Resource {
-    /// The collection's path, as it was requested.
-    collection: String,
-    /// Under which it can be found.
-    paths: Vec<String>,
-    value: Value,
 }
 
 /// A request, and the answer that is given to it without state.
@@ -86,8 +70,16 @@ impl State {
         let contract = making.contract;
         let paths: HashSet<&str> = contract.operations().map(|operation| operation.path.as_str()).collect();
         let posted = |collection: &str| contract.operations().any(|other| other.method == "POST" && other.path == collection);
-        let item_paths = paths.into_iter().filter(|path| variable(path).is_some() && posted(parent(path)));
-        let mut items: Vec<_> = item_paths.map(str::to_owned).collect();
+        let item_paths = paths.iter().filter(|path| variable(path).is_some() && posted(parent(path)));
+        let (mut items, lost): (Vec<_>, Vec<_>) =
+            item_paths.map(|path| (*path).to_owned()).partition(|item| is_identified(contract, item));
+        for item in lost {
+            let collection = parent(&item);
+            warn!(making.log, "what is posted to {} is not kept: the answer has no property that identifies it", collection);
+        }
+        for path in paths.iter().filter(|path| path.ends_with("}/")) {
+            warn!(making.log, "what is at {} is not kept: the path ends in a slash", path);
+        }
         // What stands above is there before what stands below it.
         items.sort_by_key(|path| (path.matches('/').count(), path.clone()));
         let mut state = Self {
@@ -124,7 +116,7 @@ impl State {
         let is_missed_below = asked.operation.answer(404).is_some();
         for (of_template, of_path) in ends(template).into_iter().zip(ends(&path)) {
             let is_asked = of_path == path.len() || is_missed_below;
-            if is_asked && self.items.contains(&template[..of_template]) && !kept.by_path.contains_key(&path[..of_path]) {
+            if is_asked && self.items.contains(&template[..of_template]) && !kept.has(&path[..of_path]) {
                 return Err(Error::NOT_FOUND);
             }
         }
@@ -134,14 +126,13 @@ impl State {
                 Ok(kept.at(&path).and_then(|resource| asked.shape(&resource.value)).and_then(body))
             }
             "PUT" | "PATCH" if self.items.contains(template) => {
-                Ok(kept.at(&path).and_then(|resource| asked.change(resource)).and_then(body))
+                Ok(kept.change(&path, |resource| asked.change(resource)).and_then(body))
             }
             "DELETE" if self.items.contains(template) => {
                 Ok(kept.remove(&path).and_then(|resource| asked.shape(&resource.value)).and_then(body))
             }
             "GET" if self.collections.contains(template) => {
-                let values: Vec<_> = kept.resources.values().filter(|resource| resource.collection == path).collect();
-                let values: Vec<_> = values.into_iter().map(|resource| &resource.value).collect();
+                let values: Vec<_> = kept.of(&path).map(|resource| &resource.value).collect();
                 Ok(list::page(asked, &values)?.and_then(body))
             }
             "POST" if self.collections.contains(template) => Ok(self.create(asked, kept, &path)),
@@ -152,7 +143,8 @@ impl State {
 
     /// Keeps what is new: what the document shows, with what the request says of it. Several may be made at once.
     fn create(&self, asked: &Asked<'_>, kept: &mut Kept, collection: &str) -> Option<Body> {
-        let item = self.items.iter().find(|item| parent(item) == asked.operation.path)?;
+        // The first by name, where the document has more than one.
+        let item = self.items.iter().filter(|item| parent(item) == asked.operation.path).min()?;
         let schema = asked.choice.schema();
         let shown = asked.moved(asked.choice.value(asked.making, asked.seed).ok()?);
         let mut keep = |schema: Option<&Schema>, shown| self.keep(asked, kept, (item, collection), schema, shown);
@@ -175,19 +167,20 @@ impl State {
         shown: &Value,
     ) -> Option<(String, Value)> {
         let name = variable(item)?;
-        let said = overlaid(schema, shown.clone(), &asked.arguments.body);
+        let request = asked.said();
+        let said = overlaid(schema, shown.clone(), &request);
         let old = identity(shown, name)?;
-        let own = identity(&said, name).filter(|id| *id != old).map(|id| (id, said.clone()));
+        let own = identity(&said, name).filter(|id| *id != old && !id.contains('/')).map(|id| (id, said.clone()));
         let first = kept.next;
         let others = (1..=TRIES).map(|number| {
             let mut value = said.clone();
             (identified(&mut value, name, &old, first + number), value)
         });
-        let is_free = |id: &str| !kept.by_path.contains_key(&format!("{collection}/{id}"));
+        let is_free = |id: &str| !kept.has(&format!("{collection}/{id}"));
         let (id, value) =
             own.into_iter().chain(others).find(|(id, value)| is_free(id) && faults(schema, value) <= faults(schema, shown))?;
         let paths = self.paths(asked.making.contract, item, collection, &id, &value);
-        kept.add(collection.to_owned(), paths, value.clone());
+        kept.post(item, collection.to_owned(), paths, asked.whole(item, &value, request));
         Some((id, value))
     }
 
@@ -244,58 +237,69 @@ impl Asked<'_> {
     /// Changes what the request names of a resource, but for its identifier, and gives it as the answer has it.
     fn change(&self, resource: &mut Resource) -> Option<Value> {
         let id = resource.paths.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-        let mut change = self.arguments.body.clone();
+        let mut change = self.said();
         if let Some(change) = change.as_object_mut() {
-            change.retain(|name, _| name != "self" && text(&resource.value[name]).as_deref() != Some(id));
+            change.retain(|name, _| text(&resource.value[name]).as_deref() != Some(id));
         }
-        let shaped = self.shape(&resource.value).map(|shaped| overlaid(self.choice.schema(), shaped, &change));
-        let changed = shaped.as_ref().unwrap_or(&change);
-        let is_known = shaped.is_some();
-        if let (Value::Object(kept), Value::Object(changed)) = (&mut resource.value, changed) {
-            for (name, value) in changed
-                .iter()
-                .filter(|(name, _)| is_known || kept.contains_key(*name))
-                .map(|(name, value)| (name.clone(), value.clone()))
-                .collect::<Vec<_>>()
-            {
-                kept.insert(name, value);
-            }
+        let Some(shaped) = self.shape(&resource.value) else {
+            let whole = answered(self.making.contract, "GET", &self.operation.path).and_then(|content| content.schema.as_ref());
+            resource.value = overlaid(whole, resource.value.take(), &change);
+            return None;
+        };
+        let shaped = overlaid(self.choice.schema(), shaped, &change);
+        if let (Value::Object(kept), Value::Object(shaped)) = (&mut resource.value, &shaped) {
+            kept.extend(shaped.clone());
         }
-        shaped
+        Some(shaped)
+    }
+
+    /// What the request says of a resource: the properties that its body is described to have, if it is described at all. The
+    /// others are ignored, and so is what only the server says: `readOnly` (OpenAPI 3.0, Schema Object), and `self`.
+    fn said(&self) -> Value {
+        let contents = self.operation.body.iter().flat_map(|body| &body.contents);
+        let described: Vec<_> = contents.filter_map(|content| content.schema.as_ref()).flat_map(Schema::properties).collect();
+        let mut said = self.arguments.body.clone();
+        if let Some(said) = said.as_object_mut() {
+            said.retain(|name, _| {
+                let mut own = described.iter().filter(|(known, _)| known == name).peekable();
+                let is_known = described.is_empty() || own.peek().is_some();
+                name != "self" && is_known && own.all(|(_, property)| property["readOnly"] != true)
+            });
+        }
+        said
+    }
+
+    /// A new resource as it is kept: what is answered, with what else the request says of it and the item may have.
+    fn whole(&self, item: &str, made: &Value, mut said: Value) -> Value {
+        let schema = answered(self.making.contract, "GET", item).and_then(|content| content.schema.as_ref());
+        if schema.is_none() {
+            return made.clone();
+        }
+        if let Some(said) = said.as_object_mut() {
+            said.retain(|name, _| made.get(name).is_none());
+        }
+        overlaid(schema, made.clone(), &said)
     }
 }
 
-impl Kept {
-    fn at(&mut self, path: &str) -> Option<&mut Resource> {
-        self.resources.get_mut(self.by_path.get(path)?)
-    }
+/// The body that a method's success at a path of the document has, where it is JSON.
+fn answered<'a>(contract: &'a Contract, method: &str, path: &str) -> Option<&'a Content> {
+    let operation = contract.operations().find(|operation| operation.method == method && operation.path == path)?;
+    let successes = operation.answers.iter().filter(|answer| (200..300).contains(answer.statuses.start()));
+    let answer = successes.min_by_key(|answer| *answer.statuses.start())?;
+    answer.contents.iter().find(|content| content.is_json())
+}
 
-    fn add(&mut self, collection: String, paths: Vec<String>, value: Value) {
-        self.next += 1;
-        self.by_path.extend(paths.iter().map(|path| (path.clone(), self.next)));
-        self.resources.insert(self.next, Resource { collection, paths, value });
-        while self.resources.len() > KEPT
-            && let Some((number, oldest)) = self.resources.pop_first()
-        {
-            self.forget(number, &oldest);
-        }
-    }
-
-    fn remove(&mut self, path: &str) -> Option<Resource> {
-        let number = *self.by_path.get(path)?;
-        let resource = self.resources.remove(&number)?;
-        self.forget(number, &resource);
-        Some(resource)
-    }
-
-    /// What has come into its place under a path of its stays.
-    fn forget(&mut self, number: u64, resource: &Resource) {
-        for path in &resource.paths {
-            if self.by_path.get(path) == Some(&number) {
-                self.by_path.remove(path);
-            }
-        }
-    }
+/// Whether what is posted to an item's collection is answered with something that can identify it.
+fn is_identified(contract: &Contract, item: &str) -> bool {
+    let (Some(content), Some(variable)) = (answered(contract, "POST", parent(item)), variable(item)) else { return false };
+    let is_described = |schema: &Schema| {
+        let entry = list::entry(schema, None);
+        let properties = entry.as_ref().unwrap_or(schema).properties();
+        properties.iter().any(|(name, _)| ["self", variable].contains(name) || NAMES.contains(name))
+    };
+    content.schema.as_ref().is_some_and(is_described)
+        || content.examples.values().any(|example| identity(example, variable).is_some())
 }
 
 /// The path by which a resource calls itself in `self`, and the operation that reads it.
@@ -306,10 +310,10 @@ fn own_path<'a>(contract: &'a Contract, value: &Value) -> Option<(&'a Operation,
     Some((contract.find("GET", path).ok()?, key(path)))
 }
 
-/// A path as it is kept: decoded, without slashes that mean nothing.
+/// A path as it is kept: decoded, but for what would part it otherwise, without slashes that mean nothing.
 fn key(path: &str) -> String {
     let segments = path.split('/').filter(|segment| !segment.is_empty());
-    segments.map(|segment| format!("/{}", percent_decode_str(segment).decode_utf8_lossy())).collect()
+    segments.map(|segment| format!("/{}", percent_decode_str(segment).decode_utf8_lossy().replace('/', "%2F"))).collect()
 }
 
 /// A path without its last segment.

@@ -7,7 +7,7 @@ use super::text;
 use crate::contract::Schema;
 
 /// The properties that may identify a resource that has no `self`, beside that named as the variable of its path.
-const NAMES: [&str; 4] = ["id", "number", "code", "uuid"];
+pub const NAMES: [&str; 4] = ["id", "number", "code", "uuid"];
 
 /// What identifies a resource among those of its collection: the last part of its `self`, else the property that is named as
 /// its path's variable, or as an identifier is as a rule.
@@ -104,10 +104,13 @@ pub fn faults(schema: Option<&Schema>, value: &Value) -> usize {
     schema.map_or(0, |schema| schema.wrong(value).len())
 }
 
-/// A value with those properties of another that it may have.
+/// A value with those properties of another that it may have; what is `writeOnly` is never answered (OpenAPI 3.0, Schema Object).
 pub fn overlaid(schema: Option<&Schema>, mut base: Value, with: &Value) -> Value {
     let known = faults(schema, &base);
-    for (name, value) in with.as_object().into_iter().flatten() {
+    let described = schema.map(Schema::properties).unwrap_or_default();
+    let secrets: Vec<_> =
+        described.into_iter().filter(|(_, property)| property["writeOnly"] == true).map(|(name, _)| name).collect();
+    for (name, value) in with.as_object().into_iter().flatten().filter(|(name, _)| !secrets.contains(&name.as_str())) {
         let Some(object) = base.as_object_mut() else { break };
         let before = object.insert(name.clone(), value.clone());
         if faults(schema, &base) > known {

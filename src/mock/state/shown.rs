@@ -43,13 +43,11 @@ impl State {
         // The path that the document itself gives as an example leads to what it shows there.
         let example = self.shown_path(contract, item);
         let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let first =
-            single.first().and_then(|value| kept.by_path.get(&format!("{collection}/{}", identity(value, name)?)).copied());
+        let first = single.first().and_then(|value| kept.number(&format!("{collection}/{}", identity(value, name)?)));
         if let (Some(number), Some(path)) = (first, example)
-            && !kept.by_path.contains_key(&path)
+            && !kept.has(&path)
         {
-            kept.resources.entry(number).and_modify(|resource| resource.paths.push(path.clone()));
-            kept.by_path.insert(path, number);
+            kept.add_path(number, path);
         }
     }
 
@@ -62,7 +60,7 @@ impl State {
         for value in examples.flat_map(resources_in) {
             let Some((own, path)) = own_path(contract, value).filter(|(own, _)| self.items.contains(&own.path)) else { continue };
             let content = own.answer(200).and_then(|answer| answer.contents.first());
-            let is_known = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).by_path.contains_key(&path);
+            let is_known = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).has(&path);
             if is_known || faults(content.and_then(|content| content.schema.as_ref()), value) > 0 {
                 continue;
             }
@@ -92,7 +90,7 @@ impl State {
                         text(parameter.examples.values().next().or_else(|| parameter.schema.open.get("example"))?)
                     });
                     let kept = || {
-                        let resource = kept.resources.values().find(|resource| resource.collection == path)?;
+                        let resource = kept.of(&path).next()?;
                         resource.paths.first()?.rsplit('/').next().map(str::to_owned)
                     };
                     example.or_else(kept)?

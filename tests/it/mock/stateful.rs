@@ -325,7 +325,10 @@ async fn an_unknown_document_keeps_its_own_way() {
 }
 
 async fn the_oldest_are_forgotten_when_there_are_too_many() {
-    let mock = Mock::of(pets(), Settings { is_stateful: true, ..Settings::default() });
+    let mut document = pets();
+    let shown = &mut document["paths"]["/pets/{petId}"]["get"]["responses"]["200"]["content"]["application/json"];
+    shown["example"] = json!({ "id": 1_000_000, "name": "Rex" });
+    let mock = Mock::of(document, Settings { is_stateful: true, ..Settings::default() });
     let post = async |number: u64| {
         let create = Request::new("POST", "/pets").with_json(&json!({ "id": number, "name": "Rex" }));
         assert_eq!(mock.server.send(&create).await.unwrap().status, 201);
@@ -335,4 +338,5 @@ async fn the_oldest_are_forgotten_when_there_are_too_many() {
     }
     let status = async |path: &str| mock.server.send(&Request::new("GET", path)).await.unwrap().status;
     assert_eq!([status("/pets/1").await, status("/pets/2").await, status("/pets/10001").await], [404, 200, 200]);
+    assert_eq!(status("/pets/1000000").await, 200, "what the document shows stays");
 }
