@@ -1,7 +1,8 @@
 //! What `--stateful` keeps: what is posted to a collection can then be read, listed, changed and deleted.
 //!
 //! A collection is a path that can be posted to and has items below it: `/things` and `/things/{id}`. It begins with what the
-//! document's examples show, so that whatever the mock shows can be read as well. All the rest is answered as without state; but
+//! document's examples show, so that whatever the mock shows can be read as well. What is one of its kind and can be changed, such
+//! as somebody's preferences, is kept where it is. All the rest is answered as without state; but
 //! what stands below an item (`/things/{id}/parts`) is there only as long as the item is, and calls itself by what is asked for.
 
 mod kept;
@@ -35,6 +36,8 @@ pub struct State {
     items: HashSet<String>,
     /// What stands before the identifier in those others, by the path of the items: `/sections`.
     short: HashMap<String, String>,
+    /// The paths of what is one of its kind: it can be read and changed, and neither posted nor listed.
+    singles: HashSet<String>,
     /// The first example of an item, by the path of the items.
     examples: HashMap<String, Value>,
     kept: Mutex<Kept>,
@@ -69,8 +72,8 @@ impl State {
     pub fn new(making: &Making<'_>, answers: &HashMap<String, Answers>) -> Self {
         let contract = making.contract;
         let paths: HashSet<&str> = contract.operations().map(|operation| operation.path.as_str()).collect();
-        let posted = |collection: &str| contract.operations().any(|other| other.method == "POST" && other.path == collection);
-        let item_paths = paths.iter().filter(|path| variable(path).is_some() && posted(parent(path)));
+        let has = |method: &str, path: &str| contract.operations().any(|other| other.method == method && other.path == path);
+        let item_paths = paths.iter().filter(|path| variable(path).is_some() && has("POST", parent(path)));
         let (mut items, lost): (Vec<_>, Vec<_>) =
             item_paths.map(|path| (*path).to_owned()).partition(|item| is_identified(contract, item));
         for item in lost {
@@ -82,7 +85,9 @@ impl State {
         }
         // What stands above is there before what stands below it.
         items.sort_by_key(|path| (path.matches('/').count(), path.clone()));
+        let singles = paths.iter().filter(|path| has("GET", path) && (has("PUT", path) || has("PATCH", path)));
         let mut state = Self {
+            singles: singles.filter(|path| variable(path).is_none()).map(|path| (*path).to_owned()).collect(),
             collections: items.iter().map(|path| parent(path).to_owned()).collect(),
             items: items.iter().cloned().collect(),
             short: HashMap::new(),
@@ -135,6 +140,7 @@ impl State {
                 let values: Vec<_> = kept.of(&path).map(|resource| &resource.value).collect();
                 Ok(list::page(asked, &values)?.and_then(body))
             }
+            "GET" | "PUT" | "PATCH" if self.singles.contains(template) => Ok(single(asked, kept, &path).and_then(body)),
             "POST" if self.collections.contains(template) => Ok(self.create(asked, kept, &path)),
             "POST" => Ok(self.act(asked, kept, &path).or_else(|| asked.shown()).and_then(body)),
             _ => Ok(asked.shown().and_then(body)),
@@ -280,6 +286,19 @@ impl Asked<'_> {
         }
         overlaid(schema, made.clone(), &said)
     }
+}
+
+/// What is one of its kind: as the document shows it, until it is changed.
+fn single(asked: &Asked<'_>, kept: &mut Kept, path: &str) -> Option<Value> {
+    let is_read = asked.operation.method == "GET";
+    if !kept.has(path) {
+        let shown = asked.moved(asked.choice.value(asked.making, asked.seed).ok()?);
+        if is_read {
+            return Some(shown);
+        }
+        kept.post(&asked.operation.path, path.to_owned(), vec![path.to_owned()], shown);
+    }
+    if is_read { asked.shape(&kept.at(path)?.value) } else { kept.change(path, |resource| asked.change(resource)) }
 }
 
 /// The body that a method's success at a path of the document has, where it is JSON.

@@ -10,6 +10,7 @@ use crate::plain_tests;
 plain_tests![async
     what_the_document_does_not_ask_for_is_ignored,
     what_only_the_server_says_is_not_taken,
+    what_is_one_of_its_kind_is_kept_where_it_is,
     what_is_sent_is_kept_even_where_the_answer_is_only_its_identifier,
     what_cannot_be_identified_is_answered_as_without_state,
     a_slash_in_an_identifier_parts_nothing,
@@ -33,6 +34,20 @@ async fn what_the_document_does_not_ask_for_is_ignored() {
     assert_eq!(mock.ask(&request("GET", "/events/17637000000051")).await.json(), event);
     let changed = mock.ask(&with("event_update", "status", "Cancelled")).await;
     assert_eq!((changed.status, &changed.json()["status"]), (200, &event["status"]));
+}
+
+async fn what_is_one_of_its_kind_is_kept_where_it_is() {
+    let mock = Mock::start(Settings { is_stateful: true, ..Settings::default() });
+    let preferences = |account: &str, method: &str| request(method, &format!("/accounts/{account}/preferences"));
+    let ama = mock.ask(&preferences("GH-4K7QW2MZ", "GET")).await.json();
+
+    let change = preferences("GH-4K7QW2MZ", "PUT").with_json(&json!({ "region": "17637000000042" }));
+    let changed = mock.ask(&change).await;
+
+    assert_eq!((changed.status, &changed.json()["region"]), (200, &json!("17637000000042")));
+    assert_eq!(mock.ask(&preferences("GH-4K7QW2MZ", "GET")).await.json()["region"], "17637000000042");
+    assert_ne!(ama["region"], "17637000000042");
+    assert_eq!(mock.ask(&preferences("GH-8T3NB6XR", "GET")).await.json()["region"], ama["region"], "somebody else's");
 }
 
 /// Answers that say less than an item, or wrap it.
