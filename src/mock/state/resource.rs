@@ -104,16 +104,21 @@ pub fn faults(schema: Option<&Schema>, value: &Value) -> usize {
     schema.map_or(0, |schema| schema.wrong(value).len())
 }
 
-/// A value with those properties of another that it may have; what is `writeOnly` is never answered (OpenAPI 3.0, Schema Object).
+/// A value with those properties of another that it may have, or, where another is a URI, its last segment may be: what refers to
+/// something may be sent as one and answered as the other. What is `writeOnly` is never answered (OpenAPI 3.0, Schema Object).
 pub fn overlaid(schema: Option<&Schema>, mut base: Value, with: &Value) -> Value {
     let known = faults(schema, &base);
     let described = schema.map(Schema::properties).unwrap_or_default();
     let secrets: Vec<_> =
         described.into_iter().filter(|(_, property)| property["writeOnly"] == true).map(|(name, _)| name).collect();
     for (name, value) in with.as_object().into_iter().flatten().filter(|(name, _)| !secrets.contains(&name.as_str())) {
-        let Some(object) = base.as_object_mut() else { break };
-        let before = object.insert(name.clone(), value.clone());
-        if faults(schema, &base) > known {
+        let identifier = value.as_str().and_then(|uri| uri.rsplit_once('/')).map(|(_, identifier)| Value::from(identifier));
+        for value in [Some(value.clone()), identifier].into_iter().flatten() {
+            let Some(object) = base.as_object_mut() else { break };
+            let before = object.insert(name.clone(), value);
+            if faults(schema, &base) <= known {
+                break;
+            }
             restore(&mut base, name, before);
         }
     }

@@ -41,7 +41,7 @@ async fn what_is_one_of_its_kind_is_kept_where_it_is() {
     let preferences = |account: &str, method: &str| request(method, &format!("/accounts/{account}/preferences"));
     let ama = mock.ask(&preferences("GH-4K7QW2MZ", "GET")).await.json();
 
-    let change = preferences("GH-4K7QW2MZ", "PUT").with_json(&json!({ "region": "17637000000042" }));
+    let change = preferences("GH-4K7QW2MZ", "PUT").with_json(&json!({ "region": "/regions/17637000000042" }));
     let changed = mock.ask(&change).await;
 
     assert_eq!((changed.status, &changed.json()["region"]), (200, &json!("17637000000042")));
