@@ -101,11 +101,6 @@ impl Answer {
         })
     }
 
-    /// Whether the document says anything of its headers.
-    pub fn has_headers(&self) -> bool {
-        !self.headers.is_empty()
-    }
-
     /// All that is wrong with the headers and the body of an answer.
     pub fn wrong(&self, headers: &HeaderMap, body: &[u8]) -> Vec<Wrong> {
         let text = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());

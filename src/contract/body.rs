@@ -318,7 +318,7 @@ fn texts(names: &Value) -> Vec<String> {
 }
 
 /// Whether a required argument of this value counts as missing, whatever its type (wire facts).
-fn is_blank(value: &Value) -> bool {
+pub fn is_blank(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty())
 }
 

@@ -25,14 +25,14 @@ use http::HeaderMap;
 use serde_json::{Map, Value};
 
 use answer::{Answer, Kind, Wrong};
-pub use body::Body;
+pub use body::{Body, is_blank};
 pub use parameter::{Parameter, Place, Style};
-use path::{Template, segments};
+pub use path::{Template, segments};
 use reference::{References, take_unreadable};
 pub use reference::{escape, resolve};
 pub use request::Arguments;
 pub use sample::Sampler;
-pub use schema::{Direction, Schema, compile};
+pub use schema::{Direction, Schema, compile, plain};
 pub use security::Scheme;
 
 use crate::auth::Scope;
@@ -96,7 +96,8 @@ pub struct Operation {
     pub parameters: Vec<Parameter>,
     /// The body that it takes, if any.
     pub body: Option<Body>,
-    template: Template,
+    /// Its path, to be held against requested ones.
+    pub template: Template,
     /// Whether it is the platform's own, as its `x-scopes` say: then the platform's rules of what is blank hold.
     is_own: bool,
 }

@@ -1,7 +1,7 @@
 //! Paths of the document, and which of them a requested path is.
 
 /// A path of the document. A literal goes before a variable (OpenAPI 3.0, Paths Object): hence the order of the shapes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Template {
     /// What it looks like, whatever its variables are called.
     pub shape: Vec<Segment>,

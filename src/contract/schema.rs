@@ -192,7 +192,8 @@ pub fn detail(error: &ValidationError<'_>) -> String {
     }
 }
 
-fn plain(value: &Value) -> String {
+/// A value as it stands in a path, a query, a header or a sentence: a text is itself, anything else as JSON has it.
+pub fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

@@ -13,7 +13,7 @@ use slog::{Logger, warn};
 use super::body::{bytes, concrete};
 use super::prefer::{PREFER, Preferences};
 use crate::contract::answer::{Answer, Content, Header, Kind, covers, essence};
-use crate::contract::{Contract, Direction, Operation, Sampler, Schema, escape};
+use crate::contract::{Contract, Direction, Operation, Sampler, Schema, escape, plain};
 
 /// Where errors tell what was wrong, as JSON pointers; the more exact go first (RFC 9457 has `title` for the kind alone).
 const REASONS: [&str; 8] =
@@ -132,10 +132,10 @@ impl Answers {
         })
     }
 
-    /// The answer that the document declares for a status: the one that names it most closely, as [`Operation::answer`] has it.
+    /// The answer that the document declares for a status.
     fn declared<'a>(&'a self, operation: &'a Operation, status: u16) -> Option<(&'a Answer, &'a Stock)> {
-        let declared = operation.answers.iter().zip(&self.stock).filter(|(answer, _)| answer.statuses.contains(&status));
-        declared.min_by_key(|(answer, _)| answer.statuses.end() - answer.statuses.start())
+        let declared = operation.answer(status)?;
+        operation.answers.iter().zip(&self.stock).find(|(answer, _)| std::ptr::eq(*answer, declared))
     }
 }
 
@@ -150,8 +150,8 @@ impl<'a> Choice<'a> {
     ) -> Option<Self> {
         let place = |content: &Content| {
             let names = || content.examples.keys();
-            let alike = || names().position(|name| plain(name) == plain(example));
-            names().position(|name| name == example).or_else(alike)
+            let like = || names().position(|name| alike(name) == alike(example));
+            names().position(|name| name == example).or_else(like)
         };
         let having = answer.contents.iter().zip(&stock.sources).filter(|(content, _)| place(content).is_some());
         let content = accepted(having, accept)?;
@@ -322,12 +322,9 @@ fn make_header(making: &Making<'_>, header: &Header) -> anyhow::Result<(HeaderNa
         None => sampler(making, &header.schema)?.sample(making.seed)?,
     };
     let text = match &value {
-        Value::String(text) => text.clone(),
         // A list is written in the style `simple`, the only one that headers have (OpenAPI 3.0, Header Object).
-        Value::Array(items) => {
-            items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned)).collect::<Vec<_>>().join(",")
-        }
-        _ => value.to_string(),
+        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
+        _ => plain(&value),
     };
     let about = || format!("the header {}", header.name);
     Ok((HeaderName::try_from(&header.name).with_context(about)?, HeaderValue::try_from(text).with_context(about)?))
@@ -370,6 +367,6 @@ fn status_code(status: u16) -> StatusCode {
 }
 
 /// A name without what tells `soldOut`, `sold-out` and `sold_out` apart.
-pub fn plain(name: &str) -> String {
+pub fn alike(name: &str) -> String {
     name.chars().filter(|character| !"-_ ".contains(*character)).flat_map(char::to_lowercase).collect()
 }

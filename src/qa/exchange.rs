@@ -19,6 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 pub const KEY: &str = "X-API-Key";
 /// The header that tells which version a client was written for.
 pub const VERSION: &str = "X-Client-Version";
+/// A version that the platform and its mock serve.
+pub const SERVED: &str = "3.0.0";
 
 /// A request, exactly as it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,9 +7,9 @@ use jsonschema::Validator;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use super::exchange::{KEY, Request, VERSION};
+use super::exchange::{KEY, Request, SERVED, VERSION};
 use crate::contract::answer::{covers, is_json};
-use crate::contract::{self, Contract, Direction, Operation, Sampler, Scheme, compile, escape, resolve};
+use crate::contract::{self, Contract, Direction, Operation, Sampler, Scheme, compile, escape, plain, resolve};
 
 /// What is encoded in a path: all but the unreserved characters (RFC 3986).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -119,7 +119,7 @@ impl<'a> Subject<'a> {
         let mut request = Request::new(&self.operation.method, self.operation.path.clone());
         request = self.with_key(&request, Some(key));
         if self.operation.needs_version {
-            request = request.with_header(VERSION, "3.0.0");
+            request = request.with_header(VERSION, SERVED);
         }
         for argument in self.arguments.iter().filter(|argument| argument.required && argument.place != Place::Body) {
             let value = match &argument.example {
@@ -269,9 +269,4 @@ impl Body {
 /// A schema of the document that can be used without it; what isn't there allows everything.
 fn standing_alone(document: &Value, schema: Option<&Value>) -> Value {
     schema.map_or_else(|| json!({}), |schema| resolve(document, schema))
-}
-
-/// A value as it stands in a path, a query or a header.
-pub fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -6,7 +6,7 @@ use super::Asked;
 use super::resource::{faults, fitted};
 use crate::contract::Schema;
 use crate::error::{Code, Error};
-use crate::mock::answers::plain;
+use crate::mock::answers::alike;
 
 /// What lists call the number of all entries.
 const TOTAL: [&str; 5] = ["total", "totalcount", "totalitems", "totalrecords", "totalelements"];
@@ -46,14 +46,14 @@ pub fn page(asked: &Asked<'_>, values: &[&Value]) -> Result<Option<Value>, Error
         return Ok(None);
     }
     let parameter =
-        |names: &[&str]| asked.operation.parameters.iter().find(|parameter| names.contains(&plain(&parameter.name).as_str()));
+        |names: &[&str]| asked.operation.parameters.iter().find(|parameter| names.contains(&alike(&parameter.name).as_str()));
     let given = |names: &[&str]| {
         let parameter = parameter(names)?;
         let value = asked.arguments.query.get(&parameter.name).or_else(|| parameter.schema.open.get("default"))?;
         value.as_u64().and_then(|number| usize::try_from(number).ok())
     };
     let shown = |names: &[&str]| {
-        let mut properties = list.as_object().into_iter().flatten().filter(|(name, _)| names.contains(&plain(name).as_str()));
+        let mut properties = list.as_object().into_iter().flatten().filter(|(name, _)| names.contains(&alike(name).as_str()));
         properties.find_map(|(_, value)| value.as_u64()).and_then(|number| usize::try_from(number).ok())
     };
     let size = parameter(&SIZE).map(|_| given(&SIZE).or_else(|| shown(&SIZE)).unwrap_or(25)).unwrap_or(usize::MAX).max(1);
@@ -74,10 +74,10 @@ pub fn page(asked: &Asked<'_>, values: &[&Value]) -> Result<Option<Value>, Error
         let on_page = on_page.filter_map(|value| fitted(&entry, value, || first.clone())).collect();
         put(&mut list, name.as_deref(), on_page);
     }
-    let has_total = list.as_object().is_some_and(|list| list.keys().any(|name| TOTAL.contains(&plain(name).as_str())));
+    let has_total = list.as_object().is_some_and(|list| list.keys().any(|name| TOTAL.contains(&alike(name).as_str())));
     let total = values.len();
     for (name, value) in list.as_object_mut().into_iter().flatten().filter(|(_, value)| value.is_u64()) {
-        let name = plain(name);
+        let name = alike(name);
         let is = |names: &[&str]| names.contains(&name.as_str());
         let number = match () {
             () if is(&TOTAL) => total,
@@ -103,7 +103,7 @@ pub fn page(asked: &Asked<'_>, values: &[&Value]) -> Result<Option<Value>, Error
 /// in, or, where the document allows any text, a part of it. What others mean it doesn't say.
 fn is_wanted(asked: &Asked<'_>, entry: &Value) -> bool {
     let parameters = asked.operation.parameters.iter().filter(|parameter| {
-        let name = plain(&parameter.name);
+        let name = alike(&parameter.name);
         ![&PAGE[..], &SIZE, &OFFSET].iter().any(|names| names.contains(&name.as_str()))
     });
     let mut given = parameters.filter_map(|each| Some((each, entry.get(&each.name)?, asked.arguments.query.get(&each.name)?)));

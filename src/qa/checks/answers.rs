@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde_json::Value;
 
 use crate::contract::answer::{Kind, Wrong};
-use crate::contract::{Direction, Sampler};
+use crate::contract::{Direction, Sampler, is_blank};
 use crate::error::Code;
 use crate::qa::exchange::{Reply, Request};
 use crate::qa::interview::{Asked, Interview, Pair, told};
@@ -116,7 +116,7 @@ impl Interview<'_> {
     pub fn check_answer(&mut self, request: &Request, reply: &Reply) {
         let mut wrong = self.wrong(reply);
         let answer = self.subject.operation.answer(reply.status);
-        let has_headers = answer.is_some_and(|answer| answer.has_headers());
+        let has_headers = answer.is_some_and(|answer| !answer.headers.is_empty());
         let has_json = answer.is_some_and(|answer| answer.contents.iter().any(|content| content.is_json()));
         let made = [
             (Kind::Status, Check::Status, true),
@@ -181,7 +181,7 @@ impl Interview<'_> {
         let Ok(sampler) = Sampler::new(document, &argument.schema, Direction::Request) else { return Vec::new() };
         let mut edges = sampler.boundaries();
         edges.retain(|value| {
-            let is_blank = value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty());
+            let is_blank = is_blank(value);
             match argument.place {
                 Place::Body => !(is_blank && self.comparison.is_own() && (argument.required || argument.filled)),
                 _ => !is_blank && !value.is_object(),

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use crate::contract::cases::{Kind, wrong_values};
-use crate::contract::compile;
+use crate::contract::{compile, plain};
 use crate::qa::exchange::{Reply, Request};
 use crate::qa::interview::{Asked, Interview, Pair, told};
 use crate::qa::model::Check;
 use crate::qa::record::Fault;
-use crate::qa::subject::{Argument, Place, plain};
+use crate::qa::subject::{Argument, Place};
 
 impl Interview<'_> {
     /// Every argument in every way that its schema forbids.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::plan::Who::Staff;
 use super::{World, send, told};
-use crate::qa::exchange::{KEY, Reply, Request, Server, VERSION};
+use crate::qa::exchange::{KEY, Reply, Request, SERVED, Server, VERSION};
 
 impl World {
     /// Removes what the server was asked to make, the newest first, and cancels or returns what can't be removed. Gives in
@@ -73,8 +73,7 @@ impl World {
     }
 
     async fn ask_as_staff(&self, server: &Server, method: &str, uri: &str) -> anyhow::Result<Reply> {
-        let request =
-            Request::new(method, uri).with_header(KEY, self.story.key(Staff)).with_header(VERSION, env!("CARGO_PKG_VERSION"));
+        let request = Request::new(method, uri).with_header(KEY, self.story.key(Staff)).with_header(VERSION, SERVED);
         let request = if uri.ends_with("/returns") { request.with_json(&json!({})) } else { request };
         send(server, &request).await
     }

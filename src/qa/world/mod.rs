@@ -74,7 +74,7 @@ impl World {
     /// # Errors
     /// When the document lacks an example, the server refuses a request, or it is stopped. What had been made is removed again.
     pub async fn make(server: &Server, contract: &Contract, key: &str, seed: u64) -> anyhow::Result<Self> {
-        let example = |operation: &Operation| Ok((operation.id.clone(), Example::of(contract, operation)?));
+        let example = |operation: &Operation| Ok((operation.id.clone(), Example::of(operation)?));
         let moment = Utc::now().timestamp_millis().unsigned_abs().wrapping_add(seed);
         let mut world = Self {
             examples: contract.operations().map(example).collect::<anyhow::Result<_>>()?,

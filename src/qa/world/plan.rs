@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_the_plan_names_is_in_the_document() {
         let contract = Contract::builtin().unwrap();
-        let example = |operation| Example::of(&contract, operation).unwrap();
+        let example = |operation| Example::of(operation).unwrap();
         let arguments: Vec<String> = contract.operations().flat_map(|operation| example(operation).arguments).collect();
         for bound in BOUND.split_whitespace() {
             assert!(arguments.iter().any(|argument| argument == bound), "{bound}");

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::example::Example;
 use super::plan::Who;
-use crate::qa::exchange::{KEY, Request};
+use crate::qa::exchange::{KEY, Request, SERVED, VERSION};
 
 /// The account of the story's Ama, in the examples.
 pub const AMA: &str = "GH-4K7QW2MZ";
@@ -72,7 +72,9 @@ impl Story {
         }
         let mut request = Request::new(&example.method, self.tell(&path));
         request.query = example.query.iter().map(|(name, value)| (name.clone(), self.tell(value))).collect();
-        request.headers.clone_from(&example.headers);
+        if example.needs_version {
+            request = request.with_header(VERSION, SERVED);
+        }
         if example.needs_key {
             request = request.with_header(KEY, self.key(who));
         }
