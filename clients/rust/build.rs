@@ -29,7 +29,9 @@ fn main() {
 /// progenitor knows one type of success and one of error for each operation. The client sends the version itself.
 fn simplify(operation: &mut Value) {
     if let Some(parameters) = operation.get_mut("parameters").and_then(Value::as_array_mut) {
-        parameters.retain(|parameter| parameter["$ref"] != "#/components/parameters/ClientVersion");
+        let is_sent_by_itself = |name: &str| ["ClientVersion", "IdempotencyKey", "IfMatch", "IfNoneMatch"].contains(&name);
+        let name = |parameter: &Value| parameter["$ref"].as_str()?.strip_prefix("#/components/parameters/").map(str::to_owned);
+        parameters.retain(|parameter| !name(parameter).is_some_and(|name| is_sent_by_itself(&name)));
     }
     let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) else { return };
     responses.retain(|status, _| status.starts_with('2'));

@@ -48,10 +48,16 @@ impl Code {
                 StatusCode::NOT_FOUND
             }
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::ClientOutdated => StatusCode::PRECONDITION_FAILED,
+            Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::ClientOutdated | Self::ResourceChanged => StatusCode::PRECONDITION_FAILED,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UriTooLong => StatusCode::URI_TOO_LONG,
             Self::MediaTypeUnsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::IdempotencyOtherRequest => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::RequestsTooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::ServerUnavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::PaymentGateway => StatusCode::BAD_GATEWAY,
             _ => StatusCode::CONFLICT,
         }

@@ -65,22 +65,29 @@ impl Api {
         let mut error_statuses = BTreeMap::new();
         let paths = openapi["paths"].as_object().context("dropshot emitted no paths")?;
         for item in paths.values() {
-            for operation in METHODS.iter().filter_map(|method| item.get(method)) {
+            for (method, operation) in METHODS.iter().filter_map(|method| Some((*method, item.get(method)?))) {
                 let id = operation["operationId"].as_str().unwrap_or_default();
-                error_statuses.insert(id.to_owned(), self.error_statuses(id, operation));
+                error_statuses.insert(id.to_owned(), self.error_statuses(id, method, operation));
             }
         }
         Ok(Server { openapi, error_statuses })
     }
 
     /// The statuses that follow from what an operation takes, and those of its own rules.
-    fn error_statuses(&self, id: &str, operation: &Value) -> BTreeSet<u16> {
+    fn error_statuses(&self, id: &str, method: &str, operation: &Value) -> BTreeSet<u16> {
         let parameters = || operation["parameters"].as_array().into_iter().flatten();
         let has_body = operation.get("requestBody").is_some();
         let own = self.refusals.get(id).into_iter().copied().flatten().map(|code| code.status().as_u16());
-        let mut statuses: BTreeSet<u16> = own.chain([500]).collect();
-        // What a browser fetches by itself it keeps, and asks only whether it has changed.
-        statuses.extend(if self.open.contains(id) { [304].as_slice() } else { &[401, 403, 412] });
+        let mut statuses: BTreeSet<u16> = own.chain([500, 503]).collect();
+        if !self.open.contains(id) {
+            statuses.extend([401, 403, 412, 429]);
+        }
+        match method {
+            // Who has it already asks only whether it has changed.
+            "get" => statuses.extend([304]),
+            "post" | "patch" => statuses.extend([409, 422]),
+            _ => {}
+        }
         if has_body || parameters().next().is_some() {
             statuses.insert(400);
         }
@@ -88,7 +95,7 @@ impl Api {
             statuses.insert(404);
         }
         if has_body {
-            statuses.extend([413, 415]);
+            statuses.extend([408, 413, 415]);
         }
         statuses
     }

@@ -14,9 +14,11 @@ use super::document::{Keywords, NOT_BLANK, keywords_of};
 /// front of every operation asks the document itself.
 pub(super) const UNSAID_OF_OPERATIONS: [&str; 1] = ["security"];
 
-/// **Front-door headers.** The front door checks `X-Client-Version` before any handler runs, so no endpoint declares it.
+/// **Front-door headers.** The front door checks `X-Client-Version` before any handler runs, keeps answers by their
+/// `Idempotency-Key`, and compares the tags of what it answers itself, so no endpoint declares these headers.
 pub(super) fn is_front_door_header(place: &str) -> bool {
-    place == "header.x-client-version"
+    let asked = ["header.x-client-version", "header.idempotency-key", "header.if-match", "header.if-none-match"];
+    asked.contains(&place) || place == "200.headers.etag"
 }
 
 /// **Raw bodies.** A body that isn't made from a type (`HttpResponseOk<FreeformBody>`) is emitted as `*/*` with an empty
