@@ -15,9 +15,10 @@ use slog::{Level, Logger, info, warn};
 
 use crate::accounts::Role;
 use crate::app::{App, Platform, api};
-use crate::config::{PlatformOptions, Storage};
+use crate::config::{PlatformOptions, Storage, TlsOptions};
 use crate::contract::{Contract, drift};
 use crate::db::Db;
+use crate::http::{BodyTime, Certificate, Listener};
 use crate::qa::options::CompareOptions;
 use crate::qa::progress::Progress;
 use crate::qa::report;
@@ -94,6 +95,8 @@ struct MockOptions {
     /// Address to listen on
     #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8081", value_name = "ADDRESS")]
     listen: SocketAddr,
+    #[command(flatten)]
+    tls: TlsOptions,
     /// OpenAPI 3.0 document to answer from, YAML or JSON [default: the one that this program was built from]
     #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
     spec: Option<PathBuf>,
@@ -218,13 +221,15 @@ async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App
 }
 
 async fn serve(options: &PlatformOptions, log: &Logger) -> anyhow::Result<()> {
+    let certificate = options.certificate()?;
     let app = open(options, log).await?;
     if let Some(welcome) = setup::first_start(&app).await? {
         say(welcome)?;
     }
-    let platform = Platform::start(Arc::clone(&app), options.listen())?;
+    let listener = Listener { address: options.listen(), certificate, body_time: BodyTime::default() };
+    let platform = Platform::start(Arc::clone(&app), listener.clone())?;
     info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
-    asked_to_stop().await?;
+    asked_to_stop_or_reload(listener.certificate.as_deref(), log).await?;
     info!(log, "stopping: what is under way is finished first");
     platform.stop().await
 }
@@ -235,19 +240,37 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
         warn!(log, "{}", warning);
     }
     let operations = contract.operations().count();
+    let listener = Listener { address: options.listen, certificate: options.tls.certificate()?, body_time: BodyTime::default() };
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
     let mock = mock::start(
         contract,
         mock::Settings { seed: options.seed, key: options.key, is_stateful: options.stateful },
-        options.listen,
+        listener.clone(),
         log,
     )?;
     let address = mock.address();
+    let scheme = if listener.certificate.is_some() { "https" } else { "http" };
     info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
-    say(format!("Answers for {title} ({operations} operations) at http://{address}"))?;
+    say(format!("Answers for {title} ({operations} operations) at {scheme}://{address}"))?;
     say("The header `Prefer` chooses other answers, such as `Prefer: code=404`: see `boxoffice mock --help`.")?;
-    asked_to_stop().await?;
+    asked_to_stop_or_reload(listener.certificate.as_deref(), log).await?;
     mock.stop().await
+}
+
+/// Waits for Ctrl-C or SIGTERM, and reads the certificate again on SIGHUP.
+async fn asked_to_stop_or_reload(certificate: Option<&Certificate>, log: &Logger) -> anyhow::Result<()> {
+    let Some(certificate) = certificate else { return asked_to_stop().await };
+    let mut hung_up = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+    let mut stopped = std::pin::pin!(asked_to_stop());
+    loop {
+        tokio::select! {
+            stopped = &mut stopped => return stopped,
+            _ = hung_up.recv() => match certificate.reload() {
+                Ok(()) => info!(log, "the certificate was read again"),
+                Err(error) => warn!(log, "the certificate stays the one before"; "cause" => format!("{error:#}")),
+            },
+        }
+    }
 }
 
 /// Waits for Ctrl-C or SIGTERM.

@@ -4,14 +4,17 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lettre::message::Mailbox;
 
+use crate::base::address::TrustedProxies;
 use crate::base::money::Money;
 use crate::base::version::ClientVersion;
+use crate::http::Certificate;
 
 /// Where the server's data are: what every command needs that touches them.
 #[derive(Debug, Clone, Args)]
@@ -41,12 +44,36 @@ pub struct PlatformOptions {
     /// Address to listen on
     #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     listen: SocketAddr,
+    #[command(flatten)]
+    tls: TlsOptions,
+}
+
+/// The files of TLS.
+#[derive(Debug, Clone, Args)]
+pub struct TlsOptions {
+    /// PEM file of the certificate for HTTPS, and of those between it and its authority's; read again on SIGHUP
+    #[arg(long, env = "BOXOFFICE_TLS_CERTIFICATE", requires = "tls_key", value_name = "FILE")]
+    tls_certificate: Option<PathBuf>,
+    /// PEM file of the certificate's private key
+    #[arg(long, env = "BOXOFFICE_TLS_KEY", requires = "tls_certificate", value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+}
+
+impl TlsOptions {
+    /// The certificate, where there is one.
+    ///
+    /// # Errors
+    /// When the files can't be used.
+    pub fn certificate(&self) -> anyhow::Result<Option<Arc<Certificate>>> {
+        let files = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
+        files.map(|(certificate, key)| Certificate::open(certificate, key)).transpose()
+    }
 }
 
 /// The platform's settings, as options.
 #[derive(Debug, Clone, Args)]
 struct SettingsOptions {
-    /// Address under which clients reach the server, for absolute URIs [default: http://LISTEN]
+    /// Address under which clients reach the server, for absolute URIs [default: http://LISTEN, or https:// with TLS]
     #[arg(long, env = "BOXOFFICE_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
     /// Where images are kept: a folder, or s3://BUCKET/PREFIX with the AWS_* variables [default: DATA_DIR/media]
@@ -65,7 +92,23 @@ struct SettingsOptions {
     #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION")]
     minimum_client_version: ClientVersion,
     #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
     mail: MailOptions,
+}
+
+/// How much is taken from strangers, as options.
+#[derive(Debug, Clone, Args)]
+struct LimitOptions {
+    /// Attempts a minute from one address to guess one account's password or code, or whether there is one; 0 for any number
+    #[arg(long, env = "BOXOFFICE_LOGIN_RATE_LIMIT", default_value_t = 10, value_name = "NUMBER")]
+    login_rate_limit: u32,
+    /// All other requests a minute with one key; 0 for any number
+    #[arg(long, env = "BOXOFFICE_RATE_LIMIT", default_value_t = 600, value_name = "NUMBER")]
+    rate_limit: u32,
+    /// Addresses and networks of proxies that are believed when they name a client in Forwarded or X-Forwarded-For
+    #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST")]
+    trusted_proxies: TrustedProxies,
 }
 
 /// How mail leaves, as options.
@@ -109,8 +152,21 @@ pub struct Settings {
     pub fee_steps: FeeSteps,
     /// The lowest client version that is still served.
     pub minimum_client_version: ClientVersion,
+    /// How much is taken from strangers.
+    pub limits: LimitSettings,
     /// How mail leaves.
     pub mail: MailSettings,
+}
+
+/// How much is taken from strangers. By default anything, from nobody else's name.
+#[derive(Debug, Clone, Default)]
+pub struct LimitSettings {
+    /// Guesses a minute for each address and identification; 0 for any number.
+    pub guesses: u32,
+    /// Other requests a minute for each key; 0 for any number.
+    pub keys: u32,
+    /// Who is believed when it names a client.
+    pub trusted_proxies: TrustedProxies,
 }
 
 /// How mail leaves.
@@ -241,10 +297,21 @@ impl PlatformOptions {
         self.listen
     }
 
+    /// The certificate for TLS, where there is one.
+    ///
+    /// # Errors
+    /// When its files can't be used.
+    pub fn certificate(&self) -> anyhow::Result<Option<Arc<Certificate>>> {
+        self.tls.certificate()
+    }
+
     /// The settings, with defaults that follow from others filled in.
     pub fn settings(&self) -> Settings {
         let options = &self.settings;
-        let public_url = options.public_url.clone().unwrap_or_else(|| format!("http://{}", self.listen));
+        let public_url = options.public_url.clone().unwrap_or_else(|| {
+            let scheme = if self.tls.tls_certificate.is_some() { "https" } else { "http" };
+            format!("{scheme}://{}", self.listen)
+        });
         let media = options.media.clone().unwrap_or_else(|| self.storage.data_dir.join("media").display().to_string());
         Settings {
             public_url: public_url.trim_end_matches('/').to_owned(),
@@ -253,6 +320,11 @@ impl PlatformOptions {
             reservation: Duration::from_secs(u64::from(options.reservation_minutes) * 60),
             fee_steps: options.fee_steps.clone(),
             minimum_client_version: options.minimum_client_version,
+            limits: LimitSettings {
+                guesses: options.limits.login_rate_limit,
+                keys: options.limits.rate_limit,
+                trusted_proxies: options.limits.trusted_proxies.clone(),
+            },
             mail: options.mail.settings(self.storage.data_dir.join("mail")),
         }
     }

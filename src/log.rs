@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
 
-use slog::{Drain, Level, LevelFilter, Logger, o};
+use slog::{Drain, Key, Level, LevelFilter, Logger, OwnedKVList, Record, Serializer, o};
 use slog_async::{Async, AsyncGuard, OverflowStrategy};
 
 /// Lines that may wait to be written; what comes when they are full is dropped, and the log says how much.
@@ -26,9 +26,36 @@ fn queue(drain: impl Drain<Err = slog::Never, Ok = ()> + Send + 'static) -> (slo
     (queue.fuse(), guard)
 }
 
-/// The same log for a part that is to be heard only when something is wrong.
-pub fn warnings_only(log: &Logger) -> Logger {
-    Logger::root(LevelFilter::new(log.clone(), Level::Warning).fuse(), o!())
+/// The same log for dropshot, which is to be heard only when something is wrong, and never of a single request: the front door
+/// tells of those, without their paths, in which an admission token's code may stand.
+pub fn of_dropshot(log: &Logger) -> Logger {
+    Logger::root(LevelFilter::new(WithoutRequests(log.clone()), Level::Warning).fuse(), o!())
+}
+
+struct WithoutRequests(Logger);
+
+impl Drain for WithoutRequests {
+    type Ok = ();
+    type Err = slog::Never;
+
+    fn log(&self, record: &Record, values: &OwnedKVList) -> Result<(), slog::Never> {
+        let mut names = Names { has_uri: false };
+        // It fails no more than looking at names can.
+        let _looked_at = slog::KV::serialize(values, record, &mut names);
+        if names.has_uri { Ok(()) } else { Drain::log(&self.0, record, values) }
+    }
+}
+
+/// Looks for the name under which dropshot logs the address of a request.
+struct Names {
+    has_uri: bool,
+}
+
+impl Serializer for Names {
+    fn emit_arguments(&mut self, name: Key, _: &std::fmt::Arguments) -> slog::Result {
+        self.has_uri |= name == "uri";
+        Ok(())
+    }
 }
 
 /// A log that goes nowhere.

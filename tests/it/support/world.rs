@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::app::{App, Platform};
-use boxoffice::config::{FeeSteps, MailRoute, MailSettings, Settings};
+use boxoffice::config::{FeeSteps, LimitSettings, MailRoute, MailSettings, Settings};
 use boxoffice::{log, setup};
 use slog::Logger;
 use tempfile::TempDir;
@@ -76,6 +76,7 @@ impl World {
             reservation: Duration::from_secs(15 * 60),
             fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSteps>().unwrap(),
             minimum_client_version: "3.0.0".parse().unwrap(),
+            limits: LimitSettings::default(),
             mail: MailSettings {
                 from: "Box office <tickets@boxoffice.example>".parse().unwrap(),
                 route: MailRoute::Folder(folder.path().join("mail")),
