@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use dropshot::Body;
 use http_body_util::BodyExt;
+use hyper::body::Body as _;
 use tokio::time::{Instant, timeout_at};
 
 use super::Failure;
@@ -35,6 +36,11 @@ impl BodyTime {
     /// 413 and 408; 400 where the body ends before it is whole.
     pub async fn read(self, operation: &Operation, body: &mut Body) -> Result<Vec<u8>, Failure> {
         let Some(limit) = operation.body_limit() else { return Ok(Vec::new()) };
+        let too_large = || Code::BodyTooLarge.because(format!("The request's body is larger than {limit} bytes.")).into();
+        // Who asks first (`Expect: 100-continue`) need not send it.
+        if body.size_hint().lower() > DISCARDED as u64 {
+            return Err(too_large());
+        }
         let (mut bytes, mut seen) = (Vec::new(), 0);
         let end = Instant::now() + self.whole;
         loop {
@@ -54,9 +60,6 @@ impl BodyTime {
                 break;
             }
         }
-        if seen > limit {
-            return Err(Code::BodyTooLarge.because(format!("The request's body is larger than {limit} bytes.")).into());
-        }
-        Ok(bytes)
+        if seen > limit { Err(too_large()) } else { Ok(bytes) }
     }
 }

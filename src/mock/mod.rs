@@ -54,12 +54,7 @@ struct Mock {
 ///
 /// # Errors
 /// When the address cannot be had.
-pub fn start(
-    contract: Contract,
-    settings: Settings,
-    listener: impl Into<Listener>,
-    log: &Logger,
-) -> anyhow::Result<Running<()>> {
+pub fn start(contract: Contract, settings: Settings, listener: impl Into<Listener>, log: &Logger) -> anyhow::Result<Running<()>> {
     let answers = contract.operations().map(|operation| (operation.pointer.clone(), Answers::of(operation))).collect();
     let making = Making { contract: &contract, seed: settings.seed, log };
     let state = settings.is_stateful.then(|| State::new(&making, &answers));
