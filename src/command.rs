@@ -15,10 +15,10 @@ use slog::{Level, Logger, info, warn};
 
 use crate::accounts::Role;
 use crate::app::{App, Platform, api};
-use crate::config::{PlatformOptions, Storage, TlsOptions};
+use crate::config::{PlatformOptions, Settings, Storage};
 use crate::contract::{Contract, drift};
 use crate::db::Db;
-use crate::http::{BodyTime, Certificate, Listener};
+use crate::http::{LimitSettings, Listener, TlsOptions};
 use crate::qa::options::CompareOptions;
 use crate::qa::progress::Progress;
 use crate::qa::report;
@@ -212,7 +212,11 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
             let app = open(&options.platform, log).await?;
             say(setup::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
         }
-        Command::Demo(options) => say(demo::fill(&open(&options, log).await?).await?),
+        Command::Demo(options) => {
+            // What the program asks itself is not counted.
+            let settings = Settings { limits: LimitSettings::default(), ..options.settings() };
+            say(demo::fill(&App::open(&options.database_url(), settings, log.clone()).await?).await?)
+        }
     }
 }
 
@@ -221,15 +225,15 @@ async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App
 }
 
 async fn serve(options: &PlatformOptions, log: &Logger) -> anyhow::Result<()> {
-    let certificate = options.certificate()?;
+    let listener = options.listener()?;
     let app = open(options, log).await?;
     if let Some(welcome) = setup::first_start(&app).await? {
         say(welcome)?;
     }
-    let listener = Listener { address: options.listen(), certificate, body_time: BodyTime::default() };
-    let platform = Platform::start(Arc::clone(&app), listener.clone())?;
+    reload_on_hang_up(&listener, log)?;
+    let platform = Platform::start(Arc::clone(&app), listener)?;
     info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
-    asked_to_stop_or_reload(listener.certificate.as_deref(), log).await?;
+    asked_to_stop().await?;
     info!(log, "stopping: what is under way is finished first");
     platform.stop().await
 }
@@ -240,37 +244,38 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
         warn!(log, "{}", warning);
     }
     let operations = contract.operations().count();
-    let listener = Listener { address: options.listen, certificate: options.tls.certificate()?, body_time: BodyTime::default() };
+    let listener = options.tls.listener(options.listen)?;
+    let scheme = if listener.certificate.is_some() { "https" } else { "http" };
+    reload_on_hang_up(&listener, log)?;
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
     let mock = mock::start(
         contract,
         mock::Settings { seed: options.seed, key: options.key, is_stateful: options.stateful },
-        listener.clone(),
+        listener,
         log,
     )?;
     let address = mock.address();
-    let scheme = if listener.certificate.is_some() { "https" } else { "http" };
     info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
     say(format!("Answers for {title} ({operations} operations) at {scheme}://{address}"))?;
     say("The header `Prefer` chooses other answers, such as `Prefer: code=404`: see `boxoffice mock --help`.")?;
-    asked_to_stop_or_reload(listener.certificate.as_deref(), log).await?;
+    asked_to_stop().await?;
     mock.stop().await
 }
 
-/// Waits for Ctrl-C or SIGTERM, and reads the certificate again on SIGHUP.
-async fn asked_to_stop_or_reload(certificate: Option<&Certificate>, log: &Logger) -> anyhow::Result<()> {
-    let Some(certificate) = certificate else { return asked_to_stop().await };
+/// From now on reads the certificate, where there is one, again on SIGHUP.
+fn reload_on_hang_up(listener: &Listener, log: &Logger) -> anyhow::Result<()> {
+    let Some(certificate) = listener.certificate.clone() else { return Ok(()) };
     let mut hung_up = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
-    let mut stopped = std::pin::pin!(asked_to_stop());
-    loop {
-        tokio::select! {
-            stopped = &mut stopped => return stopped,
-            _ = hung_up.recv() => match certificate.reload() {
+    let log = log.clone();
+    tokio::spawn(async move {
+        while hung_up.recv().await.is_some() {
+            match certificate.reload() {
                 Ok(()) => info!(log, "the certificate was read again"),
                 Err(error) => warn!(log, "the certificate stays the one before"; "cause" => format!("{error:#}")),
-            },
+            }
         }
-    }
+    });
+    Ok(())
 }
 
 /// Waits for Ctrl-C or SIGTERM.

@@ -4,17 +4,15 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lettre::message::Mailbox;
 
-use crate::base::address::TrustedProxies;
 use crate::base::money::Money;
 use crate::base::version::ClientVersion;
-use crate::http::Certificate;
+use crate::http::{LimitOptions, LimitSettings, Listener, TlsOptions};
 
 /// Where the server's data are: what every command needs that touches them.
 #[derive(Debug, Clone, Args)]
@@ -48,28 +46,6 @@ pub struct PlatformOptions {
     tls: TlsOptions,
 }
 
-/// The files of TLS.
-#[derive(Debug, Clone, Args)]
-pub struct TlsOptions {
-    /// PEM file of the certificate for HTTPS, and of those between it and its authority's; read again on SIGHUP
-    #[arg(long, env = "BOXOFFICE_TLS_CERTIFICATE", requires = "tls_key", value_name = "FILE")]
-    tls_certificate: Option<PathBuf>,
-    /// PEM file of the certificate's private key
-    #[arg(long, env = "BOXOFFICE_TLS_KEY", requires = "tls_certificate", value_name = "FILE")]
-    tls_key: Option<PathBuf>,
-}
-
-impl TlsOptions {
-    /// The certificate, where there is one.
-    ///
-    /// # Errors
-    /// When the files can't be used.
-    pub fn certificate(&self) -> anyhow::Result<Option<Arc<Certificate>>> {
-        let files = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
-        files.map(|(certificate, key)| Certificate::open(certificate, key)).transpose()
-    }
-}
-
 /// The platform's settings, as options.
 #[derive(Debug, Clone, Args)]
 struct SettingsOptions {
@@ -95,20 +71,6 @@ struct SettingsOptions {
     limits: LimitOptions,
     #[command(flatten)]
     mail: MailOptions,
-}
-
-/// How much is taken from strangers, as options.
-#[derive(Debug, Clone, Args)]
-struct LimitOptions {
-    /// Attempts a minute from one address to guess one account's password or code, or whether there is one; 0 for any number
-    #[arg(long, env = "BOXOFFICE_LOGIN_RATE_LIMIT", default_value_t = 10, value_name = "NUMBER")]
-    login_rate_limit: u32,
-    /// All other requests a minute with one key; 0 for any number
-    #[arg(long, env = "BOXOFFICE_RATE_LIMIT", default_value_t = 600, value_name = "NUMBER")]
-    rate_limit: u32,
-    /// Addresses and networks of proxies that are believed when they name a client in Forwarded or X-Forwarded-For
-    #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST")]
-    trusted_proxies: TrustedProxies,
 }
 
 /// How mail leaves, as options.
@@ -156,17 +118,6 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// How mail leaves.
     pub mail: MailSettings,
-}
-
-/// How much is taken from strangers. By default anything, from nobody else's name.
-#[derive(Debug, Clone, Default)]
-pub struct LimitSettings {
-    /// Guesses a minute for each address and identification; 0 for any number.
-    pub guesses: u32,
-    /// Other requests a minute for each key; 0 for any number.
-    pub keys: u32,
-    /// Who is believed when it names a client.
-    pub trusted_proxies: TrustedProxies,
 }
 
 /// How mail leaves.
@@ -292,24 +243,19 @@ impl PlatformOptions {
         self.storage.database_url()
     }
 
-    /// The address to listen on.
-    pub fn listen(&self) -> SocketAddr {
-        self.listen
-    }
-
-    /// The certificate for TLS, where there is one.
+    /// What the server listens with.
     ///
     /// # Errors
-    /// When its files can't be used.
-    pub fn certificate(&self) -> anyhow::Result<Option<Arc<Certificate>>> {
-        self.tls.certificate()
+    /// When the files of TLS can't be used.
+    pub fn listener(&self) -> anyhow::Result<Listener> {
+        self.tls.listener(self.listen)
     }
 
     /// The settings, with defaults that follow from others filled in.
     pub fn settings(&self) -> Settings {
         let options = &self.settings;
         let public_url = options.public_url.clone().unwrap_or_else(|| {
-            let scheme = if self.tls.tls_certificate.is_some() { "https" } else { "http" };
+            let scheme = if self.tls.is_used() { "https" } else { "http" };
             format!("{scheme}://{}", self.listen)
         });
         let media = options.media.clone().unwrap_or_else(|| self.storage.data_dir.join("media").display().to_string());
@@ -320,11 +266,7 @@ impl PlatformOptions {
             reservation: Duration::from_secs(u64::from(options.reservation_minutes) * 60),
             fee_steps: options.fee_steps.clone(),
             minimum_client_version: options.minimum_client_version,
-            limits: LimitSettings {
-                guesses: options.limits.login_rate_limit,
-                keys: options.limits.rate_limit,
-                trusted_proxies: options.limits.trusted_proxies.clone(),
-            },
+            limits: options.limits.settings(),
             mail: options.mail.settings(self.storage.data_dir.join("mail")),
         }
     }

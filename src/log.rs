@@ -62,3 +62,37 @@ impl Serializer for Names {
 pub fn silent() -> Logger {
     Logger::root(slog::Discard, o!())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use slog::warn;
+
+    use super::*;
+
+    /// Keeps the texts of what is logged.
+    struct Kept(Arc<Mutex<Vec<String>>>);
+
+    impl Drain for Kept {
+        type Ok = ();
+        type Err = slog::Never;
+
+        fn log(&self, record: &Record, _: &OwnedKVList) -> Result<(), slog::Never> {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(record.msg().to_string());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn dropshot_tells_nothing_of_a_request() {
+        let kept = Arc::default();
+        let server = of_dropshot(&Logger::root(Kept(Arc::clone(&kept)), o!())).new(o!("local_addr" => "127.0.0.1:8080"));
+        let request = server.new(o!("method" => "GET", "uri" => "/tokens/4K7QW2MZ")).new(o!());
+
+        warn!(request, "request handling cancelled (client disconnected)"; "latency_us" => 12);
+        warn!(server, "accept error"; "error" => "too many open files");
+
+        assert_eq!(*kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner), ["accept error"]);
+    }
+}

@@ -119,3 +119,59 @@ impl Standing {
 fn seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0 || duration.is_zero())
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_as_are_allowed_may_come_at_once() {
+        let limit = Limit::new("key", 3, u64::MAX).unwrap();
+
+        let standings: Vec<_> = (0..4).map(|_| limit.count("ama")).collect();
+
+        assert_eq!(standings.iter().map(|standing| standing.left).collect::<Vec<_>>(), [2, 1, 0, 0]);
+        assert_eq!(standings.iter().map(|standing| standing.check().is_ok()).collect::<Vec<_>>(), [true, true, true, false]);
+        assert!(limit.count("kofi").check().is_ok());
+        let mut headers = HeaderMap::new();
+        standings[3].tell(&mut headers);
+        assert_eq!(headers["ratelimit-policy"], "\"key\";q=3;w=60");
+        assert_eq!(headers["ratelimit"], "\"key\";r=0;t=60");
+        assert!((1..=20).contains(&headers["retry-after"].to_str().unwrap().parse().unwrap()));
+    }
+
+    #[test]
+    fn none_is_any_number() {
+        let limits = Limits::new(0, 0);
+
+        assert!(limits.count(Id(1)).is_none());
+        assert!(limits.count_guess([127, 0, 0, 1].into(), "ama").is_none());
+    }
+
+    #[test]
+    fn strangers_fill_no_more_than_the_slots() {
+        let limit = Limit::new("guesses", 1, 8).unwrap();
+
+        let refused = (0..1000).filter(|number| limit.count(number).check().is_err()).count();
+
+        assert_eq!((limit.limiter.len(), refused), (8, 992));
+    }
+
+    #[test]
+    fn who_counts_no_longer_is_forgotten() {
+        let as_good_as_at_once = 60_000_000;
+        let limit = Limit::new("key", as_good_as_at_once, u64::MAX).unwrap();
+
+        (0..FORGET_EVERY).for_each(|number| drop(limit.count(number)));
+
+        assert!(limit.limiter.len() < FORGET_EVERY as usize / 2, "{}", limit.limiter.len());
+    }
+
+    #[test]
+    fn a_wait_is_told_in_whole_seconds() {
+        for (milliseconds, told) in [(0, 1), (1, 1), (1000, 1), (1001, 2), (59_999, 60)] {
+            assert_eq!(seconds(Duration::from_millis(milliseconds)), told, "{milliseconds}");
+        }
+    }
+}

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use boxoffice::auth::Scope;
 use boxoffice::base::address::TrustedProxies;
-use boxoffice::config::{LimitSettings, Settings};
+use boxoffice::config::Settings;
+use boxoffice::http::LimitSettings;
 use boxoffice::log;
 use serde_json::{Value, json};
 

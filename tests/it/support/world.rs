@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::app::{App, Platform};
-use boxoffice::config::{FeeSteps, LimitSettings, MailRoute, MailSettings, Settings};
-use boxoffice::http::Listener;
+use boxoffice::config::{FeeSteps, MailRoute, MailSettings, Settings};
+use boxoffice::http::{LimitSettings, Listener};
 use boxoffice::{log, setup};
 use slog::Logger;
 use tempfile::TempDir;
