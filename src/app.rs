@@ -12,7 +12,7 @@ use crate::base::clock::Clock;
 use crate::config::Settings;
 use crate::contract::Contract;
 use crate::db::Db;
-use crate::http::{self, Api, Running};
+use crate::http::{self, Api, Listener, Running};
 use crate::jobs::Jobs;
 use crate::media::MediaStore;
 use crate::outbox::{self, Carrier};
@@ -69,12 +69,12 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Starts answering on `listen`, and the jobs.
+    /// Starts answering, and the jobs.
     ///
     /// # Errors
     /// When the address can't be had.
-    pub fn start(app: Arc<App>, listen: SocketAddr) -> anyhow::Result<Self> {
-        let server = http::start(Arc::clone(&app), api(), Contract::builtin()?, listen)?;
+    pub fn start(app: Arc<App>, listener: impl Into<Listener>) -> anyhow::Result<Self> {
+        let server = http::start(Arc::clone(&app), api(), Contract::builtin()?, listener)?;
         let jobs = Jobs::start(&app);
         Ok(Self { app, server, jobs })
     }

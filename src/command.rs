@@ -15,9 +15,10 @@ use slog::{Level, Logger, info, warn};
 
 use crate::accounts::Role;
 use crate::app::{App, Platform, api};
-use crate::config::{PlatformOptions, Storage};
+use crate::config::{PlatformOptions, Settings, Storage};
 use crate::contract::{Contract, drift};
 use crate::db::Db;
+use crate::http::{LimitSettings, Listener, TlsOptions};
 use crate::qa::options::CompareOptions;
 use crate::qa::progress::Progress;
 use crate::qa::report;
@@ -94,6 +95,8 @@ struct MockOptions {
     /// Address to listen on
     #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8081", value_name = "ADDRESS")]
     listen: SocketAddr,
+    #[command(flatten)]
+    tls: TlsOptions,
     /// OpenAPI 3.0 document to answer from, YAML or JSON [default: the one that this program was built from]
     #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
     spec: Option<PathBuf>,
@@ -209,7 +212,11 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
             let app = open(&options.platform, log).await?;
             say(setup::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
         }
-        Command::Demo(options) => say(demo::fill(&open(&options, log).await?).await?),
+        Command::Demo(options) => {
+            // What the program asks itself is not counted.
+            let settings = Settings { limits: LimitSettings::default(), ..options.settings() };
+            say(demo::fill(&App::open(&options.database_url(), settings, log.clone()).await?).await?)
+        }
     }
 }
 
@@ -218,11 +225,13 @@ async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App
 }
 
 async fn serve(options: &PlatformOptions, log: &Logger) -> anyhow::Result<()> {
+    let listener = options.listener()?;
     let app = open(options, log).await?;
     if let Some(welcome) = setup::first_start(&app).await? {
         say(welcome)?;
     }
-    let platform = Platform::start(Arc::clone(&app), options.listen())?;
+    reload_on_hang_up(&listener, log)?;
+    let platform = Platform::start(Arc::clone(&app), listener)?;
     info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
     asked_to_stop().await?;
     info!(log, "stopping: what is under way is finished first");
@@ -235,19 +244,38 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
         warn!(log, "{}", warning);
     }
     let operations = contract.operations().count();
+    let listener = options.tls.listener(options.listen)?;
+    let scheme = if listener.certificate.is_some() { "https" } else { "http" };
+    reload_on_hang_up(&listener, log)?;
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
     let mock = mock::start(
         contract,
         mock::Settings { seed: options.seed, key: options.key, is_stateful: options.stateful },
-        options.listen,
+        listener,
         log,
     )?;
     let address = mock.address();
     info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
-    say(format!("Answers for {title} ({operations} operations) at http://{address}"))?;
+    say(format!("Answers for {title} ({operations} operations) at {scheme}://{address}"))?;
     say("The header `Prefer` chooses other answers, such as `Prefer: code=404`: see `boxoffice mock --help`.")?;
     asked_to_stop().await?;
     mock.stop().await
+}
+
+/// From now on reads the certificate, where there is one, again on SIGHUP.
+fn reload_on_hang_up(listener: &Listener, log: &Logger) -> anyhow::Result<()> {
+    let Some(certificate) = listener.certificate.clone() else { return Ok(()) };
+    let mut hung_up = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+    let log = log.clone();
+    tokio::spawn(async move {
+        while hung_up.recv().await.is_some() {
+            match certificate.reload() {
+                Ok(()) => info!(log, "the certificate was read again"),
+                Err(error) => warn!(log, "the certificate stays the one before"; "cause" => format!("{error:#}")),
+            }
+        }
+    });
+    Ok(())
 }
 
 /// Waits for Ctrl-C or SIGTERM.

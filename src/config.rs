@@ -12,6 +12,7 @@ use lettre::message::Mailbox;
 
 use crate::base::money::Money;
 use crate::base::version::ClientVersion;
+use crate::http::{LimitOptions, LimitSettings, Listener, TlsOptions};
 
 /// Where the server's data are: what every command needs that touches them.
 #[derive(Debug, Clone, Args)]
@@ -41,12 +42,14 @@ pub struct PlatformOptions {
     /// Address to listen on
     #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     listen: SocketAddr,
+    #[command(flatten)]
+    tls: TlsOptions,
 }
 
 /// The platform's settings, as options.
 #[derive(Debug, Clone, Args)]
 struct SettingsOptions {
-    /// Address under which clients reach the server, for absolute URIs [default: http://LISTEN]
+    /// Address under which clients reach the server, for absolute URIs [default: http://LISTEN, or https:// with TLS]
     #[arg(long, env = "BOXOFFICE_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
     /// Where images are kept: a folder, or s3://BUCKET/PREFIX with the AWS_* variables [default: DATA_DIR/media]
@@ -64,6 +67,8 @@ struct SettingsOptions {
     /// Lowest client version that is still served
     #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION")]
     minimum_client_version: ClientVersion,
+    #[command(flatten)]
+    limits: LimitOptions,
     #[command(flatten)]
     mail: MailOptions,
 }
@@ -109,6 +114,8 @@ pub struct Settings {
     pub fee_steps: FeeSteps,
     /// The lowest client version that is still served.
     pub minimum_client_version: ClientVersion,
+    /// How much is taken from strangers.
+    pub limits: LimitSettings,
     /// How mail leaves.
     pub mail: MailSettings,
 }
@@ -236,15 +243,21 @@ impl PlatformOptions {
         self.storage.database_url()
     }
 
-    /// The address to listen on.
-    pub fn listen(&self) -> SocketAddr {
-        self.listen
+    /// What the server listens with.
+    ///
+    /// # Errors
+    /// When the files of TLS can't be used.
+    pub fn listener(&self) -> anyhow::Result<Listener> {
+        self.tls.listener(self.listen)
     }
 
     /// The settings, with defaults that follow from others filled in.
     pub fn settings(&self) -> Settings {
         let options = &self.settings;
-        let public_url = options.public_url.clone().unwrap_or_else(|| format!("http://{}", self.listen));
+        let public_url = options.public_url.clone().unwrap_or_else(|| {
+            let scheme = if self.tls.is_used() { "https" } else { "http" };
+            format!("{scheme}://{}", self.listen)
+        });
         let media = options.media.clone().unwrap_or_else(|| self.storage.data_dir.join("media").display().to_string());
         Settings {
             public_url: public_url.trim_end_matches('/').to_owned(),
@@ -253,6 +266,7 @@ impl PlatformOptions {
             reservation: Duration::from_secs(u64::from(options.reservation_minutes) * 60),
             fee_steps: options.fee_steps.clone(),
             minimum_client_version: options.minimum_client_version,
+            limits: options.limits.settings(),
             mail: options.mail.settings(self.storage.data_dir.join("mail")),
         }
     }

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, stderr};
 use std::sync::Mutex;
 
-use slog::{Drain, Level, LevelFilter, Logger, o};
+use slog::{Drain, Key, Level, LevelFilter, Logger, OwnedKVList, Record, Serializer, o};
 use slog_async::{Async, AsyncGuard, OverflowStrategy};
 
 /// Lines that may wait to be written; what comes when they are full is dropped, and the log says how much.
@@ -26,12 +26,73 @@ fn queue(drain: impl Drain<Err = slog::Never, Ok = ()> + Send + 'static) -> (slo
     (queue.fuse(), guard)
 }
 
-/// The same log for a part that is to be heard only when something is wrong.
-pub fn warnings_only(log: &Logger) -> Logger {
-    Logger::root(LevelFilter::new(log.clone(), Level::Warning).fuse(), o!())
+/// The same log for dropshot, which is to be heard only when something is wrong, and never of a single request: the front door
+/// tells of those, without their paths, in which an admission token's code may stand.
+pub fn of_dropshot(log: &Logger) -> Logger {
+    Logger::root(LevelFilter::new(WithoutRequests(log.clone()), Level::Warning).fuse(), o!())
+}
+
+struct WithoutRequests(Logger);
+
+impl Drain for WithoutRequests {
+    type Ok = ();
+    type Err = slog::Never;
+
+    fn log(&self, record: &Record, values: &OwnedKVList) -> Result<(), slog::Never> {
+        let mut names = Names { has_uri: false };
+        // It fails no more than looking at names can.
+        let _looked_at = slog::KV::serialize(values, record, &mut names);
+        if names.has_uri { Ok(()) } else { Drain::log(&self.0, record, values) }
+    }
+}
+
+/// Looks for the name under which dropshot logs the address of a request.
+struct Names {
+    has_uri: bool,
+}
+
+impl Serializer for Names {
+    fn emit_arguments(&mut self, name: Key, _: &std::fmt::Arguments) -> slog::Result {
+        self.has_uri |= name == "uri";
+        Ok(())
+    }
 }
 
 /// A log that goes nowhere.
 pub fn silent() -> Logger {
     Logger::root(slog::Discard, o!())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use slog::warn;
+
+    use super::*;
+
+    /// Keeps the texts of what is logged.
+    struct Kept(Arc<Mutex<Vec<String>>>);
+
+    impl Drain for Kept {
+        type Ok = ();
+        type Err = slog::Never;
+
+        fn log(&self, record: &Record, _: &OwnedKVList) -> Result<(), slog::Never> {
+            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(record.msg().to_string());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn dropshot_tells_nothing_of_a_request() {
+        let kept = Arc::default();
+        let server = of_dropshot(&Logger::root(Kept(Arc::clone(&kept)), o!())).new(o!("local_addr" => "127.0.0.1:8080"));
+        let request = server.new(o!("method" => "GET", "uri" => "/tokens/4K7QW2MZ")).new(o!());
+
+        warn!(request, "request handling cancelled (client disconnected)"; "latency_us" => 12);
+        warn!(server, "accept error"; "error" => "too many open files");
+
+        assert_eq!(*kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner), ["accept error"]);
+    }
 }

@@ -1,5 +1,7 @@
-//! What everything else is built from: time, identifiers, money, paging and the formats of the wire. Depends on nothing here.
+//! What everything else is built from: addresses, time, identifiers, money, paging and the formats of the wire. Depends on
+//! nothing here.
 
+pub mod address;
 pub mod clock;
 pub mod id;
 pub mod money;

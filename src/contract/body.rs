@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Context;
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
@@ -99,8 +99,16 @@ impl Body {
     /// What reads a body with these headers; `None` where there is nothing to read.
     ///
     /// # Errors
-    /// When its media type is not declared.
+    /// When its media type is not declared, or it is packed.
     fn reader(&self, headers: &HeaderMap, bytes: &[u8]) -> Result<Option<&Reader>> {
+        let has_other = |name, plain: &str| {
+            let is_other = |coding: &HeaderValue| !coding.as_bytes().eq_ignore_ascii_case(plain.as_bytes());
+            headers.get_all(name).iter().any(is_other)
+        };
+        if has_other(header::CONTENT_ENCODING, "identity") || has_other(header::TRANSFER_ENCODING, "chunked") {
+            let text = "The request's body must not be compressed: it is taken as it is, without Content-Encoding.";
+            return Err(Code::MediaTypeUnsupported.because(text));
+        }
         let Some(given) = headers.get(header::CONTENT_TYPE).filter(|_| !bytes.is_empty()) else {
             let json = self.contents.iter().position(Content::is_json).unwrap_or_default();
             return Ok(self.readers.get(json));

@@ -88,6 +88,11 @@ pub struct Operation {
     pub security: Vec<Vec<Scheme>>,
     /// Whether it asks for `X-Client-Version`.
     pub needs_version: bool,
+    /// The argument that tells whose password or code it tries, or whom it asks for (`x-guessing`): a variable of its path, or a
+    /// property of its body. Only what can be used for guessing has one.
+    pub guessing: Option<String>,
+    /// Whether its answer carries a key or a code that no cache may keep (`x-secret`).
+    pub is_secret: bool,
     /// Every status that it may be answered with.
     pub statuses: BTreeSet<u16>,
     /// Every answer that it may give.
@@ -247,6 +252,8 @@ impl Operation {
             needs_key: !security.is_empty() && security.iter().all(|all| !all.is_empty()),
             needs_version: is_own && parameters.iter().any(|parameter| parameter.name == "X-Client-Version"),
             security,
+            guessing: text("x-guessing"),
+            is_secret: operation["x-secret"] == true,
             statuses: responses().filter_map(|(status, _)| status.parse().ok()).collect(),
             answers: responses().map(answer).collect::<anyhow::Result<_>>()?,
             // Told elsewhere in the document (OpenAPI 3.0, Parameter Object), or asked for by the front door.

@@ -46,6 +46,17 @@ impl Operation {
         Ok(arguments)
     }
 
+    /// The value of the argument that [`guessing`](Self::guessing) names, whatever else is wrong with the request; empty where it
+    /// has none that is a text.
+    pub fn guessed(&self, path: &str, body: &[u8]) -> String {
+        let Some(argument) = &self.guessing else { return String::new() };
+        if let Some((_, text)) = self.template.variables(path).find(|(name, _)| name == argument) {
+            return percent_decode_str(text).decode_utf8_lossy().into_owned();
+        }
+        let body = serde_json::from_slice(body).unwrap_or(Value::Null);
+        body[argument].as_str().unwrap_or_default().to_owned()
+    }
+
     /// What a request says in one place.
     fn given<'a>(&'a self, place: Place, path: &'a str, query: &'a str, headers: &'a HeaderMap) -> Given<'a> {
         let mut given = Given::new();

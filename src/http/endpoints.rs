@@ -10,7 +10,8 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 
 use super::extract::Passed;
-use super::front::{Admitted, Backend, check_version};
+use super::front::{Admitted, Backend, Counted, check_version};
+use super::limits::{Limits, Standing};
 use super::{Failure, Rq};
 use crate::app::App;
 use crate::auth::{self, Caller};
@@ -37,11 +38,12 @@ type Lookup = Box<dyn Fn(&Method, &str) -> Result<Endpoint, StatusCode> + Send +
 /// The endpoints, as backend of the front door.
 pub struct Endpoints {
     lookup: Lookup,
+    limits: Limits,
 }
 
 impl Endpoints {
-    /// These endpoints.
-    pub fn new(api: ApiDescription<Arc<App>>) -> Self {
+    /// These endpoints, within these limits.
+    pub fn new(api: ApiDescription<Arc<App>>, limits: Limits) -> Self {
         let router = Arc::new(api.into_router());
         let lookup = move |method: &Method, path: &str| {
             let found = router.lookup_route(method, path.into(), None).map_err(|error| error.status_code.as_status())?;
@@ -54,7 +56,7 @@ impl Endpoints {
             };
             Ok(Endpoint { operation_id, run: Box::new(run) })
         };
-        Self { lookup: Box::new(lookup) }
+        Self { lookup: Box::new(lookup), limits }
     }
 }
 
@@ -65,16 +67,18 @@ impl Backend for Endpoints {
     const KEEPS_CONTRACT: bool = true;
 
     fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, Run), Astray> {
+        let other_method = || {
+            let allowed = METHODS.iter().filter(|method| (self.lookup)(method, path).is_ok());
+            Astray::Method(allowed.map(Method::to_string).collect())
+        };
         match (self.lookup)(method, path) {
-            // What the contract doesn't have isn't served; drift tells of it.
             Ok(endpoint) => {
+                // What the contract doesn't have isn't served; drift tells of it.
                 let operation = contract.operation(&endpoint.operation_id).ok_or(Astray::Path)?;
-                Ok((operation, endpoint.run))
+                // dropshot takes `get` for `GET`, which are two methods (RFC 9110, section 9.1).
+                if operation.method == method.as_str() { Ok((operation, endpoint.run)) } else { Err(other_method()) }
             }
-            Err(StatusCode::METHOD_NOT_ALLOWED) => {
-                let allowed = METHODS.iter().filter(|method| (self.lookup)(method, path).is_ok());
-                Err(Astray::Method(allowed.map(Method::to_string).collect()))
-            }
+            Err(StatusCode::METHOD_NOT_ALLOWED) => Err(other_method()),
             Err(_) => Err(Astray::Path),
         }
     }
@@ -91,6 +95,16 @@ impl Backend for Endpoints {
             return Err(Code::KeyRefused.into());
         }
         Ok(Some(caller))
+    }
+
+    fn count(&self, request: &Counted<'_, Self>) -> Option<Standing> {
+        match &request.guessed {
+            Some(about) => {
+                let from = request.context.settings.limits.trusted_proxies.client(request.peer, request.headers);
+                self.limits.count_guess(from, about)
+            }
+            None => request.guest.as_ref().and_then(|caller| self.limits.count(caller.key)),
+        }
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {

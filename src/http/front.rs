@@ -4,17 +4,19 @@
 //! takes every request here, and what answers it is asked from here: the endpoints' own router, or the mock.
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 
 use anyhow::anyhow;
 use dropshot::{Body, RequestContext, ServerContext};
 use futures::FutureExt;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::BodyExt;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use slog::{Logger, debug, error};
 
-use super::Failure;
+use super::body::BodyTime;
+use super::limits::Standing;
+use super::{Failure, head, headers};
 use crate::base::version::ClientVersion;
 use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Code, Error};
@@ -43,6 +45,11 @@ pub trait Backend: Send + Sync + 'static {
         operation: &Operation,
         head: &Parts,
     ) -> impl Future<Output = Result<Self::Guest, Failure>> + Send;
+
+    /// Step 4: counts a request for the limit that holds for it, if any.
+    fn count(&self, _: &Counted<'_, Self>) -> Option<Standing> {
+        None
+    }
 
     /// Answers a request that didn't pass the checks of its operation: with the failure itself, unless it has another answer.
     ///
@@ -74,6 +81,20 @@ pub struct Admitted<'a, B: Backend + ?Sized> {
     pub arguments: Arguments,
 }
 
+/// A request that is counted.
+pub struct Counted<'a, B: Backend + ?Sized> {
+    /// What dropshot gave along with it.
+    pub context: &'a B::Context,
+    /// Whose it is.
+    pub guest: &'a B::Guest,
+    /// The other end of its connection.
+    pub peer: IpAddr,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// About whom it guesses, where its operation can be used for that.
+    pub guessed: Option<String>,
+}
+
 /// Where a request leads.
 enum Route<'a, F> {
     /// To an endpoint, through the rest of the checks.
@@ -86,47 +107,83 @@ enum Route<'a, F> {
 pub struct Front<B> {
     contract: Contract,
     backend: B,
+    body_time: BodyTime,
+    is_tls: bool,
     log: Logger,
 }
 
 impl<B: Backend> Front<B> {
     /// A front door that leads there.
-    pub fn new(contract: Contract, backend: B, log: Logger) -> Self {
-        Self { contract, backend, log }
+    pub fn new(contract: Contract, backend: B, body_time: BodyTime, is_tls: bool, log: Logger) -> Self {
+        Self { contract, backend, body_time, is_tls, log }
     }
 
     /// Answers a request, whatever it is.
     pub async fn answer(&self, rq: RequestContext<B::Context>, request: Request<Body>) -> Response<Body> {
         let request_id = rq.request_id.clone();
+        let is_http_1 = request.version() <= Version::HTTP_11;
+        let mut standing = None;
         let (mut response, operation) = match self.route(&request) {
             Route::Operation(operation, found) => {
-                let outcome = AssertUnwindSafe(self.pass(operation, found, rq, request)).catch_unwind().await;
+                let passed = self.pass(operation, found, rq, request, &mut standing);
+                let outcome = AssertUnwindSafe(passed).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
-                let refuse = |failure| self.refuse(&failure, &operation.id, &request_id);
-                (outcome.unwrap_or_else(refuse), operation.id.as_str())
+                let mut response = outcome.unwrap_or_else(|failure| self.refuse(&failure, &operation.id, &request_id));
+                headers::add(response.headers_mut(), operation.is_secret, self.is_tls);
+                (response, operation.id.as_str())
             }
-            Route::Nowhere(response) => (response, "none"),
+            Route::Nowhere(mut response) => {
+                headers::add(response.headers_mut(), false, self.is_tls);
+                (response, "none")
+            }
         };
-        allow_any_origin(response.headers_mut());
+        if let Some(standing) = standing {
+            standing.tell(response.headers_mut());
+        }
+        if response.status() == StatusCode::REQUEST_TIMEOUT && is_http_1 {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         // The operation and not the path, in which an admission token's code may stand.
         debug!(self.log, "answered"; "operation" => operation, "status" => response.status().as_u16(), "request" => request_id);
         response
     }
 
-    /// Step 1 of the order of checks: the path and the method.
+    /// Step 1 of the order of checks: the head's size, the path and the method.
     fn route(&self, request: &Request<Body>) -> Route<'_, B::Found> {
+        if let Err(failure) = head::check_size(request) {
+            return Route::Nowhere(failure_response(&failure));
+        }
         if request.method() == Method::OPTIONS {
             return Route::Nowhere(preflight());
         }
-        let requested = request.uri().path();
-        match self.backend.find(&self.contract, request.method(), self.contract.without_prefix(requested)) {
+        match self.find(request) {
             Ok((operation, found)) => Route::Operation(operation, found),
-            Err(Astray::Method(allowed)) => Route::Nowhere(method_not_allowed(&allowed)),
-            Err(Astray::Path) => {
-                let text = format!("The requested endpoint {requested} does not exist on this server.");
-                Route::Nowhere(failure_response(&Code::EndpointUnknown.because(text).into()))
+            Err(astray) => {
+                let (failure, allowed) = told(astray, request.uri().path());
+                let mut response = failure_response(&failure);
+                response.headers_mut().extend(allowed.map(|allowed| (header::ALLOW, allowed)));
+                Route::Nowhere(response)
             }
         }
+    }
+
+    /// Refuses a request that doesn't get as far as [`answer`](Self::answer), because dropshot's router can't lead it there; with
+    /// the headers of the refusal.
+    pub fn refuse_astray(&self, request: &Request<Body>) -> (Failure, HeaderMap) {
+        let mut headers = HeaderMap::new();
+        let failure = head::check_size(request).err().unwrap_or_else(|| {
+            let is_readable = head::is_readable(request.uri().path());
+            let astray = self.find(request).err().filter(|_| is_readable).unwrap_or(Astray::Path);
+            let (failure, allowed) = told(astray, request.uri().path());
+            headers.extend(allowed.map(|allowed| (header::ALLOW, allowed)));
+            failure
+        });
+        headers::add(&mut headers, false, self.is_tls);
+        (failure, headers)
+    }
+
+    fn find(&self, request: &Request<Body>) -> Result<(&Operation, B::Found), Astray> {
+        self.backend.find(&self.contract, request.method(), self.contract.without_prefix(request.uri().path()))
     }
 
     /// The other steps, and the endpoint.
@@ -136,9 +193,10 @@ impl<B: Backend> Front<B> {
         found: B::Found,
         rq: RequestContext<B::Context>,
         request: Request<Body>,
+        standing: &mut Option<Standing>,
     ) -> Result<Response<Body>, Failure> {
         let (head, body) = request.into_parts();
-        let (guest, arguments) = match self.check(operation, rq.context(), &head, body).await {
+        let (guest, arguments) = match self.check(operation, &rq, &head, body, standing).await {
             Ok(checked) => checked,
             Err(failure) => return self.backend.refuse(&self.contract, operation, failure),
         };
@@ -147,18 +205,31 @@ impl<B: Backend> Front<B> {
         if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
     }
 
-    /// Steps 2 to 4: who is let in, and what the request says.
+    /// Steps 2 to 5: who is let in, and what the request says.
     async fn check(
         &self,
         operation: &Operation,
-        context: &B::Context,
+        rq: &RequestContext<B::Context>,
         head: &Parts,
-        body: Body,
+        mut body: Body,
+        standing: &mut Option<Standing>,
     ) -> Result<(B::Guest, Arguments), Failure> {
-        let guest = self.backend.admit(context, operation, head).await?;
-        let body = read_body(operation, body).await?;
+        let guest = self.backend.admit(rq.context(), operation, head).await?;
         let path = self.contract.without_prefix(head.uri.path());
-        let arguments = operation.check(path, head.uri.query(), &head.headers, &body)?;
+        let peer = rq.request.remote_addr().ip();
+        let mut bytes = None;
+        if operation.guessing.is_some() {
+            // Whom it guesses about may stand in the body.
+            bytes = Some(self.body_time.read(operation, &mut body).await?);
+        }
+        let guessed = bytes.as_deref().map(|bytes| operation.guessed(path, bytes));
+        *standing = self.backend.count(&Counted { context: rq.context(), guest: &guest, peer, headers: &head.headers, guessed });
+        standing.as_ref().map_or(Ok(()), Standing::check)?;
+        let bytes = match bytes {
+            Some(bytes) => bytes,
+            None => self.body_time.read(operation, &mut body).await?,
+        };
+        let arguments = operation.check(path, head.uri.query(), &head.headers, &bytes)?;
         Ok((guest, arguments))
     }
 
@@ -181,34 +252,15 @@ pub fn check_version(operation: &Operation, headers: &HeaderMap, minimum: Client
     if is_served { Ok(()) } else { Err(Code::ClientOutdated.into()) }
 }
 
-fn method_not_allowed(allowed: &[String]) -> Response<Body> {
-    let mut response = failure_response(&Code::MethodNotAllowed.into());
-    let allowed = HeaderValue::try_from(allowed.join(", "));
-    response.headers_mut().extend(allowed.ok().map(|allowed| (header::ALLOW, allowed)));
-    response
-}
-
-/// What is read at the most of a body that is too large, so that its sender gets to read why it was refused.
-const DISCARDED: usize = 16 * 1024 * 1024;
-
-/// The whole body, unless it is too large. What an operation without a body is sent is not read.
-async fn read_body(operation: &Operation, mut body: Body) -> Result<Vec<u8>, Failure> {
-    let Some(limit) = operation.body_limit() else { return Ok(Vec::new()) };
-    let (mut bytes, mut seen) = (Vec::new(), 0);
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Code::BodyMalformed.because("The request's body ended before it was whole."))?;
-        let Ok(data) = frame.into_data() else { continue };
-        seen += data.len();
-        if seen <= limit {
-            bytes.extend_from_slice(&data);
-        } else if seen > DISCARDED {
-            break;
+/// Why a request leads nowhere, and the methods that would have led somewhere.
+fn told(astray: Astray, path: &str) -> (Failure, Option<HeaderValue>) {
+    match astray {
+        Astray::Method(allowed) => (Code::MethodNotAllowed.into(), HeaderValue::try_from(allowed.join(", ")).ok()),
+        Astray::Path => {
+            let text = format!("The requested endpoint {path} does not exist on this server.");
+            (Code::EndpointUnknown.because(text).into(), None)
         }
     }
-    if seen > limit {
-        return Err(Code::BodyTooLarge.because(format!("The request's body is larger than {limit} bytes.")).into());
-    }
-    Ok(bytes)
 }
 
 /// In a development build, an answer that the contract doesn't declare is a failure, so that a test shows it.
@@ -244,11 +296,4 @@ fn preflight() -> Response<Body> {
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*, Authorization"));
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response
-}
-
-fn allow_any_origin(headers: &mut HeaderMap) {
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed =
-        HeaderValue::from_static("allow, etag, location, preference-applied, retry-after, x-mock-refusal, x-request-id");
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }

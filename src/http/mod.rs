@@ -1,17 +1,26 @@
 //! HTTP: the front door before every endpoint, the endpoints' extractors and replies, and what a client sees of an error.
 
+mod body;
 mod endpoints;
 mod extract;
 mod failure;
 mod front;
+mod head;
+mod headers;
+mod limits;
+mod options;
 mod reply;
 mod server;
+mod tls;
 
+pub use body::BodyTime;
 pub use extract::{Json, Query};
 pub use failure::Failure;
 pub use front::{Admitted, Backend, check_version};
+pub use options::{LimitOptions, LimitSettings, TlsOptions};
 pub use reply::{Created, Located};
-pub use server::{Api, Running, serve, start};
+pub use server::{Api, Listener, Running, serve, start};
+pub use tls::Certificate;
 
 use std::sync::Arc;
 

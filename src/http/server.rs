@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use dropshot::{
-    ApiDescription, ApiEndpoint, ApiEndpointVersions, Body, ConfigDropshot, HttpError, HttpServer, Path, RawRequest,
-    RequestContext, ServerBuilder, ServerContext, SharedExtractor,
+    ApiDescription, ApiEndpoint, ApiEndpointVersions, Body, ConfigDropshot, ConfigTls, HttpError, HttpServer, Path, RawRequest,
+    RequestContext, ServerBuilder, ServerContext, SharedExtractor, VersionPolicy,
 };
 use http::{Method, Response};
 use schemars::JsonSchema;
@@ -16,8 +16,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use slog::Logger;
 
+use super::body::BodyTime;
 use super::endpoints::Endpoints;
 use super::front::{Backend, Front};
+use super::head::{self, Gate};
+use super::limits::Limits;
+use super::tls::Certificate;
 use crate::app::App;
 use crate::contract::drift::Server;
 use crate::contract::{Contract, METHODS};
@@ -107,6 +111,24 @@ impl Default for Api {
     }
 }
 
+/// Where a server listens, and how it takes what comes.
+#[derive(Debug, Clone)]
+pub struct Listener {
+    /// The address.
+    pub address: SocketAddr,
+    /// The certificate for TLS; without one, HTTP is spoken in clear.
+    pub certificate: Option<Arc<Certificate>>,
+    /// How long a body may take.
+    pub body_time: BodyTime,
+}
+
+impl From<SocketAddr> for Listener {
+    /// In clear, with the usual times.
+    fn from(address: SocketAddr) -> Self {
+        Self { address, certificate: None, body_time: BodyTime::default() }
+    }
+}
+
 /// A server that answers.
 pub struct Running<C: ServerContext> {
     server: HttpServer<C>,
@@ -127,16 +149,17 @@ impl<C: ServerContext> Running<C> {
     }
 }
 
-/// Starts answering on `listen` with these endpoints, behind the front door.
+/// Starts answering with these endpoints, behind the front door.
 ///
 /// # Errors
 /// When the address cannot be had.
-pub fn start(app: Arc<App>, api: Api, contract: Contract, listen: SocketAddr) -> anyhow::Result<Running<Arc<App>>> {
+pub fn start(app: Arc<App>, api: Api, contract: Contract, listener: impl Into<Listener>) -> anyhow::Result<Running<Arc<App>>> {
     let log = app.log.clone();
-    serve(app, contract, Endpoints::new(api.description), listen, &log)
+    let limits = Limits::new(app.settings.limits.keys, app.settings.limits.guesses);
+    serve(app, contract, Endpoints::new(api.description, limits), listener, &log)
 }
 
-/// Starts answering on `listen` with what stands behind the front door.
+/// Starts answering with what stands behind the front door.
 ///
 /// # Errors
 /// When the address cannot be had.
@@ -144,12 +167,13 @@ pub fn serve<B: Backend>(
     context: B::Context,
     contract: Contract,
     backend: B,
-    listen: SocketAddr,
+    listener: impl Into<Listener>,
     log: &Logger,
 ) -> anyhow::Result<Running<B::Context>> {
-    let front = Arc::new(Front::new(contract, backend, log.clone()));
+    let Listener { address, certificate, body_time } = listener.into();
+    let front = Arc::new(Front::new(contract, backend, body_time, certificate.is_some(), log.clone()));
     let mut dispatcher = ApiDescription::new();
-    for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "CONNECT"] {
+    for method in head::METHODS {
         let front = Arc::clone(&front);
         let answer = move |rq: RequestContext<B::Context>, request: RawRequest| {
             let front = Arc::clone(&front);
@@ -162,9 +186,11 @@ pub fn serve<B: Backend>(
         endpoint.parameters = <Path<AnyPath> as SharedExtractor>::metadata(Default::default()).parameters;
         dispatcher.register(endpoint).map_err(|error| anyhow!(error))?;
     }
-    let config = ConfigDropshot { bind_address: listen, ..ConfigDropshot::default() };
-    let server = ServerBuilder::new(dispatcher, context, log::warnings_only(log)).config(config).start();
-    let server = server.map_err(|error| anyhow!(error)).with_context(|| format!("cannot listen on {listen}"))?;
+    let config = ConfigDropshot { bind_address: address, ..ConfigDropshot::default() };
+    let tls = certificate.map(Certificate::server_config).transpose()?.map(ConfigTls::Dynamic);
+    let server = ServerBuilder::new(dispatcher, context, log::of_dropshot(log)).config(config).tls(tls);
+    let server = server.version_policy(VersionPolicy::Dynamic(Box::new(Gate(front)))).start();
+    let server = server.map_err(|error| anyhow!(error)).with_context(|| format!("cannot listen on {address}"))?;
     Ok(Running { server })
 }
 

@@ -11,7 +11,6 @@ pub mod prefer;
 mod state;
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
 
 use dropshot::Body;
 use http::request::Parts;
@@ -22,7 +21,7 @@ use slog::{Logger, info};
 use crate::base::version::ClientVersion;
 use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Error, Problem};
-use crate::http::{Admitted, Backend, Failure, Running, check_version, serve};
+use crate::http::{Admitted, Backend, Failure, Listener, Running, check_version, serve};
 use answers::{Answers, Making};
 use prefer::{APPLIED, PREFER, Preferences};
 use state::{Asked, State};
@@ -51,17 +50,17 @@ struct Mock {
     log: Logger,
 }
 
-/// Starts a mock of this document on an address.
+/// Starts a mock of this document.
 ///
 /// # Errors
 /// When the address cannot be had.
-pub fn start(contract: Contract, settings: Settings, listen: SocketAddr, log: &Logger) -> anyhow::Result<Running<()>> {
+pub fn start(contract: Contract, settings: Settings, listener: impl Into<Listener>, log: &Logger) -> anyhow::Result<Running<()>> {
     let answers = contract.operations().map(|operation| (operation.pointer.clone(), Answers::of(operation))).collect();
     let making = Making { contract: &contract, seed: settings.seed, log };
     let state = settings.is_stateful.then(|| State::new(&making, &answers));
     let minimum_client_version = "3.0.0".parse()?;
     let mock = Mock { settings, minimum_client_version, answers, state, log: log.clone() };
-    serve((), contract, mock, listen, log)
+    serve((), contract, mock, listener, log)
 }
 
 impl Mock {

@@ -14,7 +14,7 @@ use boxoffice::qa::options::asked;
 use boxoffice::qa::side::Side;
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::{ANYWHERE, World};
 use crate::{on_both_databases, plain_tests};
 
 mod faulty;
@@ -46,8 +46,7 @@ fn mock() -> Mock {
 }
 
 fn mock_of(settings: Settings) -> Mock {
-    let listen = "127.0.0.1:0".parse().unwrap();
-    let running = mock::start(Contract::builtin().unwrap(), settings, listen, &log::silent()).unwrap();
+    let running = mock::start(Contract::builtin().unwrap(), settings, ANYWHERE, &log::silent()).unwrap();
     Mock { address: format!("http://{}", running.address()), _running: running }
 }
 

@@ -8,7 +8,7 @@ use dropshot::{HttpResponseOk, endpoint};
 use serde_json::json;
 
 use crate::on_both_databases;
-use crate::support::World;
+use crate::support::{ANYWHERE, World};
 
 on_both_databases![
     an_unknown_path_is_named,
@@ -225,8 +225,7 @@ async fn a_panic_is_answered_like_any_failure_inside(world: World) {
     let contract = json!({ "paths": { "/panics": { "get": { "operationId": "panic_get", "responses": { "500": {} } } } } });
     let mut api = Api::new();
     api.add_open(panic_get, &[]);
-    let listen = "127.0.0.1:0".parse().unwrap();
-    let server = http::start(Arc::clone(&world.app), api, Contract::new(contract).unwrap(), listen).unwrap();
+    let server = http::start(Arc::clone(&world.app), api, Contract::new(contract).unwrap(), ANYWHERE).unwrap();
 
     let answer = reqwest::get(format!("http://{}/panics", server.address())).await.unwrap();
 

@@ -11,7 +11,7 @@ use boxoffice::outbox::{self, Mail};
 use tokio::net::TcpListener;
 
 use crate::on_both_databases;
-use crate::support::{MailServer, Mood, Secure, World, eventually};
+use crate::support::{ANYWHERE, MailServer, Mood, Secure, World, eventually};
 
 on_both_databases![
     without_a_mail_server_a_mail_becomes_a_file,
@@ -358,7 +358,7 @@ async fn a_silent_server_does_not_keep_the_platform_from_stopping(world: World) 
     let server = MailServer::start(Mood::Silent).await;
     world.post.go_through(server.settings());
     let another = world.another(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() }).await;
-    let platform = Platform::start(Arc::clone(&another), "127.0.0.1:0".parse().unwrap()).unwrap();
+    let platform = Platform::start(Arc::clone(&another), ANYWHERE).unwrap();
     for number in 0..9 {
         world.write_to("ama@example.com", &format!("Number {number}")).await;
     }

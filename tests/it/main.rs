@@ -13,6 +13,7 @@ mod command;
 mod compare;
 mod compare_world;
 mod defaults;
+mod edge;
 mod erasure;
 mod events;
 mod failures;

@@ -4,6 +4,8 @@ mod foreign;
 mod kept;
 mod stateful;
 
+use std::net::SocketAddr;
+
 use boxoffice::contract::{Contract, Operation};
 use boxoffice::http::Running;
 use boxoffice::log;
@@ -11,7 +13,7 @@ use boxoffice::mock::{self, Settings};
 use boxoffice::qa::exchange::{KEY, Reply, Request, Server, VERSION};
 use serde_json::{Value, json};
 
-use crate::support::{World, operations};
+use crate::support::{ANYWHERE, World, operations};
 use crate::{on_both_databases, plain_tests};
 
 plain_tests![async
@@ -33,7 +35,7 @@ on_both_databases![a_refusal_is_the_platforms];
 pub struct Mock {
     pub server: Server,
     pub contract: Contract,
-    _running: Running<()>,
+    running: Running<()>,
 }
 
 impl Mock {
@@ -45,9 +47,14 @@ impl Mock {
     /// Of any document.
     pub fn of(document: Value, settings: Settings) -> Self {
         let contract = || Contract::new(document.clone()).unwrap();
-        let running = mock::start(contract(), settings, "127.0.0.1:0".parse().unwrap(), &log::silent()).unwrap();
+        let running = mock::start(contract(), settings, ANYWHERE, &log::silent()).unwrap();
         let server = Server::at(&format!("http://{}", running.address())).unwrap();
-        Self { server, contract: contract(), _running: running }
+        Self { server, contract: contract(), running }
+    }
+
+    /// Where it answers.
+    pub fn address(&self) -> SocketAddr {
+        self.running.address()
     }
 
     /// Sends a request, and finds nothing wrong with the answer but what the document can't know of.

@@ -156,3 +156,21 @@ fn headers_that_are_called_as_the_platforms_are_like_all_others() {
     assert_eq!(wrong(&[("x-client-version", "1"), ("x-api-key", "k")]), [""; 0]);
     assert!(!contract.operations().next().unwrap().needs_version);
 }
+
+#[test]
+fn a_guess_is_about_an_argument_of_the_path_or_the_body() {
+    let operation = |path: &str, argument: &str| {
+        let content = json!({ "application/json": { "schema": { "type": "object" } } });
+        let operation = json!({ "x-guessing": argument, "requestBody": { "content": content }, "responses": { "204": {} } });
+        contract(json!({ path: { "post": operation } }), json!({}))
+    };
+    let about = |path: &str, argument: &str, target: &str, body: &str| {
+        operation(path, argument).find("POST", target).unwrap().guessed(target, body.as_bytes())
+    };
+
+    assert_eq!(about("/resets/{reset}", "reset", "/resets/a%20b", r#"{"reset": "x"}"#), "a b");
+    assert_eq!(about("/sessions", "name", "/sessions", r#"{"password": 1, "name": "Ama"}"#), "Ama");
+    for body in ["", "{", "[]", "7", r#"{"name": 7}"#, r#"{"names": "Ama"}"#] {
+        assert_eq!(about("/sessions", "name", "/sessions", body), "", "{body}");
+    }
+}

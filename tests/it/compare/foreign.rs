@@ -9,6 +9,7 @@ use boxoffice::qa::side::Side;
 use serde_json::{Value, json};
 
 use crate::plain_tests;
+use crate::support::ANYWHERE;
 
 plain_tests![async a_mock_of_another_document_is_as_it_says];
 
@@ -120,8 +121,7 @@ fn trees() -> Value {
 async fn a_mock_of_another_document_is_as_it_says() {
     for document in [books(), points(), trees()] {
         let contract = || Contract::new(document.clone()).unwrap();
-        let listen = "127.0.0.1:0".parse().unwrap();
-        let mock = mock::start(contract(), Settings::default(), listen, &log::silent()).unwrap();
+        let mock = mock::start(contract(), Settings::default(), ANYWHERE, &log::silent()).unwrap();
         let side = Side::open(&format!("http://{}", mock.address()), None).await.unwrap();
         let asked = asked(&contract(), &[], &[]).unwrap();
         let comparison = Comparison::new(contract(), side, None, 1, asked).unwrap();

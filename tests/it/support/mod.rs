@@ -38,7 +38,7 @@ pub use post::{Post, code_in, eventually};
 pub use sales::{RESERVATION, by_card, part};
 pub use stage::{Event, Host, section};
 pub use till::Till;
-pub use world::World;
+pub use world::{ANYWHERE, World};
 
 pub use boxoffice_client::{Client, types};
 

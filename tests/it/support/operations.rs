@@ -84,6 +84,23 @@ impl Operation {
         examples.as_object().and_then(|examples| examples.values().next()).map_or(Value::Null, |example| example["value"].clone())
     }
 
+    /// The argument that tells about whom it guesses.
+    pub fn guessing(&self) -> Option<&str> {
+        self.node["x-guessing"].as_str()
+    }
+
+    /// Whether its answer carries a key.
+    pub fn is_secret(&self) -> bool {
+        self.node["x-secret"] == json!(true)
+    }
+
+    /// The examples of its successful answers.
+    pub fn examples(&self) -> Vec<&Value> {
+        let answers = self.node["responses"].as_object().into_iter().flatten().filter(|(status, _)| status.starts_with('2'));
+        let examples = answers.flat_map(|(_, answer)| answer["content"]["application/json"]["examples"].as_object());
+        examples.flat_map(|examples| examples.values()).map(|example| &example["value"]).collect()
+    }
+
     /// Whether the requirement doesn't list it.
     pub fn is_supplement(&self) -> bool {
         self.node["x-supplement"] == json!(true)

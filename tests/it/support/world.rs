@@ -1,11 +1,12 @@
 //! A running platform on an empty database.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::app::{App, Platform};
 use boxoffice::config::{FeeSteps, MailRoute, MailSettings, Settings};
+use boxoffice::http::{LimitSettings, Listener};
 use boxoffice::{log, setup};
 use slog::Logger;
 use tempfile::TempDir;
@@ -13,12 +14,17 @@ use tempfile::TempDir;
 use super::notes::Notes;
 use super::{Client, Person, Post, Till, postgres, proxy};
 
+/// Any free port of this machine.
+pub const ANYWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
 /// Another server beside a world's, on its database.
 pub struct Neighbour {
     /// Its inside. Its clock is its own.
     pub app: Arc<App>,
     /// Where it answers, through a proxy that holds every answer to the contract.
     pub address: SocketAddr,
+    /// Where it answers itself.
+    pub server: SocketAddr,
     platform: Platform,
 }
 
@@ -35,6 +41,8 @@ pub struct World {
     pub app: Arc<App>,
     /// Where it answers, through a proxy that holds every answer to the contract.
     pub address: String,
+    /// Where it answers itself: for what no proxy passes on, and for answers that no operation declares.
+    pub server: SocketAddr,
     /// The address of its database, for another server beside it.
     pub database_url: String,
     /// The platform's staff.
@@ -76,6 +84,7 @@ impl World {
             reservation: Duration::from_secs(15 * 60),
             fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSteps>().unwrap(),
             minimum_client_version: "3.0.0".parse().unwrap(),
+            limits: LimitSettings::default(),
             mail: MailSettings {
                 from: "Box office <tickets@boxoffice.example>".parse().unwrap(),
                 route: MailRoute::Folder(folder.path().join("mail")),
@@ -88,7 +97,7 @@ impl World {
         parts.gateway = Box::new(till.clone());
         parts.carrier = Box::new(post.clone());
         let welcome = setup::first_start(&app).await.unwrap().unwrap();
-        let platform = Platform::start(Arc::clone(&app), "127.0.0.1:0".parse().unwrap()).unwrap();
+        let platform = Platform::start(Arc::clone(&app), ANYWHERE).unwrap();
         let notes = Notes::of_this_thread();
         let address = format!("http://{}", proxy::before(platform.address(), notes.clone()).await.unwrap());
         let staff = Client::connect(&address, &welcome.administrator_key).unwrap();
@@ -103,6 +112,7 @@ impl World {
             database_url: database_url.to_owned(),
             app,
             address,
+            server: platform.address(),
             http: reqwest::Client::new(),
             _platform: platform,
             _folder: folder,
@@ -116,10 +126,16 @@ impl World {
 
     /// Another server on the same database, with settings and a log of its own.
     pub async fn neighbour(&self, settings: Settings, log: Logger) -> Neighbour {
+        self.neighbour_at(settings, log, ANYWHERE).await
+    }
+
+    /// Such a server that listens in a way of its own. The proxy before it speaks in clear.
+    pub async fn neighbour_at(&self, settings: Settings, log: Logger, listener: impl Into<Listener>) -> Neighbour {
         let app = App::open(&self.database_url, settings, log).await.unwrap();
-        let platform = Platform::start(Arc::clone(&app), "127.0.0.1:0".parse().unwrap()).unwrap();
-        let address = proxy::before(platform.address(), self.notes.clone()).await.unwrap();
-        Neighbour { app, address, platform }
+        let platform = Platform::start(Arc::clone(&app), listener).unwrap();
+        let server = platform.address();
+        let address = proxy::before(server, self.notes.clone()).await.unwrap();
+        Neighbour { app, address, server, platform }
     }
 
     /// Does to the database at once what would take many requests, or what no operation does.

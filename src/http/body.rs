@@ -1,0 +1,65 @@
+//! The body of a request: how large it may be, and how long it may take to arrive.
+
+use std::time::Duration;
+
+use dropshot::Body;
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
+use tokio::time::{Instant, timeout_at};
+
+use super::Failure;
+use crate::contract::Operation;
+use crate::error::Code;
+
+/// What is read at the most of a body that is too large, so that its sender gets to read why it was refused.
+const DISCARDED: usize = 16 * 1024 * 1024;
+
+/// How long a body may take to arrive. Whoever sends slowly holds a connection, and memory with it.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyTime {
+    /// All of it.
+    pub whole: Duration,
+    /// Until more of it comes.
+    pub pause: Duration,
+}
+
+impl Default for BodyTime {
+    fn default() -> Self {
+        Self { whole: Duration::from_secs(60), pause: Duration::from_secs(10) }
+    }
+}
+
+impl BodyTime {
+    /// The whole body, unless it is too large or too slow. What an operation without a body is sent is not read.
+    ///
+    /// # Errors
+    /// 413 and 408; 400 where the body ends before it is whole.
+    pub async fn read(self, operation: &Operation, body: &mut Body) -> Result<Vec<u8>, Failure> {
+        let Some(limit) = operation.body_limit() else { return Ok(Vec::new()) };
+        let too_large = || Code::BodyTooLarge.because(format!("The request's body is larger than {limit} bytes.")).into();
+        // Who asks first (`Expect: 100-continue`) need not send it.
+        if body.size_hint().lower() > DISCARDED as u64 {
+            return Err(too_large());
+        }
+        let (mut bytes, mut seen) = (Vec::new(), 0);
+        let end = Instant::now() + self.whole;
+        loop {
+            let frame = timeout_at(end.min(Instant::now() + self.pause), body.frame()).await;
+            let frame = match frame {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(_) if seen > limit => break,
+                Err(_) => return Err(Code::BodyTooSlow.into()),
+            };
+            let frame = frame.map_err(|_| Code::BodyMalformed.because("The request's body ended before it was whole."))?;
+            let Ok(data) = frame.into_data() else { continue };
+            seen += data.len();
+            if seen <= limit {
+                bytes.extend_from_slice(&data);
+            } else if seen > DISCARDED {
+                break;
+            }
+        }
+        if seen > limit { Err(too_large()) } else { Ok(bytes) }
+    }
+}

@@ -1,0 +1,177 @@
+//! How many requests may come in a minute: for each key, and for each address that tries or asks about one identification
+//! (decisions). Counted by the generic cell rate algorithm: as many as are allowed in a minute may come at once, and then one
+//! each time that as much of the minute has passed.
+
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use governor::clock::{Clock, DefaultClock};
+use governor::middleware::StateInformationMiddleware;
+use governor::state::keyed::HashMapStateStore;
+use governor::{Quota, RateLimiter};
+use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+
+use super::Failure;
+use crate::base::address::sender;
+use crate::base::id::Id;
+use crate::error::Code;
+
+/// In how many slots guesses are counted. Anybody can make up identifications, so their number must have an end: those that fall
+/// into one slot, which nobody can choose, share it. What is in use is some 40 MB at the most.
+const SLOTS: u64 = 1 << 20;
+/// After so many requests those are forgotten that count no longer.
+const FORGET_EVERY: u32 = 4096;
+
+const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
+const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+
+/// The limits of a server.
+pub struct Limits {
+    keys: Option<Limit>,
+    guesses: Option<Limit>,
+}
+
+/// One limit, for as many as it is counted for.
+struct Limit {
+    name: &'static str,
+    per_minute: NonZeroU32,
+    slots: u64,
+    /// Of a seed of its own, so that nobody can look for what shares a slot with somebody else.
+    hasher: RandomState,
+    counted: AtomicU32,
+    limiter: RateLimiter<u64, HashMapStateStore<u64>, DefaultClock, StateInformationMiddleware>,
+}
+
+/// How a caller stands to the limit that a request was counted for.
+#[derive(Debug)]
+pub struct Standing {
+    name: &'static str,
+    per_minute: NonZeroU32,
+    left: u32,
+    /// Until the whole limit is there again.
+    reset: Duration,
+    /// What a refused request has to wait for.
+    wait: Option<Duration>,
+}
+
+impl Limits {
+    /// So many requests a minute for each key, and so many guesses; 0 for any number.
+    pub fn new(keys: u32, guesses: u32) -> Self {
+        Self { keys: Limit::new("key", keys, u64::MAX), guesses: Limit::new("guesses", guesses, SLOTS) }
+    }
+
+    /// Counts a request of this key.
+    pub fn count(&self, key: Id) -> Option<Standing> {
+        self.keys.as_ref().map(|limit| limit.count(key.0))
+    }
+
+    /// Counts a guess from an address. Identifications are told apart as the accounts' names are.
+    pub fn count_guess(&self, from: IpAddr, identification: &str) -> Option<Standing> {
+        self.guesses.as_ref().map(|limit| limit.count((sender(from), identification.trim().to_lowercase())))
+    }
+}
+
+impl Limit {
+    fn new(name: &'static str, per_minute: u32, slots: u64) -> Option<Self> {
+        let per_minute = NonZeroU32::new(per_minute)?;
+        let limiter = RateLimiter::hashmap(Quota::per_minute(per_minute)).with_middleware();
+        Some(Self { name, per_minute, slots, hasher: RandomState::new(), counted: AtomicU32::new(0), limiter })
+    }
+
+    fn count(&self, whose: impl Hash) -> Standing {
+        if self.counted.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {
+            self.limiter.retain_recent();
+        }
+        let (left, wait) = match self.limiter.check_key(&(self.hasher.hash_one(whose) % self.slots)) {
+            Ok(state) => (state.remaining_burst_capacity(), None),
+            Err(not_until) => (0, Some(not_until.wait_time_from(self.limiter.clock().now()))),
+        };
+        let reset = Duration::from_secs(60) / self.per_minute.get() * (self.per_minute.get() - left);
+        Standing { name: self.name, per_minute: self.per_minute, left, reset, wait }
+    }
+}
+
+impl Standing {
+    /// Refuses a request that was one too many.
+    ///
+    /// # Errors
+    /// 429.
+    pub fn check(&self) -> Result<(), Failure> {
+        let refusal = |wait| Code::RequestsTooMany.because(format!("Too many requests. Try again in {} seconds.", seconds(wait)));
+        self.wait.map_or(Ok(()), |wait| Err(refusal(wait).into()))
+    }
+
+    /// Tells it in an answer's headers (RFC 6585, draft-ietf-httpapi-ratelimit-headers).
+    pub fn tell(&self, headers: &mut HeaderMap) {
+        let Self { name, per_minute, left, reset, .. } = self;
+        let policy = HeaderValue::try_from(format!("\"{name}\";q={per_minute};w=60"));
+        let standing = HeaderValue::try_from(format!("\"{name}\";r={left};t={}", seconds(*reset)));
+        headers.extend(policy.ok().map(|policy| (RATE_LIMIT_POLICY, policy)));
+        headers.extend(standing.ok().map(|standing| (RATE_LIMIT, standing)));
+        headers.extend(self.wait.map(|wait| (RETRY_AFTER, HeaderValue::from(seconds(wait)))));
+    }
+}
+
+/// Whole seconds, none of which is too few, and never none.
+fn seconds(duration: Duration) -> u64 {
+    duration.as_secs() + u64::from(duration.subsec_nanos() > 0 || duration.is_zero())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_as_are_allowed_may_come_at_once() {
+        let limit = Limit::new("key", 3, u64::MAX).unwrap();
+
+        let standings: Vec<_> = (0..4).map(|_| limit.count("ama")).collect();
+
+        assert_eq!(standings.iter().map(|standing| standing.left).collect::<Vec<_>>(), [2, 1, 0, 0]);
+        assert_eq!(standings.iter().map(|standing| standing.check().is_ok()).collect::<Vec<_>>(), [true, true, true, false]);
+        assert!(limit.count("kofi").check().is_ok());
+        let mut headers = HeaderMap::new();
+        standings[3].tell(&mut headers);
+        assert_eq!(headers["ratelimit-policy"], "\"key\";q=3;w=60");
+        assert_eq!(headers["ratelimit"], "\"key\";r=0;t=60");
+        assert!((1..=20).contains(&headers["retry-after"].to_str().unwrap().parse().unwrap()));
+    }
+
+    #[test]
+    fn none_is_any_number() {
+        let limits = Limits::new(0, 0);
+
+        assert!(limits.count(Id(1)).is_none());
+        assert!(limits.count_guess([127, 0, 0, 1].into(), "ama").is_none());
+    }
+
+    #[test]
+    fn strangers_fill_no_more_than_the_slots() {
+        let limit = Limit::new("guesses", 1, 8).unwrap();
+
+        let refused = (0..1000).filter(|number| limit.count(number).check().is_err()).count();
+
+        assert_eq!((limit.limiter.len(), refused), (8, 992));
+    }
+
+    #[test]
+    fn who_counts_no_longer_is_forgotten() {
+        let as_good_as_at_once = 60_000_000;
+        let limit = Limit::new("key", as_good_as_at_once, u64::MAX).unwrap();
+
+        (0..FORGET_EVERY).for_each(|number| drop(limit.count(number)));
+
+        assert!(limit.limiter.len() < FORGET_EVERY as usize / 2, "{}", limit.limiter.len());
+    }
+
+    #[test]
+    fn a_wait_is_told_in_whole_seconds() {
+        for (milliseconds, told) in [(0, 1), (1, 1), (1000, 1), (1001, 2), (59_999, 60)] {
+            assert_eq!(seconds(Duration::from_millis(milliseconds)), told, "{milliseconds}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! TLS: the certificate that the server shows, which can be exchanged while it runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use anyhow::{Context, bail};
+use rustls::ServerConfig;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+
+/// A certificate with its key, from two files.
+#[derive(Debug)]
+pub struct Certificate {
+    certificate: PathBuf,
+    key: PathBuf,
+    provider: Arc<CryptoProvider>,
+    shown: RwLock<Arc<CertifiedKey>>,
+}
+
+impl Certificate {
+    /// Reads PEM files: the certificate with those between it and the authority's, and its key in PKCS #8, PKCS #1 or SEC1.
+    ///
+    /// # Errors
+    /// When a file can't be read, has not what it should, or the two don't belong together; the error says what to do.
+    pub fn open(certificate: &Path, key: &Path) -> anyhow::Result<Arc<Self>> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let shown = RwLock::new(Arc::new(read(certificate, key, &provider)?));
+        Ok(Arc::new(Self { certificate: certificate.to_owned(), key: key.to_owned(), provider, shown }))
+    }
+
+    /// Reads the files again, for every connection from now on.
+    ///
+    /// # Errors
+    /// As at first. What was shown is then shown still.
+    pub fn reload(&self) -> anyhow::Result<()> {
+        let fresh = Arc::new(read(&self.certificate, &self.key, &self.provider)?);
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        Ok(())
+    }
+
+    /// TLS 1.2 and 1.3 with this certificate, for HTTP/2 and HTTP/1.1.
+    ///
+    /// # Errors
+    /// When the cryptography can't speak these versions.
+    pub fn server_config(self: Arc<Self>) -> anyhow::Result<ServerConfig> {
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider)).with_safe_default_protocol_versions()?;
+        let mut config = builder.with_no_client_auth().with_cert_resolver(self);
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.shown.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> anyhow::Result<CertifiedKey> {
+    let chain = CertificateDer::pem_file_iter(certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let chain = chain.map_err(|error| unreadable("--tls-certificate", certificate, error))?;
+    if chain.is_empty() {
+        bail!("there is no certificate in {}: --tls-certificate takes a PEM file with BEGIN CERTIFICATE", certificate.display());
+    }
+    let private = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {
+        pem::Error::NoItemsFound => {
+            anyhow::anyhow!("there is no private key in {}: --tls-key takes a PEM file with BEGIN PRIVATE KEY", key.display())
+        }
+        error => unreadable("--tls-key", key, error),
+    })?;
+    CertifiedKey::from_der(chain, private, provider).with_context(|| {
+        let (certificate, key) = (certificate.display(), key.display());
+        format!("the certificate in {certificate} and the key in {key} can't be used together: give the key that the certificate was made for")
+    })
+}
+
+fn unreadable(option: &str, file: &Path, error: pem::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!("cannot read {}, which {option} names", file.display()))
+}

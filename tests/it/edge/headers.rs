@@ -1,0 +1,119 @@
+//! The headers of every answer.
+
+use boxoffice::mock::Settings;
+use http::HeaderMap;
+
+use super::raw::{request, say};
+use crate::mock::{self, Mock};
+use crate::support::{World, operations};
+use crate::{on_both_databases, plain_tests};
+
+on_both_databases![
+    every_operations_refusal_carries_them,
+    every_answer_of_no_operation_carries_them,
+    what_may_be_kept_is_told,
+    nothing_of_the_inside_is_told,
+];
+
+plain_tests![async every_operations_success_carries_them];
+
+plain_tests![every_operation_that_gives_a_key_is_marked];
+
+const ALWAYS: [(&str, &str); 6] = [
+    ("x-content-type-options", "nosniff"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "cross-origin"),
+    ("access-control-allow-origin", "*"),
+];
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
+    headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
+}
+
+fn assert_carried(headers: &HeaderMap, about: &str) {
+    for (name, value) in ALWAYS {
+        assert_eq!(header(headers, name), value, "{about}: {name}");
+    }
+    for name in ["strict-transport-security", "server", "x-powered-by"] {
+        assert!(!headers.contains_key(name), "{about}: {name}");
+    }
+}
+
+async fn every_operations_refusal_carries_them(world: World) {
+    for operation in operations() {
+        let answer = operation.ask(&world, |request| request.key("?").version(None)).await;
+
+        assert!(answer.status >= 400, "{}", operation.id);
+        assert_carried(&answer.headers, &operation.id);
+        assert_eq!(answer.header("cache-control"), "no-store", "{}", operation.id);
+    }
+}
+
+async fn every_operations_success_carries_them() {
+    let mock = Mock::start(Settings::default());
+    for operation in operations() {
+        let path = format!("{}?{}", operation.path_with(&[]), operation.required_query());
+        let asked = mock::request(&operation.method, path.trim_end_matches(['?', '&']));
+        let asked = if operation.body_schema().is_some() { asked.with_json(&operation.body()) } else { asked };
+
+        let reply = mock.ask(&asked).await;
+
+        assert!(reply.status < 300, "{}: {}", operation.id, reply.status);
+        assert_carried(&reply.headers, &operation.id);
+        let kept = match () {
+            () if !operation.needs_key => "public, max-age=86400",
+            () if reply.headers.contains_key("etag") && !operation.is_secret() => "private, no-cache",
+            () => "no-store",
+        };
+        assert_eq!(header(&reply.headers, "cache-control"), kept, "{}", operation.id);
+    }
+}
+
+async fn every_answer_of_no_operation_carries_them(world: World) {
+    let long = format!("GET /{}", "x".repeat(9000));
+    for first in [&long, "OPTIONS /regions", "GET /nowhere", "DELETE /regions", "GET /hosts/%ff", "FOO /regions"] {
+        let answer = say(world.server, &request(first, &[], "")).await.unwrap();
+
+        for (name, value) in ALWAYS {
+            assert_eq!(answer.header(name), value.to_lowercase(), "{first}: {name}");
+        }
+        assert_eq!(answer.header("cache-control"), "no-store", "{first}");
+        assert_eq!(answer.header("server"), "", "{first}");
+    }
+}
+
+async fn what_may_be_kept_is_told(world: World) {
+    let region = world.region().await;
+
+    let read = world.request("GET", &region).send().await;
+    let made = world.sign_in(&world.staff.username, "wrong password").await;
+
+    let kept = if read.header("etag").is_empty() { "no-store" } else { "private, no-cache" };
+    assert_eq!((read.status, read.header("cache-control")), (200, kept));
+    assert!(made.is_err());
+    let ama = world.person("ama").await;
+    let session = world.request("GET", "/sessions/active").key(&ama.key).send().await;
+    assert_eq!((session.status, session.header("cache-control")), (200, "no-store"), "a key stands in it");
+}
+
+async fn nothing_of_the_inside_is_told(world: World) {
+    world.expects_failures();
+    world.app.db.close().await;
+
+    let failed = world.request("GET", "/regions").send().await;
+
+    assert!(failed.status >= 500);
+    assert_carried(&failed.headers, "a failure");
+    for word in ["sqlx", "pool", "closed", "postgres", "sqlite", "src/"] {
+        assert!(!failed.body.to_string().to_lowercase().contains(word), "{}", failed.body);
+    }
+}
+
+fn every_operation_that_gives_a_key_is_marked() {
+    for operation in operations() {
+        let gives_key = operation.examples().iter().any(|example| example.get("key").is_some());
+        assert_eq!(operation.is_secret(), gives_key, "{}", operation.id);
+    }
+}

@@ -1,0 +1,194 @@
+//! How many requests may come in a minute.
+
+use std::net::SocketAddr;
+
+use boxoffice::auth::Scope;
+use boxoffice::base::address::TrustedProxies;
+use boxoffice::config::Settings;
+use boxoffice::http::LimitSettings;
+use boxoffice::log;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Operation, PASSWORD, World, operations, section};
+use crate::tokens::{global_token, key_of};
+use crate::{on_both_databases, plain_tests};
+
+on_both_databases![
+    every_operation_with_a_key_is_limited,
+    every_key_is_counted_for_itself,
+    whoever_is_refused_is_told_when_to_come_again,
+    guesses_are_counted_by_whom_they_are_about,
+    guesses_are_counted_by_where_they_come_from,
+    a_guess_counts_whatever_else_is_wrong_with_it,
+    without_a_limit_nothing_is_told_of_it,
+];
+
+plain_tests![what_can_be_used_to_guess_is_marked];
+
+fn limited(world: &World, limits: LimitSettings) -> Settings {
+    Settings { limits, ..world.app.settings.clone() }
+}
+
+/// So few that none comes back while a test runs.
+fn one_a_minute() -> LimitSettings {
+    LimitSettings { guesses: 1, keys: 1, ..LimitSettings::default() }
+}
+
+fn assert_refused(answer: &Answer, name: &str, limit: u32, about: &str) {
+    assert_eq!((answer.status, answer.code()), (429, "requests.too-many"), "{about}: {}", answer.body);
+    let wait: u64 = answer.header("retry-after").parse().unwrap();
+    assert!((1..=60).contains(&wait), "{about}: {wait}");
+    assert_eq!(answer.body["error"], format!("Too many requests. Try again in {wait} seconds."), "{about}");
+    assert_eq!(answer.header("ratelimit-policy"), format!("\"{name}\";q={limit};w=60"), "{about}");
+    assert!(answer.header("ratelimit").starts_with(&format!("\"{name}\";r=0;t=")), "{about}");
+}
+
+async fn every_operation_with_a_key_is_limited(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let redeemer = key_of(&world, &global_token(&host, &event).await).await;
+    let server = world.neighbour(limited(&world, one_a_minute()), log::silent()).await;
+    let key = |operation: &Operation| match operation.scopes.contains(&Scope::Administrator) {
+        true => world.staff.key.clone(),
+        false => redeemer.clone(),
+    };
+    for key in [&world.staff.key, &redeemer] {
+        world.request("GET", "/events").at(server.address).key(key).send().await;
+    }
+
+    for operation in operations().iter().filter(|operation| operation.needs_key) {
+        let ask = || operation.ask(&world, |request| request.at(server.address).key(&key(operation)));
+        let is_guess = operation.guessing().is_some();
+        if is_guess {
+            ask().await;
+        }
+
+        let answer = ask().await;
+
+        assert_refused(&answer, if is_guess { "guesses" } else { "key" }, 1, &operation.id);
+    }
+}
+
+async fn every_key_is_counted_for_itself(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    let server = world.neighbour(limited(&world, LimitSettings { keys: 2, ..one_a_minute() }), log::silent()).await;
+    let ask = async |key: &str| world.request("GET", "/time").at(server.address).key(key).send().await;
+
+    let (first, second, third) = (ask(&ama.key).await, ask(&ama.key).await, ask(&ama.key).await);
+    let other = ask(&kofi.key).await;
+    let unknown = ask("abcdefghijklmnopqrstuvwxyz012345").await;
+
+    assert_eq!([first.status, second.status, third.status, other.status, unknown.status], [200, 200, 429, 200, 403]);
+    assert_eq!(first.header("ratelimit-policy"), "\"key\";q=2;w=60");
+    assert!(first.header("ratelimit").starts_with("\"key\";r=1;t="), "{}", first.header("ratelimit"));
+    assert!(second.header("ratelimit").starts_with("\"key\";r=0;t="), "{}", second.header("ratelimit"));
+    assert_eq!((second.header("retry-after"), unknown.header("ratelimit")), ("", ""));
+}
+
+async fn whoever_is_refused_is_told_when_to_come_again(world: World) {
+    let server = world.neighbour(limited(&world, one_a_minute()), log::silent()).await;
+    let ask = async || world.request("GET", "/time").at(server.address).send().await;
+    ask().await;
+
+    let refused = ask().await;
+
+    assert_refused(&refused, "key", 1, "the second");
+    assert!(refused.header("access-control-expose-headers").contains("ratelimit, ratelimit-policy, retry-after"));
+    let outdated = world.request("GET", "/time").at(server.address).version(None).send().await;
+    let keyless = world.request("GET", "/time").at(server.address).no_key().send().await;
+    let wrong = world.request("GET", "/regions?page=x").at(server.address).send().await;
+    assert_eq!([outdated.status, keyless.status, wrong.status], [412, 401, 429], "the order of checks");
+}
+
+/// What a guess with this body is answered; from an address that the proxy names, where there is one.
+async fn guess(world: &World, server: SocketAddr, path: &str, body: Value, from: Option<&str>) -> Answer {
+    let request = world.request("POST", path).at(server).json(&body);
+    let request = match from {
+        Some(from) => request.header("X-Forwarded-For", from),
+        None => request,
+    };
+    request.send().await
+}
+
+async fn guesses_are_counted_by_whom_they_are_about(world: World) {
+    let ama = world.person("ama").await;
+    let server = world.neighbour(limited(&world, LimitSettings { guesses: 2, ..one_a_minute() }), log::silent()).await.server;
+    let sign_in = async |name: &str, password: &str| {
+        guess(&world, server, "/sessions", json!({ "identification": name, "password": password }), None).await
+    };
+
+    let first = sign_in(&ama.username, "a wrong password").await;
+    let second = sign_in(&ama.username.to_uppercase(), "another wrong one").await;
+    let third = sign_in(&format!(" {} ", ama.username), PASSWORD).await;
+    let nobody = sign_in("nobody", PASSWORD).await;
+    let lookup = guess(&world, server, "/lookups", json!({ "identification": ama.username }), None).await;
+
+    assert_eq!((first.status, second.status), (401, 401));
+    assert!(first.header("ratelimit").starts_with("\"guesses\";r=1;t="), "{}", first.header("ratelimit"));
+    assert_refused(&third, "guesses", 2, "the right password, too");
+    assert_eq!(nobody.status, 404);
+    assert_eq!(lookup.status, 429, "all guesses about one name count together");
+}
+
+async fn guesses_are_counted_by_where_they_come_from(world: World) {
+    let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
+    let body = || json!({ "email": "nobody@example.com" });
+    let believing = LimitSettings { trusted_proxies, ..one_a_minute() };
+    let believing = world.neighbour(limited(&world, believing), log::silent()).await.server;
+    let wary = world.neighbour(limited(&world, one_a_minute()), log::silent()).await.server;
+
+    for (from, status) in [
+        ("198.51.100.7", 404),
+        ("198.51.100.7", 429),
+        ("6.6.6.6, 198.51.100.7", 429),
+        ("198.51.100.8", 404),
+        ("2001:db8:1:2::1", 404),
+        ("2001:db8:1:2:ffff::9", 429),
+        ("2001:db8:1:3::1", 404),
+    ] {
+        let answer = guess(&world, believing, "/resets", body(), Some(from)).await;
+        assert_eq!(answer.status, status, "{from}: {}", answer.body);
+    }
+    let first = guess(&world, wary, "/resets", body(), Some("198.51.100.7")).await;
+    let second = guess(&world, wary, "/resets", body(), Some("198.51.100.8")).await;
+    assert_eq!((first.status, second.status), (404, 429), "a stranger is not believed");
+}
+
+async fn a_guess_counts_whatever_else_is_wrong_with_it(world: World) {
+    let server = world.neighbour(limited(&world, one_a_minute()), log::silent()).await.server;
+
+    for (path, body) in [
+        ("/sessions", json!({ "identification": "ama" })),
+        ("/sessions", json!({ "identification": "ama", "password": "x", "x": 1 })),
+        ("/sessions", json!({ "identification": 5, "password": "x" })),
+        ("/lookups", json!({})),
+    ] {
+        let answer = guess(&world, server, path, body.clone(), None).await;
+        let is_first_about_it = !body.as_object().unwrap().contains_key("x") && path == "/sessions";
+        assert_eq!(answer.status, if is_first_about_it { 400 } else { 429 }, "{body}: {}", answer.body);
+    }
+}
+
+async fn without_a_limit_nothing_is_told_of_it(world: World) {
+    for _ in 0..3 {
+        let answer = world.request("GET", "/time").send().await;
+        assert_eq!((answer.status, answer.header("ratelimit"), answer.header("ratelimit-policy")), (200, "", ""));
+    }
+}
+
+/// Codes and names can be tried by what takes them, and nothing else is counted so.
+fn what_can_be_used_to_guess_is_marked() {
+    let marked: Vec<_> = operations().into_iter().filter(|operation| operation.guessing().is_some()).collect();
+    for operation in &marked {
+        let argument = operation.guessing().unwrap();
+        let is_in_path = operation.path.contains(&format!("{{{argument}}}"));
+        let is_in_body = operation.body_schema().is_some_and(|schema| schema["properties"].get(argument).is_some());
+        assert!(is_in_path != is_in_body, "{}: {argument}", operation.id);
+    }
+    let places = ["/sessions", "/lookups", "/verifications", "/resets"];
+    for operation in operations().iter().filter(|operation| ["POST", "PATCH"].contains(&operation.method.as_str())) {
+        let place = operation.path.split("/{").next().unwrap();
+        assert_eq!(operation.guessing().is_some(), places.contains(&place), "{} (decisions)", operation.id);
+    }
+}
