@@ -2,7 +2,7 @@
 //!
 //! An account is named by its number in every URI, and by its username or e-mail address when its owner signs in; both are
 //! unique without regard to case. Only the account itself and the platform's staff may read or change it. Every feature that
-//! shows a person shows an [`Account`], made by [`views`] for all of a page at once.
+//! shows a person shows an [`Account`], made by [`views_for`] for all of a page at once.
 //!
 //! An account is active, deactivated (nobody can sign in to it, and its keys are refused), or removed: then the row that is left
 //! for the books tells its number and nothing of the person ([`erase`]), and no operation finds it by that number any more. What
@@ -17,5 +17,5 @@ mod store;
 pub use activation::{erase, lock_dispensable};
 pub use endpoints::register;
 pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role};
-pub use service::{create, load, view, view_for_others, views, views_for};
+pub use service::{create, load, view, view_for_others, views_for};
 pub use store::{any, exists, find, find_by_number, hold_active, id_of, lock, lock_by_email, set_password, set_verified};

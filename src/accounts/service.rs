@@ -65,16 +65,8 @@ pub async fn load(tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Resul
     Ok(row)
 }
 
-/// The accounts of these identifiers as they are answered, in one query.
-///
-/// # Errors
-/// When the database fails.
-pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Account>> {
-    Ok(store::find_all(tx, ids).await?.into_iter().map(|row| (row.id, view(row))).collect())
-}
-
-/// The same for this caller: all of its own account and, for the platform's staff, of everyone's; of others what
-/// [`view_for_others`] shows.
+/// The accounts of these identifiers as they are answered to this caller, in one query: all of its own account and, for the
+/// platform's staff, of everyone's; of others what [`view_for_others`] shows.
 ///
 /// # Errors
 /// When the database fails.

@@ -66,13 +66,15 @@ async fn events_of(app: &App, tx: &mut Tx, ids: impl Iterator<Item = Id>) -> Res
 }
 
 fn view(app: &App, row: AdvertisementRow, parts: &mut Parts) -> Option<Advertisement> {
+    let event = parts.events.get(&row.event_id).cloned()?;
+    let is_public = row.status.is_public() && event.status.is_public();
     Some(Advertisement {
         uri: Uri(format!("/advertisements/{}", row.id)),
         status: row.status,
-        artwork: media::image_uri(app, ImageKind::Artwork, row.id),
+        artwork: media::image_uri(app, ImageKind::Artwork, row.id, row.artwork_id, is_public),
         zones: parts.zones.remove(&row.id).unwrap_or_default(),
         schedule: parts.slots.remove(&row.id).unwrap_or_default(),
-        event: parts.events.get(&row.event_id).cloned()?,
+        event,
         parsed: markdown::parse(&row.description),
         name: row.name,
         description: row.description,

@@ -3,6 +3,8 @@
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 
+use super::id::Id;
+
 const LOWER: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const UPPER: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
@@ -29,6 +31,11 @@ pub fn account_number() -> String {
 /// A new code that a person copies from a mail: 6 digits.
 pub fn mailed_code() -> String {
     random(&LOWER[26..], 6)
+}
+
+/// A new identifier of an image, which its address ends in as long as not everyone may see it: 63 bits.
+pub fn image_id() -> Id {
+    Id(rand::rng().random_range(10_000_000_000_000..=i64::MAX))
 }
 
 /// The SHA-256 of a random secret, in hexadecimal: what is stored and searched for.

@@ -49,7 +49,8 @@ pub async fn view_one(app: &App, tx: &mut Tx, row: EventRow) -> Result<Event> {
 }
 
 fn view(app: &App, row: EventRow, parts: &mut Parts) -> Result<Event> {
-    let image = |id: Option<Id>, kind| id.map(|_| media::image_uri(app, kind, row.id).0).unwrap_or_default();
+    let image =
+        |id: Option<Id>, kind| id.map(|id| media::image_uri(app, kind, row.id, id, row.status.is_public()).0).unwrap_or_default();
     let (banner, thumbnail) = (image(row.banner_id, ImageKind::Banner), image(row.thumbnail_id, ImageKind::Thumbnail));
     Ok(Event {
         uri: Uri(format!("/events/{}", row.id)),

@@ -10,7 +10,7 @@ use super::store::Stored;
 use crate::base::id::Id;
 use crate::base::wire::wire_text;
 use crate::error::Error;
-use crate::http::{Api, Failure, Rq};
+use crate::http::{Api, Failure, Query, Rq};
 
 /// A country's icon hardly ever changes.
 const KEEP_ICON: &str = "public, max-age=86400";
@@ -37,6 +37,16 @@ struct IconPath {
     image: IconName,
 }
 
+wire_text!(
+    /// What the address of an image that not everyone may see ends in.
+    ImageSecret, None, Some("^[0-9]{14,19}$"), None, None
+);
+
+#[derive(Deserialize, JsonSchema)]
+struct ImageQuery {
+    secret: Option<ImageSecret>,
+}
+
 #[derive(Deserialize, JsonSchema)]
 struct ImagePath {
     image: ImageKind,
@@ -50,10 +60,11 @@ async fn media_icon_get(rq: Rq, path: Path<IconPath>) -> Result<Picture, Failure
 }
 
 #[endpoint { method = GET, path = "/media/{image}/{content}", tags = ["Media"] }]
-async fn media_image_get(rq: Rq, path: Path<ImagePath>) -> Result<Picture, Failure> {
+async fn media_image_get(rq: Rq, path: Path<ImagePath>, query: Query<ImageQuery>) -> Result<Picture, Failure> {
     let ImagePath { image, content } = path.into_inner();
     let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
-    let image = service::image(rq.context(), image, content).await?;
+    let secret = query.0.secret.as_ref().map(|secret| secret.0.as_str());
+    let image = service::image(rq.context(), image, content, secret).await?;
     Ok(Picture::new(image, KEEP_IMAGE, rq.request.headers()))
 }
 

@@ -66,16 +66,21 @@ pub async fn discard(app: &App, kind: ImageKind, ids: impl IntoIterator<Item = I
     }
 }
 
-/// Where browsers find the image of an event or advertisement.
-pub fn image_uri(app: &App, kind: ImageKind, content: Id) -> AbsoluteUri {
-    AbsoluteUri(format!("{}/media/{}", app.settings.public_url, name(kind, content)))
+/// Where browsers find the image of an event or advertisement that is kept under this identifier. They send no key, so as long as
+/// not everyone may see it, whoever may is told an address that nobody guesses.
+pub fn image_uri(app: &App, kind: ImageKind, content: Id, image: Id, is_public: bool) -> AbsoluteUri {
+    let secret = if is_public { String::new() } else { format!("?secret={image}") };
+    AbsoluteUri(format!("{}/media/{}{secret}", app.settings.public_url, name(kind, content)))
 }
 
-/// The image of an event or advertisement that has one.
-pub async fn image(app: &App, kind: ImageKind, content: Id) -> Result<Stored> {
+/// The image of an event or advertisement that has one, and that everyone may see or whose secret this is.
+pub async fn image(app: &App, kind: ImageKind, content: Id, secret: Option<&str>) -> Result<Stored> {
     // An image may be replaced after its row is read; by then the row names the other one.
     for _ in 0..2 {
-        let id = sql::image(&mut app.db.read().await?, kind, content).await?.ok_or(Error::NOT_FOUND)?;
+        let (id, is_public) = sql::image(&mut app.db.read().await?, kind, content).await?.ok_or(Error::NOT_FOUND)?;
+        if !is_public && secret != Some(id.to_string().as_str()) {
+            return Err(Error::NOT_FOUND);
+        }
         if let Some(image) = app.media.get(&name(kind, id)).await? {
             return Ok(image);
         }

@@ -11,13 +11,20 @@ pub async fn countries(tx: &mut Tx) -> Result<Vec<String>> {
     Ok(rows.into_iter().map(|(country,)| country).collect())
 }
 
-/// The identifier under which this image of an event or advertisement is kept, where there is one. It changes with the image.
-pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<Id>> {
+/// The identifier under which this image of an event or advertisement is kept, where there is one, and whether everyone may see
+/// it. It changes with the image.
+pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<(Id, bool)>> {
     let select = match kind {
-        ImageKind::Banner => "select banner_id from events where id = $1",
-        ImageKind::Thumbnail => "select thumbnail_id from events where id = $1",
-        ImageKind::Artwork => "select artwork_id from advertisements where id = $1",
+        ImageKind::Banner => {
+            "select banner_id, status in ('Listed', 'Cancelled') from events where id = $1 and banner_id is not null"
+        }
+        ImageKind::Thumbnail => {
+            "select thumbnail_id, status in ('Listed', 'Cancelled') from events where id = $1 and thumbnail_id is not null"
+        }
+        ImageKind::Artwork => {
+            "select a.artwork_id, a.status in ('Listed', 'Cancelled') and e.status in ('Listed', 'Cancelled')
+             from advertisements a join events e on e.id = a.event_id where a.id = $1"
+        }
     };
-    let row: Option<(Option<Id>,)> = tx.query(select).bind(content).optional().await?;
-    Ok(row.and_then(|(id,)| id))
+    tx.query(select).bind(content).optional().await
 }

@@ -33,8 +33,8 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = GET, path = "/orders", tags = ["Orders"] }]
-async fn order_list(rq: Rq, query: Query<OrderFilter>) -> Result<HttpResponseOk<Page<Order>>, Failure> {
-    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+async fn order_list(rq: Rq, caller: Caller, query: Query<OrderFilter>) -> Result<HttpResponseOk<Page<Order>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, &query.0).await?))
 }
 
 #[endpoint { method = POST, path = "/orders", tags = ["Orders"] }]

@@ -66,7 +66,7 @@ async fn place_in(app: &App, tx: &mut Tx, caller: &Caller, new: &OrderCreate) ->
     } else {
         store::insert_reservations(tx, &order, &items).await?;
     }
-    service::view(tx, order, now).await
+    service::view(tx, caller, order, now).await
 }
 
 /// The account that the order is for: the caller's own unless another is named, which only the platform's staff may do.
@@ -125,7 +125,10 @@ async fn require_on_sale(tx: &mut Tx, lines: &[Line], now: Timestamp) -> Result<
 fn check_on_sale(section: &SectionRow, seller: &SellerRow, now: Timestamp) -> Result<()> {
     let (name, title) = (&section.name, &seller.title);
     if seller.status != EventStatus::Listed {
-        return Err(Code::EventNotListed.because(format!("The event of the section {name}, {title}, is not listed.")));
+        // What a draft is called is told to nobody who may not read it.
+        let section =
+            if seller.status.is_public() { format!("{name}, {title},") } else { sections::uri(section.event_id, section.id).0 };
+        return Err(Code::EventNotListed.because(format!("The event of the section {section} is not listed.")));
     }
     if seller.ends <= now {
         return Err(Code::EventOver.because(format!("The event of the section {name}, {title}, is over.")));

@@ -47,7 +47,7 @@ async fn take_back_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, asked: &O
     store::set_ended(tx, id, left).await?;
     let revocation = revocation(app, caller, id, wanted.len(), asked.reason.clone().unwrap_or_default());
     store::insert_revocation(tx, &revocation, "Return").await?;
-    service::view(tx, order.ended(left), app.clock.now()).await
+    service::view(tx, caller, order.ended(left), app.clock.now()).await
 }
 
 /// Voids an order: whatever of its tickets was not used is void, and nothing is given back.
@@ -64,7 +64,7 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, asked: &OrderV
     store::set_ended(tx, id, OrderStatus::Voided).await?;
     let revocation = revocation(app, caller, id, valid.len(), asked.reason.0.clone());
     store::insert_revocation(tx, &revocation, "Void").await?;
-    service::view(tx, order.ended(OrderStatus::Voided), app.clock.now()).await
+    service::view(tx, caller, order.ended(OrderStatus::Voided), app.clock.now()).await
 }
 
 /// The tickets of an order, locked, and the open transfers ended that offer those of these serials, or any.

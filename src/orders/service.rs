@@ -16,7 +16,7 @@ use crate::error::{Code, Error, Result};
 use crate::events::Events;
 use crate::{modifiers, payments, sections};
 
-pub async fn list(app: &App, filter: &OrderFilter) -> Result<Page<Order>> {
+pub async fn list(app: &App, caller: &Caller, filter: &OrderFilter) -> Result<Page<Order>> {
     let number = filter.number.as_deref().map(search::parse).transpose()?;
     let now = app.clock.now();
     let mut tx = app.db.read().await?;
@@ -29,7 +29,7 @@ pub async fn list(app: &App, filter: &OrderFilter) -> Result<Page<Order>> {
         Some(number) => search::page(&mut tx, &number, criteria, filter.paging, now).await?,
         None => store::list(&mut tx, criteria, filter.paging, now).await?,
     };
-    Ok(filter.paging.page(found.total, views(&mut tx, found.rows, now).await?))
+    Ok(filter.paging.page(found.total, views(&mut tx, caller, found.rows, now).await?))
 }
 
 pub async fn list_of_account(
@@ -43,13 +43,13 @@ pub async fn list_of_account(
     let account = accounts::load(&mut tx, caller, number).await?.id;
     let criteria = Criteria::new(Some(account), filter.status, filter.sort, filter.order);
     let found = store::list(&mut tx, criteria, filter.paging, now).await?;
-    Ok(filter.paging.page(found.total, views(&mut tx, found.rows, now).await?))
+    Ok(filter.paging.page(found.total, views(&mut tx, caller, found.rows, now).await?))
 }
 
 pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Order> {
     let mut tx = app.db.read().await?;
     let row = find_own(&mut tx, caller, id).await?;
-    view(&mut tx, row, app.clock.now()).await
+    view(&mut tx, caller, row, app.clock.now()).await
 }
 
 /// Cancels an open order. What was paid for part of it is given back afterwards, because no transaction waits for the gateway;
@@ -67,7 +67,7 @@ async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<
         return Err(Code::OrderNotOpen.because("This order is no longer open, so it can't be cancelled."));
     }
     settlement::end(app, tx, row.id, OrderStatus::Cancelled).await?;
-    view(tx, row.ended(OrderStatus::Cancelled), now).await
+    view(tx, caller, row.ended(OrderStatus::Cancelled), now).await
 }
 
 /// An order, for its customer and the platform's staff.
@@ -90,18 +90,18 @@ pub async fn lock_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> 
     Ok(row)
 }
 
-/// One order as it is answered.
-pub async fn view(tx: &mut Tx, row: OrderRow, now: Timestamp) -> Result<Order> {
+/// One order as it is answered to this caller.
+pub async fn view(tx: &mut Tx, caller: &Caller, row: OrderRow, now: Timestamp) -> Result<Order> {
     let id = row.id;
-    let order = views(tx, vec![row], now).await?.pop();
+    let order = views(tx, caller, vec![row], now).await?.pop();
     order.ok_or_else(|| Error::Internal(anyhow::anyhow!("the order {id} cannot be shown")))
 }
 
 /// Orders as they are answered, with three queries for all of them.
-async fn views(tx: &mut Tx, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
+async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
     let mut items = store::items(tx, rows.iter().map(|row| row.id)).await?;
     let mut applied = store::applied(tx, rows.iter().map(|row| row.id)).await?;
-    let customers = accounts::views(tx, rows.iter().map(|row| row.account_id)).await?;
+    let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
     let orders = rows.into_iter().map(|row| {
         let customer = customers.get(&row.account_id).cloned();
         let customer = customer.ok_or_else(|| anyhow::anyhow!("the order {} has no customer", row.id))?;

@@ -124,9 +124,12 @@ async fn an_advertisement_begins_as_a_draft(world: World) {
     assert_eq!(made.header("location"), uri);
     let mut shown = world.read(&event.uri).await;
     shown["category"] = shown["category"]["name"].clone();
+    let artwork = made.body["artwork"].as_str().unwrap();
+    let bare = format!("https://boxoffice.example/media/artwork/{}", uri.strip_prefix("/advertisements/").unwrap());
+    assert!(artwork.starts_with(&format!("{bare}?secret=")), "{artwork}");
     let expected = json!({
         "self": uri, "name": "Jazz by the sea", "description": "# Jazz\n\nBy the *sea*.", "status": "Draft",
-        "artwork": format!("https://boxoffice.example/media/artwork/{}", uri.strip_prefix("/advertisements/").unwrap()),
+        "artwork": artwork,
         "zones": [world.read(&first).await, world.read(&second).await],
         "schedule": body["schedule"],
         "event": shown,
@@ -137,8 +140,7 @@ async fn an_advertisement_begins_as_a_draft(world: World) {
     assert_eq!(made.body, expected);
     assert!(shown["category"].as_str().unwrap().starts_with("Music") && shown["sections"][0]["name"] == "Floor");
     assert_eq!(read(&world, &kofi.key, &uri).await.body, expected);
-    let artwork = world.request("GET", &format!("/media/artwork/{}", uri.rsplit('/').next().unwrap())).no_key().version(None);
-    assert_eq!(artwork.send().await.header("content-type"), "image/png");
+    assert_eq!(world.image("artwork", &uri).await.header("content-type"), "image/png");
 }
 
 async fn times_are_taken_in_every_shape_and_given_back_in_utc(world: World) {

@@ -3,6 +3,7 @@
 
 mod support;
 
+mod access;
 mod accounts;
 mod activation;
 mod admissions;

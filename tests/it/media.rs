@@ -115,7 +115,7 @@ async fn an_image_that_is_known_is_not_sent_again(world: World) {
 
 async fn a_replaced_image_has_another_tag(world: World) {
     let ama = world.person("ama").await;
-    let event = world.draft(&world.host_of(&ama).await).await;
+    let event = world.listed_event(&world.host_of(&ama).await, &[]).await;
     let path = format!("/media/banner/{}", event.id);
     change(&world, &ama, &event, json!({ "banner": PNG })).await;
     let before = header(&fetch(&world, &path).await, ETAG);
@@ -131,7 +131,7 @@ async fn a_replaced_image_has_another_tag(world: World) {
 
 async fn a_removed_image_is_gone(world: World) {
     let ama = world.person("ama").await;
-    let event = world.draft(&world.host_of(&ama).await).await;
+    let event = world.listed_event(&world.host_of(&ama).await, &[]).await;
     change(&world, &ama, &event, json!({ "banner": PNG, "thumbnail": PNG })).await;
 
     let changed = change(&world, &ama, &event, json!({ "banner": "" })).await;

@@ -36,11 +36,6 @@ fn webp(width: u16, height: u16) -> Vec<u8> {
     webp
 }
 
-async fn image(world: &World, advertisement: &str) -> Answer {
-    let path = format!("/media/artwork/{}", advertisement.rsplit('/').next().unwrap());
-    world.request("GET", &path).no_key().version(None).send().await
-}
-
 fn detail(answer: &Answer) -> &str {
     answer.body["fields"][0]["detail"].as_str().unwrap_or_else(|| panic!("{answer:?}"))
 }
@@ -118,7 +113,7 @@ async fn artwork_is_told_by_its_content(world: World) {
         body["artwork"] = artwork.into();
         let made = make(&world, &kofi.key, &body).await;
         assert_eq!(made.status, 201, "{name}: {}", made.body);
-        assert_eq!(image(&world, &uri(&made)).await.header("content-type"), media_type, "{name}");
+        assert_eq!(world.image("artwork", &uri(&made)).await.header("content-type"), media_type, "{name}");
     }
     for (artwork, expected) in
         [("aGVsbG8=", "is no PNG, JPEG or WebP image"), (&jpeg[..80], "is a JPEG image that is damaged or incomplete")]
@@ -137,11 +132,11 @@ async fn artwork_is_replaced_at_once(world: World) {
     let made = make(&world, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
     let uri = uri(&made);
     super::publish(&world, &uri).await;
-    let (before, stored) = (image(&world, &uri).await, stored_artwork(&world).await);
+    let (before, stored) = (world.image("artwork", &uri).await, stored_artwork(&world).await);
 
     let changed = change(&world, &kofi.key, &uri, json!({ "artwork": STANDARD.encode(webp(300, 250)) })).await;
 
-    let after = image(&world, &uri).await;
+    let after = world.image("artwork", &uri).await;
     assert_eq!((changed.status, &changed.body["artwork"]), (200, &made.body["artwork"]), "its address stays");
     assert_eq!((before.header("content-type"), after.header("content-type")), ("image/png", "image/webp"));
     assert_ne!(before.header("etag"), after.header("etag"));
@@ -170,7 +165,7 @@ async fn artwork_is_not_replaced_by_a_change_that_is_refused(world: World) {
     assert_eq!(blank.complaints(), ["-artwork"]);
     assert_eq!(super::refusal(&nothing), (404, "resource.not-found"));
     assert_eq!(super::refusal(&cancelled), (409, "advertisement.cancelled"));
-    assert_eq!((image(&world, &uri).await.header("content-type"), files(&world)), ("image/png", 1));
+    assert_eq!((world.image("artwork", &uri).await.header("content-type"), files(&world)), ("image/png", 1));
 }
 
 async fn large_artwork_is_taken(world: World) {

@@ -6,14 +6,15 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::{join, join_all};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{cancel_events, change, delete, event, make, read, refusal, uri};
 use crate::on_both_databases;
-use crate::support::{Answer, World};
+use crate::support::World;
 
 on_both_databases![
     an_image_is_served_from_its_event,
+    an_image_of_a_draft_is_served_at_its_secret_address_alone,
     a_large_image_is_taken,
     an_image_is_replaced_and_removed,
     a_blank_image_is_none,
@@ -29,11 +30,6 @@ on_both_databases![
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
 /// The smallest lossy WebP.
 const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
-
-async fn image(world: &World, kind: &str, event: &str) -> Answer {
-    let id = event.rsplit('/').next().unwrap();
-    world.request("GET", &format!("/media/{kind}/{id}")).no_key().version(None).send().await
-}
 
 /// How many files are kept as images of this kind, whether or not anything names them.
 fn files(world: &World, kind: &str) -> usize {
@@ -61,10 +57,40 @@ async fn an_image_is_served_from_its_event(world: World) {
     let uri = uri(&made);
     let id = uri.rsplit('/').next().unwrap();
     assert_eq!((made.status, &made.body["thumbnail"]), (201, &json!("")));
-    assert_eq!(made.body["banner"], format!("https://boxoffice.example/media/banner/{id}"));
-    let banner = image(&world, "banner", &uri).await;
+    assert!(made.body["banner"].as_str().unwrap().starts_with(&format!("https://boxoffice.example/media/banner/{id}?secret=")));
+    let banner = world.image("banner", &uri).await;
     assert_eq!((banner.status, banner.header("content-type")), (200, "image/png"));
-    assert_eq!(image(&world, "thumbnail", &uri).await.status, 404);
+    assert_eq!(world.image("thumbnail", &uri).await.status, 404);
+}
+
+async fn an_image_of_a_draft_is_served_at_its_secret_address_alone(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let mut body = event(&world, &host, "Jazz Night").await;
+    body["banner"] = PNG.into();
+    let made = make(&world, &kofi.key, &body).await;
+    let secret = path(&made.body["banner"]);
+    let bare = secret.split('?').next().unwrap().to_owned();
+    let fetch = async |path: &str| world.request("GET", path).no_key().version(None).send().await;
+
+    let guessed = fetch(&bare).await;
+    let wrong = fetch(&format!("{bare}?secret=4611686018427387904")).await;
+    let replaced = change(&world, &kofi.key, &uri(&made), json!({ "banner": WEBP })).await;
+    let former = fetch(&secret).await;
+    let present = fetch(&path(&replaced.body["banner"])).await;
+    world.run_sql("update events set status = 'Listed'").await;
+    let listed = read(&world, &world.public_key, &uri(&made)).await;
+    let open = fetch(&bare).await;
+
+    for refused in [guessed, wrong, former] {
+        assert_eq!(refusal(&refused), (404, "resource.not-found"));
+    }
+    assert_eq!((present.status, path(&listed.body["banner"]), open.status), (200, bare, 200));
+}
+
+/// The path and query of an address on the platform.
+fn path(address: &Value) -> String {
+    address.as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap().to_owned()
 }
 
 async fn a_large_image_is_taken(world: World) {
@@ -90,8 +116,8 @@ async fn an_image_is_replaced_and_removed(world: World) {
     let kept = change(&world, &kofi.key, &uri, json!({ "banner": null })).await;
 
     assert_eq!((changed.status, &changed.body["thumbnail"]), (200, &json!("")));
-    assert_eq!(image(&world, "banner", &uri).await.header("content-type"), "image/webp");
-    assert_eq!(image(&world, "thumbnail", &uri).await.status, 404);
+    assert_eq!(world.image("banner", &uri).await.header("content-type"), "image/webp");
+    assert_eq!(world.image("thumbnail", &uri).await.status, 404);
     assert_eq!(kept.body, changed.body);
     assert_eq!((files(&world, "banner"), files(&world, "thumbnail")), (1, 0));
 }
@@ -124,7 +150,7 @@ async fn an_image_is_not_replaced_by_a_change_that_is_refused(world: World) {
     assert_eq!(refusal(&taken), (409, "event.taken"));
     assert_eq!(wrong.complaints(), ["end", "thumbnail"]);
     assert_eq!(refusal(&cancelled), (409, "event.cancelled"));
-    assert_eq!(image(&world, "banner", &uri).await.header("content-type"), "image/png");
+    assert_eq!(world.image("banner", &uri).await.header("content-type"), "image/png");
     assert_eq!((files(&world, "banner"), files(&world, "thumbnail")), (1, 0));
 }
 
@@ -154,7 +180,7 @@ async fn an_image_put_and_removed_at_once_is_there_or_not(world: World) {
 
         assert_eq!((one.status, other.status), (200, 200));
         let is_named = read(&world, &kofi.key, &uri).await.body["banner"] != "";
-        assert_eq!(image(&world, "banner", &uri).await.status, if is_named { 200 } else { 404 }, "round {round}");
+        assert_eq!(world.image("banner", &uri).await.status, if is_named { 200 } else { 404 }, "round {round}");
         assert_eq!(files(&world, "banner"), usize::from(is_named), "round {round}");
     }
 }
@@ -163,6 +189,8 @@ async fn images_put_at_once_leave_one(world: World) {
     let kofi = world.person("kofi").await;
     let body = event(&world, &world.host_of(&kofi).await, "Jazz Night").await;
     let uri = uri(&make(&world, &kofi.key, &body).await);
+    // A draft's image changes its address.
+    world.run_sql("update events set status = 'Listed'").await;
 
     for _ in 0..5 {
         let puts = [PNG, WEBP, PNG, WEBP].map(|banner| change(&world, &kofi.key, &uri, json!({ "banner": banner })));
@@ -170,7 +198,7 @@ async fn images_put_at_once_leave_one(world: World) {
 
         assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
         assert_eq!(files(&world, "banner"), 1);
-        let (_, shown) = join(change(&world, &kofi.key, &uri, json!({ "banner": PNG })), image(&world, "banner", &uri)).await;
+        let (_, shown) = join(change(&world, &kofi.key, &uri, json!({ "banner": PNG })), world.image("banner", &uri)).await;
         assert_eq!(shown.status, 200, "while it is replaced");
     }
 }
@@ -190,7 +218,7 @@ async fn an_image_is_not_shown_by_a_change_that_loses_its_title_meanwhile(world:
         let mut statuses: Vec<_> = changes.iter().map(|answer| answer.status).collect();
         for (uri, change) in events.iter().zip(&changes) {
             let expected = if change.status == 200 { 200 } else { 404 };
-            assert_eq!(image(&world, "banner", uri).await.status, expected, "round {round}");
+            assert_eq!(world.image("banner", uri).await.status, expected, "round {round}");
         }
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 409], "round {round}");

@@ -15,6 +15,8 @@ pub struct Operation {
     pub method: String,
     /// With variables in braces.
     pub path: String,
+    /// The one tag under which the contract lists it.
+    pub tag: String,
     /// The scopes whose keys may call it.
     pub scopes: Vec<Scope>,
     /// Whether it asks for a key, and with it for the client's version.
@@ -27,14 +29,18 @@ pub struct Operation {
 /// Every operation.
 pub fn operations() -> Vec<Operation> {
     let contract = Contract::builtin().unwrap();
-    let operation = |operation: &boxoffice::contract::Operation| Operation {
-        id: operation.id.clone(),
-        method: operation.method.clone(),
-        path: operation.path.clone(),
-        scopes: operation.scopes.clone(),
-        needs_key: operation.needs_key,
-        body_limit: operation.body_limit().unwrap_or_default(),
-        node: resolve(&contract.document, &contract.document["paths"][&operation.path][operation.method.to_lowercase()]),
+    let operation = |operation: &boxoffice::contract::Operation| {
+        let node = resolve(&contract.document, &contract.document["paths"][&operation.path][operation.method.to_lowercase()]);
+        Operation {
+            id: operation.id.clone(),
+            method: operation.method.clone(),
+            path: operation.path.clone(),
+            tag: node["tags"][0].as_str().unwrap().to_owned(),
+            scopes: operation.scopes.clone(),
+            needs_key: operation.needs_key,
+            body_limit: operation.body_limit().unwrap_or_default(),
+            node,
+        }
     };
     contract.operations().map(operation).collect()
 }

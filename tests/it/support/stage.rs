@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Person, World, types};
+use super::{Answer, Person, World, types};
 
 /// A host and the person who administers it.
 pub struct Host<'a> {
@@ -74,6 +74,15 @@ impl World {
     pub async fn zone(&self, width: i64, height: i64) -> String {
         let zone = self.staff.client.zone_create().body_map(|body| body.name("Sidebar").width(width).height(height));
         zone.send().await.unwrap().self_.clone()
+    }
+
+    /// What browsers get at the address of an image that an event or advertisement shows to the staff; where it shows none, at the
+    /// one that it would have.
+    pub async fn image(&self, kind: &str, content: &str) -> Answer {
+        let shown = self.read(content).await;
+        let bare = format!("/media/{kind}/{}", id_of(content));
+        let address = shown[kind].as_str().and_then(|address| address.strip_prefix("https://boxoffice.example")).unwrap_or(&bare);
+        self.request("GET", address).no_key().version(None).send().await
     }
 
     /// A draft of an event that begins far ahead, without sections.

@@ -10,6 +10,9 @@ use async_trait::async_trait;
 use boxoffice::payments::{Charge, Gateway, Outcome, Refund, Sandbox, Undo};
 use tokio::sync::watch;
 
+/// What was taken and not given back, and the refunds that were done.
+pub type Books = (BTreeMap<i64, i64>, BTreeSet<i64>);
+
 /// The gateway, and what a test does with it.
 #[derive(Clone, Default)]
 pub struct Till(Arc<State>);
@@ -34,6 +37,17 @@ impl Till {
     /// The money in it.
     pub fn total(&self) -> f64 {
         f64::from(i32::try_from(self.0.taken.lock().unwrap().values().sum::<i64>()).unwrap()) / 100.0
+    }
+
+    /// A copy of its books.
+    pub fn books(&self) -> Books {
+        (self.0.taken.lock().unwrap().clone(), self.0.refunds.lock().unwrap().clone())
+    }
+
+    /// Makes its books again what they were.
+    pub fn reopen(&self, (taken, refunds): &Books) {
+        self.0.taken.lock().unwrap().clone_from(taken);
+        self.0.refunds.lock().unwrap().clone_from(refunds);
     }
 
     /// How many charges have taken money, whether or not it was given back.
