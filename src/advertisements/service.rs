@@ -88,7 +88,7 @@ pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Advertisement> {
 
 pub async fn create(app: &App, caller: &Caller, new: AdvertisementCreate) -> Result<Advertisement> {
     let booking = Booking::from(&new);
-    let artwork = app.clock.next_id();
+    let artwork = media::new_image();
     if let Some(image) = booking.image() {
         // Storing an image takes its time, so no transaction waits for it; all that could refuse it is asked before.
         let mut tx = app.db.read().await?;
@@ -131,7 +131,7 @@ async fn book(
 
 pub async fn update(app: &App, caller: &Caller, id: Id, change: AdvertisementUpdate) -> Result<Advertisement> {
     let booking = Booking::from(&change);
-    let artwork = booking.image().map(|_| app.clock.next_id());
+    let artwork = booking.image().map(|_| media::new_image());
     if let (Some(image), Some(artwork)) = (booking.image(), artwork) {
         let mut tx = app.db.read().await?;
         check_change(app, &mut tx, caller, id, &change, &booking, Hold::No).await?;

@@ -18,7 +18,7 @@ pub enum Change {
 
 impl Change {
     /// Reads a request's argument; what is no image goes to the problems.
-    fn parse(app: &App, name: &str, text: Option<&ImageText>, problems: &mut Vec<Problem>) -> Self {
+    fn parse(name: &str, text: Option<&ImageText>, problems: &mut Vec<Problem>) -> Self {
         match text {
             None => Self::Keep,
             Some(text) if text.0.trim().is_empty() => Self::Remove,
@@ -27,7 +27,7 @@ impl Change {
                     problems.push(problem);
                     Self::Keep
                 },
-                |image| Self::Put(app.clock.next_id(), image),
+                |image| Self::Put(media::new_image(), image),
             ),
         }
     }
@@ -52,10 +52,10 @@ pub struct Images {
 
 impl Images {
     /// Reads the images of a request.
-    pub fn parse(app: &App, banner: Option<&ImageText>, thumbnail: Option<&ImageText>) -> Self {
+    pub fn parse(banner: Option<&ImageText>, thumbnail: Option<&ImageText>) -> Self {
         let mut problems = Vec::new();
-        let banner = Change::parse(app, "banner", banner, &mut problems);
-        let thumbnail = Change::parse(app, "thumbnail", thumbnail, &mut problems);
+        let banner = Change::parse("banner", banner, &mut problems);
+        let thumbnail = Change::parse("thumbnail", thumbnail, &mut problems);
         Self { banner, thumbnail, problems }
     }
 

@@ -100,7 +100,7 @@ pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Event> {
 }
 
 pub async fn create(app: &App, caller: &Caller, new: &EventCreate) -> Result<Event> {
-    let images = Images::parse(app, new.banner.as_ref(), new.thumbnail.as_ref());
+    let images = Images::parse(new.banner.as_ref(), new.thumbnail.as_ref());
     let now = app.clock.now();
     if images.has_new() {
         // Storing an image takes its time, so no transaction waits for it; all that could refuse it is asked before.
@@ -125,7 +125,7 @@ pub async fn create(app: &App, caller: &Caller, new: &EventCreate) -> Result<Eve
 }
 
 pub async fn update(app: &App, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
-    let images = Images::parse(app, change.banner.as_ref(), change.thumbnail.as_ref());
+    let images = Images::parse(change.banner.as_ref(), change.thumbnail.as_ref());
     if images.has_new() {
         let mut tx = app.db.read().await?;
         let before = load_managed(&mut tx, caller, id).await?;

@@ -16,5 +16,5 @@ mod store;
 pub use endpoints::register;
 pub use icon::name as icon_name;
 pub use image::Image;
-pub use service::{ImageKind, ImageText, discard, image_uri, parse, put_image};
+pub use service::{ImageKind, ImageText, discard, image_uri, new_image, parse, put_image};
 pub use store::MediaStore;

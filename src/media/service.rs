@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use rand::RngExt;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use slog::warn;
@@ -47,6 +48,12 @@ wire_text!(
 /// The argument's problem, when it is no image that is taken.
 pub fn parse(name: &str, base64: &str) -> Result<Image, Problem> {
     image::parse(base64).map_err(|problem| Problem::invalid(name, problem.to_string()))
+}
+
+/// An identifier for a new image, by chance alone: there is no constraint that would refuse one which two servers draw in the same
+/// moment, and the later image would take the place of the earlier.
+pub fn new_image() -> Id {
+    Id(rand::rng().random_range(1..=i64::MAX))
 }
 
 /// Keeps an image under an identifier of its own. Until a row names it, it is not served.

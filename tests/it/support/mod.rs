@@ -59,6 +59,18 @@ macro_rules! on_both_databases {
     )*};
 }
 
+/// Registers each of the named async functions, which take a [`World`], as a test on two servers that share a PostgreSQL database.
+#[macro_export]
+macro_rules! on_two_servers {
+    ($($test:ident),* $(,)?) => {$(
+        inventory::submit! {
+            $crate::support::harness::Test::new(module_path!(), concat!(stringify!($test), "::two_servers"), || {
+                $crate::support::harness::on_two_servers($test)
+            })
+        }
+    )*};
+}
+
 /// Registers each of the named functions, which take nothing, as a test; after `async`, asynchronous ones.
 #[macro_export]
 macro_rules! plain_tests {
