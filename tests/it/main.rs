@@ -16,6 +16,7 @@ mod defaults;
 mod erasure;
 mod events;
 mod failures;
+mod faults;
 mod frame;
 mod hosts;
 mod integrations;
