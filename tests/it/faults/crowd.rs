@@ -17,7 +17,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Map, Value, json};
 
-use super::{setting, tell};
+use super::{figure, setting};
 use crate::support::{Answer, RESERVATION, World, by_card, part, section};
 use crate::{on_both_databases, on_two_servers};
 
@@ -54,7 +54,7 @@ async fn ten_buyers_for_each_place(world: World) {
     let buyers: usize = setting("BOXOFFICE_BUYERS", 1000);
     let seed = setting("BOXOFFICE_SEED", rand::random());
     let places = i64::try_from(buyers / 10).unwrap();
-    tell(format!("BOXOFFICE_SEED={seed} BOXOFFICE_BUYERS={buyers}"));
+    eprintln!("BOXOFFICE_SEED={seed} BOXOFFICE_BUYERS={buyers}");
     let crowd = Crowd::gather(world, seed, buyers, places).await;
 
     let begun = Instant::now();
@@ -65,7 +65,7 @@ async fn ten_buyers_for_each_place(world: World) {
     let counted = crowd.count().await;
     assert_eq!(counted.iter().map(|section| section.sold).sum::<i64>(), places, "{counted:?}");
     crowd.check_money().await;
-    tell(format!(
+    figure(format!(
         "{} on {}: {buyers} buyers for {places} places: {places} sold, {early} of them to the crowd; {}; {samples} samples, \
          none oversold; {seconds:.1} s (BOXOFFICE_SEED={seed})",
         "ten_buyers_for_each_place",

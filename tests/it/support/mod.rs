@@ -14,6 +14,7 @@
 //! [`harness`] runs what is registered so; `proxy` stands before each server and holds its answers to the contract; `coverage`
 //! tells at the end which answers were never seen.
 
+mod books;
 mod contract;
 mod coverage;
 pub mod harness;
@@ -24,12 +25,14 @@ mod operations;
 mod people;
 mod post;
 pub mod postgres;
+pub mod program;
 mod proxy;
 mod sales;
 mod stage;
 mod till;
 mod world;
 
+pub use books::books;
 pub use http::{Answer, Refusal, refusal};
 pub use mail_server::{MailServer, Mood, Secure};
 pub use operations::{Operation, operations};
