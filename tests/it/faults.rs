@@ -5,7 +5,11 @@
 //! figure to standard error.
 
 mod crowd;
+mod kills;
+mod letters;
 pub mod load;
+mod money;
+pub mod server;
 mod two_servers;
 
 use std::env;

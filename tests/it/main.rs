@@ -58,5 +58,5 @@ mod verifications;
 mod zones;
 
 fn main() -> std::process::ExitCode {
-    support::harness::run()
+    faults::server::run_if_asked().unwrap_or_else(support::harness::run)
 }

@@ -17,6 +17,7 @@
 mod books;
 mod contract;
 mod coverage;
+mod far_till;
 pub mod harness;
 mod http;
 mod mail_server;
@@ -33,6 +34,7 @@ mod till;
 mod world;
 
 pub use books::books;
+pub use far_till::FarTill;
 pub use http::{Answer, Refusal, refusal};
 pub use mail_server::{MailServer, Mood, Secure};
 pub use operations::{Operation, operations};
