@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use boxoffice::base::id::Id;
+use boxoffice::log;
 use futures::future::join;
 use serde_json::json;
 
@@ -72,6 +73,11 @@ async fn images_stored_at_once_are_two(world: World) {
 
     assert_eq!((put(&one.uri, WHITE).await, put(&other.uri, BLACK).await), (200, 200));
     assert_ne!(get(&one.id).await, get(&other.id).await);
+
+    // They are named by chance, and no measure for a server that starts afterwards.
+    let next = world.neighbour(world.app.settings.clone(), log::silent()).await;
+    assert_eq!(next.app.clock.next_id().to_string().len(), 14);
+    next.stop().await;
 
     // What one of them takes away is not the other's.
     assert_eq!(put(&other.uri, "").await, 200);

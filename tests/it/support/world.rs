@@ -61,22 +61,26 @@ impl World {
     pub async fn on_sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
-        Self::start(&url, folder, 1).await
+        Self::start(&url, folder).await
     }
 
     /// On a fresh PostgreSQL database, where there is a PostgreSQL.
     pub async fn on_postgres() -> Option<Self> {
         let url = postgres::new_database().await?;
-        Some(Self::start(&url, tempfile::tempdir().unwrap(), 1).await)
+        Some(Self::start(&url, tempfile::tempdir().unwrap()).await)
     }
 
     /// On a fresh PostgreSQL database that two servers share: each answers every other request. The till and the post are one.
     pub async fn on_two_servers() -> Option<Self> {
         let url = postgres::new_database().await?;
-        Some(Self::start(&url, tempfile::tempdir().unwrap(), 2).await)
+        Some(Self::start_servers(2, &url, tempfile::tempdir().unwrap()).await)
     }
 
-    async fn start(database_url: &str, folder: TempDir, servers: usize) -> Self {
+    async fn start(database_url: &str, folder: TempDir) -> Self {
+        Self::start_servers(1, database_url, folder).await
+    }
+
+    async fn start_servers(servers: usize, database_url: &str, folder: TempDir) -> Self {
         let settings = Settings {
             public_url: "https://boxoffice.example".to_owned(),
             media: folder.path().join("media").display().to_string(),
