@@ -5,6 +5,7 @@
 //! figure to standard error.
 
 mod crowd;
+mod durability;
 mod kills;
 mod letters;
 pub mod load;

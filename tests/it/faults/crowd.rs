@@ -18,7 +18,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Map, Value, json};
 
 use super::{figure, setting};
-use crate::support::{Answer, RESERVATION, World, by_card, part, section};
+use crate::support::{Answer, RESERVATION, World, books, by_card, part, section};
 use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![ten_buyers_for_each_place];
@@ -29,7 +29,7 @@ const AT_ONCE: usize = 100;
 /// Of ten places of the house, how many are in each section; the last section is free.
 const SECTIONS: [(f64, i64); 4] = [(12.5, 4), (60.0, 3), (199.99, 2), (0.0, 1)];
 
-struct Crowd {
+struct Sale {
     world: World,
     seed: u64,
     sections: Vec<String>,
@@ -55,22 +55,22 @@ async fn ten_buyers_for_each_place(world: World) {
     let seed = setting("BOXOFFICE_SEED", rand::random());
     let places = i64::try_from(buyers / 10).unwrap();
     eprintln!("BOXOFFICE_SEED={seed} BOXOFFICE_BUYERS={buyers}");
-    let crowd = Crowd::gather(world, seed, buyers, places).await;
+    let sale = Sale::gather(world, seed, buyers, places).await;
 
     let begun = Instant::now();
-    let samples = crowd.buy_while_sampled().await;
+    let samples = sale.buy_while_sampled().await;
     let seconds = begun.elapsed().as_secs_f64();
-    let early = crowd.sell_the_rest().await;
+    let early = sale.sell_the_rest().await;
 
-    let counted = crowd.count().await;
+    let counted = sale.count().await;
     assert_eq!(counted.iter().map(|section| section.sold).sum::<i64>(), places, "{counted:?}");
-    crowd.check_money().await;
+    sale.check_money().await;
     figure(format!(
         "{} on {}: {buyers} buyers for {places} places: {places} sold, {early} of them to the crowd; {}; {samples} samples, \
          none oversold; {seconds:.1} s (BOXOFFICE_SEED={seed})",
         "ten_buyers_for_each_place",
-        crowd.world.kind(),
-        crowd.done.lock().unwrap().iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", "),
+        sale.world.kind(),
+        sale.done.lock().unwrap().iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", "),
     ));
 }
 
@@ -79,7 +79,7 @@ fn number(buyer: usize) -> String {
     format!("ZZ-{buyer:08}")
 }
 
-impl Crowd {
+impl Sale {
     async fn gather(world: World, seed: u64, buyers: usize, places: i64) -> Self {
         let kofi = world.person("kofi").await;
         let sections = SECTIONS
@@ -275,6 +275,7 @@ impl Crowd {
     /// The gateway holds what the valid tickets have cost, and what those of voided orders had; the ledger says the same.
     async fn check_money(&self) {
         let mut tx = self.world.app.db.read().await.unwrap();
+        assert_eq!(books(&mut tx).await, [""; 0], "BOXOFFICE_SEED={}", self.seed);
         let cost: i64 = tx
             .query(
                 "select coalesce(cast(sum(i.unit_price + i.unit_fee) as bigint), 0) from tickets t
