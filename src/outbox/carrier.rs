@@ -7,14 +7,13 @@ use lettre::Message;
 
 use super::folder::Folder;
 use super::smtp::Smtp;
-use crate::base::id::Id;
 use crate::config::{MailRoute, MailSettings};
 
 /// A mail, ready to go.
 #[derive(Debug)]
 pub struct Letter {
-    /// Its identifier in the outbox, the same at every try.
-    pub id: Id,
+    /// What no other mail is called, the same at every try.
+    pub name: String,
     /// Headers, text and envelope.
     pub message: Message,
 }

@@ -1,6 +1,6 @@
 //! Mail as files, where there is no mail server: for trying the platform out.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ impl Folder {
 #[async_trait]
 impl Carrier for Folder {
     async fn carry(&self, letter: &Letter) -> Result<String, Undelivered> {
-        let file = self.folder.join(format!("{}.eml", letter.id));
+        let file = self.folder.join(format!("{}.eml", letter.name));
         let (path, text) = (file.clone(), letter.message.formatted());
         let written = tokio::task::spawn_blocking(move || write(&path, &text)).await;
         match written {
@@ -49,5 +49,7 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
     file.write_all(text)?;
     file.sync_all()?;
-    std::fs::rename(&unfinished, path)
+    std::fs::rename(&unfinished, path)?;
+    // Without this the mail would be forgotten, and its file be gone when the power fails.
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }

@@ -13,7 +13,7 @@ use super::carrier::{Letter, Undelivered};
 use super::model::{Mail, MailRow};
 use super::store;
 use crate::app::App;
-use crate::base::id::Id;
+use crate::base::secret;
 use crate::config::MailSettings;
 use crate::db::{Tx, transaction};
 use crate::error::Result;
@@ -62,8 +62,9 @@ pub async fn deliver_due(app: &App) -> Result<u64> {
 
 /// Tries to hand a mail over, with no transaction open, and writes down what came of it.
 async fn deliver(app: &App, mail: &MailRow) -> Result<()> {
-    let outcome = match compose(mail, &app.settings.mail) {
-        Ok(message) => app.carrier.carry(&Letter { id: mail.id, message }).await,
+    let name = name(mail);
+    let outcome = match compose(mail, &name, &app.settings.mail) {
+        Ok(message) => app.carrier.carry(&Letter { name, message }).await,
         Err(error) => Err(Undelivered::Never(format!("{error:#}"))),
     };
     let pause = usize::try_from(mail.attempts - 1).ok().and_then(|failed| PAUSES.get(failed).copied());
@@ -85,7 +86,7 @@ async fn deliver(app: &App, mail: &MailRow) -> Result<()> {
 }
 
 /// The mail as it is sent: the same at every try.
-fn compose(mail: &MailRow, settings: &MailSettings) -> anyhow::Result<Message> {
+fn compose(mail: &MailRow, name: &str, settings: &MailSettings) -> anyhow::Result<Message> {
     let created = Duration::from_micros(u64::try_from(mail.created.0).unwrap_or_default());
     let recipient = mail.recipient.parse().context("the recipient's address can't be used in a mail")?;
     let recipient = Mailbox::new(None, recipient);
@@ -96,14 +97,16 @@ fn compose(mail: &MailRow, settings: &MailSettings) -> anyhow::Result<Message> {
         .to(recipient)
         .subject(mail.subject.clone())
         .date(SystemTime::UNIX_EPOCH + created)
-        .message_id(Some(message_id(mail.id, settings)))
+        .message_id(Some(format!("<{name}.outbox@{}>", settings.from.email.domain())))
         .raw_header(automatic)
         .header(ContentType::TEXT_PLAIN)
         .body(mail.body.clone())
         .context("the mail can't be composed")
 }
 
-/// The same for every try of a mail, so that whoever gets it twice can tell.
-fn message_id(id: Id, settings: &MailSettings) -> String {
-    format!("<{id}.outbox@{}>", settings.from.email.domain())
+/// The same for every try of a mail, so that whoever gets it twice can tell. Not its identifier alone, which another server may
+/// draw again for another mail once this one is forgotten; and nothing of its text, which may be a code.
+fn name(mail: &MailRow) -> String {
+    let mark = secret::hash(&format!("{} {}", mail.created.0, mail.recipient));
+    format!("{}.{}", mail.id, &mark[..16])
 }

@@ -49,7 +49,7 @@ async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &Paymen
     let reference = given(new.reference.as_deref()).ok_or_else(|| Error::Invalid(vec![Problem::missing("reference")]))?;
     let payment = payment(app, tx, &order, new, reference).await?;
     let taken = taken(tx, order.id).await?;
-    store::put(tx, &payment, "Confirmed").await?;
+    store::insert(tx, &payment, "Confirmed").await?;
     if settle(app, tx, &order, taken, &payment).await? { Ok(payment) } else { Err(not_open()) }
 }
 
@@ -61,7 +61,7 @@ async fn begin(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &Payment
         return Err(Error::invalid("token", "is none of the gateway's"));
     }
     let payment = payment(app, tx, &order, new, "").await?;
-    store::put(tx, &payment, "Pending").await?;
+    store::insert(tx, &payment, "Pending").await?;
     Ok(payment)
 }
 

@@ -11,7 +11,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
 use crate::base::paging::{Paging, Rows};
-use crate::db::Tx;
+use crate::db::{Query, Tx};
 use crate::error::Result;
 use crate::ledger::Tickets;
 
@@ -57,22 +57,34 @@ pub async fn tickets(tx: &mut Tx, order: Id) -> Result<Vec<Tickets>> {
     .await
 }
 
-/// Keeps a payment in this state; one that is kept already changes to it.
+/// Keeps a new payment in this state. Where another server has drawn its identifier too, the primary key refuses it, and the
+/// transaction is run again.
+pub async fn insert(tx: &mut Tx, row: &PaymentRow, status: &'static str) -> Result<()> {
+    let insert =
+        "insert into payments (id, order_id, method, amount, status, reference, placed) values ($1, $2, $3, $4, $5, $6, $7)";
+    bind(tx.query(insert), row, status).execute().await?;
+    Ok(())
+}
+
+/// Keeps a payment in this state whose charge was begun, whether it is kept still or was forgotten meanwhile.
 pub async fn put(tx: &mut Tx, row: &PaymentRow, status: &'static str) -> Result<()> {
-    tx.query(
+    let put = tx.query(
         "insert into payments (id, order_id, method, amount, status, reference, placed) values ($1, $2, $3, $4, $5, $6, $7)
          on conflict (id) do update set status = excluded.status, reference = excluded.reference",
-    )
-    .bind(row.id)
-    .bind(row.order_id)
-    .bind(row.method)
-    .bind(row.amount)
-    .bind(status)
-    .bind(row.reference.clone())
-    .bind(row.placed)
-    .execute()
-    .await?;
+    );
+    bind(put, row, status).execute().await?;
     Ok(())
+}
+
+fn bind<'a>(query: Query<'a>, row: &PaymentRow, status: &'static str) -> Query<'a> {
+    query
+        .bind(row.id)
+        .bind(row.order_id)
+        .bind(row.method)
+        .bind(row.amount)
+        .bind(status)
+        .bind(row.reference.clone())
+        .bind(row.placed)
 }
 
 /// Gives a payment that is pending another state, and tells whether it was.

@@ -4,8 +4,8 @@ use boxoffice_client::Client;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Answer, PASSWORD, Refusal, World};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     an_email_address_is_an_address_alone,
@@ -27,6 +27,8 @@ on_both_databases![
     signing_in_while_the_password_changes_leaves_no_session,
     another_email_has_not_been_verified,
 ];
+
+on_two_servers![of_many_who_want_a_username_at_once_one_gets_it,];
 
 impl World {
     /// Sends a body that makes an account, with the public key.

@@ -5,8 +5,8 @@ use boxoffice::setup;
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::{Answer, PASSWORD, Person, Refusal, World};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     staff_deactivate_an_account_and_activate_it_again,
@@ -19,6 +19,8 @@ on_both_databases![
     of_administrators_deactivated_at_once_one_stays,
     every_step_from_every_state_of_an_account,
 ];
+
+on_two_servers![of_administrators_deactivated_at_once_one_stays,];
 
 impl World {
     /// Deactivates an account that is active, and activates any other.

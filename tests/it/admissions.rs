@@ -6,10 +6,10 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Answer, Event, World, section};
 use crate::tickets::{buy, set_status};
 use crate::tokens::{global_token, key_of, token_for};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     patrons_are_admitted_in_the_order_of_their_serials,
@@ -24,6 +24,8 @@ on_both_databases![
     an_admission_is_read_by_whoever_may_admit_there,
     an_admission_needs_serials,
 ];
+
+on_two_servers![two_gates_may_send_the_same_tickets_at_once,];
 
 /// Asks to admit these serials.
 async fn admit(world: &World, key: &str, event: &Event, serials: &[&str]) -> Answer {

@@ -1,8 +1,7 @@
 //! The command line, as an operator uses it.
 
-use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 
 use boxoffice::contract::Contract;
 use boxoffice_client::Client;
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::plain_tests;
 use crate::support::postgres;
+use crate::support::program::{Server, boxoffice, last_word};
 
 plain_tests![
     drift_tells_by_its_status_and_in_json,
@@ -25,55 +25,12 @@ plain_tests![async
     the_mock_answers_from_any_document_until_it_is_stopped,
 ];
 
-/// The program, with its data in this folder and nothing from this process's environment.
-fn boxoffice(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
-    command.args(arguments).env_clear().env("BOXOFFICE_DATA_DIR", folder).env("BOXOFFICE_LISTEN", "127.0.0.1:0");
-    command
-}
-
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     boxoffice(folder, arguments).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// A server that was started, and where it answers.
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    /// Starts it and waits until its log tells its address.
-    fn start(mut command: Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-        let address = log.find_map(|line| {
-            let line: Value = serde_json::from_str(&line.unwrap()).unwrap();
-            line["address"].as_str().map(|address| format!("http://{address}"))
-        });
-        // Whatever it logs later must find a reader.
-        std::thread::spawn(move || log.for_each(drop));
-        Self { child, address: address.unwrap() }
-    }
-
-    /// Asks it to stop, and gives what it printed.
-    fn stop(mut self) -> String {
-        let asked = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
-        assert!(asked.success());
-        let mut printed = String::new();
-        self.child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
-        assert!(self.child.wait().unwrap().success(), "it ends as asked");
-        printed
-    }
-}
-
-fn last_word(printed: &str, line: &str) -> String {
-    let line = printed.lines().find(|printed| printed.contains(line)).unwrap();
-    line.split_whitespace().last().unwrap().to_owned()
 }
 
 fn drift_tells_by_its_status_and_in_json() {

@@ -3,9 +3,9 @@
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Answer, Event, PASSWORD, Person, RESERVATION, Refusal, World, by_card, part, section};
 use crate::tickets::{buy, set_status};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     a_removed_account_leaves_its_number_for_the_books,
@@ -22,6 +22,13 @@ on_both_databases![
     tickets_that_nobody_can_use_any_more_do_not,
     an_account_is_removed_by_itself_and_by_staff,
     a_payment_under_way_is_given_back,
+    removing_and_paying_at_once_leave_one_of_the_two,
+    removing_and_ordering_at_once_leave_no_ticket_behind,
+    of_many_removals_at_once_one_removes,
+];
+
+on_two_servers![
+    removing_and_claiming_at_once_leave_no_ticket_behind,
     removing_and_paying_at_once_leave_one_of_the_two,
     removing_and_ordering_at_once_leave_no_ticket_behind,
     of_many_removals_at_once_one_removes,

@@ -18,6 +18,7 @@ mod edge;
 mod erasure;
 mod events;
 mod failures;
+mod faults;
 mod frame;
 mod hosts;
 mod integrations;
@@ -59,5 +60,5 @@ mod verifications;
 mod zones;
 
 fn main() -> std::process::ExitCode {
-    support::harness::run()
+    faults::server::run_if_asked().unwrap_or_else(support::harness::run)
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::{PASSWORD, Refusal, World, types};
 use crate::verifications::other_than;
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     a_password_is_reset_by_the_code_from_the_mail,
@@ -23,6 +23,8 @@ on_both_databases![
     a_reset_does_not_activate_an_account,
     of_two_resets_at_once_one_counts,
 ];
+
+on_two_servers![of_two_resets_at_once_one_counts,];
 
 const NEW: &str = "another horse entirely";
 

@@ -5,8 +5,8 @@ use boxoffice::log;
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Client, Event, Person, World, by_card, part, refusal, section, types};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     returning_all_gives_everything_back,
@@ -30,6 +30,13 @@ on_both_databases![
     returning_and_admitting_at_once_agree_on_every_ticket,
     returning_and_voiding_at_once_leave_one_of_the_two,
     a_return_gives_back_the_fees_of_its_own_time,
+];
+
+on_two_servers![
+    returning_and_claiming_at_once_agree_on_every_ticket,
+    returns_at_once_give_back_once,
+    returning_and_admitting_at_once_agree_on_every_ticket,
+    returning_and_voiding_at_once_leave_one_of_the_two,
 ];
 
 /// Kofi's event, and Ama's order of two tickets at 100.00 and one at 30.00, which is paid: 234.97 with fees.

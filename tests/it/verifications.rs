@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::on_both_databases;
 use crate::support::{Answer, Person, Refusal, World, code_in, types};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     an_account_is_verified_by_the_code_from_its_mail,
@@ -20,6 +20,8 @@ on_both_databases![
     of_two_right_answers_at_once_one_counts,
     what_is_kept_does_not_tell_the_code,
 ];
+
+on_two_servers![wrong_codes_at_once_are_all_counted, of_two_right_answers_at_once_one_counts,];
 
 impl World {
     /// Asks for a code and reads it, in the `count`th mail to that address: the URI of what was made, and the code.

@@ -4,8 +4,8 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement, make};
-use crate::on_both_databases;
 use crate::support::{Answer, World, refusal};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     a_zone_is_made_by_the_staff_and_read_by_everyone,
@@ -17,6 +17,8 @@ on_both_databases![
     a_zone_stays_while_something_is_booked,
     a_zone_is_changed_or_booked_but_not_both_at_once,
 ];
+
+on_two_servers![a_zone_is_changed_or_booked_but_not_both_at_once,];
 
 async fn add(world: &World, key: &str, body: &Value) -> Answer {
     world.request("POST", "/zones").key(key).json(body).send().await

@@ -6,8 +6,8 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::change;
-use crate::on_both_databases;
 use crate::support::{Answer, World, refusal};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     an_administrator_adds_another,
@@ -20,6 +20,8 @@ on_both_databases![
     administrators_who_all_leave_at_once_leave_one,
     the_staff_appoint_an_administrator_where_none_is_left,
 ];
+
+on_two_servers![administrators_who_remove_each_other_at_once_leave_one, administrators_who_all_leave_at_once_leave_one,];
 
 async fn add(world: &World, key: &str, host: &str, account: &str) -> Answer {
     let body = json!({ "account": account });

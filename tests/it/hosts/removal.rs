@@ -4,8 +4,8 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::{change, host, make, names};
-use crate::on_both_databases;
 use crate::support::{Answer, Event, Person, World, by_card, refusal, section};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     a_removed_host_is_gone_from_every_path,
@@ -17,6 +17,8 @@ on_both_databases![
     a_host_is_removed_once,
     sales_and_a_removal_at_once_end_with_the_host_removed,
 ];
+
+on_two_servers![sales_and_a_removal_at_once_end_with_the_host_removed,];
 
 async fn send(world: &World, method: &str, key: &str, uri: &str, body: Value) -> Answer {
     world.request(method, uri).key(key).json(&body).send().await

@@ -92,6 +92,15 @@ pub fn on_postgres<F: Future<Output = ()>>(test: fn(World) -> F) -> Outcome {
     })
 }
 
+/// Runs a test of two servers with one PostgreSQL database, where there is a PostgreSQL.
+pub fn on_two_servers<F: Future<Output = ()>>(test: fn(World) -> F) -> Outcome {
+    block_on(async {
+        let Some(world) = World::on_two_servers().await else { return Completion::ignored_with("there is no PostgreSQL") };
+        test(world).await;
+        Completion::Completed
+    })
+}
+
 /// Runs a test's future on a runtime of its own.
 fn block_on(test: impl Future<Output = Completion>) -> Outcome {
     let notes = Notes::default();

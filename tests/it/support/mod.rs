@@ -14,8 +14,10 @@
 //! [`harness`] runs what is registered so; `proxy` stands before each server and holds its answers to the contract; `coverage`
 //! tells at the end which answers were never seen.
 
+mod books;
 mod contract;
 mod coverage;
+mod far_till;
 pub mod harness;
 mod http;
 mod mail_server;
@@ -24,6 +26,7 @@ mod operations;
 mod people;
 mod post;
 pub mod postgres;
+pub mod program;
 mod proxy;
 mod sales;
 mod snapshot;
@@ -31,6 +34,8 @@ mod stage;
 mod till;
 mod world;
 
+pub use books::books;
+pub use far_till::FarTill;
 pub use http::{Answer, Refusal, refusal};
 pub use mail_server::{MailServer, Mood, Secure};
 pub use operations::{Operation, operations};
@@ -56,6 +61,18 @@ macro_rules! on_both_databases {
         inventory::submit! {
             $crate::support::harness::Test::new(module_path!(), concat!(stringify!($test), "::postgres"), || {
                 $crate::support::harness::on_postgres($test)
+            })
+        }
+    )*};
+}
+
+/// Registers each of the named async functions, which take a [`World`], as a test on two servers that share a PostgreSQL database.
+#[macro_export]
+macro_rules! on_two_servers {
+    ($($test:ident),* $(,)?) => {$(
+        inventory::submit! {
+            $crate::support::harness::Test::new(module_path!(), concat!(stringify!($test), "::two_servers"), || {
+                $crate::support::harness::on_two_servers($test)
             })
         }
     )*};

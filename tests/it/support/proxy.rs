@@ -7,6 +7,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -24,7 +25,7 @@ use super::contract::{CONTRACT, judge};
 use super::coverage;
 use super::notes::Notes;
 
-/// The way to the server of one client's connection, kept open as long as that is.
+/// The way to a server of one client's connection, kept open as long as that is.
 struct Way {
     server: SocketAddr,
     connection: Mutex<Option<SendRequest<Incoming>>>,
@@ -33,22 +34,29 @@ struct Way {
 
 /// Starts a proxy before a server, which notes what is wrong; gives its address.
 pub async fn before(server: SocketAddr, notes: Notes) -> io::Result<SocketAddr> {
+    before_all(vec![server], notes).await
+}
+
+/// The same before several servers: one request goes to one of them, the next to the next, whoever sends it.
+pub async fn before_all(servers: Vec<SocketAddr>, notes: Notes) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
+    let turn = Arc::new(AtomicUsize::new(0));
     tokio::spawn(async move {
         while let Ok((client, _)) = listener.accept().await {
-            tokio::spawn(serve(client, Way { server, connection: Mutex::default(), notes: notes.clone() }));
+            let way = |&server: &_| Way { server, connection: Mutex::default(), notes: notes.clone() };
+            tokio::spawn(serve(client, servers.iter().map(way).collect(), Arc::clone(&turn)));
         }
     });
     Ok(address)
 }
 
-async fn serve(client: TcpStream, way: Way) -> anyhow::Result<()> {
+async fn serve(client: TcpStream, ways: Vec<Way>, turn: Arc<AtomicUsize>) -> anyhow::Result<()> {
     client.set_nodelay(true)?;
-    let way = Arc::new(way);
+    let ways = Arc::new(ways);
     let pass = service_fn(move |request| {
-        let way = Arc::clone(&way);
-        async move { way.pass(request).await }
+        let (ways, next) = (Arc::clone(&ways), turn.fetch_add(1, Ordering::Relaxed));
+        async move { ways[next % ways.len()].pass(request).await }
     });
     hyper::server::conn::http1::Builder::new().preserve_header_case(true).serve_connection(TokioIo::new(client), pass).await?;
     Ok(())

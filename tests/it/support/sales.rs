@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use boxoffice::orders;
+use futures::future::join_all;
 use serde_json::{Value, json};
 
 use super::{Answer, World};
@@ -74,9 +75,9 @@ impl World {
         page["entries"].as_array().unwrap().iter().map(entry).collect()
     }
 
-    /// Runs the job that times out orders, until nothing is left for it.
+    /// Runs the job that times out orders, on every server at once, until nothing is left for it.
     pub async fn expire_due(&self) {
-        while orders::expire_due(&self.app).await.unwrap() > 0 {}
+        join_all(self.apps().map(async |app| while orders::expire_due(app).await.unwrap() > 0 {})).await;
     }
 }
 

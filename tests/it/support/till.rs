@@ -92,6 +92,17 @@ impl Till {
         self.0.stuck.lock().unwrap().extend(self.0.taken.lock().unwrap().keys());
     }
 
+    /// What was taken and not given back, in minor units, by payment.
+    pub fn taken(&self) -> BTreeMap<i64, i64> {
+        self.0.taken.lock().unwrap().iter().filter(|(_, taken)| **taken != 0).map(|(&payment, &taken)| (payment, taken)).collect()
+    }
+
+    /// Waits while answers are kept back.
+    pub async fn until_released(&self) {
+        // The till outlives whoever holds it.
+        let _ = self.0.is_held.subscribe().wait_for(|held| !held).await;
+    }
+
     /// Takes money for a payment as if by a server that then ended.
     pub fn take(&self, payment: i64, minor: i64) {
         self.0.taken.lock().unwrap().insert(payment, minor);
@@ -113,7 +124,7 @@ impl Gateway for Till {
         if self.0.loses_answers.load(Ordering::SeqCst) {
             bail!("the line is dead");
         }
-        self.0.is_held.subscribe().wait_for(|held| !held).await?;
+        self.until_released().await;
         Ok(outcome)
     }
 

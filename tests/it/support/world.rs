@@ -57,8 +57,10 @@ pub struct World {
     pub(super) http: reqwest::Client,
     /// The mail.
     pub post: Post,
+    /// The other server, where there are two.
+    pub other: Option<Arc<App>>,
     notes: Notes,
-    _platform: Platform,
+    _platforms: Vec<Platform>,
     _folder: TempDir,
 }
 
@@ -76,7 +78,17 @@ impl World {
         Some(Self::start(&url, tempfile::tempdir().unwrap()).await)
     }
 
+    /// On a fresh PostgreSQL database that two servers share: each answers every other request. The till and the post are one.
+    pub async fn on_two_servers() -> Option<Self> {
+        let url = postgres::new_database().await?;
+        Some(Self::start_servers(2, &url, tempfile::tempdir().unwrap()).await)
+    }
+
     async fn start(database_url: &str, folder: TempDir) -> Self {
+        Self::start_servers(1, database_url, folder).await
+    }
+
+    async fn start_servers(servers: usize, database_url: &str, folder: TempDir) -> Self {
         let settings = Settings {
             public_url: "https://boxoffice.example".to_owned(),
             media: folder.path().join("media").display().to_string(),
@@ -91,15 +103,15 @@ impl World {
             },
         };
         let post = Post::of(&settings.mail, &folder.path().join("mail"));
-        let mut app = App::open(database_url, settings, log::silent()).await.unwrap();
         let till = Till::default();
-        let parts = Arc::get_mut(&mut app).unwrap();
-        parts.gateway = Box::new(till.clone());
-        parts.carrier = Box::new(post.clone());
+        let app = open(database_url, settings.clone(), log::silent(), &till, &post).await;
+        let other = if servers == 2 { Some(open(database_url, settings, log::silent(), &till, &post).await) } else { None };
         let welcome = setup::first_start(&app).await.unwrap().unwrap();
-        let platform = Platform::start(Arc::clone(&app), ANYWHERE).unwrap();
+        let start = |app: &Arc<App>| Platform::start(Arc::clone(app), ANYWHERE).unwrap();
+        let platforms: Vec<Platform> = [&app].into_iter().chain(&other).map(start).collect();
         let notes = Notes::of_this_thread();
-        let address = format!("http://{}", proxy::before(platform.address(), notes.clone()).await.unwrap());
+        let addresses = platforms.iter().map(Platform::address).collect();
+        let address = format!("http://{}", proxy::before_all(addresses, notes.clone()).await.unwrap());
         let staff = Client::connect(&address, &welcome.administrator_key).unwrap();
         let number = staff.account_list().username(&welcome.username).send().await.unwrap().entries[0].number.to_string();
         Self {
@@ -112,9 +124,10 @@ impl World {
             database_url: database_url.to_owned(),
             app,
             address,
-            server: platform.address(),
+            server: platforms[0].address(),
             http: reqwest::Client::new(),
-            _platform: platform,
+            other,
+            _platforms: platforms,
             _folder: folder,
         }
     }
@@ -124,14 +137,14 @@ impl World {
         self.notes.expect_failures();
     }
 
-    /// Another server on the same database, with settings and a log of its own.
+    /// Another server on the same database, with settings and a log of its own. The till and the post are the world's.
     pub async fn neighbour(&self, settings: Settings, log: Logger) -> Neighbour {
         self.neighbour_at(settings, log, ANYWHERE).await
     }
 
     /// Such a server that listens in a way of its own. The proxy before it speaks in clear.
     pub async fn neighbour_at(&self, settings: Settings, log: Logger, listener: impl Into<Listener>) -> Neighbour {
-        let app = App::open(&self.database_url, settings, log).await.unwrap();
+        let app = open(&self.database_url, settings, log, &self.till, &self.post).await;
         let platform = Platform::start(Arc::clone(&app), listener).unwrap();
         let server = platform.address();
         let address = proxy::before(server, self.notes.clone()).await.unwrap();
@@ -145,8 +158,22 @@ impl World {
         tx.commit().await.unwrap();
     }
 
-    /// Moves the platform's clock forward.
-    pub fn advance(&self, duration: Duration) {
-        self.app.clock.advance(duration);
+    /// Every server's inside.
+    pub fn apps(&self) -> impl Iterator<Item = &Arc<App>> {
+        [&self.app].into_iter().chain(&self.other)
     }
+
+    /// Moves the platform's clock forward, on every server.
+    pub fn advance(&self, duration: Duration) {
+        self.apps().for_each(|app| app.clock.advance(duration));
+    }
+}
+
+/// A platform's inside, with the till and the post of a test.
+async fn open(database_url: &str, settings: Settings, log: Logger, till: &Till, post: &Post) -> Arc<App> {
+    let mut app = App::open(database_url, settings, log).await.unwrap();
+    let parts = Arc::get_mut(&mut app).unwrap();
+    parts.gateway = Box::new(till.clone());
+    parts.carrier = Box::new(post.clone());
+    app
 }

@@ -1,0 +1,73 @@
+//! What the machine does to a server: what it stands on goes away, fills up or steps back, and it is told to stop, or killed; and
+//! what a crowd does to it, and another server beside it.
+//!
+//! The gate runs these in a short form; variables of the environment make them longer: CONTRIBUTING has them. Each prints its
+//! figure to standard error.
+
+mod crowd;
+mod durability;
+mod kills;
+mod letters;
+pub mod load;
+mod money;
+pub mod server;
+mod two_servers;
+
+use std::env;
+use std::fmt::Display;
+use std::io::{Write, stderr};
+use std::str::FromStr;
+use std::time::Duration;
+
+use load::Crowd;
+
+use crate::on_both_databases;
+use crate::support::World;
+
+on_both_databases![a_load_leaves_what_it_was_told, what_was_acknowledged_and_is_gone_is_told];
+
+/// What a variable of the environment says, which makes a test longer than it is among all the others.
+pub fn setting<T: FromStr>(name: &str, otherwise: T) -> T {
+    env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+}
+
+/// How long a fault lasts: so many seconds, unless the environment says otherwise.
+pub fn fault(seconds: u64) -> Duration {
+    Duration::from_secs(setting("BOXOFFICE_FAULT_SECONDS", seconds))
+}
+/// Tells a figure, past the harness that keeps what a test prints.
+pub fn figure(what: impl Display) {
+    let _ = writeln!(stderr(), "figure: {what}");
+}
+
+async fn crowd_of(world: &World) -> std::sync::Arc<Crowd> {
+    Crowd::gather(&world.address, &world.staff.key, &world.public_key, 6, 5000).await
+}
+
+async fn a_load_leaves_what_it_was_told(world: World) {
+    let crowd = crowd_of(&world).await;
+
+    let work = crowd.set_to_work(&world.address);
+    tokio::time::sleep(fault(2)).await;
+    work.stop().await;
+
+    crowd.check(&mut world.app.db.read().await.unwrap()).await;
+    figure(format!("a load and no fault: {}", crowd.figures()));
+    let heard = crowd.heard();
+    assert!(heard.done > 50 && heard.unavailable.is_empty() && heard.lost.is_empty(), "{}", heard.done);
+    assert!(!heard.payments.is_empty() && !heard.transfers.is_empty(), "everything is asked for");
+}
+
+async fn what_was_acknowledged_and_is_gone_is_told(world: World) {
+    let crowd = crowd_of(&world).await;
+    let work = crowd.set_to_work(&world.address);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    work.stop().await;
+
+    world.run_sql("update payments set status = 'Declined' where id = (select max(id) from payments)").await;
+    let mut tx = world.app.db.read().await.unwrap();
+    let told = tokio::spawn(async move { crowd.check(&mut tx).await }).await.unwrap_err().into_panic();
+
+    let told = told.downcast::<String>().unwrap();
+    assert!(told.contains("is not there") && told.contains("ledger"), "{told}");
+}

@@ -1,0 +1,162 @@
+//! Two servers on one PostgreSQL database that draw the same identifiers: what each makes is its own all the same.
+//!
+//! Everything else that two servers may do to each other is in the tests of races, which run on two servers as well.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use boxoffice::base::id::Id;
+use boxoffice::log;
+use futures::future::join;
+use serde_json::json;
+
+use crate::on_two_servers;
+use crate::sale;
+use crate::support::{MailServer, Mood, RESERVATION, World, by_card, eventually, part, section};
+
+on_two_servers![
+    a_sale_is_whole,
+    payments_begun_at_once_are_two,
+    images_stored_at_once_are_two,
+    mails_written_at_once_are_two,
+    what_is_owed_is_given_back_once,
+    places_are_sold_by_whichever_clock,
+];
+
+/// Lets both servers draw the same identifiers from here on, a minute ahead of their clocks.
+fn align(world: &World) {
+    let from = Id(world.app.clock.now().0 / 100 + 600_000);
+    for app in world.apps() {
+        while app.clock.next_id() < from {}
+    }
+}
+
+async fn a_sale_is_whole(world: World) {
+    align(&world);
+    sale::a_sale_from_sign_up_to_admission(world).await;
+}
+
+async fn payments_begun_at_once_are_two(world: World) {
+    let (kofi, ama, yaw) = (world.person("kofi").await, world.person("ama").await, world.person("yaw").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
+    let hers = ama.order(&event.sections[0], 1).await.unwrap().self_;
+    let his = yaw.order(&event.sections[0], 2).await.unwrap().self_;
+    align(&world);
+    world.till.hold();
+
+    let release = async {
+        world.till.until(2).await;
+        world.till.release();
+    };
+    let pays = join(world.pay(&ama.key, &hers, by_card()), world.pay(&yaw.key, &his, by_card()));
+    let ((first, second), ()) = join(pays, release).await;
+
+    assert_eq!((first.status, second.status), (201, 201), "{} {}", first.body, second.body);
+    assert_ne!(first.body["number"], second.body["number"]);
+    assert_eq!(world.till.total(), 305.97);
+    assert_eq!(world.payments(&hers).await, [(101.99, "Confirmed".to_owned())]);
+    assert_eq!(world.payments(&his).await, [(203.98, "Confirmed".to_owned())]);
+    assert_eq!(world.places(&event.sections[0]).await, (3, 0));
+}
+
+async fn images_stored_at_once_are_two(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let (one, other) = (world.draft(&host).await, world.draft(&host).await);
+    align(&world);
+    let put = async |event: &str, image: &str| {
+        world.request("PUT", event).key(&kofi.key).json(&json!({ "banner": image })).send().await.status
+    };
+    let get = async |event: &str| {
+        world.request("GET", &format!("/media/banner/{event}")).no_key().version(None).send().await.header("etag").to_owned()
+    };
+
+    assert_eq!((put(&one.uri, WHITE).await, put(&other.uri, BLACK).await), (200, 200));
+    assert_ne!(get(&one.id).await, get(&other.id).await);
+
+    // They are named by chance, and no measure for a server that starts afterwards.
+    let next = world.neighbour(world.app.settings.clone(), log::silent()).await;
+    assert_eq!(next.app.clock.next_id().to_string().len(), 14);
+    next.stop().await;
+
+    // What one of them takes away is not the other's.
+    assert_eq!(put(&other.uri, "").await, 200);
+    assert!(!get(&one.id).await.is_empty(), "the first event has its banner still");
+}
+
+async fn mails_written_at_once_are_two(world: World) {
+    let server = MailServer::start(Mood::Accepts).await;
+    world.post.go_through(server.settings());
+    for name in ["ama", "yaw"] {
+        world.person(name).await;
+    }
+    align(&world);
+
+    for (count, email) in [(1, "ama@example.com"), (2, "yaw@example.com")] {
+        let asked = world.request("POST", "/verifications").json(&json!({ "email": email })).send().await;
+        assert_eq!(asked.status, 201, "{}", asked.body);
+        eventually(async || server.taken().len() >= count).await;
+        // Forgotten, so that nothing stands against its identifier.
+        world.deliver().await;
+    }
+
+    let mails = server.taken();
+    let names: BTreeSet<_> =
+        mails.iter().map(|mail| mail.lines().find(|line| line.starts_with("Message-ID:")).unwrap()).collect();
+    assert_eq!((mails.len(), names.len()), (2, 2), "a mail system that sees a name again throws the mail away: {names:?}");
+}
+
+/// Twenty orders that were paid in part time out while the gateway is out of order; then both servers' jobs give back at once.
+async fn what_is_owed_is_given_back_once(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Stalls", 10.0, 40)]).await;
+    for number in 0..4 {
+        let person = world.person(&format!("person-{number}")).await;
+        for _ in 0..5 {
+            let order = person.order(&event.sections[0], 2).await.unwrap().self_;
+            assert_eq!(world.pay(&person.key, &order, part(5.0)).await.status, 201);
+            assert_eq!(world.pay(&person.key, &order, part(7.0)).await.status, 201);
+        }
+    }
+    world.till.refuse_refunds(true);
+    world.advance(RESERVATION);
+    world.expire_due().await;
+    assert_eq!(world.till.total(), 240.0);
+
+    world.till.refuse_refunds(false);
+    join(world.expire_due(), world.expire_due()).await;
+
+    assert_eq!((world.till.charges(), world.till.total()), (40, 0.0));
+    assert_eq!(world.read("/transactions?type=Refund").await["total"], 40);
+    assert_eq!(world.stored_places().await, (vec![(0, 0)], 0));
+    let mut tx = world.app.db.read().await.unwrap();
+    let states: Vec<(String, i64)> = tx.query("select status, count(*) from refunds group by status").all().await.unwrap();
+    assert_eq!(states, [("Done".to_owned(), 40)]);
+}
+
+/// One server's clock is ten minutes ahead: to it a reservation ends sooner, and still no place is sold twice.
+async fn places_are_sold_by_whichever_clock(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Stalls", 10.0, 4)]).await;
+    let stalls = event.sections[0].as_str();
+    let (ama, yaw) = (world.person("ama").await, world.person("yaw").await);
+    let hers = [ama.order(stalls, 2).await.unwrap().self_, ama.order(stalls, 2).await.unwrap().self_];
+    let ahead = world.other.as_ref().unwrap();
+    ahead.clock.advance(Duration::from_secs(10 * 60));
+    world.advance(Duration::from_secs(6 * 60));
+
+    // To one of the servers the places are free, to the other they are hers for nine more minutes.
+    let [first, second] = [world.place(&yaw.key, json!({ stalls: 3 })).await, world.place(&yaw.key, json!({ stalls: 3 })).await];
+    assert_eq!(first.status + second.status, 201 + 409, "{} {}", first.body, second.body);
+    let paid = [world.pay(&ama.key, &hers[0], by_card()).await, world.pay(&ama.key, &hers[1], by_card()).await];
+
+    assert!(paid.iter().all(|paid| (paid.status, paid.code()) == (409, "order.not-open")), "{paid:?}");
+    world.expire_due().await;
+    assert_eq!(world.till.total(), 0.0, "what she paid too late is given back");
+    assert_eq!(world.places(stalls).await, (0, 3));
+}
+
+/// A pixel in base64.
+const WHITE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4//8/AAX+Av4zEpUUAAAAAElFTkSuQmCC";
+/// Another.
+const BLACK: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mNgYGAAAAAEAAHI6uv5AAAAAElFTkSuQmCC";
