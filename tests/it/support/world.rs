@@ -68,7 +68,8 @@ impl World {
         Some(Self::start(&url, tempfile::tempdir().unwrap()).await)
     }
 
-    async fn start(database_url: &str, folder: TempDir) -> Self {
+    /// On an empty database of the test's own, with images and mail in this folder.
+    pub async fn start(database_url: &str, folder: TempDir) -> Self {
         let settings = Settings {
             public_url: "https://boxoffice.example".to_owned(),
             media: folder.path().join("media").display().to_string(),
