@@ -1,7 +1,8 @@
 //! The log: to standard error, for people at a terminal and as JSON lines elsewhere.
 
 use std::io::{IsTerminal, stderr};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use slog::{Drain, Key, Level, LevelFilter, Logger, OwnedKVList, Record, Serializer, o};
 use slog_async::{Async, AsyncGuard, OverflowStrategy};
@@ -55,6 +56,29 @@ impl Serializer for Names {
     fn emit_arguments(&mut self, name: Key, _: &std::fmt::Arguments) -> slog::Result {
         self.has_uri |= name == "uri";
         Ok(())
+    }
+}
+
+/// Lets something be told once a second, however often it happens.
+#[derive(Debug, Default)]
+pub struct Seldom(Mutex<Untold>);
+
+#[derive(Debug, Default)]
+struct Untold {
+    told: Option<Instant>,
+    count: u64,
+}
+
+impl Seldom {
+    /// Whether it may be told now: then how often it happened untold since it was told last.
+    pub fn line(&self) -> Option<u64> {
+        let mut untold = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if untold.told.is_some_and(|told| told.elapsed() < Duration::from_secs(1)) {
+            untold.count += 1;
+            return None;
+        }
+        untold.told = Some(Instant::now());
+        Some(std::mem::take(&mut untold.count))
     }
 }
 

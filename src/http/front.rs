@@ -6,6 +6,7 @@
 use std::future::Future;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use dropshot::{Body, RequestContext, ServerContext};
@@ -15,11 +16,13 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Versio
 use slog::{Logger, debug, error};
 
 use super::body::BodyTime;
+use super::doors::Doors;
 use super::limits::Standing;
 use super::{Failure, head, headers};
 use crate::base::version::ClientVersion;
 use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Code, Error};
+use crate::log::Seldom;
 
 /// What the front door leads to.
 pub trait Backend: Send + Sync + 'static {
@@ -107,19 +110,41 @@ enum Route<'a, F> {
 pub struct Front<B> {
     contract: Contract,
     backend: B,
+    doors: Arc<Doors>,
     body_time: BodyTime,
     is_tls: bool,
     log: Logger,
+    outage: Seldom,
 }
 
 impl<B: Backend> Front<B> {
-    /// A front door that leads there.
-    pub fn new(contract: Contract, backend: B, body_time: BodyTime, is_tls: bool, log: Logger) -> Self {
-        Self { contract, backend, body_time, is_tls, log }
+    /// A front that leads there, behind these doors.
+    pub fn new(contract: Contract, backend: B, doors: Arc<Doors>, body_time: BodyTime, is_tls: bool, log: Logger) -> Self {
+        Self { contract, backend, doors, body_time, is_tls, log, outage: Seldom::default() }
     }
 
-    /// Answers a request, whatever it is.
+    /// Answers a request, whatever it is, unless the server is about to stop.
     pub async fn answer(&self, rq: RequestContext<B::Context>, request: Request<Body>) -> Response<Body> {
+        let version = request.version();
+        let inside = self.doors.enter();
+        let mut response = match &inside {
+            Some(_) => self.answer_inside(rq, request).await,
+            None => {
+                let text = "The server is stopping. Try again shortly.";
+                let mut response = failure_response(&Code::ServerUnavailable.because(text).into());
+                headers::add(response.headers_mut(), false, self.is_tls);
+                response
+            }
+        };
+        allow_any_origin(response.headers_mut());
+        // HTTP/2 says it in another way, and forbids this one.
+        if self.doors.are_closing() && version <= Version::HTTP_11 {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    async fn answer_inside(&self, rq: RequestContext<B::Context>, request: Request<Body>) -> Response<Body> {
         let request_id = rq.request_id.clone();
         let is_http_1 = request.version() <= Version::HTTP_11;
         let mut standing = None;
@@ -235,7 +260,16 @@ impl<B: Backend> Front<B> {
 
     fn refuse(&self, failure: &Failure, operation: &str, request_id: &str) -> Response<Body> {
         if let Some(cause) = failure.cause() {
-            error!(self.log, "failed"; "operation" => operation, "cause" => format!("{cause:#}"), "request" => request_id);
+            let cause = format!("{cause:#}");
+            // While what the server stands on is away, everything fails alike: a line a second tells it, and how many it stands for.
+            match (failure.code() == Code::ServerUnavailable).then(|| self.outage.line()) {
+                None => error!(self.log, "failed"; "operation" => operation, "cause" => cause, "request" => request_id),
+                Some(Some(untold)) => error!(self.log, "unavailable"; "operation" => operation, "cause" => cause,
+                    "request" => request_id, "others_untold" => untold),
+                Some(None) => {
+                    debug!(self.log, "unavailable"; "operation" => operation, "cause" => cause, "request" => request_id);
+                }
+            }
         }
         failure_response(failure)
     }
@@ -251,6 +285,10 @@ pub fn check_version(operation: &Operation, headers: &HeaderMap, minimum: Client
     let is_served = !operation.needs_version || version.is_some_and(|version| version >= minimum);
     if is_served { Ok(()) } else { Err(Code::ClientOutdated.into()) }
 }
+
+/// Seconds after which whoever was told that the server can't is to ask again. Short, because an outage that is over is soon
+/// noticed; the waiting for what is away bounds how often anybody can ask.
+const RETRY_AFTER: &str = "1";
 
 /// Why a request leads nowhere, and the methods that would have led somewhere.
 fn told(astray: Astray, path: &str) -> (Failure, Option<HeaderValue>) {
@@ -282,6 +320,9 @@ fn failure_response(failure: &Failure) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = failure.status();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if failure.code() == Code::ServerUnavailable {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+    }
     response
 }
 

@@ -1,6 +1,7 @@
 //! HTTP: the front door before every endpoint, the endpoints' extractors and replies, and what a client sees of an error.
 
 mod body;
+mod doors;
 mod endpoints;
 mod extract;
 mod failure;
@@ -14,6 +15,7 @@ mod server;
 mod tls;
 
 pub use body::BodyTime;
+pub use doors::Doors;
 pub use extract::{Json, Query};
 pub use failure::Failure;
 pub use front::{Admitted, Backend, check_version};

@@ -17,6 +17,7 @@ use serde_json::Value;
 use slog::Logger;
 
 use super::body::BodyTime;
+use super::doors::Doors;
 use super::endpoints::Endpoints;
 use super::front::{Backend, Front};
 use super::head::{self, Gate};
@@ -132,6 +133,7 @@ impl From<SocketAddr> for Listener {
 /// A server that answers.
 pub struct Running<C: ServerContext> {
     server: HttpServer<C>,
+    doors: Arc<Doors>,
 }
 
 impl<C: ServerContext> Running<C> {
@@ -140,11 +142,18 @@ impl<C: ServerContext> Running<C> {
         self.server.local_addr()
     }
 
-    /// Takes no more requests, finishes those under way, and ends.
+    /// What every request passes.
+    pub fn doors(&self) -> &Arc<Doors> {
+        &self.doors
+    }
+
+    /// Takes no more requests, finishes those under way, and ends. dropshot leaves its socket open to the end and takes nobody from
+    /// it, so that whoever connects would wait for nothing: it is therefore told last.
     ///
     /// # Errors
     /// When the server had failed.
     pub async fn stop(self) -> anyhow::Result<()> {
+        self.doors.close().await;
         self.server.close().await.map_err(|error| anyhow!(error))
     }
 }
@@ -171,7 +180,9 @@ pub fn serve<B: Backend>(
     log: &Logger,
 ) -> anyhow::Result<Running<B::Context>> {
     let Listener { address, certificate, body_time } = listener.into();
-    let front = Arc::new(Front::new(contract, backend, body_time, certificate.is_some(), log.clone()));
+    let doors = Arc::<Doors>::default();
+    let front = Front::new(contract, backend, Arc::clone(&doors), body_time, certificate.is_some(), log.clone());
+    let front = Arc::new(front);
     let mut dispatcher = ApiDescription::new();
     for method in head::METHODS {
         let front = Arc::clone(&front);
@@ -191,7 +202,7 @@ pub fn serve<B: Backend>(
     let server = ServerBuilder::new(dispatcher, context, log::of_dropshot(log)).config(config).tls(tls);
     let server = server.version_policy(VersionPolicy::Dynamic(Box::new(Gate(front)))).start();
     let server = server.map_err(|error| anyhow!(error)).with_context(|| format!("cannot listen on {address}"))?;
-    Ok(Running { server })
+    Ok(Running { server, doors })
 }
 
 #[derive(Deserialize, JsonSchema)]
