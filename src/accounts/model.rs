@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::auth::Scope;
 use crate::base::id::Id;
 use crate::base::paging::Paging;
-use crate::base::wire::{BirthDate, Uri, text_schema, wire_text};
+use crate::base::wire::{BirthDate, Uri, read_address, read_optional_address, text_schema, wire_text};
 use crate::http::Located;
 
 wire_text!(
@@ -172,6 +172,7 @@ pub struct AccountFilter {
     #[serde(flatten)]
     pub paging: Paging,
     pub number: Option<AccountNumber>,
+    #[serde(default, deserialize_with = "read_optional_address")]
     #[schemars(email, length(max = 254))]
     pub email: Option<String>,
     #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
@@ -186,6 +187,7 @@ pub struct AccountCreate {
     #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
     pub username: String,
     pub password: Password<8>,
+    #[serde(deserialize_with = "read_address")]
     #[schemars(email, length(max = 254))]
     pub email: String,
     #[schemars(length(max = 200))]
@@ -215,6 +217,7 @@ pub struct AccountUpdate {
     #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
     pub username: Option<String>,
     pub password: Option<Password<8>>,
+    #[serde(default, deserialize_with = "read_optional_address")]
     #[schemars(email, length(max = 254))]
     pub email: Option<String>,
     #[schemars(length(max = 200))]

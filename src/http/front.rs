@@ -230,6 +230,9 @@ fn failure_response(failure: &Failure) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = failure.status();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if failure.code() == Code::ServerUnavailable {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
     response
 }
 

@@ -4,9 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::AccountRole;
+use crate::base::wire::read_address;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct LookupCreate {
+    #[serde(deserialize_with = "read_address")]
     #[schemars(length(min = 1, max = 254))]
     pub identification: String,
     /// The only type of account that counts.
