@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::auth::Scope;
 use crate::base::id::Id;
 use crate::base::paging::Paging;
-use crate::base::wire::{BirthDate, Uri, read_address, read_optional_address, text_schema, wire_text};
+use crate::base::wire::{Address, BirthDate, Uri, text_schema, wire_text};
 use crate::http::Located;
 
 wire_text!(
@@ -172,9 +172,8 @@ pub struct AccountFilter {
     #[serde(flatten)]
     pub paging: Paging,
     pub number: Option<AccountNumber>,
-    #[serde(default, deserialize_with = "read_optional_address")]
     #[schemars(email, length(max = 254))]
-    pub email: Option<String>,
+    pub email: Option<Address>,
     #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
     pub username: Option<String>,
 }
@@ -187,9 +186,8 @@ pub struct AccountCreate {
     #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
     pub username: String,
     pub password: Password<8>,
-    #[serde(deserialize_with = "read_address")]
     #[schemars(email, length(max = 254))]
-    pub email: String,
+    pub email: Address,
     #[schemars(length(max = 200))]
     pub first_name: Option<String>,
     #[schemars(length(max = 200))]
@@ -217,9 +215,8 @@ pub struct AccountUpdate {
     #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
     pub username: Option<String>,
     pub password: Option<Password<8>>,
-    #[serde(default, deserialize_with = "read_optional_address")]
     #[schemars(email, length(max = 254))]
-    pub email: Option<String>,
+    pub email: Option<Address>,
     #[schemars(length(max = 200))]
     pub first_name: Option<String>,
     #[schemars(length(max = 200))]

@@ -85,20 +85,28 @@ wire_text!(
 /// Both databases find it however it was typed, though SQLite's `lower` knows the letters of ASCII alone and an accent can be
 /// written in two ways: what has other letters is in lower case and composed (Unicode's normalization form C). What has none is
 /// left as it is.
-///
-/// # Errors
-/// When it is no text.
-pub fn read_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    Ok(if text.is_ascii() { text } else { text.to_lowercase().nfc().collect() })
+#[derive(Debug, Clone)]
+pub struct Address(pub String);
+
+impl<'de> Deserialize<'de> for Address {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(Self(if text.is_ascii() { text } else { text.to_lowercase().nfc().collect() }))
+    }
 }
 
-/// The same of one that may be absent; it is then to have a default.
-///
-/// # Errors
-/// When it is no text.
-pub fn read_optional_address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    read_address(deserializer).map(Some)
+impl JsonSchema for Address {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "Address".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        text_schema(None, None, None, None)
+    }
 }
 
 /// A moment as a request gives it: with or without seconds, fraction and zone.

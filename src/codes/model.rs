@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::Password;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::wire::{Uri, read_address, wire_text};
+use crate::base::wire::{Address, Uri, wire_text};
 use crate::error::{Code as Refusal, Error};
 use crate::http::Located;
 
@@ -26,9 +26,8 @@ pub struct VerificationPath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct VerificationCreate {
-    #[serde(deserialize_with = "read_address")]
     #[schemars(email, length(max = 254))]
-    pub email: String,
+    pub email: Address,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -60,9 +59,8 @@ pub struct ResetPath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ResetCreate {
-    #[serde(deserialize_with = "read_address")]
     #[schemars(email, length(max = 254))]
-    pub email: String,
+    pub email: Address,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

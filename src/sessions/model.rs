@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{Account, AccountNumber, AccountRow, Password};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::wire::{DateTime, Nullable, Uri, read_address};
+use crate::base::wire::{Address, DateTime, Nullable, Uri};
 use crate::http::Located;
 
 /// A session as it is answered, always to whoever holds its key.
@@ -52,9 +52,8 @@ pub struct SessionPath {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SessionCreate {
-    #[serde(deserialize_with = "read_address")]
     #[schemars(length(min = 1, max = 254))]
-    pub identification: String,
+    pub identification: Address,
     pub password: Password<1>,
 }
 

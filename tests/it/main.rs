@@ -17,6 +17,7 @@ mod erasure;
 mod events;
 mod failures;
 mod frame;
+mod fuzz;
 mod hosts;
 mod integrations;
 mod keys;
