@@ -53,7 +53,8 @@ impl App {
         Ok(Arc::new(Self {
             db,
             clock,
-            passwords: Passwords::new(cores),
+            // The other cores are for everybody else.
+            passwords: Passwords::new((cores / 2).max(1)),
             media: MediaStore::open(&settings.media)?,
             gateway: Box::new(Sandbox),
             unsettled_after: AtomicI64::new(0),

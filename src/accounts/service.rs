@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::model::{Account, AccountCreate, AccountFilter, AccountNumber, AccountRole, AccountRow, AccountUpdate, Date};
 use super::store;
 use crate::app::App;
-use crate::auth::Caller;
+use crate::auth::{self, Caller};
 use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::base::secret;
@@ -29,9 +29,11 @@ pub async fn sign_up(app: &App, caller: &Caller, new: AccountCreate) -> Result<A
 /// Makes an account, whatever its role: what the contract has checked of a request is for the caller to have checked.
 ///
 /// # Errors
-/// [`Code::AccountTaken`] when its username or e-mail address is another account's.
+/// [`Error::Invalid`] when its password is too common, [`Code::AccountTaken`] when its username or e-mail address is another
+/// account's.
 pub async fn create(app: &App, new: AccountCreate) -> Result<Account> {
     let (row, password) = new_row(new);
+    auth::require_uncommon(&password, [&row.username, &row.email])?;
     let hash = app.passwords.hash(password).await?;
     let row = transaction!(app.db, |tx| insert(app, tx, row.clone(), &hash).await)
         .or_unique("accounts_username_key", taken(&["username"]))
@@ -44,12 +46,17 @@ pub async fn get(app: &App, caller: &Caller, number: &AccountNumber) -> Result<A
 }
 
 pub async fn update(app: &App, caller: &Caller, number: &AccountNumber, mut change: AccountUpdate) -> Result<Account> {
-    let id = load(&mut app.db.read().await?, caller, number).await?.id;
+    let account = load(&mut app.db.read().await?, caller, number).await?;
     let hash = match change.password.take() {
-        Some(password) => Some(app.passwords.hash(password.0).await?),
+        Some(password) => {
+            let username = change.username.as_ref().unwrap_or(&account.username);
+            let email = change.email.as_ref().map_or(&account.email, |email| &email.0);
+            auth::require_uncommon(&password.0, [username, email])?;
+            Some(app.passwords.hash(password.0).await?)
+        }
         None => None,
     };
-    let row = transaction!(app.db, |tx| apply(app, tx, caller, id, &change, hash.as_deref()).await)
+    let row = transaction!(app.db, |tx| apply(app, tx, caller, account.id, &change, hash.as_deref()).await)
         .or_unique("accounts_username_key", taken(&["username"]))
         .or_unique("accounts_email_key", taken(&["email"]))?;
     Ok(view(row))
@@ -124,7 +131,7 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
         id: Id::NONE,
         number: secret::account_number(),
         username: new.username,
-        email: new.email,
+        email: new.email.0,
         role: new.role.unwrap_or_default().into(),
         verified: false,
         activated: true,
@@ -161,7 +168,7 @@ async fn apply(
     change: &AccountUpdate,
     hash: Option<&str>,
 ) -> Result<AccountRow> {
-    require_free(tx, id, change.username.as_deref(), change.email.as_deref()).await?;
+    require_free(tx, id, change.username.as_deref(), change.email.as_ref().map(|email| email.0.as_str())).await?;
     let row = store::update(tx, id, change, hash).await?.ok_or(Error::NOT_FOUND)?;
     if hash.is_some() {
         store::end_sessions(tx, id, caller.key, app.clock.now()).await?;

@@ -15,5 +15,6 @@ mod store;
 mod view;
 
 pub use endpoints::register;
+pub use markdown::parse as parse_markdown;
 pub use model::Advertisements;
 pub use service::{decide, remove_of_event};

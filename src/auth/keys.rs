@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use slog::warn;
+
 use crate::app::App;
 use crate::auth::{Caller, Redeemer, Scope};
 use crate::base::clock::Timestamp;
@@ -12,8 +14,8 @@ use crate::error::Result;
 
 /// How long a session's key lives after its last use (decisions).
 const SESSION_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// A session's life is extended when at least this much of it has passed, so that not every request writes.
-const RENEWAL: Duration = Duration::from_secs(24 * 60 * 60);
+/// The use of a key is noted when the last one that was noted is this long ago, so that not every request writes.
+const NOTED: Duration = Duration::from_secs(60 * 60);
 /// How long an admission token's key lives after its event's end, wherever that is moved (decisions).
 pub const ADMISSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
@@ -52,7 +54,7 @@ struct KeyRow {
     kind: KeyKind,
     role: Scope,
     account_id: Option<Id>,
-    expires: Option<Timestamp>,
+    last_used: Option<Timestamp>,
     account_role: Option<Scope>,
     activated: Option<bool>,
     token_id: Option<Id>,
@@ -67,10 +69,12 @@ pub async fn issue(app: &App, tx: &mut Tx, new: &NewKey<'_>) -> Result<(Id, Stri
     let key = secret::api_key();
     let id = app.clock.next_id();
     let now = app.clock.now();
-    let expires = if new.kind == KeyKind::Session { Some(now.plus(SESSION_LIFE)) } else { new.expires };
+    // To sign in is to use the session.
+    let (expires, last_used) =
+        if new.kind == KeyKind::Session { (Some(now.plus(SESSION_LIFE)), Some(now)) } else { (new.expires, None) };
     tx.query(
-        "insert into api_keys (id, hash, kind, name, role, account_id, token_id, created, expires, ended)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, null)",
+        "insert into api_keys (id, hash, kind, name, role, account_id, token_id, created, expires, last_used, ended)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, null)",
     )
     .bind(id)
     .bind(secret::hash(&key))
@@ -81,6 +85,7 @@ pub async fn issue(app: &App, tx: &mut Tx, new: &NewKey<'_>) -> Result<(Id, Stri
     .bind(new.token)
     .bind(now)
     .bind(expires)
+    .bind(last_used)
     .execute()
     .await?;
     Ok((id, key))
@@ -104,7 +109,7 @@ pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
     let mut tx = app.db.read().await?;
     let row: Option<KeyRow> = tx
         .query(
-            "select k.id, k.kind, k.role, k.account_id, k.expires, a.role as account_role, a.activated, k.token_id, t.event_id
+            "select k.id, k.kind, k.role, k.account_id, k.last_used, a.role as account_role, a.activated, k.token_id, t.event_id
              from api_keys k left join accounts a on a.id = k.account_id left join tokens t on t.id = k.token_id
              left join events e on e.id = t.event_id
              where k.hash = $1 and k.ended is null
@@ -118,8 +123,8 @@ pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
     drop(tx);
     let Some(row) = row.filter(|row| row.activated != Some(false)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
-    if is_session && row.expires.is_some_and(|expires| now.plus(SESSION_LIFE - RENEWAL) > expires) {
-        renew(app, row.id, now.plus(SESSION_LIFE)).await?;
+    if row.last_used.is_none_or(|last_used| last_used <= now.minus(NOTED)) {
+        note_use(app, &row, now).await;
     }
     let scope = row.account_role.filter(|_| is_session).unwrap_or(row.role);
     Ok(Some(Caller {
@@ -132,9 +137,25 @@ pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
     }))
 }
 
-async fn renew(app: &App, key: Id, expires: Timestamp) -> Result<()> {
-    transaction!(app.db, |tx| {
-        tx.query("update api_keys set expires = $2 where id = $1").bind(key).bind(expires).execute().await
-    })?;
-    Ok(())
+/// Notes that a key is used, which prolongs a session's life. Where that can't be written, the log tells, and the request, which may
+/// be one that only reads, goes on.
+async fn note_use(app: &App, key: &KeyRow, now: Timestamp) {
+    // An hour in thirty days is what a session's life may be too short by.
+    let expires = (key.kind == KeyKind::Session).then(|| now.plus(SESSION_LIFE));
+    let noted = transaction!(app.db, |tx| {
+        // Of requests at the same moment one writes.
+        tx.query(
+            "update api_keys set last_used = $2, expires = coalesce($3, expires)
+             where id = $1 and (last_used is null or last_used <= $4)",
+        )
+        .bind(key.id)
+        .bind(now)
+        .bind(expires)
+        .bind(now.minus(NOTED))
+        .execute()
+        .await
+    });
+    if let Err(error) = noted {
+        warn!(app.log, "the use of a key was not noted"; "key" => key.id.0, "cause" => format!("{error:?}"));
+    }
 }

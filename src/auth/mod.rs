@@ -8,4 +8,4 @@ mod password;
 
 pub use caller::{Caller, Redeemer, Scope};
 pub use keys::{ADMISSION_LIFE, KeyKind, NewKey, authenticate, end, issue};
-pub use password::Passwords;
+pub use password::{Passwords, is_outdated, require_uncommon};

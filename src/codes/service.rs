@@ -6,6 +6,7 @@ use super::model::{Code, CodeRow, CodeStatus, Digits, Identifier, Kind, Standing
 use super::store;
 use crate::accounts::{self, AccountRow};
 use crate::app::App;
+use crate::auth;
 use crate::base::secret;
 use crate::db::{Tx, transaction};
 use crate::error::{Code as Refusal, Error, Result};
@@ -73,7 +74,12 @@ pub async fn redeem(app: &App, kind: Kind, identifier: Identifier, given: Digits
     }
     let right = code_hash(&code.identifier.0, &given.0) == code.row.code_hash;
     let password = match password {
-        Some(password) if right => Some(app.passwords.hash(password).await?),
+        Some(password) if right => {
+            let account = accounts::find(&mut app.db.read().await?, code.row.account_id).await?.ok_or(Error::NOT_FOUND)?;
+            // No try is used up by this, nor the code: its holder sends it again with another password.
+            auth::require_uncommon(&password, [&account.username, &account.email])?;
+            Some(app.passwords.hash(password).await?)
+        }
         _ => None,
     };
     transaction!(app.db, |tx| try_it(app, tx, &code.row, right, password.as_deref()).await)?;

@@ -9,10 +9,12 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
 use super::answer::{Content, covers, essence, is_json, plain};
-use super::parameter::{Given, NUL, Parameter, Place};
+use super::characters::Characters;
+use super::json;
+use super::parameter::{Given, Parameter, Place};
 use super::reference::{References, unescape};
 use super::schema::{Direction, Schema, detail};
-use crate::error::{Code, Error, Problem, Result};
+use crate::error::{Code, Problem, Result};
 
 /// Largest body of an operation, in bytes (decisions).
 const BODY_LIMIT: usize = 64 * 1024;
@@ -67,6 +69,7 @@ struct Argument {
     /// How many items or entries it has at the most. One that has more is looked at no further: a body full of wrong items would
     /// make an error of each.
     most: Option<u64>,
+    characters: Characters,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,7 +200,7 @@ impl Arguments {
         let all = required.iter().map(|name| (name, Presence::Required)).chain(optional).map(|(name, presence)| {
             let property = &schema.open["properties"][name];
             let most = property["maxItems"].as_u64().or_else(|| property["maxProperties"].as_u64());
-            Argument { name: name.clone(), presence, most }
+            Argument { name: name.clone(), presence, most, characters: Characters::of(property) }
         });
         let all = all.collect();
         let schema = schema.with(|open| {
@@ -216,12 +219,12 @@ impl Arguments {
     /// Reads the body. No body at all is one without any argument.
     fn check(&self, bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
         let empty = bytes.iter().all(u8::is_ascii_whitespace);
-        let value = if empty { Value::Object(Map::new()) } else { serde_json::from_slice(bytes).map_err(malformed)? };
+        let value = if empty { Value::Object(Map::new()) } else { json::read(bytes)? };
         let Value::Object(mut object) = value else {
             return Err(Code::BodyMalformed.because("The request's body must be a JSON object."));
         };
-        let mut found = BTreeMap::new();
-        for Argument { name, presence, most } in &self.all {
+        let (mut found, mut blank) = (BTreeMap::new(), Vec::new());
+        for Argument { name, presence, most, characters } in &self.all {
             let given = object.get(name);
             let absent = given.is_none_or(is_blank);
             let missing = match presence {
@@ -236,24 +239,27 @@ impl Arguments {
             } else if let Some(detail) = most.zip(given).and_then(|(most, given)| too_many(given, most)) {
                 found.insert(name.as_str(), Problem::invalid(name, detail));
                 object.shift_remove(name);
-            } else if given.is_some_and(has_nul) {
-                found.insert(name.as_str(), Problem::invalid(name, NUL));
+            } else if let Some(detail) = given.and_then(|given| characters.wrong(given)) {
+                if absent && *presence == Presence::Optional {
+                    blank.push(name.as_str());
+                } else {
+                    found.insert(name.as_str(), Problem::invalid(name, detail));
+                }
             }
         }
         let mut value = Value::Object(object);
-        let mut blank = Vec::new();
         for (place, error) in self.schema.errors(&value)? {
             let (name, text) = told(&place, &error);
             let Some(Argument { name, presence, .. }) = self.all.iter().find(|argument| argument.name == name) else { continue };
             if *presence == Presence::Optional && is_blank(&value[name]) {
-                blank.push(name);
+                blank.push(name.as_str());
                 continue;
             }
             found.entry(name).or_insert_with(|| Problem::invalid(name, text));
         }
         if let Some(object) = value.as_object_mut() {
             // What has no place for a blank is not set by one: a client may send back a resource as it was read.
-            object.retain(|name, _| !blank.contains(&name));
+            object.retain(|name, _| !blank.contains(&name.as_str()));
         }
         problems.extend(self.all.iter().filter_map(|argument| found.remove(argument.name.as_str())));
         Ok(value)
@@ -262,7 +268,7 @@ impl Arguments {
 
 /// Holds JSON against its schema: one problem for each property, in the document's order, those that it doesn't name at the end.
 fn check_json(schema: &Schema, names: &[String], bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
-    let value: Value = serde_json::from_slice(bytes).map_err(malformed)?;
+    let value = json::read(bytes)?;
     let (mut found, mut told_of) = (Vec::new(), HashSet::new());
     for (place, error) in schema.errors(&value)? {
         let (name, text) =
@@ -338,22 +344,4 @@ fn too_many(value: &Value, most: u64) -> Option<String> {
         _ => return None,
     };
     (u64::try_from(count).is_ok_and(|count| count > most)).then(|| format!("must have at most {most} {what}"))
-}
-
-/// PostgreSQL cannot keep a NUL in a text.
-fn has_nul(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.contains('\0'),
-        Value::Array(items) => items.iter().any(has_nul),
-        Value::Object(object) => object.iter().any(|(key, value)| key.contains('\0') || has_nul(value)),
-        _ => false,
-    }
-}
-
-fn malformed(error: serde_json::Error) -> Error {
-    Code::BodyMalformed.because(format!(
-        "The request's body is not valid JSON: line {}, column {}.",
-        error.line(),
-        error.column()
-    ))
 }

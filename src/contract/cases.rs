@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::characters::Characters;
 use super::compile;
 
 /// What is wrong about a value.
@@ -15,7 +16,7 @@ pub enum Kind {
     Bounds,
     /// Not one of the enumeration.
     Enum,
-    /// A text of another pattern or format, or with the character NUL, which the front door refuses whatever the schema says.
+    /// A text of another pattern or format, or with characters that the front door refuses whatever the schema says.
     Form,
 }
 
@@ -32,21 +33,21 @@ impl Wrong {
     fn new(kind: Kind, value: impl Into<Value>) -> Self {
         Self { value: value.into(), kind }
     }
-
-    /// Whether it is refused without a look at the schema.
-    fn is_refused_anyway(&self) -> bool {
-        self.kind == Kind::Missing || self.value.as_str().is_some_and(|text| text.contains('\0'))
-    }
 }
 
 /// Every way in which a value can be wrong by its schema, which has no references any more ([`super::resolve`]). What only looks
 /// wrong, such as a text of a format that nobody checks, is not among them; nor is anything, where the schema is none.
 pub fn wrong_values(schema: &Value, required: bool) -> Vec<Wrong> {
     let Ok(validator) = compile(schema) else { return Vec::new() };
+    let characters = Characters::of(schema);
+    let is_refused_anyway = |wrong: &Wrong| wrong.kind == Kind::Missing || characters.wrong(&wrong.value).is_some();
     let mut wrong = candidates(schema, required);
-    wrong.retain(|wrong| wrong.is_refused_anyway() || !validator.is_valid(&wrong.value));
+    wrong.retain(|wrong| is_refused_anyway(wrong) || !validator.is_valid(&wrong.value));
     wrong
 }
+
+/// Texts with NUL, with a bell, in two lines, and with what turns the text that follows.
+const UNSEEN: [&str; 4] = ["a\0b", "a\u{7}b", "a\nb", "a\u{202e}b"];
 
 fn candidates(schema: &Value, required: bool) -> Vec<Wrong> {
     let mut wrong = Vec::new();
@@ -57,7 +58,7 @@ fn candidates(schema: &Value, required: bool) -> Vec<Wrong> {
     let number = |keyword: &str| schema[keyword].as_f64();
     let bounds = |value: Value| Wrong::new(Kind::Bounds, value);
     if schema["type"] == "string" {
-        wrong.push(Wrong::new(Kind::Form, "a\0b"));
+        wrong.extend(UNSEEN.map(|text| Wrong::new(Kind::Form, text)));
         wrong.extend(number("maxLength").map(|max| bounds("x".repeat(max as usize + 1).into())));
         wrong.extend(number("minLength").filter(|min| *min > 1.0).map(|min| bounds("x".repeat(min as usize - 1).into())));
         for (keyword, kind) in [("pattern", Kind::Form), ("enum", Kind::Enum), ("format", Kind::Form)] {
@@ -88,6 +89,8 @@ fn candidates(schema: &Value, required: bool) -> Vec<Wrong> {
         wrong.extend(number("minItems").filter(|min| *min > 0.0).map(|_| bounds(json!([]))));
         wrong.extend(number("maxItems").map(|max| bounds(json!(vec![json!("x"); max as usize + 1]))));
         wrong.extend(wrong_types(&schema["items"]).map(|item| Wrong::new(item.kind, json!([item.value]))));
+        let texts = UNSEEN.iter().filter(|_| schema["items"]["type"] == "string");
+        wrong.extend(texts.map(|text| Wrong::new(Kind::Form, json!([text]))));
     }
     if schema["type"] == "object" {
         wrong.extend(number("minProperties").map(|_| bounds(json!({}))));
@@ -146,6 +149,17 @@ mod tests {
             let found = wrong(schema.clone());
             assert!(found.contains(&(kind, value.clone())), "{schema} lacks {value}: {found:?}");
         }
+    }
+
+    #[test]
+    fn a_text_has_characters_that_it_may_not_have() {
+        let unseen =
+            |schema: Value| wrong(schema).into_iter().filter(|(_, value)| UNSEEN.iter().any(|text| value == text)).count();
+        assert_eq!(unseen(json!({ "type": "string" })), 4);
+        assert_eq!(unseen(json!({ "type": "string", "x-multiline": true })), 3);
+        assert_eq!(unseen(json!({ "type": "string", "format": "password" })), 1);
+        let items = wrong(json!({ "type": "array", "items": { "type": "string" } }));
+        assert!(items.contains(&(Kind::Form, json!(["a\u{202e}b"]))), "{items:?}");
     }
 
     #[test]

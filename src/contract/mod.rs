@@ -6,7 +6,9 @@
 pub mod answer;
 mod body;
 pub mod cases;
+mod characters;
 pub mod drift;
+mod json;
 mod kept;
 mod parameter;
 mod path;

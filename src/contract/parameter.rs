@@ -7,12 +7,10 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
 use super::answer::examples;
+use super::characters::NUL;
 use super::reference::{References, reference};
 use super::schema::{Direction, Schema, detail};
 use crate::error::Problem;
-
-/// What is said of a text with the character NUL, which PostgreSQL cannot keep.
-pub const NUL: &str = "must not contain the character NUL";
 
 /// Where a parameter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,9 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::Operation;
+use super::characters::Characters;
 use super::parameter::{Given, Place};
-use crate::error::{Result, no_problems};
+use crate::error::{Problem, Result, no_problems};
 
 /// What a request that fits the contract says, in the types that the contract gives it.
 #[derive(Debug, Default)]
@@ -34,8 +35,12 @@ impl Operation {
             }
             let given = self.given(place, path, query.unwrap_or_default(), headers);
             for parameter in parameters {
-                if let (Some(value), Place::Query) = (parameter.read(&given, &mut problems)?, place) {
-                    arguments.query.insert(parameter.name.clone(), value);
+                let Some(value) = parameter.read(&given, &mut problems)? else { continue };
+                let wrong = if self.is_own { Characters::of(&parameter.schema.open).wrong(&value) } else { None };
+                match (wrong, place) {
+                    (Some(detail), _) => problems.push(Problem::invalid(&parameter.name, detail)),
+                    (None, Place::Query) => drop(arguments.query.insert(parameter.name.clone(), value)),
+                    (None, _) => {}
                 }
             }
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{AccountNumber, Role};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::wire::{DateTime, Uri};
+use crate::base::wire::{DateTime, Nullable, Uri};
 use crate::http::Located;
 
 /// An integration as it is answered, without its key.
@@ -21,6 +21,8 @@ pub struct Integration {
     #[schemars(schema_with = "Option::<DateTime>::json_schema")]
     pub expires: Option<DateTime>,
     pub created: DateTime,
+    #[serde(rename = "lastUsed")]
+    pub last_used: Nullable<DateTime>,
 }
 
 /// An integration as its making answers it.
@@ -61,4 +63,5 @@ pub struct IntegrationRow {
     pub number: String,
     pub created: Timestamp,
     pub expires: Option<Timestamp>,
+    pub last_used: Option<Timestamp>,
 }

@@ -8,7 +8,7 @@ use crate::auth::{self, Caller, KeyKind, NewKey};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::{Page, Paging};
-use crate::base::wire::{DateTime, Uri};
+use crate::base::wire::{DateTime, Nullable, Uri};
 use crate::db::{Tx, transaction};
 use crate::error::{Error, Problem, Result, no_problems};
 
@@ -44,10 +44,11 @@ async fn make(app: &App, tx: &mut Tx, caller: &Caller, new: &IntegrationCreate) 
             found.map(|account| account.id).ok_or_else(|| Problem::invalid("account", "names no account"))
         }
     };
-    let expires = new
-        .expires
-        .as_ref()
-        .map(|expires| Timestamp::parse(&expires.0).ok_or_else(|| Problem::invalid("expires", "is no date and time")));
+    let expires = new.expires.as_ref().map(|expires| match Timestamp::parse(&expires.0) {
+        None => Err(Problem::invalid("expires", "is no date and time")),
+        Some(expires) if expires <= app.clock.now() => Err(Problem::invalid("expires", "must be in the future")),
+        Some(expires) => Ok(expires),
+    });
     let expires = expires.transpose();
     let problems = [account.as_ref().err(), expires.as_ref().err()];
     no_problems(problems.into_iter().flatten().cloned().collect())?;
@@ -72,5 +73,6 @@ fn view(row: IntegrationRow) -> Integration {
         account: AccountNumber(row.number),
         expires: row.expires.map(|expires| DateTime(expires.to_offset_seconds())),
         created: DateTime(row.created.to_offset_seconds()),
+        last_used: Nullable(row.last_used.map(|used| DateTime(used.to_offset_seconds()))),
     }
 }

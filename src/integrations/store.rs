@@ -12,7 +12,7 @@ use crate::error::Result;
 pub async fn list(tx: &mut Tx, paging: Paging) -> Result<Rows<IntegrationRow>> {
     // The kind is in the text, which lets the partial index of integrations be used.
     tx.list(
-        "k.id, k.name, k.role, a.number, k.created, k.expires from api_keys k join accounts a on a.id = k.account_id
+        "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used from api_keys k join accounts a on a.id = k.account_id
          where k.kind = 'integration' and k.ended is null and a.removed = false",
     )
     .push(" order by k.id")
@@ -23,7 +23,7 @@ pub async fn list(tx: &mut Tx, paging: Paging) -> Result<Rows<IntegrationRow>> {
 /// One of them.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<IntegrationRow>> {
     tx.query(
-        "select k.id, k.name, k.role, a.number, k.created, k.expires from api_keys k join accounts a on a.id = k.account_id
+        "select k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used from api_keys k join accounts a on a.id = k.account_id
          where k.id = $1 and k.kind = $2 and k.ended is null and a.removed = false",
     )
     .bind(id)

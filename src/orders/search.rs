@@ -17,6 +17,9 @@ use crate::error::{Code, Error, Result};
 const SIZE_LIMIT: usize = 1 << 18;
 
 /// Reads a `number` filter.
+///
+/// # Errors
+/// When it is no regular expression, or one that takes too much memory.
 pub fn parse(number: &str) -> Result<Regex> {
     let pattern = RegexBuilder::new(number).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build();
     pattern.map_err(|error| {

@@ -11,6 +11,6 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{Submission, SubmissionStatus, SubmissionType};
+pub use model::{Content, Submission, SubmissionStatus, SubmissionType};
 pub use service::submit;
 pub use store::forget;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{Account, AccountNumber, AccountRow, Password};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::wire::Uri;
+use crate::base::wire::{Address, DateTime, Nullable, Uri};
 use crate::http::Located;
 
 /// A session as it is answered, always to whoever holds its key.
@@ -31,6 +31,7 @@ impl Located for Session {
 
 /// A session as its account and the staff see it, without its key.
 #[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct AccountSession {
     #[serde(rename = "self")]
     pub uri: Uri,
@@ -38,6 +39,7 @@ pub struct AccountSession {
     pub open: bool,
     #[schemars(regex(pattern = r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$"))]
     pub started: String,
+    pub last_used: Nullable<DateTime>,
     pub account: Account,
 }
 
@@ -51,7 +53,7 @@ pub struct SessionPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SessionCreate {
     #[schemars(length(min = 1, max = 254))]
-    pub identification: String,
+    pub identification: Address,
     pub password: Password<1>,
 }
 
@@ -69,6 +71,7 @@ pub struct SessionRow {
     pub id: Id,
     pub created: Timestamp,
     pub expires: Option<Timestamp>,
+    pub last_used: Option<Timestamp>,
     pub ended: Option<Timestamp>,
 }
 

@@ -11,26 +11,42 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::{Page, Paging};
 use crate::base::secret;
-use crate::base::wire::Uri;
+use crate::base::wire::{DateTime, Nullable, Uri};
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Error, Result};
 
+/// How often a log-in begins anew whose account was changed while the password was being checked.
+const ATTEMPTS: usize = 3;
+
 /// Opens a session for whoever knows the account's password.
 pub async fn open(app: &App, new: SessionCreate) -> Result<Session> {
-    let found = store::credentials(&mut app.db.read().await?, &new.identification).await?;
+    for _ in 0..ATTEMPTS {
+        if let Some(session) = try_to_open(app, &new).await? {
+            return Ok(session);
+        }
+    }
+    Err(Code::SessionWrongPassword.because("The password was changed or the account deactivated just now."))
+}
+
+/// Opens a session, unless the account was changed while the password was being checked: no lock is held for so long.
+async fn try_to_open(app: &App, new: &SessionCreate) -> Result<Option<Session>> {
+    let found = store::credentials(&mut app.db.read().await?, &new.identification.0).await?;
+    let password = || new.password.0.clone();
     let Some(found) = found else {
         // The same work as for a known name, so that the time it takes tells nobody which names are known.
-        app.passwords.verify(new.password.0, nobodys_hash(app).await?).await?;
+        app.passwords.verify(password(), nobodys_hash(app).await?).await?;
         return Err(Code::AccountUnknown.into());
     };
-    if !app.passwords.verify(new.password.0, found.password_hash.clone()).await? {
+    if !app.passwords.verify(password(), found.password_hash.clone()).await? {
         return Err(Code::SessionWrongPassword.into());
     }
     if !found.account.activated {
         return Err(Code::AccountDeactivated.into());
     }
-    let (id, key, started) = transaction!(app.db, |tx| issue(app, tx, &found).await)?;
-    Ok(view(id, key, started, found.account))
+    // Now is when the password is known. Where too many wait, the next log-in will do.
+    let better = if auth::is_outdated(&found.password_hash) { app.passwords.hash(password()).await.ok() } else { None };
+    let issued = transaction!(app.db, |tx| issue(app, tx, &found, better.as_deref()).await)?;
+    Ok(issued.map(|(id, key, started)| view(id, key, started, found.account)))
 }
 
 /// The session that this key belongs to.
@@ -83,9 +99,11 @@ fn account_of(caller: &Caller) -> Result<Id> {
     caller.account.filter(|_| caller.is_session).ok_or(Error::NOT_FOUND)
 }
 
-async fn issue(app: &App, tx: &mut Tx, who: &Credentials) -> Result<(Id, String, Timestamp)> {
-    if !store::hold(tx, who.account.id, &who.password_hash).await? {
-        return Err(Code::SessionWrongPassword.because("The password was changed or the account deactivated just now."));
+/// Issues a session's key; nothing when the password is another one now or the account not active. `better` is another hash of
+/// the same password.
+async fn issue(app: &App, tx: &mut Tx, who: &Credentials, better: Option<&str>) -> Result<Option<(Id, String, Timestamp)>> {
+    if !store::hold(tx, who.account.id, &who.password_hash, better.unwrap_or(&who.password_hash)).await? {
+        return Ok(None);
     }
     let new = NewKey {
         kind: KeyKind::Session,
@@ -97,7 +115,7 @@ async fn issue(app: &App, tx: &mut Tx, who: &Credentials) -> Result<(Id, String,
     };
     let (id, key) = auth::issue(app, tx, &new).await?;
     let started = store::started(tx, id).await?;
-    Ok((id, key, started))
+    Ok(Some((id, key, started)))
 }
 
 /// A hash that no account has, made at its first use.
@@ -123,6 +141,7 @@ fn account_view(row: &SessionRow, account: Account, now: Timestamp) -> AccountSe
         id: row.id.0,
         open: row.is_open(now),
         started: row.created.to_plain_seconds(),
+        last_used: Nullable(row.last_used.map(|used| DateTime(used.to_offset_seconds()))),
         account,
     }
 }

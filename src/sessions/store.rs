@@ -16,13 +16,14 @@ pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Cre
         .await
 }
 
-/// Whether this is still the account's password, and it active. Until the transaction ends, nobody can change either, so
-/// that a change ends the session that is being opened too, or comes before it.
-pub async fn hold(tx: &mut Tx, account: Id, password_hash: &str) -> Result<bool> {
+/// Whether this is still the hash of the account's password, which then is `better`, and the account active. Until the transaction
+/// ends, nobody can change either, so that a change ends the session that is being opened too, or comes before it.
+pub async fn hold(tx: &mut Tx, account: Id, password_hash: &str, better: &str) -> Result<bool> {
     let held = tx
-        .query("update accounts set activated = activated where id = $1 and password_hash = $2 and activated")
+        .query("update accounts set password_hash = $3 where id = $1 and password_hash = $2 and activated")
         .bind(account)
         .bind(password_hash.to_owned())
+        .bind(better.to_owned())
         .execute()
         .await?;
     Ok(held == 1)
@@ -35,7 +36,7 @@ pub async fn started(tx: &mut Tx, key: Id) -> Result<Timestamp> {
 
 /// The sessions of an account, the oldest first.
 pub async fn list(tx: &mut Tx, account: Id, paging: Paging) -> Result<Rows<SessionRow>> {
-    tx.list("id, created, expires, ended from api_keys where true")
+    tx.list("id, created, expires, last_used, ended from api_keys where true")
         .and("account_id = ?", Some(account))
         .and("kind = ?", Some(KeyKind::Session))
         .push(" order by id")
@@ -44,7 +45,7 @@ pub async fn list(tx: &mut Tx, account: Id, paging: Paging) -> Result<Rows<Sessi
 }
 
 pub async fn find(tx: &mut Tx, account: Id, id: Id) -> Result<Option<SessionRow>> {
-    tx.query("select id, created, expires, ended from api_keys where id = $1 and account_id = $2 and kind = $3")
+    tx.query("select id, created, expires, last_used, ended from api_keys where id = $1 and account_id = $2 and kind = $3")
         .bind(id)
         .bind(account)
         .bind(KeyKind::Session)

@@ -15,6 +15,7 @@ on_both_databases![
     an_integration_acts_as_its_maker_by_default,
     a_role_sets_how_far_a_key_reaches,
     a_key_works_until_it_expires,
+    a_key_cannot_have_expired_already,
     an_integration_needs_an_account_that_exists,
     what_an_integration_says_is_checked,
     staff_alone_make_and_read_integrations,
@@ -59,7 +60,7 @@ async fn a_key_is_shown_once(world: World) {
     assert!(key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()), "{key}");
     let mut expected = json!({
         "self": uri, "name": "Till", "role": "customer", "account": ama.number, "expires": "2999-11-21T00:00:00+00:00",
-        "created": made.body["created"], "key": key,
+        "created": made.body["created"], "lastUsed": null, "key": key,
     });
     assert_eq!(made.body, expected);
     expected.as_object_mut().unwrap().remove("key");
@@ -98,6 +99,19 @@ async fn a_key_works_until_it_expires(world: World) {
     assert_eq!(status().await, 403);
     let read = world.request("GET", made.body["self"].as_str().unwrap()).key(&world.staff.key).send().await;
     assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still told");
+}
+
+async fn a_key_cannot_have_expired_already(world: World) {
+    let moment = |seconds| world.app.clock.now().minus(Duration::from_secs(seconds)).to_offset_seconds();
+
+    for expires in [moment(1), "1970-01-01T00:00:00Z".to_owned()] {
+        let body = json!({ "name": "Till", "role": "public", "account": "ZZ-00000000", "expires": expires });
+        let refused = world.integrate(&body).await;
+
+        assert_eq!((refused.status, refused.complaints()), (400, vec!["account".to_owned(), "expires".to_owned()]));
+        assert_eq!(refused.body["fields"][1]["detail"], "must be in the future");
+    }
+    assert_eq!(world.staff.client.integration_list().send().await.unwrap().total, 1);
 }
 
 async fn an_integration_needs_an_account_that_exists(world: World) {

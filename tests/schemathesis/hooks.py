@@ -26,6 +26,7 @@ BLANK_MISSING = "what is required, or may not be blank, counts as missing where 
 BLANK_ABSENT = "what is optional counts as absent where it is blank and its schema refuses blanks"
 NO_BODY = "no body at all counts as one without any argument"
 NUL = "must not contain the character NUL"
+UNSEEN = "must not contain the character U+"
 
 # Why the platform alone refuses an argument that its schema allows, in its words.
 RULES = [
@@ -34,6 +35,9 @@ RULES = [
     "must (be|end) after .+|must not be (before|less than) .+",
     "must be somebody else",
     "can't be changed",
+    "must be in the future",
+    "is among the most common passwords: choose another one",
+    "must not be the account's own username or e-mail address: choose another one",
     "must be a regular expression|is too large a regular expression",
     "must have at most [0-9]+ tickets in all",
     "must be at most [0-9.]+, which is outstanding",
@@ -98,6 +102,9 @@ def rule_of_refusal(case, name, detail):
         return BLANK_MISSING if is_blank(value) else None
     if detail == NUL:
         return NUL if r"\u0000" in json.dumps(value) else None
+    if detail.startswith(UNSEEN):
+        character = chr(int(detail.removeprefix(UNSEEN), 16))
+        return UNSEEN if character in json.dumps(value, ensure_ascii=False) or json.dumps(character)[1:-1] in json.dumps(value) else None
     return next((rule for rule in RULES if re.fullmatch(rule, detail)), None)
 
 

@@ -63,7 +63,7 @@ impl Interview<'_> {
     fn wrong_values(&self, argument: &Argument) -> Vec<(Kind, Value)> {
         let mut wrong = wrong_values(&argument.schema, argument.required || argument.filled);
         if !self.comparison.is_own() {
-            // That a blank is missing, and that no text may have a NUL in it, is a rule of our own server.
+            // That a blank is missing, and which characters no text may have, are rules of our own server.
             let Ok(validator) = compile(&argument.schema) else { return Vec::new() };
             wrong.retain(|wrong| !validator.is_valid(&wrong.value));
         }
@@ -76,7 +76,8 @@ impl Interview<'_> {
             _ if !is_scalar => false,
             // As a text, what is blank counts as absent, and a number is as good as any text.
             (place, Value::String(text)) => {
-                let is_sent = !text.trim().is_empty() && (place != Place::Header || !text.contains('\0'));
+                let is_sent = !text.trim().is_empty()
+                    && (place != Place::Header || text.chars().all(|character| matches!(character, ' '..='~')));
                 is_sent && !(kind == Some("boolean") && text.parse::<bool>().is_ok())
             }
             (_, Value::Number(_)) => kind != Some("string"),

@@ -1,0 +1,109 @@
+//! Keys: when they were last used, and that they end everywhere at once.
+
+use std::time::Duration;
+
+use boxoffice::log;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, World};
+
+on_both_databases![
+    an_integration_tells_when_it_was_last_used,
+    a_session_tells_when_it_was_last_used,
+    a_key_that_ends_ends_on_every_server,
+    no_secret_is_kept_as_it_is,
+];
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+impl World {
+    async fn use_key(&self, key: &str) -> Answer {
+        self.request("GET", "/time").key(key).send().await
+    }
+
+    async fn last_used(&self, uri: &str) -> Value {
+        self.read(uri).await["lastUsed"].clone()
+    }
+}
+
+async fn an_integration_tells_when_it_was_last_used(world: World) {
+    let body = json!({ "name": "Till", "role": "public" });
+    let made = world.request("POST", "/integrations").key(&world.staff.key).json(&body).send().await.body;
+    let (uri, key) = (made["self"].as_str().unwrap(), made["key"].as_str().unwrap());
+    assert_eq!((&made["lastUsed"], world.last_used(uri).await), (&Value::Null, Value::Null));
+
+    world.use_key(key).await;
+    let first = world.last_used(uri).await;
+    world.advance(HOUR - Duration::from_secs(60));
+    world.use_key(key).await;
+    let within_the_hour = world.last_used(uri).await;
+    world.advance(Duration::from_secs(120));
+    world.use_key(key).await;
+    let after_it = world.last_used(uri).await;
+
+    let now = world.app.clock.now();
+    assert_eq!(first, within_the_hour, "a request that reads doesn't write each time");
+    assert!(first.as_str().unwrap() <= now.minus(HOUR).to_offset_seconds().as_str(), "{first}");
+    assert!(after_it.as_str().unwrap() > now.minus(HOUR).to_offset_seconds().as_str(), "{after_it}");
+}
+
+async fn a_session_tells_when_it_was_last_used(world: World) {
+    let ama = world.person("ama").await;
+    let sessions = format!("/accounts/{}/sessions", ama.number);
+    let entry = async || world.read(&sessions).await["entries"][0].clone();
+    let opened = entry().await;
+
+    world.advance(HOUR * 2);
+    world.use_key(&ama.key).await;
+
+    let started = opened["started"].as_str().unwrap().replace(' ', "T");
+    assert_eq!(opened["lastUsed"], format!("{started}+00:00"), "to sign in is to use it");
+    let used = entry().await;
+    assert!(used["lastUsed"].as_str() > opened["lastUsed"].as_str(), "{used}");
+    assert_eq!(world.last_used(used["self"].as_str().unwrap()).await, used["lastUsed"]);
+}
+
+async fn a_key_that_ends_ends_on_every_server(world: World) {
+    let neighbour = world.neighbour(world.app.settings.clone(), log::silent()).await;
+    let status = async |key: &str| {
+        let here = world.use_key(key).await.status;
+        (here, world.request("GET", "/time").at(neighbour.address).key(key).send().await.status)
+    };
+    let (ama, kofi, yaa) = (world.person("ama").await, world.person("kofi").await, world.person("yaa").await);
+    let till = world.integration_of(&ama).await;
+    let tills = world.read("/integrations").await["entries"][1]["self"].as_str().unwrap().to_owned();
+    for key in [&ama.key, &kofi.key, &yaa.key, &till] {
+        assert_eq!(status(key).await, (200, 200));
+    }
+
+    // By its end, by another password, by deactivation.
+    ama.client.session_active_delete().send().await.unwrap();
+    let new = json!({ "password": "an entirely new one" });
+    world.request("PUT", &format!("/accounts/{}", kofi.number)).key(&world.staff.key).json(&new).send().await;
+    world.toggle(&yaa.number).await;
+    world.request("DELETE", &tills).key(&world.staff.key).send().await;
+
+    for key in [&ama.key, &kofi.key, &yaa.key, &till] {
+        assert_eq!(status(key).await, (403, 403));
+    }
+    neighbour.stop().await;
+}
+
+async fn no_secret_is_kept_as_it_is(world: World) {
+    let ama = world.person("ama").await;
+    let till = world.integration_of(&ama).await;
+    let (uri, code) = world.code_for("/resets", "ama@example.com", 1).await;
+    let identifier = uri.strip_prefix("/resets/").unwrap();
+
+    let mut tx = world.app.db.read().await.unwrap();
+    let keys: Vec<(String,)> = tx.query("select hash from api_keys").all().await.unwrap();
+    let codes: Vec<(String, String)> = tx.query("select hash, code_hash from codes").all().await.unwrap();
+    let kept = format!("{keys:?}{codes:?}");
+
+    assert!(keys.len() >= 4 && codes.len() == 1);
+    assert!(keys.iter().all(|(hash,)| hash.len() == 64) && codes[0].0.len() == 64 && codes[0].1.len() == 64);
+    for secret in [&ama.key, &till, &world.staff.key, &world.public_key, &identifier.to_owned(), &code] {
+        assert!(!kept.contains(&format!("\"{secret}\"")), "{secret}");
+    }
+}
