@@ -10,6 +10,7 @@ mod insert;
 mod pool;
 mod query;
 mod statement;
+mod unit;
 mod violation;
 
 pub use insert::Values;
@@ -17,4 +18,5 @@ pub(crate) use pool::transaction;
 pub use pool::{Db, Tx};
 pub use query::{Param, Query, Record, Scalar};
 pub use statement::Statement;
+pub use unit::{Opening, Unit, afterwards, settle};
 pub use violation::{Violation, ViolationExt};
