@@ -129,6 +129,7 @@ pub fn api() -> Api {
     crate::admissions::register(&mut api);
     crate::erasure::register(&mut api);
     crate::reports::register(&mut api);
+    crate::audit::register(&mut api);
     crate::media::register(&mut api);
     api
 }

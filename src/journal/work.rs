@@ -8,7 +8,7 @@ use http::Response;
 
 use super::answer::Answer;
 use super::group::Kept;
-use super::idempotency::Attempt;
+use super::idempotency::{Attempt, Known};
 use super::trail::{self, Entry};
 use crate::app::App;
 use crate::auth::Caller;
@@ -82,14 +82,12 @@ pub async fn carry_out(
     work: impl Future<Output = Outcome>,
 ) -> Outcome {
     let Some(attempt) = attempt.map(Arc::new) else { return commit(app, visit, None, openings, work).await };
-    let Some(_turn) = app.journal.under_way.enter(&attempt) else {
-        return refuse(app, visit, Code::IdempotencyUnderWay.into()).await;
-    };
-    if let Some(known) = attempt.look_up(&mut app.db.read().await?).await? {
-        return match known.answer().map_err(Failure::from) {
-            Ok(response) => Ok(response),
-            Err(failure) => refuse(app, visit, failure).await,
-        };
+    // What is under way will stand in the trail when it has been done.
+    let _turn = app.journal.under_way.enter(&attempt).ok_or(Code::IdempotencyUnderWay)?;
+    match attempt.look_up(&mut app.db.read().await?).await? {
+        Some(Known::OtherRequest) => return refuse(app, visit, Code::IdempotencyOtherRequest.into()).await,
+        Some(known) => return Ok(known.answer()?),
+        None => {}
     }
     openings.insert(0, attempt.opening());
     commit(app, visit, Some(attempt), openings, work).await

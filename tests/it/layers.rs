@@ -23,7 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["orders", "payments", "ledger"],
     &["admissions"],
     &["erasure"],
-    &["reports"],
+    &["reports", "audit"],
     &["jobs", "setup", "demo", "mock", "qa"],
 ];
 

@@ -30,7 +30,7 @@ mod stage;
 mod till;
 mod world;
 
-pub use http::{Answer, Refusal, refusal};
+pub use http::{Answer, Refusal, Request, refusal};
 pub use mail_server::{MailServer, Mood, Secure};
 pub use operations::{Operation, operations};
 pub use people::{PASSWORD, Person};
@@ -38,7 +38,7 @@ pub use post::{Post, code_in, eventually};
 pub use sales::{RESERVATION, by_card, part};
 pub use stage::{Event, Host, section};
 pub use till::Till;
-pub use world::World;
+pub use world::{Neighbour, World};
 
 pub use boxoffice_client::{Client, types};
 
