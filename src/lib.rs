@@ -21,7 +21,7 @@
 //! - What is staged, and where: [`regions`], [`venues`], [`categories`], [`events`], their [`sections`] and price [`modifiers`];
 //!   [`zones`] and [`advertisements`]; the staff's [`review`] of what is submitted; [`media`] for the images.
 //! - What is sold: [`orders`], [`payments`] and the [`ledger`], [`tickets`] and their [`transfers`]; at the gate, [`tokens`] and
-//!   [`admissions`]; [`reports`] of it all.
+//!   [`admissions`]; [`reports`] of it all, and the [`audit`] trail of who changed what.
 //! - What clients need to know: [`defaults`].
 //!
 //! Mail leaves through the [`outbox`]. What runs beside the requests is in [`jobs`]; what is made without a request, in [`setup`]
@@ -32,6 +32,7 @@ pub mod accounts;
 pub mod admissions;
 pub mod advertisements;
 pub mod app;
+pub mod audit;
 pub mod auth;
 pub mod base;
 pub mod categories;
@@ -49,6 +50,7 @@ pub mod hosts;
 pub mod http;
 pub mod integrations;
 pub mod jobs;
+pub mod journal;
 pub mod ledger;
 pub mod log;
 pub mod lookups;

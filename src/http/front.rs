@@ -31,7 +31,7 @@ pub trait Backend: Send + Sync + 'static {
     /// What was found for a request's method and path, and answers it.
     type Found: Send;
     /// Who was let in.
-    type Guest: Send;
+    type Guest: Send + Sync;
     /// Whether an answer that the contract doesn't declare is a failure.
     const KEEPS_CONTRACT: bool;
 
@@ -41,13 +41,21 @@ pub trait Backend: Send + Sync + 'static {
     /// When nothing does.
     fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, Self::Found), Astray>;
 
-    /// Steps 2 to 4 of the order of checks: the client's version, its key, and the key's scope.
+    /// Steps 2 and 3 of the order of checks: the client's version, and its key.
     fn admit(
         &self,
         context: &Self::Context,
         operation: &Operation,
         head: &Parts,
     ) -> impl Future<Output = Result<Self::Guest, Failure>> + Send;
+
+    /// The rest of step 3: whether who was let in may ask for this operation.
+    ///
+    /// # Errors
+    /// When the key doesn't reach it.
+    fn check_reach(&self, _operation: &Operation, _guest: &Self::Guest) -> Result<(), Failure> {
+        Ok(())
+    }
 
     /// Step 4: counts a request for the limit that holds for it, if any.
     fn count(&self, _: &Counted<'_, Self>) -> Option<Standing> {
@@ -58,9 +66,11 @@ pub trait Backend: Send + Sync + 'static {
     ///
     /// # Errors
     /// With the failure to be told.
-    fn refuse(&self, _contract: &Contract, _operation: &Operation, failure: Failure) -> Result<Response<Body>, Failure> {
-        Err(failure)
-    }
+    fn refuse(
+        &self,
+        request: Refused<'_, Self>,
+        failure: Failure,
+    ) -> impl Future<Output = Result<Response<Body>, Failure>> + Send;
 
     /// Answers a request that fits the contract. Its body has been read.
     fn answer(&self, request: Admitted<'_, Self>) -> impl Future<Output = Result<Response<Body>, Failure>> + Send;
@@ -96,6 +106,22 @@ pub struct Counted<'a, B: Backend + ?Sized> {
     pub headers: &'a HeaderMap,
     /// About whom it guesses, where its operation can be used for that.
     pub guessed: Option<String>,
+}
+
+/// A request that has not passed the front door.
+pub struct Refused<'a, B: Backend + ?Sized> {
+    /// What dropshot gives along with it.
+    pub context: &'a B::Context,
+    /// What it was held against.
+    pub contract: &'a Contract,
+    /// What it asks for.
+    pub operation: &'a Operation,
+    /// Whose it is, if that was known already.
+    pub guest: Option<&'a B::Guest>,
+    /// Its path.
+    pub path: &'a str,
+    /// Its identifier.
+    pub id: &'a str,
 }
 
 /// Where a request leads.
@@ -136,7 +162,6 @@ impl<B: Backend> Front<B> {
                 response
             }
         };
-        allow_any_origin(response.headers_mut());
         // HTTP/2 says it in another way, and forbids this one.
         if self.doors.are_closing() && version <= Version::HTTP_11 {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
@@ -221,25 +246,32 @@ impl<B: Backend> Front<B> {
         standing: &mut Option<Standing>,
     ) -> Result<Response<Body>, Failure> {
         let (head, body) = request.into_parts();
-        let (guest, arguments) = match self.check(operation, &rq, &head, body, standing).await {
-            Ok(checked) => checked,
-            Err(failure) => return self.backend.refuse(&self.contract, operation, failure),
-        };
         let contract = &self.contract;
+        let (context, path, id) = (rq.context(), head.uri.path(), rq.request_id.as_str());
+        let refused = |guest| Refused { context, contract, operation, guest, path, id };
+        let guest = match self.backend.admit(context, operation, &head).await {
+            Ok(guest) => guest,
+            Err(failure) => return self.backend.refuse(refused(None), failure).await,
+        };
+        let arguments = match self.check(operation, &guest, &rq, &head, body, standing).await {
+            Ok(arguments) => arguments,
+            Err(failure) => return self.backend.refuse(refused(Some(&guest)), failure).await,
+        };
         let response = self.backend.answer(Admitted { rq, contract, operation, found, guest, head, arguments }).await;
         if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
     }
 
-    /// Steps 2 to 5: who is let in, and what the request says.
+    /// What follows once it is known who asks: the key's reach, how often it has asked, and what the request says.
     async fn check(
         &self,
         operation: &Operation,
+        guest: &B::Guest,
         rq: &RequestContext<B::Context>,
         head: &Parts,
         mut body: Body,
         standing: &mut Option<Standing>,
-    ) -> Result<(B::Guest, Arguments), Failure> {
-        let guest = self.backend.admit(rq.context(), operation, head).await?;
+    ) -> Result<Arguments, Failure> {
+        self.backend.check_reach(operation, guest)?;
         let path = self.contract.without_prefix(head.uri.path());
         let peer = rq.request.remote_addr().ip();
         let mut bytes = None;
@@ -248,14 +280,13 @@ impl<B: Backend> Front<B> {
             bytes = Some(self.body_time.read(operation, &mut body).await?);
         }
         let guessed = bytes.as_deref().map(|bytes| operation.guessed(path, bytes));
-        *standing = self.backend.count(&Counted { context: rq.context(), guest: &guest, peer, headers: &head.headers, guessed });
+        *standing = self.backend.count(&Counted { context: rq.context(), guest, peer, headers: &head.headers, guessed });
         standing.as_ref().map_or(Ok(()), Standing::check)?;
         let bytes = match bytes {
             Some(bytes) => bytes,
             None => self.body_time.read(operation, &mut body).await?,
         };
-        let arguments = operation.check(path, head.uri.query(), &head.headers, &bytes)?;
-        Ok((guest, arguments))
+        Ok(operation.check(path, head.uri.query(), &head.headers, &bytes)?)
     }
 
     fn refuse(&self, failure: &Failure, operation: &str, request_id: &str) -> Response<Body> {

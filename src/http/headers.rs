@@ -11,7 +11,7 @@ const ALWAYS: [(HeaderName, &str); 7] = [
     (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
     (
         ACCESS_CONTROL_EXPOSE_HEADERS,
-        "allow, etag, location, preference-applied, ratelimit, ratelimit-policy, retry-after, x-mock-refusal, x-request-id",
+        "allow, etag, idempotency-replayed, location, preference-applied, ratelimit, ratelimit-policy, retry-after, x-mock-refusal, x-request-id",
     ),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),

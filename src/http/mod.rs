@@ -18,7 +18,7 @@ pub use body::BodyTime;
 pub use doors::Doors;
 pub use extract::{Json, Query};
 pub use failure::Failure;
-pub use front::{Admitted, Backend, check_version};
+pub use front::{Admitted, Backend, Refused, check_version};
 pub use options::{LimitOptions, LimitSettings, TlsOptions};
 pub use reply::{Created, Located};
 pub use server::{Api, Listener, Running, serve, start};

@@ -38,7 +38,7 @@ mod world;
 pub use books::books;
 pub use cluster::Cluster;
 pub use far_till::FarTill;
-pub use http::{Answer, Refusal, refusal};
+pub use http::{Answer, Refusal, Request, refusal};
 pub use mail_server::{MailServer, Mood, Secure};
 pub use operations::{Operation, operations};
 pub use people::{PASSWORD, Person};
@@ -47,7 +47,7 @@ pub use sales::{RESERVATION, by_card, part};
 pub use snapshot::Snapshot;
 pub use stage::{Event, Host, section};
 pub use till::Till;
-pub use world::{ANYWHERE, World};
+pub use world::{ANYWHERE, Neighbour, World};
 
 pub use boxoffice_client::{Client, types};
 
