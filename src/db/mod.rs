@@ -6,12 +6,14 @@
 //! let row: Option<OrderRow> = tx.query("select * from orders where id = $1").bind(id).optional().await?;
 //! ```
 
+mod condition;
 mod insert;
 mod pool;
 mod query;
 mod statement;
 mod violation;
 
+pub use condition::Condition;
 pub use insert::Values;
 pub(crate) use pool::transaction;
 pub use pool::{Db, Tx};

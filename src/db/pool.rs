@@ -12,7 +12,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
 use super::query::Query;
-use super::violation;
+use super::{condition, violation};
 use crate::error::{Error, Result};
 
 /// How long a request waits for its turn at the database.
@@ -31,7 +31,13 @@ pub enum Db {
         writer: SqlitePool,
     },
     /// A server that several programs can share.
-    Postgres(PgPool),
+    Postgres {
+        /// The connections of all that goes on.
+        pool: PgPool,
+        /// Those by which a transaction's condition is asked about. They wait for no lock; one of the others might not be had
+        /// before those who wait for this transaction's locks give up.
+        beside: PgPool,
+    },
 }
 
 /// A transaction, or a connection for reading.
@@ -56,13 +62,14 @@ impl Db {
             Some(("postgres" | "postgresql", _)) => {
                 let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
                 let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(PATIENCE);
-                Self::Postgres(pool.connect_with(options).await.context("cannot reach PostgreSQL")?)
+                let beside = PgPoolOptions::new().max_connections(2).acquire_timeout(PATIENCE).connect_lazy_with(options.clone());
+                Self::Postgres { pool: pool.connect_with(options).await.context("cannot reach PostgreSQL")?, beside }
             }
             _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
         };
         match &db {
             Self::Sqlite { writer, .. } => sqlx::migrate!("migrations/sqlite").run(writer).await,
-            Self::Postgres(pool) => sqlx::migrate!("migrations/postgres").run(pool).await,
+            Self::Postgres { pool, .. } => sqlx::migrate!("migrations/postgres").run(pool).await,
         }
         .context("cannot bring the database's tables up to date")?;
         Ok(db)
@@ -90,7 +97,8 @@ impl Db {
     pub async fn read(&self) -> Result<Tx> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Tx::SqliteReader(readers.acquire().await?),
-            Self::Postgres(pool) => Tx::PostgresReader(pool.acquire().await?),
+            Self::Postgres { beside, .. } if condition::is_asking() => Tx::PostgresReader(beside.acquire().await?),
+            Self::Postgres { pool, .. } => Tx::PostgresReader(pool.acquire().await?),
         })
     }
 
@@ -101,7 +109,7 @@ impl Db {
     pub async fn begin(&self) -> Result<Tx> {
         Ok(match self {
             Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(pool.begin().await?),
         })
     }
 
@@ -125,7 +133,10 @@ impl Db {
                 readers.close().await;
                 writer.close().await;
             }
-            Self::Postgres(pool) => pool.close().await,
+            Self::Postgres { pool, beside } => {
+                pool.close().await;
+                beside.close().await;
+            }
         }
     }
 }
@@ -162,13 +173,20 @@ impl Tx {
     /// Makes what was done durable. A transaction that is dropped instead leaves nothing behind.
     ///
     /// # Errors
-    /// When the database refuses; then nothing was done.
+    /// When the database refuses, or the [`Condition`](super::Condition) of the request isn't met; then nothing was done.
     pub async fn commit(self) -> Result<()> {
         match self {
-            Self::Sqlite(tx) => tx.commit().await?,
-            Self::Postgres(tx) => tx.commit().await?,
-            Self::SqliteReader(_) | Self::PostgresReader(_) => {}
+            Self::Sqlite(tx) => {
+                condition::ask().await?;
+                tx.commit().await?;
+            }
+            Self::Postgres(tx) => {
+                condition::ask().await?;
+                tx.commit().await?;
+            }
+            Self::SqliteReader(_) | Self::PostgresReader(_) => return Ok(()),
         }
+        condition::met();
         Ok(())
     }
 

@@ -6,15 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
 use dropshot::{ApiDescription, Body};
+use futures::FutureExt;
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, header};
 
 use super::extract::Passed;
 use super::front::{Admitted, Backend, check_version};
+use super::reading::{self, Reader, Readings};
 use super::{Failure, Rq};
 use crate::app::App;
 use crate::auth::{self, Caller};
-use crate::contract::{Astray, Contract, Operation};
+use crate::contract::{Arguments, Astray, Contract, Operation};
+use crate::db::Condition;
 use crate::error::{Code, Error};
 
 /// The methods that a path may have, to tell those it does have.
@@ -37,11 +40,12 @@ type Lookup = Box<dyn Fn(&Method, &str) -> Result<Endpoint, StatusCode> + Send +
 /// The endpoints, as backend of the front door.
 pub struct Endpoints {
     lookup: Lookup,
+    readings: Readings,
 }
 
 impl Endpoints {
-    /// These endpoints.
-    pub fn new(api: ApiDescription<Arc<App>>) -> Self {
+    /// These endpoints, with how the resources are read that they change.
+    pub fn new(api: ApiDescription<Arc<App>>, readings: Readings) -> Self {
         let router = Arc::new(api.into_router());
         let lookup = move |method: &Method, path: &str| {
             let found = router.lookup_route(method, path.into(), None).map_err(|error| error.status_code.as_status())?;
@@ -54,7 +58,7 @@ impl Endpoints {
             };
             Ok(Endpoint { operation_id, run: Box::new(run) })
         };
-        Self { lookup: Box::new(lookup) }
+        Self { lookup: Box::new(lookup), readings }
     }
 }
 
@@ -94,12 +98,34 @@ impl Backend for Endpoints {
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
-        let Admitted { rq, found: run, guest: caller, head, arguments, .. } = request;
+        let Admitted { rq, operation, found: run, guest: caller, head, arguments, .. } = request;
+        let condition = self.condition(operation, rq.context(), caller.as_ref(), &head, &arguments);
         let passed = Arc::new(Passed { caller, arguments: Mutex::new(arguments), failure: Mutex::new(None) });
-        let response = Arc::clone(&passed).with(run(rq, Request::from_parts(head, Body::empty()))).await;
-        response.ok_or_else(|| {
-            let failure = passed.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-            failure.unwrap_or_else(|| Error::Internal(anyhow!("dropshot refused the request")).into())
-        })
+        let answer = Arc::clone(&passed).with(run(rq, Request::from_parts(head, Body::empty())));
+        let answer = answer.map(|answer| {
+            answer.ok_or_else(|| {
+                let failure = passed.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+                failure.unwrap_or_else(|| Error::Internal(anyhow!("dropshot refused the request")).into())
+            })
+        });
+        reading::under(condition, answer).await
+    }
+}
+
+impl Endpoints {
+    /// The condition under which the request wants something changed, if it is one that changes something.
+    fn condition(
+        &self,
+        operation: &Operation,
+        app: &Arc<App>,
+        caller: Option<&Caller>,
+        head: &Parts,
+        arguments: &Arguments,
+    ) -> Option<Arc<Condition>> {
+        if head.method == Method::GET || !head.headers.contains_key(header::IF_MATCH) {
+            return None;
+        }
+        let reader = Reader { app: Arc::clone(app), caller: caller?.clone(), headers: head.headers.clone() };
+        self.readings.condition(&operation.path, &reader, &arguments.path)
     }
 }

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header
 use http_body_util::BodyExt;
 use slog::{Logger, debug, error};
 
-use super::Failure;
+use super::{Failure, tag};
 use crate::base::version::ClientVersion;
 use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Code, Error};
@@ -143,7 +143,11 @@ impl<B: Backend> Front<B> {
             Err(failure) => return self.backend.refuse(&self.contract, operation, failure),
         };
         let contract = &self.contract;
-        let response = self.backend.answer(Admitted { rq, contract, operation, found, guest, head, arguments }).await;
+        let known: Vec<_> = head.headers.get_all(header::IF_NONE_MATCH).into_iter().cloned().collect();
+        let response = match self.backend.answer(Admitted { rq, contract, operation, found, guest, head, arguments }).await {
+            Ok(response) => tag::tagged(operation, &known, response).await.map_err(Failure::from),
+            failed => failed,
+        };
         if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
     }
 

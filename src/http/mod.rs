@@ -4,12 +4,15 @@ mod endpoints;
 mod extract;
 mod failure;
 mod front;
+mod reading;
 mod reply;
 mod server;
+pub mod tag;
 
 pub use extract::{Json, Query};
 pub use failure::Failure;
 pub use front::{Admitted, Backend, check_version};
+pub use reading::Reader;
 pub use reply::{Created, Located};
 pub use server::{Api, Running, serve, start};
 
