@@ -14,6 +14,7 @@ use crate::contract::Contract;
 use crate::db::Db;
 use crate::http::{self, Api, Running};
 use crate::jobs::Jobs;
+use crate::journal::Journal;
 use crate::media::MediaStore;
 use crate::outbox::{self, Carrier};
 use crate::payments::{Gateway, Sandbox};
@@ -36,6 +37,8 @@ pub struct App {
     pub unsettled_after: AtomicI64,
     /// Who takes the mail.
     pub carrier: Box<dyn Carrier>,
+    /// What is kept of requests that change something.
+    pub journal: Journal,
     /// The log.
     pub log: Logger,
 }
@@ -55,6 +58,7 @@ impl App {
             gateway: Box::new(Sandbox),
             unsettled_after: AtomicI64::new(0),
             carrier: outbox::carrier(&settings.mail)?,
+            journal: Journal::default(),
             settings,
             log,
         }))

@@ -49,6 +49,7 @@ pub mod hosts;
 pub mod http;
 pub mod integrations;
 pub mod jobs;
+pub mod journal;
 pub mod ledger;
 pub mod log;
 pub mod lookups;

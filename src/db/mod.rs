@@ -11,6 +11,7 @@ mod insert;
 mod pool;
 mod query;
 mod statement;
+mod unit;
 mod violation;
 
 pub use condition::Condition;
@@ -19,4 +20,5 @@ pub(crate) use pool::transaction;
 pub use pool::{Db, Tx};
 pub use query::{Param, Query, Record, Scalar};
 pub use statement::Statement;
+pub use unit::{Opening, Unit, afterwards, settle};
 pub use violation::{Violation, ViolationExt};

@@ -12,7 +12,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
 use super::query::Query;
-use super::{condition, violation};
+use super::{condition, unit, violation};
 use crate::error::{Error, Result};
 
 /// How long a request waits for its turn at the database.
@@ -93,8 +93,12 @@ impl Db {
         Ok(Self::Sqlite { readers, writer })
     }
 
-    /// A connection for reading.
+    /// A connection for reading. What the request has done so far is committed first, so that it is seen.
+    ///
+    /// # Errors
+    /// When no connection can be had.
     pub async fn read(&self) -> Result<Tx> {
+        unit::settle().await?;
         Ok(match self {
             Self::Sqlite { readers, .. } => Tx::SqliteReader(readers.acquire().await?),
             Self::Postgres { beside, .. } if condition::is_asking() => Tx::PostgresReader(beside.acquire().await?),
@@ -105,12 +109,15 @@ impl Db {
     /// Begins a transaction; on SQLite it holds the write lock from here on. `transaction!` is the way to use it.
     ///
     /// # Errors
-    /// When no connection can be had.
+    /// When no connection can be had, or something that is to come first in the request's [`unit`] stands against it.
     pub async fn begin(&self) -> Result<Tx> {
-        Ok(match self {
+        unit::settle().await?;
+        let mut tx = match self {
             Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
             Self::Postgres { pool, .. } => Tx::Postgres(pool.begin().await?),
-        })
+        };
+        unit::open(&mut tx).await?;
+        Ok(tx)
     }
 
     /// Whether a transaction that ended like this is to be run again: waits a moment and says so, or gives the outcome back.
@@ -141,7 +148,8 @@ impl Db {
     }
 }
 
-/// Runs an expression in one transaction, commits it when it succeeds, and gives its result.
+/// Runs an expression in one transaction, commits it when it succeeds, and gives its result. In a request's
+/// [`Unit`](crate::db::Unit) the commit comes with the answer.
 ///
 /// When the database says that running it again may succeed (busy, deadlock, an identifier that two servers drew), it is run
 /// again from its beginning, so it may have no effect but through the transaction.
@@ -170,23 +178,27 @@ macro_rules! transaction {
 pub(crate) use transaction;
 
 impl Tx {
-    /// Makes what was done durable. A transaction that is dropped instead leaves nothing behind.
+    /// Makes what was done durable; in a request's [`unit`], once that is answered. A transaction that is dropped instead leaves
+    /// nothing behind.
     ///
     /// # Errors
     /// When the database refuses, or the [`Condition`](super::Condition) of the request isn't met; then nothing was done.
     pub async fn commit(self) -> Result<()> {
-        match self {
-            Self::Sqlite(tx) => {
-                condition::ask().await?;
-                tx.commit().await?;
-            }
-            Self::Postgres(tx) => {
-                condition::ask().await?;
-                tx.commit().await?;
-            }
-            Self::SqliteReader(_) | Self::PostgresReader(_) => return Ok(()),
+        condition::ask().await?;
+        if let Some(tx) = unit::park(self) {
+            tx.commit_now().await?;
         }
         condition::met();
+        Ok(())
+    }
+
+    /// Makes what was done durable at once.
+    pub(super) async fn commit_now(self) -> Result<()> {
+        match self {
+            Self::Sqlite(tx) => tx.commit().await?,
+            Self::Postgres(tx) => tx.commit().await?,
+            Self::SqliteReader(_) | Self::PostgresReader(_) => {}
+        }
         Ok(())
     }
 

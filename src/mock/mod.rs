@@ -20,9 +20,9 @@ use sha2::{Digest, Sha256};
 use slog::{Logger, info};
 
 use crate::base::version::ClientVersion;
-use crate::contract::{Arguments, Astray, Contract, Operation, Parameter};
+use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Code, Error, Problem};
-use crate::http::{Admitted, Backend, Failure, Running, check_version, serve, tag};
+use crate::http::{Admitted, Backend, Failure, Refused, Running, check_version, serve, tag};
 use answers::{Answers, Making};
 use prefer::{APPLIED, PREFER, Preferences};
 use state::{Asked, State};
@@ -86,6 +86,26 @@ impl Mock {
         }
         hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
     }
+
+    /// With the platform's error, unless the document declares errors of another shape for this status: then a header and the log
+    /// tell the reason, as the body may have no place for it.
+    fn refusal(&self, contract: &Contract, operation: &Operation, failure: Failure) -> Result<Response<Body>, Failure> {
+        let status = failure.status().as_u16();
+        let Some(answer) = operation.answer(status) else { return Err(failure) };
+        let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
+        if answer.wrong(&headers, &failure.body().unwrap_or_default()).is_empty() {
+            return Err(failure);
+        }
+        let preferences = Preferences { code: Some(status), ..Preferences::default() };
+        let choice = self.answers(operation)?.choose(operation, Some(&preferences), None);
+        let reason = failure.to_string();
+        info!(self.log, "refused"; "operation" => &operation.id, "status" => status, "reason" => &reason);
+        let response = choice.map(|choice| choice.refusing(&self.making(contract), &reason, self.settings.seed));
+        // What can't be made is told by the platform's error still better than by a failure.
+        let Some(mut response) = response.ok().and_then(Result::ok) else { return Err(failure) };
+        response.headers_mut().extend(HeaderValue::try_from(reason).ok().map(|reason| (REFUSAL, reason)));
+        Ok(response)
+    }
 }
 
 impl Backend for Mock {
@@ -107,24 +127,8 @@ impl Backend for Mock {
         Ok(preferences.map(Box::new))
     }
 
-    /// With the platform's error, unless the document declares errors of another shape for this status: then a header and the log
-    /// tell the reason, as the body may have no place for it.
-    fn refuse(&self, contract: &Contract, operation: &Operation, failure: Failure) -> Result<Response<Body>, Failure> {
-        let status = failure.status().as_u16();
-        let Some(answer) = operation.answer(status) else { return Err(failure) };
-        let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
-        if answer.wrong(&headers, &failure.body().unwrap_or_default()).is_empty() {
-            return Err(failure);
-        }
-        let preferences = Preferences { code: Some(status), ..Preferences::default() };
-        let choice = self.answers(operation)?.choose(operation, Some(&preferences), None);
-        let reason = failure.to_string();
-        info!(self.log, "refused"; "operation" => &operation.id, "status" => status, "reason" => &reason);
-        let response = choice.map(|choice| choice.refusing(&self.making(contract), &reason, self.settings.seed));
-        // What can't be made is told by the platform's error still better than by a failure.
-        let Some(mut response) = response.ok().and_then(Result::ok) else { return Err(failure) };
-        response.headers_mut().extend(HeaderValue::try_from(reason).ok().map(|reason| (REFUSAL, reason)));
-        Ok(response)
+    async fn refuse(&self, request: Refused<'_, Self>, failure: Failure) -> Result<Response<Body>, Failure> {
+        self.refusal(request.contract, request.operation, failure)
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
@@ -134,7 +138,7 @@ impl Backend for Mock {
             tokio::time::sleep(delay).await;
         }
         if !preferences.is_some_and(Preferences::choose) && self.is_changed(contract, operation, &head).await? {
-            return self.refuse(contract, operation, Code::ResourceChanged.into());
+            return self.refusal(contract, operation, Code::ResourceChanged.into());
         }
         self.respond(contract, operation, preferences, &head, &arguments)
     }
@@ -143,8 +147,7 @@ impl Backend for Mock {
 impl Mock {
     /// Whether `If-Match` doesn't name what a GET of this path is answered with. Where there is nothing, that is told first.
     async fn is_changed(&self, contract: &Contract, operation: &Operation, head: &Parts) -> Result<bool, Failure> {
-        let takes_condition = |parameter: &Parameter| parameter.name.eq_ignore_ascii_case(header::IF_MATCH.as_str());
-        if !head.headers.contains_key(header::IF_MATCH) || !operation.parameters.iter().any(takes_condition) {
+        if !head.headers.contains_key(header::IF_MATCH) || !operation.takes("If-Match") {
             return Ok(false);
         }
         let mut reading = head.clone();
@@ -177,7 +180,7 @@ impl Mock {
                 let asked = Asked { operation, path, arguments, choice: &choice, making: &making, seed: seed() };
                 match state.answer(&asked) {
                     Ok(kept) => kept,
-                    Err(error) => return self.refuse(contract, operation, error.into()),
+                    Err(error) => return self.refusal(contract, operation, error.into()),
                 }
             }
             None => None,
