@@ -30,7 +30,7 @@ mod stage;
 mod till;
 mod world;
 
-pub use http::{Answer, Refusal, refusal};
+pub use http::{Answer, Refusal, Request as PlainRequest, refusal};
 pub use mail_server::{MailServer, Mood, Secure};
 pub use operations::{Operation, operations};
 pub use people::{PASSWORD, Person};
