@@ -20,6 +20,8 @@ fn main() {
     let document = serde_json::from_value(document).expect("spec/openapi.yaml is OpenAPI 3.0");
     let mut settings = GenerationSettings::default();
     settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
+    // What a client carries with it, and reads when it sends.
+    settings.with_inner_type(syn::parse_quote!(crate::Retries));
     let tokens = Generator::new(&settings).generate_tokens(&document).expect("the contract can be generated from");
     let code = prettyplease::unparse(&syn::parse2(tokens).expect("what is generated is Rust"));
     let folder = env::var("OUT_DIR").expect("cargo names a folder for what is built");
@@ -29,9 +31,7 @@ fn main() {
 /// progenitor knows one type of success and one of error for each operation. The client sends the version itself.
 fn simplify(operation: &mut Value) {
     if let Some(parameters) = operation.get_mut("parameters").and_then(Value::as_array_mut) {
-        let is_sent_by_itself = |name: &str| ["ClientVersion", "IdempotencyKey", "IfMatch", "IfNoneMatch"].contains(&name);
-        let name = |parameter: &Value| parameter["$ref"].as_str()?.strip_prefix("#/components/parameters/").map(str::to_owned);
-        parameters.retain(|parameter| !name(parameter).is_some_and(|name| is_sent_by_itself(&name)));
+        parameters.retain(|parameter| parameter["$ref"] != "#/components/parameters/ClientVersion");
     }
     let Some(responses) = operation.get_mut("responses").and_then(Value::as_object_mut) else { return };
     responses.retain(|status, _| status.starts_with('2'));

@@ -13,7 +13,11 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 pub fn register(api: &mut Api) {
     api.add(account_list, &[]);
     api.add(account_create, &[Code::ResourceNotYours, Code::AccountTaken]);
-    api.add(account_get, &[]);
+    api.add_resource(
+        account_get,
+        &[],
+        |by, path: AccountPath| async move { service::get(&by.app, &by.caller, &path.number).await },
+    );
     api.add(account_update, &[Code::AccountTaken]);
     api.add(account_toggle_create, &[Code::AccountLastAdministrator]);
     api.add(account_deletion_create, &[Code::AccountInactive, Code::AccountLastAdministrator]);

@@ -25,7 +25,9 @@ pub fn register(api: &mut Api) {
     api.add(host_advertisement_list, &[]);
     api.add(advertisement_list, &[]);
     api.add(advertisement_create, BOOKING);
-    api.add(advertisement_get, &[]);
+    api.add_resource(advertisement_get, &[], |by, path: AdvertisementPath| async move {
+        service::get(&by.app, &by.caller, path.id()).await
+    });
     api.add(advertisement_update, CHANGING);
     api.add(advertisement_delete, &[]);
     api.add(advertisement_submission_create, &[Code::AdvertisementNotDraft, Code::HostRemoved]);

@@ -12,7 +12,7 @@ pub const RECORDS_DEFAULT: i64 = 25;
 pub const RECORDS_MAXIMUM: i64 = 100;
 
 /// Which page of a list, and how many entries a page has.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
 pub struct Paging {
     #[serde(default)]
     records: Records,

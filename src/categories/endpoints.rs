@@ -12,7 +12,7 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 pub fn register(api: &mut Api) {
     api.add(category_list, &[]);
     api.add(category_create, &[Code::CategoryTaken]);
-    api.add(category_get, &[]);
+    api.add_resource(category_get, &[], |by, path: CategoryPath| async move { service::get(&by.app, path.category).await });
     api.add(category_update, &[Code::CategoryTaken, Code::CategoryInUse]);
     api.add(category_delete, &[Code::CategoryInUse]);
 }

@@ -69,7 +69,8 @@ pub struct Parameter {
     kinds: Vec<Kind>,
 }
 
-/// What is given in one place of a request: by name, decoded texts in their order. Headers' names are in lower case.
+/// What is given in one place of a request: by name, decoded texts in their order. Headers have the names that the document
+/// gives them.
 pub type Given<'a> = BTreeMap<Cow<'a, str>, Vec<Cow<'a, str>>>;
 
 /// What a text can be read as. Those that take less are tried before the others.
@@ -151,8 +152,7 @@ impl Parameter {
     /// # Errors
     /// When its schema can't be used.
     pub fn read(&self, given: &Given, problems: &mut Vec<Problem>) -> anyhow::Result<Option<Value>> {
-        let name = if self.place == Place::Header { Cow::from(self.name.to_lowercase()) } else { Cow::from(&self.name) };
-        let texts = given.get(name.as_ref()).map(Vec::as_slice).unwrap_or_default();
+        let texts = given.get(self.name.as_str()).map(Vec::as_slice).unwrap_or_default();
         if (self.allows_empty && texts == [""]) || self.is_nested(given) {
             return Ok(None);
         }

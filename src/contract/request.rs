@@ -14,6 +14,8 @@ use crate::error::{Problem, Result, no_problems};
 /// What a request that fits the contract says, in the types that the contract gives it.
 #[derive(Debug, Default)]
 pub struct Arguments {
+    /// The path's variables.
+    pub path: Map<String, Value>,
     /// The query's parameters; those that were absent or blank are not there.
     pub query: Map<String, Value>,
     /// The body, without the optional properties that were null; null where it is none, or neither JSON nor a form.
@@ -37,11 +39,15 @@ impl Operation {
             for parameter in parameters {
                 let Some(value) = parameter.read(&given, &mut problems)? else { continue };
                 let wrong = if self.is_own { Characters::of(&parameter.schema.open).wrong(&value) } else { None };
-                match (wrong, place) {
-                    (Some(detail), _) => problems.push(Problem::invalid(&parameter.name, detail)),
-                    (None, Place::Query) => drop(arguments.query.insert(parameter.name.clone(), value)),
-                    (None, _) => {}
+                if let Some(detail) = wrong {
+                    problems.push(Problem::invalid(&parameter.name, detail));
+                    continue;
                 }
+                match place {
+                    Place::Path => arguments.path.insert(parameter.name.clone(), value),
+                    Place::Query => arguments.query.insert(parameter.name.clone(), value),
+                    Place::Header | Place::Cookie => None,
+                };
             }
         }
         if let Some(expected) = &self.body {
@@ -75,9 +81,14 @@ impl Operation {
             Place::Query => form_urlencoded::parse(query.as_bytes())
                 .filter(|(_, text)| !self.is_own || !text.trim().is_empty())
                 .for_each(|(name, text)| add(name, text)),
+            // Those alone that are declared, on every request's way. Several lines say the same as one (RFC 9110, section 5.3).
             Place::Header => {
-                let texts = headers.iter().map(|(name, value)| (name.as_str(), String::from_utf8_lossy(value.as_bytes())));
-                texts.for_each(|(name, text)| add(name.into(), text));
+                for parameter in self.parameters.iter().filter(|parameter| parameter.place == Place::Header) {
+                    let mut lines = headers.get_all(&parameter.name).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
+                    if let Some(first) = lines.next() {
+                        add(parameter.name.as_str().into(), lines.fold(first, |all, line| all + ", " + line));
+                    }
+                }
             }
             Place::Cookie => {
                 let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());

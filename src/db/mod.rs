@@ -6,6 +6,7 @@
 //! let row: Option<OrderRow> = tx.query("select * from orders where id = $1").bind(id).optional().await?;
 //! ```
 
+mod condition;
 mod identifiers;
 mod insert;
 mod outage;
@@ -15,6 +16,7 @@ mod statement;
 mod unit;
 mod violation;
 
+pub use condition::Condition;
 pub use insert::Values;
 pub(crate) use pool::transaction;
 pub use pool::{Attempts, Db, Tx};

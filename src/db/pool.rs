@@ -13,7 +13,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
 use super::query::Query;
-use super::{outage, unit, violation};
+use super::{condition, outage, unit, violation};
 use crate::error::{Error, Result};
 
 /// How long a request waits for a connection, whether all are taken or the server is away. sqlx asks a server that refuses it
@@ -33,7 +33,13 @@ pub enum Db {
         writer: SqlitePool,
     },
     /// A server that several programs can share.
-    Postgres(PgPool),
+    Postgres {
+        /// The connections of all that goes on.
+        pool: PgPool,
+        /// Those by which a transaction's condition is asked about. They wait for no lock; one of the others might not be had
+        /// before those who wait for this transaction's locks give up.
+        beside: PgPool,
+    },
 }
 
 /// A transaction, or a connection for reading.
@@ -79,13 +85,14 @@ impl Db {
                 // sqlx asks a connection that is given back whether it is alive, and waits without end: with a server that was cut
                 // off, nobody would ever get one of those places again.
                 let pool = pool.after_release(|connection, _| outage::still_answers(connection).boxed());
-                Self::Postgres(pool.connect_with(options).await.context("cannot reach PostgreSQL")?)
+                let beside = pool.clone().max_connections(2).connect_lazy_with(options.clone());
+                Self::Postgres { pool: pool.connect_with(options).await.context("cannot reach PostgreSQL")?, beside }
             }
             _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
         };
         match &db {
             Self::Sqlite { writer, .. } => sqlx::migrate!("migrations/sqlite").run(writer).await,
-            Self::Postgres(pool) => sqlx::migrate!("migrations/postgres").run(pool).await,
+            Self::Postgres { pool, .. } => sqlx::migrate!("migrations/postgres").run(pool).await,
         }
         .context("cannot bring the database's tables up to date")?;
         Ok(db)
@@ -117,7 +124,8 @@ impl Db {
         unit::settle().await?;
         Ok(match self {
             Self::Sqlite { readers, .. } => Tx::SqliteReader(readers.acquire().await?),
-            Self::Postgres(pool) => Tx::PostgresReader(pool.acquire().await?),
+            Self::Postgres { beside, .. } if condition::is_asking() => Tx::PostgresReader(beside.acquire().await?),
+            Self::Postgres { pool, .. } => Tx::PostgresReader(pool.acquire().await?),
         })
     }
 
@@ -130,7 +138,7 @@ impl Db {
         unit::settle().await?;
         let mut tx = match self {
             Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Tx::Postgres(outage::in_time(pool.begin()).await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(outage::in_time(pool.begin()).await?),
         };
         unit::open(&mut tx).await?;
         Ok(tx)
@@ -156,7 +164,10 @@ impl Db {
                 readers.close().await;
                 writer.close().await;
             }
-            Self::Postgres(pool) => pool.close().await,
+            Self::Postgres { pool, beside } => {
+                pool.close().await;
+                beside.close().await;
+            }
         }
     }
 }
@@ -195,12 +206,15 @@ impl Tx {
     /// nothing behind.
     ///
     /// # Errors
-    /// When the database refuses: then nothing was done. When the database is lost meanwhile: then nobody can tell.
+    /// When the database refuses, or the [`Condition`](super::Condition) of the request isn't met: then nothing was done. When the
+    /// database is lost meanwhile: then nobody can tell.
     pub async fn commit(self) -> Result<()> {
-        match unit::park(self) {
-            Some(tx) => tx.commit_now().await,
-            None => Ok(()),
+        condition::ask().await?;
+        if let Some(tx) = unit::park(self) {
+            tx.commit_now().await?;
         }
+        condition::met();
+        Ok(())
     }
 
     /// Makes what was done durable at once.

@@ -20,7 +20,7 @@ pub fn register(api: &mut Api) {
     api.add(published_event_list, &[]);
     api.add(event_list, &[]);
     api.add(event_create, &[Code::EventTaken, Code::HostRemoved]);
-    api.add(event_get, &[]);
+    api.add_resource(event_get, &[], |by, path: EventPath| async move { service::get(&by.app, &by.caller, path.event).await });
     api.add(event_update, &[Code::EventTaken, Code::EventCancelled, Code::EventOver]);
     api.add(event_delete, &[Code::EventSold]);
     api.add(event_submission_create, &[Code::EventNotDraft, Code::HostRemoved]);

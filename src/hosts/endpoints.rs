@@ -15,11 +15,13 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 pub fn register(api: &mut Api) {
     api.add(host_list, &[]);
     api.add(host_create, &[Code::HostTaken]);
-    api.add(host_get, &[]);
+    api.add_resource(host_get, &[], |by, path: HostPath| async move { service::get(&by.app, path.host).await });
     api.add(host_update, &[Code::HostTaken]);
     api.add(account_host_list, &[]);
     api.add(host_delete, &[]);
-    api.add(host_administrator_list, &[]);
+    api.add_resource(host_administrator_list, &[], |by, path: HostPath| async move {
+        service::list_administrators(&by.app, &by.caller, path.host, Paging::default()).await
+    });
     api.add(host_administrator_create, &[Code::AdministratorTaken]);
     api.add(host_administrator_delete, &[Code::AdministratorLast]);
 }

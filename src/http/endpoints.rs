@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::anyhow;
 use dropshot::{ApiDescription, Body};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode, header};
 
 use super::extract::Passed;
 use super::front::{Admitted, Backend, Counted, Refused, check_version};
 use super::limits::{Limits, Standing};
+use super::reading::{self, Reader, Readings};
 use super::{Failure, Rq};
 use crate::app::App;
 use crate::auth::{self, Caller};
 use crate::contract::{Arguments, Astray, Contract, Operation};
+use crate::db::Condition;
 use crate::error::{Code, Error};
 use crate::journal::{self, Attempt, Visit};
 
@@ -39,12 +41,13 @@ type Lookup = Box<dyn Fn(&Method, &str) -> Result<Endpoint, StatusCode> + Send +
 /// The endpoints, as backend of the front door.
 pub struct Endpoints {
     lookup: Lookup,
+    readings: Readings,
     limits: Limits,
 }
 
 impl Endpoints {
-    /// These endpoints, within these limits.
-    pub fn new(api: ApiDescription<Arc<App>>, limits: Limits) -> Self {
+    /// These endpoints, with how the resources are read that they change, within these limits.
+    pub fn new(api: ApiDescription<Arc<App>>, readings: Readings, limits: Limits) -> Self {
         let router = Arc::new(api.into_router());
         let lookup = move |method: &Method, path: &str| {
             let found = router.lookup_route(method, path.into(), None).map_err(|error| error.status_code.as_status())?;
@@ -57,7 +60,7 @@ impl Endpoints {
             };
             Ok(Endpoint { operation_id, run: Box::new(run) })
         };
-        Self { lookup: Box::new(lookup), limits }
+        Self { lookup: Box::new(lookup), readings, limits }
     }
 }
 
@@ -129,7 +132,27 @@ impl Backend for Endpoints {
             }
             None => None,
         };
-        journal::carry_out(&app, visit, attempt, Vec::new(), run_in(caller, arguments, run, rq, head)).await
+        let condition = self.condition(operation, &app, known, &head, &arguments);
+        let answer = reading::under(condition, run_in(caller, arguments, run, rq, head));
+        journal::carry_out(&app, visit, attempt, Vec::new(), answer).await
+    }
+}
+
+impl Endpoints {
+    /// The condition under which the caller wants something changed, where there is one.
+    fn condition(
+        &self,
+        operation: &Operation,
+        app: &Arc<App>,
+        caller: &Caller,
+        head: &Parts,
+        arguments: &Arguments,
+    ) -> Option<Arc<Condition>> {
+        if !head.headers.contains_key(header::IF_MATCH) || !operation.takes("If-Match") {
+            return None;
+        }
+        let reader = Reader { app: Arc::clone(app), caller: caller.clone(), headers: head.headers.clone() };
+        self.readings.condition(&operation.path, &reader, &arguments.path)
     }
 }
 

@@ -18,7 +18,7 @@ use slog::{Logger, debug, error};
 use super::body::BodyTime;
 use super::doors::Doors;
 use super::limits::Standing;
-use super::{Failure, head, headers};
+use super::{Failure, head, headers, tag};
 use crate::base::version::ClientVersion;
 use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Code, Error};
@@ -257,7 +257,11 @@ impl<B: Backend> Front<B> {
             Ok(arguments) => arguments,
             Err(failure) => return self.backend.refuse(refused(Some(&guest)), failure).await,
         };
-        let response = self.backend.answer(Admitted { rq, contract, operation, found, guest, head, arguments }).await;
+        let known: Vec<_> = head.headers.get_all(header::IF_NONE_MATCH).into_iter().cloned().collect();
+        let response = match self.backend.answer(Admitted { rq, contract, operation, found, guest, head, arguments }).await {
+            Ok(response) => tag::tagged(operation, &known, response).await.map_err(Failure::from),
+            failed => failed,
+        };
         if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
     }
 

@@ -10,8 +10,10 @@ mod head;
 mod headers;
 mod limits;
 mod options;
+mod reading;
 mod reply;
 mod server;
+pub mod tag;
 mod tls;
 
 pub use body::BodyTime;
@@ -20,6 +22,7 @@ pub use extract::{Json, Query};
 pub use failure::Failure;
 pub use front::{Admitted, Backend, Refused, check_version};
 pub use options::{LimitOptions, LimitSettings, TlsOptions};
+pub use reading::Reader;
 pub use reply::{Created, Located};
 pub use server::{Api, Listener, Running, serve, start};
 pub use tls::Certificate;

@@ -1,6 +1,7 @@
 //! The list of endpoints, and the server that answers with them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ use dropshot::{
 use http::{Method, Response};
 use schemars::JsonSchema;
 use semver::Version;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slog::Logger;
 
@@ -22,11 +24,12 @@ use super::endpoints::Endpoints;
 use super::front::{Backend, Front};
 use super::head::{self, Gate};
 use super::limits::Limits;
+use super::reading::{Reader, Readings};
 use super::tls::Certificate;
 use crate::app::App;
 use crate::contract::drift::Server;
 use crate::contract::{Contract, METHODS};
-use crate::error::Code;
+use crate::error::{Code, Result};
 use crate::log;
 
 /// The endpoints as written, each with the refusals of its own: those that don't follow from its having a key,
@@ -35,12 +38,18 @@ pub struct Api {
     description: ApiDescription<Arc<App>>,
     refusals: BTreeMap<String, &'static [Code]>,
     open: BTreeSet<String>,
+    readings: Readings,
 }
 
 impl Api {
     /// No endpoints yet.
     pub fn new() -> Self {
-        Self { description: ApiDescription::new(), refusals: BTreeMap::new(), open: BTreeSet::new() }
+        Self {
+            description: ApiDescription::new(),
+            refusals: BTreeMap::new(),
+            open: BTreeSet::new(),
+            readings: Readings::default(),
+        }
     }
 
     /// Adds an endpoint. `refusals` are the codes that its rules can give.
@@ -52,6 +61,28 @@ impl Api {
         self.refusals.insert(endpoint.operation_id.clone(), refusals);
         #[expect(clippy::expect_used, reason = "a mistake in the code, seen at the first start")]
         self.description.register(endpoint).expect("endpoints can be told apart");
+    }
+
+    /// Adds the endpoint by which a resource is read that others at its path change, under the condition of `If-Match`. `read`
+    /// gives what the endpoint answers, for whoever sends such a condition.
+    pub fn add_resource<P, T, F>(
+        &mut self,
+        endpoint: impl Into<ApiEndpoint<Arc<App>>>,
+        refusals: &'static [Code],
+        read: impl Fn(Reader, P) -> F + Send + Sync + 'static,
+    ) where
+        P: DeserializeOwned,
+        T: Serialize,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let endpoint = endpoint.into();
+        self.readings.add(&endpoint.path, read);
+        self.add(endpoint, refusals);
+    }
+
+    /// The paths of the resources that are changed under conditions.
+    pub fn resources(&self) -> impl Iterator<Item = &str> {
+        self.readings.paths()
     }
 
     /// Adds an endpoint that asks for no key and no version: what a browser fetches by itself.
@@ -165,7 +196,7 @@ impl<C: ServerContext> Running<C> {
 pub fn start(app: Arc<App>, api: Api, contract: Contract, listener: impl Into<Listener>) -> anyhow::Result<Running<Arc<App>>> {
     let log = app.log.clone();
     let limits = Limits::new(app.settings.limits.keys, app.settings.limits.guesses);
-    serve(app, contract, Endpoints::new(api.description, limits), listener, &log)
+    serve(app, contract, Endpoints::new(api.description, api.readings, limits), listener, &log)
 }
 
 /// Starts answering with what stands behind the front door.

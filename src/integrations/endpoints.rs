@@ -12,7 +12,11 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 pub fn register(api: &mut Api) {
     api.add(integration_list, &[]);
     api.add(integration_create, &[]);
-    api.add(integration_get, &[]);
+    api.add_resource(
+        integration_get,
+        &[],
+        |by, path: IntegrationPath| async move { service::get(&by.app, path.integration).await },
+    );
     api.add(integration_delete, &[]);
 }
 

@@ -20,8 +20,8 @@ use slog::{Logger, info};
 
 use crate::base::version::ClientVersion;
 use crate::contract::{Arguments, Astray, Contract, Operation};
-use crate::error::{Error, Problem};
-use crate::http::{Admitted, Backend, Failure, Listener, Refused, Running, check_version, serve};
+use crate::error::{Code, Error, Problem};
+use crate::http::{Admitted, Backend, Failure, Listener, Refused, Running, check_version, serve, tag};
 use answers::{Answers, Making};
 use prefer::{APPLIED, PREFER, Preferences};
 use state::{Asked, State};
@@ -133,19 +133,50 @@ impl Backend for Mock {
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
         let Admitted { contract, operation, guest: preferences, head, arguments, .. } = request;
         let preferences = preferences.as_deref();
+        if let Some(delay) = preferences.and_then(|preferences| preferences.delay) {
+            tokio::time::sleep(delay).await;
+        }
+        if !preferences.is_some_and(Preferences::choose) && self.is_changed(contract, operation, &head).await? {
+            return self.refusal(contract, operation, Code::ResourceChanged.into());
+        }
+        self.respond(contract, operation, preferences, &head, &arguments)
+    }
+}
+
+impl Mock {
+    /// Whether `If-Match` doesn't name what a GET of this path is answered with. Where there is nothing, that is told first.
+    async fn is_changed(&self, contract: &Contract, operation: &Operation, head: &Parts) -> Result<bool, Failure> {
+        if !head.headers.contains_key(header::IF_MATCH) || !operation.takes("If-Match") {
+            return Ok(false);
+        }
+        let mut reading = head.clone();
+        reading.method = Method::GET;
+        reading.uri = head.uri.path().parse().map_err(anyhow::Error::from).map_err(Error::Internal)?;
+        let Ok(read) = contract.find("GET", contract.without_prefix(head.uri.path())) else { return Ok(false) };
+        let Ok(shown) = self.respond(contract, read, None, &reading, &Arguments::default()) else { return Ok(false) };
+        let tag = tag::of(&tag::whole(shown.into_body()).await?);
+        Ok(!tag::is_matched(head.headers.get_all(header::IF_MATCH), &tag))
+    }
+
+    /// Answers from what is kept, or else from the document.
+    fn respond(
+        &self,
+        contract: &Contract,
+        operation: &Operation,
+        preferences: Option<&Preferences>,
+        head: &Parts,
+        arguments: &Arguments,
+    ) -> Result<Response<Body>, Failure> {
         let mut problems = preferences.map(|preferences| preferences.problems.clone()).unwrap_or_default();
         let choice = self.answers(operation)?.choose(operation, preferences, head.headers.get(header::ACCEPT));
         let choice = choice.map_err(|detail| problems.push(Problem::invalid(PREFER, detail)));
         let Some(choice) = choice.ok().filter(|_| problems.is_empty()) else { return Err(Error::Invalid(problems).into()) };
-        if let Some(delay) = preferences.and_then(|preferences| preferences.delay) {
-            tokio::time::sleep(delay).await;
-        }
-        let seed = || self.seed(contract, &head, &arguments);
+        let seed = || self.seed(contract, head, arguments);
         let making = self.making(contract);
         let kept = match self.state.as_ref().filter(|_| !preferences.is_some_and(Preferences::choose)) {
             Some(state) => {
                 let path = contract.without_prefix(head.uri.path());
-                let asked = Asked { operation, path, arguments: &arguments, choice: &choice, making: &making, seed: seed() };
+                let asked = Asked { operation, path, arguments, choice: &choice, making: &making, seed: seed() };
                 match state.answer(&asked) {
                     Ok(kept) => kept,
                     Err(error) => return self.refusal(contract, operation, error.into()),

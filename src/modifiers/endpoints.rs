@@ -12,7 +12,11 @@ use crate::sections::SectionPath;
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
     api.add(section_modifier_create, &[Code::ModifierTaken, Code::ModifierTooMany, Code::HostRemoved, Code::EventCancelled]);
-    api.add(section_modifier_get, &[]);
+    api.add_resource(
+        section_modifier_get,
+        &[],
+        |by, path: ModifierPath| async move { service::get(&by.app, &by.caller, path).await },
+    );
     api.add(section_modifier_update, &[Code::ModifierTaken, Code::EventCancelled]);
     api.add(section_modifier_delete, &[]);
 }

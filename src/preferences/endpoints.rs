@@ -10,7 +10,9 @@ use crate::http::{Api, Failure, Json, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
-    api.add(account_preferences_get, &[]);
+    api.add_resource(account_preferences_get, &[], |by, path: AccountPath| async move {
+        service::get(&by.app, &by.caller, &path.number).await
+    });
     api.add(account_preferences_update, &[]);
 }
 

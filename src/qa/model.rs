@@ -44,6 +44,7 @@ checks! {
     ListTotals = "list.totals": "A list's envelope adds up.",
     SelfResolves = "self.resolves": "What a resource calls itself leads to it.",
     Identifier = "identifier.pattern": "An identifier matches the pattern that the document gives it.",
+    Known = "answer.known": "What the caller has already, by its ETag, is not sent again.",
     Kept = "sent.kept": "What was sent is read afterwards, and what was deleted is not.",
     ArgumentMissing = "argument.missing": "A missing required argument is refused with 400 and its name.",
     ArgumentType = "argument.type": "An argument of a wrong type is refused with 400 and its name.",

@@ -12,7 +12,7 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 pub fn register(api: &mut Api) {
     api.add(region_list, &[]);
     api.add(region_create, &[Code::RegionTaken]);
-    api.add(region_get, &[]);
+    api.add_resource(region_get, &[], |by, path: RegionPath| async move { service::get(&by.app, path.region).await });
     api.add(region_update, &[Code::RegionTaken]);
     api.add(region_delete, &[Code::RegionInUse]);
 }

@@ -11,7 +11,11 @@ use crate::http::{Api, Failure, Query, Rq};
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
     api.add(submission_list, &[]);
-    api.add(submission_get, &[]);
+    api.add_resource(
+        submission_get,
+        &[],
+        |by, path: SubmissionPath| async move { service::get(&by.app, &path.submission).await },
+    );
     api.add(submission_delete, &[Code::SubmissionDecided, Code::HostRemoved, Code::EventCancelled, Code::EventOver]);
 }
 

@@ -16,10 +16,16 @@ const REMOVING: &[Code] = &[Code::SectionInUse];
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
     api.add(section_create, CREATING);
-    api.add(section_get, &[]);
+    api.add_resource(
+        section_get,
+        &[],
+        |by, path: SectionPath| async move { service::get(&by.app, &by.caller, path.into()).await },
+    );
     api.add(section_update, CHANGING);
     api.add(section_delete, REMOVING);
-    api.add(section_shorthand_get, &[]);
+    api.add_resource(section_shorthand_get, &[], |by, path: SectionShorthandPath| async move {
+        service::get(&by.app, &by.caller, path.into()).await
+    });
     api.add(section_shorthand_update, CHANGING);
     api.add(section_shorthand_delete, REMOVING);
 }

@@ -1,6 +1,8 @@
 //! The session operations of the contract.
 
 use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use http::HeaderMap;
+use serde::de::IgnoredAny;
 
 use super::model::{AccountSession, Session, SessionCreate, SessionPath};
 use super::service;
@@ -13,10 +15,16 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
     api.add(session_create, &[Code::AccountUnknown, Code::SessionWrongPassword, Code::AccountDeactivated]);
-    api.add(session_active_get, &[Code::ResourceNotFound]);
+    api.add_resource(session_active_get, &[Code::ResourceNotFound], |by, _: IgnoredAny| async move {
+        service::active(&by.app, &by.caller, key_of(&by.headers)).await
+    });
     api.add(session_active_delete, &[Code::ResourceNotFound]);
     api.add(account_session_list, &[]);
-    api.add(account_session_get, &[]);
+    api.add_resource(
+        account_session_get,
+        &[],
+        |by, path: SessionPath| async move { service::get(&by.app, &by.caller, &path).await },
+    );
     api.add(account_session_delete, &[Code::SessionEnded]);
 }
 
@@ -27,7 +35,7 @@ async fn session_create(rq: Rq, body: Json<SessionCreate>) -> Result<Created<Ses
 
 #[endpoint { method = GET, path = "/sessions/active", tags = ["Sessions"] }]
 async fn session_active_get(rq: Rq, caller: Caller) -> Result<HttpResponseOk<Session>, Failure> {
-    Ok(HttpResponseOk(service::active(rq.context(), &caller, key_of(&rq)).await?))
+    Ok(HttpResponseOk(service::active(rq.context(), &caller, key_of(rq.request.headers())).await?))
 }
 
 #[endpoint { method = DELETE, path = "/sessions/active", tags = ["Sessions"] }]
@@ -58,7 +66,7 @@ async fn account_session_delete(rq: Rq, caller: Caller, path: Path<SessionPath>)
 }
 
 /// The key as it was sent: only its hash is kept, so that nobody but its holder can tell it.
-fn key_of(rq: &Rq) -> String {
-    let key = rq.request.headers().get("x-api-key").and_then(|key| key.to_str().ok());
+fn key_of(headers: &HeaderMap) -> String {
+    let key = headers.get("x-api-key").and_then(|key| key.to_str().ok());
     key.unwrap_or_default().trim().to_owned()
 }

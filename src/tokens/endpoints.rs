@@ -14,7 +14,9 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 pub fn register(api: &mut Api) {
     api.add(event_token_list, &[]);
     api.add(event_token_create, &[]);
-    api.add(event_token_get, &[]);
+    api.add_resource(event_token_get, &[], |by, path: TokenPath| async move {
+        service::get(&by.app, &by.caller, path.event, path.token).await
+    });
     api.add(event_token_update, &[Code::TokenGlobal]);
     api.add(event_token_delete, &[Code::TokenGlobal]);
     api.add(token_authentication_get, &[Code::CodeUnknown]);

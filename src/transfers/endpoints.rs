@@ -13,7 +13,9 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
     api.add(transfer_create, &[Code::TicketNotIssued]);
-    api.add(transfer_get, &[]);
+    api.add_resource(transfer_get, &[], |by, path: TransferPath| async move {
+        service::get(&by.app, &by.caller, path.transfer).await
+    });
     api.add(transfer_delete, &[Code::TransferNotOpen]);
     api.add(transfer_claim_create, &[Code::TransferNotOpen]);
     api.add(transfer_rejection_create, &[Code::TransferNotOpen]);

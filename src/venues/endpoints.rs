@@ -13,7 +13,7 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 pub fn register(api: &mut Api) {
     api.add(venue_list, &[]);
     api.add(venue_create, &[Code::VenueTaken]);
-    api.add(venue_get, &[]);
+    api.add_resource(venue_get, &[], |by, path: VenuePath| async move { service::get(&by.app, &by.caller, path.venue).await });
     api.add(venue_update, &[Code::VenueTaken]);
     api.add(venue_delete, &[Code::VenueInUse]);
 }

@@ -12,7 +12,7 @@ use crate::http::{Api, Created, Failure, Json, Query, Rq};
 pub fn register(api: &mut Api) {
     api.add(zone_list, &[]);
     api.add(zone_create, &[]);
-    api.add(zone_get, &[]);
+    api.add_resource(zone_get, &[], |by, path: ZonePath| async move { service::get(&by.app, path.zone).await });
     api.add(zone_update, &[Code::ZoneInUse]);
     api.add(zone_delete, &[Code::ZoneInUse]);
 }

@@ -217,7 +217,7 @@ async fn many_tries_at_once_have_one_effect(world: World) {
 /// The first server has the gateway's answer to wait for, and is as good as gone.
 async fn a_payment_whose_server_ended_is_made_anew(world: World) {
     let (ama, order, _) = sale(&world).await;
-    let mut second = world.neighbour(world.app.settings.clone(), boxoffice::log::silent()).await;
+    let second = world.neighbour(world.app.settings.clone(), boxoffice::log::silent()).await;
     world.till.hold();
     let first = pay(&world, &ama, &order, "one", part(203.98));
     let again = |second: &Neighbour| {

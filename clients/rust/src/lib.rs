@@ -17,6 +17,33 @@
 //! # }
 //! ```
 
+//!
+//! A request whose answer doesn't come, or tells that the server can't do it now, is sent again ([`Retries`]). So that nothing is
+//! done twice, every POST carries an `Idempotency-Key`: one of the client's own making, or the caller's (`idempotency_key`), who
+//! can then ask once more even after a restart. What is lost beyond that is an error. One thing can't be told then: a PUT or
+//! DELETE whose own first answer was lost may be refused (409, 412) for what it has done itself.
+//!
+//! Whoever reads gets a tag of the content with it ([`Tagged`]), and with the tag asks only for what has changed since, or changes
+//! only what has not:
+//!
+//! ```no_run
+//! # async fn example(ama: boxoffice_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! use boxoffice_client::{IfChanged, Tagged};
+//!
+//! let mut host = ama.host_get().host("17637000000041").send().await?;
+//! let tag = host.tag().unwrap_or_default().to_owned();
+//! if let Some(changed) = ama.host_get().host("17637000000041").if_none_match(&*tag).send().await.if_changed()? {
+//!     host = changed;
+//! }
+//! let update = ama.host_update().host("17637000000041").if_match(host.tag().unwrap_or_default());
+//! update.body_map(|body| body.name("Accra Live".to_owned())).send().await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod conditions;
+mod retries;
+
 use std::fmt;
 use std::time::Duration;
 
@@ -33,7 +60,9 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/generated.rs"));
 }
 
+pub use conditions::{IfChanged, Tagged};
 pub use generated::*;
+pub use retries::Retries;
 
 /// The version of the API that this client was generated for.
 pub const VERSION: &str = "3.0.0";
@@ -78,7 +107,7 @@ impl Client {
         key.set_sensitive(true);
         let headers = HeaderMap::from_iter([(http_name("x-api-key"), key), (http_name("x-client-version"), header(version)?)]);
         let http = reqwest::Client::builder().default_headers(headers).timeout(Duration::from_secs(30)).build();
-        Ok(Self::new_with_client(address.trim_end_matches('/'), http.map_err(ConnectError::Http)?))
+        Ok(Self::new_with_client(address.trim_end_matches('/'), http.map_err(ConnectError::Http)?, Retries::default()))
     }
 }
 

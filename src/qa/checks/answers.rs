@@ -2,6 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use http::header::ETAG;
 use serde_json::Value;
 
 use crate::contract::answer::{Kind, Wrong};
@@ -47,10 +48,30 @@ impl Interview<'_> {
         if !is_success(&asked.reply) {
             return false;
         }
+        self.check_known(asked).await;
         self.check_selves(asked).await;
         self.check_list(asked);
         self.check_kept(asked).await;
         true
+    }
+
+    /// A GET that names the tag of what it was answered with is answered with 304, unless another content is there by then.
+    async fn check_known(&mut self, asked: &Asked) {
+        let Some(tag) = asked.reply.headers.get(ETAG) else { return };
+        let knows = self.subject.operation.method == "GET" && self.subject.operation.statuses.contains(&304);
+        let Some(text) = tag.to_str().ok().filter(|_| knows) else { return };
+        let request = asked.request.clone().with_header("If-None-Match", text);
+        let Some(reply) = self.send(&request).await else { return };
+        self.record.coverage.seen.insert(reply.status);
+        self.check_answer(&request, &reply);
+        let is_same = reply.status != 304 && reply.headers.get(ETAG) == Some(tag);
+        let fault = is_same.then(|| Fault {
+            pointer: self.subject.operation.pointer.clone(),
+            summary: "what the caller has is sent again".to_owned(),
+            expected: "304".to_owned(),
+            actual: told(&reply),
+        });
+        self.judge(Check::Known, &request, fault);
     }
 
     /// The other requests that the document allows succeed too: each further example, and each free argument at its bounds.

@@ -93,6 +93,8 @@ const PLANTED: &[Planted] = &[
     ("region_get", On::Status(403), Remove("/code"), Check::Body, "lacks code"),
     ("region_list", On::Status(405), Set("/code", "\"endpoint.unknown\""), Check::MethodOther, "405 comes without the code method.not-allowed"),
     ("region_list", UnknownPath, Body("<html>not here</html>"), Check::PathUnknown, "404 comes without the code endpoint.unknown"),
+    ("region_get", On::Status(304), Answer(200, INVALID), Check::Known, "what the caller has is sent again"),
+    ("region_get", Success, Header("etag", None), Check::Header, "lacks the header ETag"),
     // What resources call themselves.
     ("region_get", Success, Set("/self", "\"/nowhere/1\""), Check::SelfResolves, "a self leads to no operation"),
     ("region_get", Success, Set("/self", ANOTHER), Check::SelfResolves, "calls itself another"),

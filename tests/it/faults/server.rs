@@ -58,7 +58,7 @@ async fn serve(options: Options) -> anyhow::Result<()> {
     let parts = Arc::get_mut(&mut app).unwrap();
     parts.gateway = Box::new(FarTill(options.till));
     parts.clock.advance(Duration::from_secs(options.ahead));
-    let platform = Platform::start(app, options.platform.listen())?;
+    let platform = Platform::start(app, options.platform.listener()?)?;
     // As the program's log tells it.
     eprintln!("{}", serde_json::json!({ "address": platform.address() }));
     std::future::pending().await

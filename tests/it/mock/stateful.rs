@@ -21,6 +21,7 @@ plain_tests![async
     what_is_made_at_once_is_kept_each_by_itself,
     what_is_done_to_an_item_is_answered_with_it,
     a_choice_is_answered_without_state,
+    what_has_changed_is_changed_by_nobody_who_has_not_seen_it,
     the_oldest_are_forgotten_when_there_are_too_many,
     an_unknown_document_keeps_its_own_way,
 ];
@@ -339,4 +340,24 @@ async fn the_oldest_are_forgotten_when_there_are_too_many() {
     let status = async |path: &str| mock.server.send(&Request::new("GET", path)).await.unwrap().status;
     assert_eq!([status("/pets/1").await, status("/pets/2").await, status("/pets/10001").await], [404, 200, 200]);
     assert_eq!(status("/pets/1000000").await, 200, "what the document shows stays");
+}
+
+async fn what_has_changed_is_changed_by_nobody_who_has_not_seen_it() {
+    let mock = stateful();
+    let region = request("GET", "/regions/17637000000011");
+    let seen = header(&mock.ask(&region).await, "etag").to_owned();
+    let change = |name: &str, tag: &str| {
+        request("PUT", "/regions/17637000000011").with_json(&json!({ "name": name })).with_header("If-Match", tag)
+    };
+
+    let known = mock.ask(&region.clone().with_header("If-None-Match", &seen)).await;
+    let first = mock.ask(&change("Volta", &seen)).await;
+    let late = mock.ask(&change("Ashanti", &seen)).await;
+    let next = mock.ask(&change("Ashanti", header(&first, "etag"))).await;
+    let absent = mock.ask(&request("DELETE", "/regions/17637000099999").with_header("If-Match", &seen)).await;
+
+    assert_eq!((known.status, known.body.len()), (304, 0));
+    assert_eq!((first.status, late.status, next.status, absent.status), (200, 412, 200, 404));
+    assert_eq!(late.json()["code"], "resource.changed");
+    assert_eq!(mock.ask(&region).await.json()["name"], "Ashanti");
 }

@@ -1,0 +1,111 @@
+//! Entity tags, and the conditions of requests that name them (RFC 9110, sections 8.8.3 and 13.1).
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use dropshot::Body;
+use http::header::{CONTENT_TYPE, ETAG, VARY};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::BodyExt;
+use sha2::{Digest, Sha256};
+
+use crate::contract::{Operation, answer};
+use crate::error::Error;
+
+/// How much of a body's hash is its tag, in bytes: two bodies of the same tag are not found by trying.
+const LENGTH: usize = 16;
+
+/// The strong tag of a body, in its quotation marks: other bytes have another one.
+pub fn of(body: &[u8]) -> String {
+    let hash = Sha256::digest(body);
+    format!("\"{}\"", URL_SAFE_NO_PAD.encode(hash.get(..LENGTH).unwrap_or(&hash)))
+}
+
+/// Whether these lines of `If-None-Match` name a tag. Its comparison is weak: a cache on the way may have added `W/`.
+pub fn is_known<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, tag: &str) -> bool {
+    named(lines).any(|named| named == "*" || named.strip_prefix("W/").unwrap_or(named) == tag)
+}
+
+/// Whether these lines of `If-Match` name a tag. Its comparison is strong: a tag with `W/` only tells what is much the same.
+pub fn is_matched<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, tag: &str) -> bool {
+    named(lines).any(|named| named == "*" || named == tag)
+}
+
+/// The tags that a header names. No tag of ours has a comma in it, so a comma parts all that could be ours.
+fn named<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> impl Iterator<Item = &'a str> {
+    let lines = lines.into_iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).map(str::trim)
+}
+
+/// An answer with the tag of its body, where the contract declares one for it and it is JSON (an image has a tag of its own); or
+/// 304 in its place, where the contract declares that, and the tag is `known` by these lines of `If-None-Match`.
+///
+/// # Errors
+/// When the body can't be read.
+pub async fn tagged(operation: &Operation, known: &[HeaderValue], response: Response<Body>) -> Result<Response<Body>, Error> {
+    if !declares_tag(operation, &response) {
+        return Ok(response);
+    }
+    let (mut head, body) = response.into_parts();
+    let body = whole(body).await?;
+    let tag = of(&body);
+    let is_known = operation.statuses.contains(&StatusCode::NOT_MODIFIED.as_u16()) && is_known(known, &tag);
+    head.headers.insert(ETAG, HeaderValue::try_from(tag).map_err(anyhow::Error::from)?);
+    if operation.needs_key {
+        // Whoever sends another key may see something else.
+        head.headers.append(VARY, HeaderValue::from_static("x-api-key"));
+    }
+    if is_known {
+        head.status = StatusCode::NOT_MODIFIED;
+        head.headers.remove(CONTENT_TYPE);
+        return Ok(Response::from_parts(head, Body::empty()));
+    }
+    Ok(Response::from_parts(head, body.into()))
+}
+
+/// A body that is at hand as a whole.
+///
+/// # Errors
+/// When it is not.
+pub async fn whole(body: Body) -> Result<Bytes, Error> {
+    Ok(body.collect().await.map_err(|error| anyhow::anyhow!("an answer's body: {error}"))?.to_bytes())
+}
+
+fn declares_tag(operation: &Operation, response: &Response<Body>) -> bool {
+    let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let declared = operation.answer(response.status().as_u16()).filter(|_| answer::is_json(answer::essence(media_type)));
+    declared.is_some_and(|answer| answer.headers.iter().any(|header| header.name.eq_ignore_ascii_case(ETAG.as_str())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(lines: &[&'static str]) -> bool {
+        is_known(&lines.iter().map(|line| HeaderValue::from_static(line)).collect::<Vec<_>>(), "\"a\"")
+    }
+
+    #[test]
+    fn a_tag_is_found_in_every_form_of_both_headers() {
+        for (line, weakly, strongly) in [
+            ("\"a\"", true, true),
+            ("W/\"a\"", true, false),
+            ("\"b\", \"a\"", true, true),
+            ("\"b\",W/\"a\"", true, false),
+            ("*", true, true),
+            ("\"b\"", false, false),
+            ("a", false, false),
+            ("", false, false),
+        ] {
+            let matched = is_matched(&[HeaderValue::from_static(line)], "\"a\"");
+            assert_eq!((known(&[line]), matched), (weakly, strongly), "{line}");
+        }
+        assert!(known(&["\"b\"", "\"a\""]) && !known(&[]));
+    }
+
+    #[test]
+    fn a_tag_follows_from_the_body() {
+        assert_eq!(of(b"{}"), "\"RBNvo1WzZ4oRRq0W9-hkng\"");
+        assert_ne!(of(b"{}"), of(b"{ }"));
+    }
+}

@@ -1,0 +1,267 @@
+//! The client for Rust: what it sends by itself, what it sends again, and what it makes of answers to requests with conditions.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use boxoffice_client::{IfChanged, Retries, Tagged};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+use crate::support::{Client, Refusal, World, section};
+use crate::{on_both_databases, plain_tests};
+
+on_both_databases![
+    what_was_done_though_its_answer_was_lost_is_done_once,
+    what_has_not_changed_is_told_from_an_error,
+    a_change_is_made_upon_what_was_read,
+];
+
+plain_tests![async
+    a_post_is_sent_again_with_its_key,
+    a_callers_own_key_is_sent,
+    an_answer_that_is_cut_off_is_asked_for_again,
+    a_server_that_has_too_much_to_do_is_asked_again,
+    what_is_still_under_way_is_asked_for_again,
+    a_refusal_is_told_at_once,
+    attempts_come_to_an_end,
+    a_wait_that_is_too_long_is_not_begun,
+    nothing_is_sent_again_where_that_is_not_wanted,
+    what_a_lost_delete_has_removed_is_gone,
+];
+
+const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
+const NOT_FOUND: &str = r#"{"error":"There is no such resource.","code":"resource.not-found"}"#;
+const BUSY: &str = r#"{"error":"Try again.","code":"server.unavailable"}"#;
+
+/// What a server does with a request.
+#[derive(Clone)]
+enum Does {
+    /// Ends the connection.
+    Cuts,
+    /// Begins to answer, and ends the connection.
+    Stumbles,
+    /// Answers with this status line with headers, and this body.
+    Answers(&'static str, &'static str),
+}
+
+use Does::{Answers, Cuts, Stumbles};
+
+/// A server that does this with one request after the other, and then no more; gives a client of it, and all heads that it was
+/// sent.
+async fn server(does: impl IntoIterator<Item = Does>) -> (Client, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::connect(&format!("http://{}", listener.local_addr().unwrap()), "a key").unwrap();
+    let does: Vec<Does> = does.into_iter().collect();
+    let heads = tokio::spawn(async move {
+        let mut heads = Vec::new();
+        for does in does {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            heads.push(read_message(&mut stream).await.0);
+            let answer = match does {
+                Cuts => continue,
+                Stumbles => "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{".to_owned(),
+                Answers(head, body) => format!(
+                    "HTTP/1.1 {head}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                    body.len()
+                ),
+            };
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+        heads
+    });
+    (client, heads)
+}
+
+/// A request or an answer: its head and all of it.
+async fn read_message(stream: &mut TcpStream) -> (String, Vec<u8>) {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, _)) = text.split_once("\r\n\r\n") {
+            let length = header(head, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            if bytes.len() >= head.len() + 4 + length {
+                return (head.to_owned(), bytes);
+            }
+        }
+        assert!(stream.read_buf(&mut bytes).await.unwrap() > 0, "the message ends too early: {text}");
+    }
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+    lines.find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+}
+
+/// The keys by which the server knows requests again.
+fn keys(heads: &[String]) -> Vec<&str> {
+    heads.iter().map(|head| header(head, "idempotency-key").unwrap_or("none")).collect()
+}
+
+async fn a_post_is_sent_again_with_its_key() {
+    let made = Answers("201 Created\r\nLocation: /regions/1", REGION);
+    let (client, heads) = server([Cuts, Cuts, made.clone(), made]).await;
+    let create = || client.region_create().body_map(|body| body.name("Volta").country("Ghana"));
+
+    assert_eq!(create().send().await.unwrap().name, "Volta");
+    assert_eq!(create().send().await.unwrap().name, "Volta");
+
+    let heads = heads.await.unwrap();
+    let [first, second, third, other] = keys(&heads)[..] else { panic!("{heads:?}") };
+    assert_eq!([first, first], [second, third]);
+    assert!(first.len() == 32 && other.len() == 32 && first != other, "{first} {other}");
+}
+
+async fn a_callers_own_key_is_sent() {
+    let (client, heads) = server([Cuts, Answers("201 Created\r\nLocation: /regions/1", REGION)]).await;
+
+    let create = client.region_create().idempotency_key("mine").body_map(|body| body.name("Volta").country("Ghana"));
+    create.send().await.unwrap();
+
+    assert_eq!(keys(&heads.await.unwrap()), ["mine", "mine"]);
+}
+
+async fn an_answer_that_is_cut_off_is_asked_for_again() {
+    let (client, heads) = server([Stumbles, Answers("200 OK", REGION)]).await;
+
+    assert_eq!(client.region_get().region("1").send().await.unwrap().name, "Volta");
+
+    assert_eq!(keys(&heads.await.unwrap()), ["none", "none"], "a GET needs none");
+}
+
+async fn a_server_that_has_too_much_to_do_is_asked_again() {
+    let (many, unavailable) = ("429 Too Many Requests\r\nRetry-After: 1", "503 Service Unavailable\r\nRetry-After: 1");
+    let without = "503 Service Unavailable";
+    let answers = [Answers(many, BUSY), Answers(unavailable, BUSY), Answers(without, BUSY), Answers("200 OK", REGION)];
+    let (client, heads) = server(answers).await;
+
+    assert_eq!(client.region_get().region("1").send().await.unwrap().name, "Volta");
+
+    assert_eq!(heads.await.unwrap().len(), 4);
+}
+
+async fn what_is_still_under_way_is_asked_for_again() {
+    let under_way = r#"{"error":"Still under way.","code":"idempotency.under-way"}"#;
+    let made = Answers("201 Created\r\nLocation: /regions/1", REGION);
+    let (client, heads) = server([Cuts, Answers("409 Conflict", under_way), made]).await;
+
+    client.region_create().body_map(|body| body.name("Volta").country("Ghana")).send().await.unwrap();
+
+    assert_eq!(heads.await.unwrap().len(), 3);
+}
+
+async fn a_refusal_is_told_at_once() {
+    let taken = r#"{"error":"Another region has this name.","code":"region.taken"}"#;
+    let (client, heads) = server([Answers("409 Conflict", taken)]).await;
+
+    let refused = client.region_create().body_map(|body| body.name("Volta").country("Ghana")).send().await;
+
+    assert_eq!(refused.refusal(), (409, "region.taken".to_owned()));
+    assert_eq!(heads.await.unwrap().len(), 1);
+}
+
+async fn attempts_come_to_an_end() {
+    let (client, heads) = server([const { Answers("503 Service Unavailable", BUSY) }; 3]).await;
+    let client = client.with_retries(Retries { attempts: 3, ..Retries::default() });
+
+    assert_eq!(client.region_get().region("1").send().await.refusal(), (503, "server.unavailable".to_owned()));
+
+    assert_eq!(heads.await.unwrap().len(), 3);
+}
+
+async fn a_wait_that_is_too_long_is_not_begun() {
+    let (client, heads) = server([Answers("429 Too Many Requests\r\nRetry-After: 3600", BUSY)]).await;
+    let client = client.with_retries(Retries { attempts: 100, total: Duration::from_secs(3599) });
+
+    assert_eq!(client.region_get().region("1").send().await.refusal(), (429, "server.unavailable".to_owned()));
+
+    assert_eq!(heads.await.unwrap().len(), 1);
+}
+
+async fn nothing_is_sent_again_where_that_is_not_wanted() {
+    let (client, heads) = server([Cuts]).await;
+    let client = client.with_retries(Retries::NONE);
+
+    let lost = client.region_get().region("1").send().await;
+
+    assert!(matches!(lost, Err(boxoffice_client::Error::CommunicationError(_))), "{lost:?}");
+    assert_eq!(heads.await.unwrap().len(), 1);
+}
+
+async fn what_a_lost_delete_has_removed_is_gone() {
+    let absent = Answers("404 Not Found", NOT_FOUND);
+    let (client, heads) = server([Cuts, absent.clone(), absent]).await;
+    let delete = || client.region_delete().region("1");
+
+    delete().send().await.unwrap();
+    assert_eq!(delete().send().await.refusal(), (404, "resource.not-found".to_owned()), "nothing was lost");
+
+    assert_eq!(keys(&heads.await.unwrap()), ["none"; 3]);
+}
+
+/// Before a server, what lets the first request through and its answer not back; gives its address.
+async fn losing_the_first_answer(server: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut is_first = true;
+        while let Ok((mut client, _)) = listener.accept().await {
+            let (_, request) = read_message(&mut client).await;
+            let mut way = TcpStream::connect(server).await.unwrap();
+            way.write_all(&request).await.unwrap();
+            let (_, answer) = read_message(&mut way).await;
+            if !std::mem::take(&mut is_first) {
+                client.write_all(&answer).await.unwrap();
+            }
+        }
+    });
+    address
+}
+
+async fn what_was_done_though_its_answer_was_lost_is_done_once(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let server = world.address.trim_start_matches("http://").parse().unwrap();
+    let client = Client::connect(&format!("http://{}", losing_the_first_answer(server).await), &ama.key).unwrap();
+
+    let items = std::collections::HashMap::from([(event.sections[0].clone(), 2)]);
+    let order = client.order_create().body_map(|body| body.items(items)).send().await.unwrap();
+
+    assert_eq!(order.headers()["idempotency-replayed"], "true");
+    let orders = ama.client.account_order_list().number(&ama.number).send().await.unwrap();
+    assert_eq!((orders.total, &orders.entries[0].number), (1, &order.number));
+    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
+}
+
+async fn what_has_not_changed_is_told_from_an_error(world: World) {
+    let region = world.region().await;
+    let id = region.rsplit('/').next().unwrap();
+    let read = || world.anyone.region_get().region(id);
+    let seen = read().send().await.unwrap().tag().unwrap().to_owned();
+
+    let same = read().if_none_match(seen.as_str()).send().await.if_changed().unwrap();
+    world.staff.client.region_update().region(id).body_map(|body| body.city("Ho".to_owned())).send().await.unwrap();
+    let changed = read().if_none_match(seen.as_str()).send().await.if_changed().unwrap();
+    let absent = world.anyone.region_get().region("17637000000000").if_none_match(seen.as_str()).send().await.if_changed();
+
+    assert!(same.is_none(), "{same:?}");
+    assert_eq!(changed.unwrap().city, "Ho");
+    assert!(matches!(absent, Err(boxoffice_client::Error::ErrorResponse(_))), "{absent:?}");
+}
+
+async fn a_change_is_made_upon_what_was_read(world: World) {
+    let region = world.region().await;
+    let id = region.rsplit('/').next().unwrap();
+    let read = world.staff.client.region_get().region(id).send().await.unwrap();
+    let change = |city: &str, tag: &str| {
+        let city = city.to_owned();
+        world.staff.client.region_update().region(id).if_match(tag).body_map(|body| body.city(city)).send()
+    };
+
+    let first = change("Ho", read.tag().unwrap()).await.unwrap();
+    let late = change("Hohoe", read.tag().unwrap()).await;
+    let next = change("Hohoe", first.tag().unwrap()).await.unwrap();
+
+    assert_eq!(late.refusal(), (412, "resource.changed".to_owned()));
+    assert_eq!(next.city, "Hohoe");
+}
