@@ -11,7 +11,7 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Answer, PASSWORD, Person, World};
+use crate::support::{ANYWHERE, Answer, PASSWORD, Person, World};
 
 on_both_databases![
     a_password_that_many_have_is_refused_wherever_one_is_set,
@@ -135,7 +135,7 @@ async fn who_cannot_wait_for_a_password_is_told_to_come_back(world: World) {
     let mut app = App::open(&world.database_url, world.app.settings.clone(), log::silent()).await.unwrap();
     // No hash can run here, so nobody may wait for one.
     Arc::get_mut(&mut app).unwrap().passwords = Passwords::new(0);
-    let platform = Platform::start(app, "127.0.0.1:0".parse().unwrap()).unwrap();
+    let platform = Platform::start(app, ANYWHERE).unwrap();
     let sign_in = json!({ "identification": "ama", "password": PASSWORD });
 
     let refused = world.request("POST", "/sessions").at(platform.address()).json(&sign_in).send().await;
