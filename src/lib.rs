@@ -2,8 +2,8 @@
 //!
 //! A tour along the path of one request, `POST /orders`:
 //!
-//! 1. [`http`]'s front door finds the endpoint, checks the client's version, the key ([`auth`]) and its scope, and holds the
-//!    request against the [`contract`]: whatever is missing or invalid is answered here, all at once.
+//! 1. [`http`]'s front door finds the endpoint, checks the client's version, the key ([`auth`]) and its scope, counts the
+//!    request for its limit, and holds it against the [`contract`]: whatever is missing or invalid is answered here, all at once.
 //! 2. `orders::endpoints::order_create` takes the caller and the body as Rust types and calls one function of the feature.
 //! 3. `orders::placement::place` begins a transaction ([`db`]), loads what it touches, asks for permission where it loads it,
 //!    and applies the rules.

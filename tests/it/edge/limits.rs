@@ -113,16 +113,16 @@ async fn guess(world: &World, server: SocketAddr, path: &str, body: Value, from:
 
 async fn guesses_are_counted_by_whom_they_are_about(world: World) {
     let ama = world.person("ama").await;
-    let server = world.neighbour(limited(&world, LimitSettings { guesses: 2, ..one_a_minute() }), log::silent()).await.server;
+    let server = world.neighbour(limited(&world, LimitSettings { guesses: 2, ..one_a_minute() }), log::silent()).await;
     let sign_in = async |name: &str, password: &str| {
-        guess(&world, server, "/sessions", json!({ "identification": name, "password": password }), None).await
+        guess(&world, server.address, "/sessions", json!({ "identification": name, "password": password }), None).await
     };
 
     let first = sign_in(&ama.username, "a wrong password").await;
     let second = sign_in(&ama.username.to_uppercase(), "another wrong one").await;
     let third = sign_in(&format!(" {} ", ama.username), PASSWORD).await;
     let nobody = sign_in("nobody", PASSWORD).await;
-    let lookup = guess(&world, server, "/lookups", json!({ "identification": ama.username }), None).await;
+    let lookup = guess(&world, server.address, "/lookups", json!({ "identification": ama.username }), None).await;
 
     assert_eq!((first.status, second.status), (401, 401));
     assert!(first.header("ratelimit").starts_with("\"guesses\";r=1;t="), "{}", first.header("ratelimit"));
@@ -135,8 +135,8 @@ async fn guesses_are_counted_by_where_they_come_from(world: World) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
     let body = || json!({ "email": "nobody@example.com" });
     let believing = LimitSettings { trusted_proxies, ..one_a_minute() };
-    let believing = world.neighbour(limited(&world, believing), log::silent()).await.server;
-    let wary = world.neighbour(limited(&world, one_a_minute()), log::silent()).await.server;
+    let believing = world.neighbour(limited(&world, believing), log::silent()).await;
+    let wary = world.neighbour(limited(&world, one_a_minute()), log::silent()).await;
 
     for (from, status) in [
         ("198.51.100.7", 404),
@@ -147,16 +147,16 @@ async fn guesses_are_counted_by_where_they_come_from(world: World) {
         ("2001:db8:1:2:ffff::9", 429),
         ("2001:db8:1:3::1", 404),
     ] {
-        let answer = guess(&world, believing, "/resets", body(), Some(from)).await;
+        let answer = guess(&world, believing.address, "/resets", body(), Some(from)).await;
         assert_eq!(answer.status, status, "{from}: {}", answer.body);
     }
-    let first = guess(&world, wary, "/resets", body(), Some("198.51.100.7")).await;
-    let second = guess(&world, wary, "/resets", body(), Some("198.51.100.8")).await;
+    let first = guess(&world, wary.address, "/resets", body(), Some("198.51.100.7")).await;
+    let second = guess(&world, wary.address, "/resets", body(), Some("198.51.100.8")).await;
     assert_eq!((first.status, second.status), (404, 429), "a stranger is not believed");
 }
 
 async fn a_guess_counts_whatever_else_is_wrong_with_it(world: World) {
-    let server = world.neighbour(limited(&world, one_a_minute()), log::silent()).await.server;
+    let server = world.neighbour(limited(&world, one_a_minute()), log::silent()).await;
 
     for (path, body) in [
         ("/sessions", json!({ "identification": "ama" })),
@@ -164,7 +164,7 @@ async fn a_guess_counts_whatever_else_is_wrong_with_it(world: World) {
         ("/sessions", json!({ "identification": 5, "password": "x" })),
         ("/lookups", json!({})),
     ] {
-        let answer = guess(&world, server, path, body.clone(), None).await;
+        let answer = guess(&world, server.address, path, body.clone(), None).await;
         let is_first_about_it = !body.as_object().unwrap().contains_key("x") && path == "/sessions";
         assert_eq!(answer.status, if is_first_about_it { 400 } else { 429 }, "{body}: {}", answer.body);
     }

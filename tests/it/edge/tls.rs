@@ -97,11 +97,11 @@ async fn both_versions_of_http_are_spoken_over_tls(world: World) {
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair::write(folder.path());
     let listener = Listener { certificate: Some(pair.open()), ..ANYWHERE.into() };
-    let server = world.neighbour_at(world.app.settings.clone(), log::silent(), listener).await.server;
+    let server = world.neighbour_at(world.app.settings.clone(), log::silent(), listener).await;
 
     for version in [&TLS12, &TLS13] {
-        let first = connect(server, &pair.der, b"http/1.1", &[version]).await.unwrap();
-        let second = connect(server, &pair.der, b"h2", &[version]).await.unwrap();
+        let first = connect(server.server, &pair.der, b"http/1.1", &[version]).await.unwrap();
+        let second = connect(server.server, &pair.der, b"h2", &[version]).await.unwrap();
         assert_eq!(first.get_ref().1.alpn_protocol(), Some(b"http/1.1".as_slice()));
         assert_eq!(second.get_ref().1.alpn_protocol(), Some(b"h2".as_slice()));
 
@@ -115,9 +115,9 @@ async fn both_versions_of_http_are_spoken_over_tls(world: World) {
 async fn http_in_clear_is_not_answered(world: World) {
     let folder = tempfile::tempdir().unwrap();
     let listener = Listener { certificate: Some(Pair::write(folder.path()).open()), ..ANYWHERE.into() };
-    let server = world.neighbour_at(world.app.settings.clone(), log::silent(), listener).await.server;
+    let server = world.neighbour_at(world.app.settings.clone(), log::silent(), listener).await;
 
-    let mut connection = TcpStream::connect(server).await.unwrap();
+    let mut connection = TcpStream::connect(server.server).await.unwrap();
     let _heard = tokio::io::AsyncWriteExt::write_all(&mut connection, &request("GET /time", &[], "")).await;
     let mut answer = Vec::new();
     let _cut_off = tokio::io::AsyncReadExt::read_to_end(&mut connection, &mut answer).await;
