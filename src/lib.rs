@@ -10,6 +10,8 @@
 //! 4. `orders::store` has the SQL, a function for each statement.
 //! 5. The feature turns rows into the view that the contract describes; what goes wrong is an [`error::Error`], which
 //!    [`http::Failure`] alone turns into a status and a body.
+//! 6. The [`journal`] adds a row to the audit trail, and the answer, where the request carried an `Idempotency-Key`; then the
+//!    transaction is committed, and the request answered.
 //!
 //! Every feature is a folder with the same four names, of which it leaves out what it has no use for: `endpoints` (HTTP in,
 //! HTTP out), `service` (rules), `store` (SQL) and `model` (types). What would be too much for one file stands beside them under

@@ -8,7 +8,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Paging;
 use crate::base::period::Period;
-use crate::base::wire::{DateTime, wire_text};
+use crate::base::wire::{DateTime, Nullable, wire_text};
 
 wire_text!(
     /// The identifier of a key.
@@ -31,14 +31,12 @@ pub enum Outcome {
 pub struct AuditEntry {
     pub at: DateTime,
     pub key: KeyNumber,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub account: Option<AccountNumber>,
+    pub account: Nullable<AccountNumber>,
     pub operation: String,
     pub resource: String,
     pub outcome: Outcome,
     pub status: i64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
+    pub code: Nullable<String>,
     pub request: String,
 }
 
@@ -74,12 +72,12 @@ impl AuditRow {
         AuditEntry {
             at: DateTime(self.at.to_offset_seconds()),
             key: KeyNumber(self.key_id.to_string()),
-            account: self.number.map(AccountNumber),
+            account: Nullable(self.number.map(AccountNumber)),
             operation: self.operation,
             resource: self.resource,
             outcome: if self.status < 400 { Outcome::Done } else { Outcome::Refused },
             status: self.status,
-            code: self.code,
+            code: Nullable(self.code),
             request: self.request,
         }
     }

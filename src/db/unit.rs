@@ -51,6 +51,11 @@ impl Unit {
         UNIT.scope(Arc::clone(self), endpoint).await
     }
 
+    /// Whether something of it is committed already.
+    pub fn is_committed(&self) -> bool {
+        self.is_committed.load(Ordering::Relaxed)
+    }
+
     /// The transaction that was left open, once the endpoint has ended. Outside the unit its [`Tx::commit`] commits; dropped, it
     /// leaves nothing behind.
     pub fn parked(&self) -> Option<Tx> {
@@ -97,7 +102,7 @@ where
 
 /// Runs the unit's openings in a transaction that has just begun.
 pub(super) async fn open(tx: &mut Tx) -> Result<()> {
-    let Some(unit) = current().filter(|unit| !unit.is_committed.load(Ordering::Relaxed)) else { return Ok(()) };
+    let Some(unit) = current().filter(|unit| !unit.is_committed()) else { return Ok(()) };
     for opening in &unit.openings {
         opening(tx).await?;
     }

@@ -15,6 +15,7 @@ use std::time::Duration;
 use dropshot::Body;
 use futures::FutureExt;
 use http::Response;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::answer::{Answer, Seal};
@@ -24,7 +25,7 @@ use crate::base::id::Id;
 use crate::base::secret;
 use crate::contract::Arguments;
 use crate::db::{Opening, Tx, transaction};
-use crate::error::{Code, Error, Result};
+use crate::error::{Code, Result};
 
 /// How long an answer is kept (contract).
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -75,9 +76,12 @@ impl Attempt {
         said: &Arguments,
         now: Timestamp,
     ) -> Result<Self> {
-        // What the request says, as the contract reads it: another way to write the same is the same request.
+        // What the request says, as the contract reads it and in one order: another way to write the same is the same request.
+        let (mut query, mut body) = (Value::from(said.query.clone()), said.body.clone());
+        query.sort_all_objects();
+        body.sort_all_objects();
         let mut fingerprint = Sha256::new();
-        for part in [method.as_bytes(), path.as_bytes(), &json(&said.query)?, &json(&said.body)?] {
+        for part in [method.as_bytes(), path.as_bytes(), query.to_string().as_bytes(), body.to_string().as_bytes()] {
             fingerprint.update(part.len().to_be_bytes());
             fingerprint.update(part);
         }
@@ -177,10 +181,6 @@ impl Attempt {
             .await?;
         Ok(())
     }
-}
-
-fn json(said: &impl serde::Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(said).map_err(|error| Error::Internal(error.into()))
 }
 
 impl Known {

@@ -136,7 +136,9 @@ async fn commit(
             }
             tx.commit().await?;
         }
-        None if visit.is_change && !is_lost(&outcome) => {
+        // A failure after a part has been committed stands in the trail, and its request is under way until that is given up.
+        None if visit.is_change && (!is_lost(&outcome) || unit.is_committed()) => {
+            let answer = answer.filter(|_| !is_lost(&outcome));
             let kept = Kept { entry: visit.entry(app, &outcome), answer };
             if let Some(known) = app.journal.group.keep(&app.db, kept).await? {
                 return Ok(known.answer()?);

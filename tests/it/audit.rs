@@ -53,7 +53,7 @@ async fn a_change_leaves_an_entry(world: World) {
     assert_eq!(changed.status, 200);
     let expected = json!([{
         "at": found[0]["at"], "key": id_of_key(&world, &ama.key).await, "account": ama.number, "operation": "account_update",
-        "resource": path, "outcome": "done", "status": 200, "request": changed.header("x-request-id"),
+        "resource": path, "outcome": "done", "status": 200, "code": null, "request": changed.header("x-request-id"),
     }]);
     assert_eq!(json!(found), expected);
     assert!(found[0]["at"].as_str().unwrap().ends_with("+00:00"));
@@ -172,8 +172,8 @@ async fn nothing_personal_and_no_secret_is_in_it(world: World) {
     world.pay(&ama.key, &order, by_card()).await;
     let made = world.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
     let verification = made.body["self"].as_str().unwrap().to_owned();
-    world.request("PUT", &verification).json(&json!({ "code": "000000" })).send().await;
-    let reset = world.request("PUT", "/resets/m4x8c5v0b3n6z7l2j9h4g1f8q7w2k9d1");
+    world.request("PATCH", &verification).json(&json!({ "code": "000000" })).send().await;
+    let reset = world.request("PATCH", "/resets/m4x8c5v0b3n6z7l2j9h4g1f8q7w2k9d1");
     reset.json(&json!({ "code": "000000", "password": PASSWORD })).send().await;
 
     let trail = json!(entries(&world, "").await).to_string();
