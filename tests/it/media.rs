@@ -83,7 +83,7 @@ async fn the_operators_own_icon_is_preferred(world: World) {
 
 async fn an_events_images_are_served_as_they_were_sent(world: World) {
     let ama = world.person("ama").await;
-    let event = world.draft(&world.host_of(&ama).await).await;
+    let event = world.listed_event(&world.host_of(&ama).await, &[]).await;
 
     let banner = format!("data:image/jpeg;base64,{PNG}");
     let changed = change(&world, &ama, &event, json!({ "banner": banner, "thumbnail": WEBP })).await;

@@ -128,20 +128,20 @@ const SHORT: [(&str, &str, &str); 6] = [
     ("key.missing", "401", "no key (`key.missing`)"),
     ("key.refused", "403k", "the key opens nothing, or doesn't reach the operation (`key.refused`)"),
     ("resource.not-yours", "403", "what was asked for isn't this caller's (`resource.not-yours`)"),
-    ("resource.not-found", "404", "the caller has no such thing (`resource.not-found`)"),
+    ("resource.not-found", "404", "there is no such thing for this caller (`resource.not-found`)"),
     ("arguments.invalid", "400", "no such thing can be named by this caller (`arguments.invalid`)"),
     ("admission.none", "400a", "none of the tickets can be admitted by this caller (`admission.none`)"),
 ];
 
 /// The table, in Markdown.
 fn table(cast: &Cast, answers: &BTreeMap<(usize, Caller), Cell>) -> String {
-    let mut text = "# Who may do what\n\nWhat a real server answers to every operation of the contract, asked by every kind of caller for what is the owner's and his\n\
-        host's. `every_cell_is_as_the_rules_say` has asked, on SQLite and on PostgreSQL, has held each answer to `tests/it/access/rules.rs`,\n\
-        and has seen that what was refused has changed nothing. `BOXOFFICE_WRITE=1 cargo test --test it access::matrix::` writes this anew.\n\n\
+    let mut text = "# Who may do what\n\nWhat a real server answers to every operation of the contract, asked by every kind of caller for what is the owner's, the\n\
+        sender's and the host's. `every_cell_is_as_the_rules_say` has asked, on SQLite and on PostgreSQL, has held each answer to `tests/it/access/rules.rs`,\n\
+        and has seen that what was refused has changed nothing; each success was had on the same world. `BOXOFFICE_WRITE=1 cargo test --test it access::matrix::` writes this anew.\n\n\
         A success is **bold**. Of the refusals,\n\n"
         .to_owned();
     for (_, short, meaning) in SHORT {
-        text.push_str(&format!("- `{short}` is {meaning}\n"));
+        text.push_str(&format!("- `{short}`: {meaning}\n"));
     }
     text.push_str("\nThe callers, each by their key:\n\n");
     for (_, short, meaning) in Caller::ALL {

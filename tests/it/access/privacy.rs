@@ -27,8 +27,8 @@ const OPEN: &[(&str, &[&str], &str)] = &[
     ("transfer", WHO, "sender and recipient know each other"),
     ("transfer_claim", TICKET, "the serials are the recipient's from now on"),
 ];
-const ALL: &[&str] = &["e-mail address", "surname", "address", "date of birth", "telephone"];
-const WHO: &[&str] = &["e-mail address", "surname"];
+pub const ALL: &[&str] = &["e-mail address", "surname", "address", "date of birth", "telephone"];
+pub const WHO: &[&str] = &["e-mail address", "surname"];
 const TICKET: &[&str] = &["e-mail address", "surname", "serial"];
 
 impl Secrets {
@@ -63,10 +63,10 @@ impl Secrets {
         let named = |caller: Caller| cast.people[&caller].username.as_str();
         let (host, owner) = (named(Caller::HostAdministrator), named(Caller::Owner));
         secrets.extend([
-            (Caller::HostAdministrator, "draft", format!("{host} draft")),
-            (Caller::HostAdministrator, "draft", format!("{host} submitted")),
-            (Caller::HostAdministrator, "draft", format!("draft_advertisement of {host}")),
-            (Caller::Owner, "draft", format!("Garden of {owner}")),
+            (Caller::HostAdministrator, "draft's name", format!("{host} draft")),
+            (Caller::HostAdministrator, "draft's name", format!("{host} submitted")),
+            (Caller::HostAdministrator, "draft's name", format!("draft_advertisement of {host}")),
+            (Caller::Owner, "draft's name", format!("Garden of {owner}")),
         ]);
         secrets.extend(things.map(|(whose, what, name)| (whose, what, cast.things[name].clone())));
         Self(secrets)
