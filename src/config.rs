@@ -321,11 +321,11 @@ fn currency(code: &str) -> anyhow::Result<String> {
 fn parse_money(text: &str) -> anyhow::Result<Money> {
     let text = text.trim();
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    anyhow::ensure!(is_digits(whole) && is_digits(fraction) && !whole.is_empty(), "no amount: {text}");
     anyhow::ensure!(fraction.len() <= 2, "an amount has at most two decimals: {text}");
-    let minor: i64 = format!("{fraction:0<2}").parse().with_context(|| format!("no amount: {text}"))?;
-    let major: i64 = whole.parse().with_context(|| format!("no amount: {text}"))?;
-    anyhow::ensure!(major >= 0 && minor >= 0, "an amount is not negative: {text}");
-    Ok(Money(major * 100 + minor))
+    let minor = format!("{whole}{fraction:0<2}").parse().with_context(|| format!("too large an amount: {text}"))?;
+    Ok(Money(minor))
 }
 
 #[cfg(test)]

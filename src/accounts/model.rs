@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::auth::Scope;
 use crate::base::id::Id;
 use crate::base::paging::Paging;
-use crate::base::wire::{Address, BirthDate, Uri, text_schema, wire_text};
+use crate::base::wire::{BirthDate, Uri, text_schema, wire_text};
 use crate::http::Located;
 
 wire_text!(
@@ -173,7 +173,7 @@ pub struct AccountFilter {
     pub paging: Paging,
     pub number: Option<AccountNumber>,
     #[schemars(email, length(max = 254))]
-    pub email: Option<Address>,
+    pub email: Option<String>,
     #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
     pub username: Option<String>,
 }
@@ -187,7 +187,7 @@ pub struct AccountCreate {
     pub username: String,
     pub password: Password<8>,
     #[schemars(email, length(max = 254))]
-    pub email: Address,
+    pub email: String,
     #[schemars(length(max = 200))]
     pub first_name: Option<String>,
     #[schemars(length(max = 200))]
@@ -216,7 +216,7 @@ pub struct AccountUpdate {
     pub username: Option<String>,
     pub password: Option<Password<8>>,
     #[schemars(email, length(max = 254))]
-    pub email: Option<Address>,
+    pub email: Option<String>,
     #[schemars(length(max = 200))]
     pub first_name: Option<String>,
     #[schemars(length(max = 200))]

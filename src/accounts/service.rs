@@ -50,7 +50,7 @@ pub async fn update(app: &App, caller: &Caller, number: &AccountNumber, mut chan
     let hash = match change.password.take() {
         Some(password) => {
             let username = change.username.as_ref().unwrap_or(&account.username);
-            let email = change.email.as_ref().map_or(&account.email, |email| &email.0);
+            let email = change.email.as_ref().unwrap_or(&account.email);
             auth::require_uncommon(&password.0, [username, email])?;
             Some(app.passwords.hash(password.0).await?)
         }
@@ -131,7 +131,7 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
         id: Id::NONE,
         number: secret::account_number(),
         username: new.username,
-        email: new.email.0,
+        email: new.email,
         role: new.role.unwrap_or_default().into(),
         verified: false,
         activated: true,
@@ -168,7 +168,7 @@ async fn apply(
     change: &AccountUpdate,
     hash: Option<&str>,
 ) -> Result<AccountRow> {
-    require_free(tx, id, change.username.as_deref(), change.email.as_ref().map(|email| email.0.as_str())).await?;
+    require_free(tx, id, change.username.as_deref(), change.email.as_deref()).await?;
     let row = store::update(tx, id, change, hash).await?.ok_or(Error::NOT_FOUND)?;
     if hash.is_some() {
         store::end_sessions(tx, id, caller.key, app.clock.now()).await?;

@@ -92,7 +92,7 @@ pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
 pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<Rows<AccountRow>> {
     tx.list("a.* from accounts a where a.removed = false")
         .and("a.number = ?", filter.number.clone().map(|number| number.0))
-        .and("lower(a.email) = lower(?)", filter.email.clone().map(|email| email.0))
+        .and("lower(a.email) = lower(?)", filter.email.clone())
         .and("lower(a.username) = lower(?)", filter.username.clone())
         .push(" order by a.id")
         .page(filter.paging)
@@ -158,7 +158,7 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
     )
     .bind(id)
     .bind(change.username.clone())
-    .bind(change.email.clone().map(|email| email.0))
+    .bind(change.email.clone())
     .bind(password_hash.map(str::to_owned))
     .bind(change.first_name.clone())
     .bind(change.last_name.clone())

@@ -17,7 +17,7 @@ const LANES: u32 = 1;
 
 /// How many hashes may wait for each that runs. At some tens of milliseconds each, the last of them waits a few seconds; who
 /// comes after it is better told to come back than kept waiting.
-const WAITING: usize = 64;
+const WAITING: usize = 100;
 
 /// Hashes and checks passwords. A hash costs 19 MiB and some tens of milliseconds of a core, so that only a few may run at once
 /// and log-ins can't starve the rest.

@@ -7,7 +7,6 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{InstanceType, Schema, SchemaObject, StringValidation};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use unicode_normalization::UnicodeNormalization;
 
 use super::clock::{self, Timestamp};
 use super::id::Id;
@@ -79,35 +78,6 @@ wire_text!(
     /// A moment to the second with UTC's offset, `YYYY-MM-DDTHH:MM:SS+00:00`.
     OffsetSeconds, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$"), None, None
 );
-
-/// An e-mail address, or a username in its place, as it is kept and looked for.
-///
-/// Both databases find it however it was typed, though SQLite's `lower` knows the letters of ASCII alone and an accent can be
-/// written in two ways: what has other letters is in lower case and composed (Unicode's normalization form C). What has none is
-/// left as it is.
-#[derive(Debug, Clone)]
-pub struct Address(pub String);
-
-impl<'de> Deserialize<'de> for Address {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Ok(Self(if text.is_ascii() { text } else { text.to_lowercase().nfc().collect() }))
-    }
-}
-
-impl JsonSchema for Address {
-    fn is_referenceable() -> bool {
-        false
-    }
-
-    fn schema_name() -> String {
-        "Address".to_owned()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        text_schema(None, None, None, None)
-    }
-}
 
 /// A moment as a request gives it: with or without seconds, fraction and zone.
 #[derive(Debug, Clone, Copy)]

@@ -21,7 +21,7 @@ pub fn register(api: &mut Api) {
 
 #[endpoint { method = POST, path = "/verifications", tags = ["Accounts"] }]
 async fn verification_create(rq: Rq, body: Json<VerificationCreate>) -> Result<Created<Verification>, Failure> {
-    Ok(Created(service::request(rq.context(), Kind::Verification, &body.0.email.0).await?.into()))
+    Ok(Created(service::request(rq.context(), Kind::Verification, &body.0.email).await?.into()))
 }
 
 #[endpoint { method = GET, path = "/verifications/{verification}", tags = ["Accounts"] }]
@@ -43,7 +43,7 @@ async fn verification_update(
 
 #[endpoint { method = POST, path = "/resets", tags = ["Accounts"] }]
 async fn reset_create(rq: Rq, body: Json<ResetCreate>) -> Result<Created<Reset>, Failure> {
-    Ok(Created(service::request(rq.context(), Kind::Reset, &body.0.email.0).await?.into()))
+    Ok(Created(service::request(rq.context(), Kind::Reset, &body.0.email).await?.into()))
 }
 
 #[endpoint { method = GET, path = "/resets/{reset}", tags = ["Accounts"] }]

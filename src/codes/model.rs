@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::Password;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::wire::{Address, Uri, wire_text};
+use crate::base::wire::{Uri, wire_text};
 use crate::error::{Code as Refusal, Error};
 use crate::http::Located;
 
@@ -27,7 +27,7 @@ pub struct VerificationPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct VerificationCreate {
     #[schemars(email, length(max = 254))]
-    pub email: Address,
+    pub email: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -60,7 +60,7 @@ pub struct ResetPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ResetCreate {
     #[schemars(email, length(max = 254))]
-    pub email: Address,
+    pub email: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -4,12 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::AccountRole;
-use crate::base::wire::Address;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct LookupCreate {
     #[schemars(length(min = 1, max = 254))]
-    pub identification: Address,
+    pub identification: String,
     /// The only type of account that counts.
     pub role: Option<AccountRole>,
 }

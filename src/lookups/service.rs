@@ -7,6 +7,6 @@ use crate::error::Result;
 
 pub async fn look_up(app: &App, asked: LookupCreate) -> Result<Lookup> {
     let mut tx = app.db.read().await?;
-    let found = accounts::exists(&mut tx, &asked.identification.0, asked.role.map(Into::into)).await?;
-    Ok(Lookup { identification: asked.identification.0, role: asked.role, found })
+    let found = accounts::exists(&mut tx, &asked.identification, asked.role.map(Into::into)).await?;
+    Ok(Lookup { identification: asked.identification, role: asked.role, found })
 }

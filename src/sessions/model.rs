@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{Account, AccountNumber, AccountRow, Password};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::wire::{Address, DateTime, Nullable, Uri};
+use crate::base::wire::{DateTime, Nullable, Uri};
 use crate::http::Located;
 
 /// A session as it is answered, always to whoever holds its key.
@@ -53,7 +53,7 @@ pub struct SessionPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SessionCreate {
     #[schemars(length(min = 1, max = 254))]
-    pub identification: Address,
+    pub identification: String,
     pub password: Password<1>,
 }
 

@@ -30,7 +30,7 @@ pub async fn open(app: &App, new: SessionCreate) -> Result<Session> {
 
 /// Opens a session, unless the account was changed while the password was being checked: no lock is held for so long.
 async fn try_to_open(app: &App, new: &SessionCreate) -> Result<Option<Session>> {
-    let found = store::credentials(&mut app.db.read().await?, &new.identification.0).await?;
+    let found = store::credentials(&mut app.db.read().await?, &new.identification).await?;
     let password = || new.password.0.clone();
     let Some(found) = found else {
         // The same work as for a known name, so that the time it takes tells nobody which names are known.
