@@ -9,7 +9,7 @@ use boxoffice::qa::world;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Request, World, refusal, section};
+use crate::support::{Answer, Request as PlainRequest, World, refusal, section};
 use crate::{on_both_databases, plain_tests};
 
 on_both_databases![
@@ -188,7 +188,7 @@ async fn of_many_on_two_servers_each_change_is_made_upon_the_one_before(world: W
     let neighbour = world.neighbour(world.app.settings.clone(), log::silent()).await;
     rename(&world, &host, &kofi.key, "-", None).await;
     let add = async |letter: char, is_here: bool| {
-        let at = |request: Request| if is_here { request } else { request.at(neighbour.address) };
+        let at = |request: PlainRequest| if is_here { request } else { request.at(neighbour.address) };
         loop {
             let read = at(world.request("GET", &host).key(&kofi.key)).send().await;
             let longer = format!("{}{letter}", read.body["contact"].as_str().unwrap());
