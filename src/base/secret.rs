@@ -33,9 +33,9 @@ pub fn mailed_code() -> String {
     random(&LOWER[26..], 6)
 }
 
-/// A new identifier of an image, which its address ends in as long as not everyone may see it: 63 bits.
+/// A new identifier of an image, which its address ends in as long as not everyone may see it: 19 digits, nearly 63 bits.
 pub fn image_id() -> Id {
-    Id(rand::rng().random_range(10_000_000_000_000..=i64::MAX))
+    Id(rand::rng().random_range(1_000_000_000_000_000_000..=i64::MAX))
 }
 
 /// The SHA-256 of a random secret, in hexadecimal: what is stored and searched for.
