@@ -33,10 +33,11 @@ pub fn mailed_code() -> String {
     random(&LOWER[26..], 6)
 }
 
-/// A new identifier of an image, which its address ends in as long as not everyone may see it: 63 bits by chance alone. Nothing in
-/// the database would refuse one that two servers draw in the same moment, and the later image would take the place of the earlier.
+/// A new identifier of an image, which its address ends in as long as not everyone may see it: 19 digits, nearly 63 bits, by chance
+/// alone. Nothing in the database would refuse one that two servers draw in the same moment, and the later image would take the place
+/// of the earlier.
 pub fn image_id() -> Id {
-    Id(rand::rng().random_range(10_000_000_000_000..=i64::MAX))
+    Id(rand::rng().random_range(1_000_000_000_000_000_000..=i64::MAX))
 }
 
 /// The SHA-256 of a random secret, in hexadecimal: what is stored and searched for.

@@ -127,10 +127,10 @@ impl News {
     }
 
     fn without(&self, text: &str) -> String {
-        let keep = |found: &str| {
-            self.known.contains(found)
-                || found.len() >= 14 && found.bytes().all(|byte| byte.is_ascii_digit()) && found[..14] <= *self.last_id
-        };
+        // An identifier, or a moment, which begins like one; what is longer is an image's secret.
+        let is_old = |found: &str| found.len() <= 16 && found.get(..14).is_some_and(|start| start <= self.last_id.as_str());
+        let is_number = |found: &str| found.len() >= 14 && found.bytes().all(|byte| byte.is_ascii_digit());
+        let keep = |found: &str| self.known.contains(found) || is_number(found) && is_old(found);
         let shown = |found: &Captures<'_>| if keep(&found[0]) { found[0].to_owned() } else { "#".to_owned() };
         self.pattern.replace_all(text, shown).into_owned()
     }
