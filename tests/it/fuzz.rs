@@ -199,8 +199,9 @@ fn fee_steps() {
         if let Ok(steps) = text.parse::<FeeSteps>() {
             let amounts = steps.steps.iter().flat_map(|(up_to, fee)| [*up_to, *fee]).chain([steps.above]);
             prop_assert!(amounts.into_iter().all(|amount| amount >= Money::ZERO));
-            let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b".,: \t\n\r".contains(&byte));
-            prop_assert!(digits(&text) || !text.is_ascii(), "amounts are digits");
+            let is_of_amounts =
+                |character: char| character.is_ascii_digit() || character.is_whitespace() || ".,:".contains(character);
+            prop_assert!(text.chars().all(is_of_amounts), "amounts are digits");
         }
         Ok(())
     });
