@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use boxoffice::db::Db;
+use futures::future::{join, join_all};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
@@ -100,8 +101,10 @@ async fn postgresql_is_cut_off_and_reached_again() {
 
     let work = crowd.set_to_work(&world.address);
     sleep(Duration::from_secs(1)).await;
+    let mut waiting = world.app.db.begin().await.unwrap();
     line.is_cut.send_replace(true);
-    sleep(fault(14)).await;
+    let (unanswered, ()) = join(waiting.query("select count(*) from orders").scalar::<i64>(), sleep(fault(14))).await;
+    drop(waiting);
     line.is_cut.send_replace(false);
     let back = Instant::now();
     sleep(Duration::from_secs(5)).await;
@@ -109,7 +112,9 @@ async fn postgresql_is_cut_off_and_reached_again() {
 
     tell("PostgreSQL cut off", &crowd, back);
     check(&world, &crowd).await;
-    assert!(!crowd.heard().unavailable.is_empty());
+    assert!(!crowd.heard().unavailable.is_empty() && unanswered.is_err());
+    let places = join_all((0..16).map(|_| world.app.db.read())).await;
+    assert!(places.iter().all(Result::is_ok), "whoever waited when the line was cut has taken its place in the pool along");
 }
 
 /// Longer than is waited for it.
