@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::thread::available_parallelism;
 
+use anyhow::anyhow;
 use slog::Logger;
 
 use crate::auth::Passwords;
@@ -12,7 +13,7 @@ use crate::base::clock::Clock;
 use crate::config::Settings;
 use crate::contract::Contract;
 use crate::db::Db;
-use crate::http::{self, Api, Running};
+use crate::http::{self, Api, Doors, Running};
 use crate::jobs::Jobs;
 use crate::media::MediaStore;
 use crate::outbox::{self, Carrier};
@@ -47,9 +48,11 @@ impl App {
     /// When the database or the place for images can't be opened, or the settings of mail can't be followed.
     pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Arc<Self>> {
         let cores = available_parallelism().map_or(1, usize::from);
+        let (db, clock) = (Db::open(database_url).await?, Clock::default());
+        clock.rise_above(db.highest_id().await.map_err(|error| anyhow!("cannot read the database: {error:?}"))?);
         Ok(Arc::new(Self {
-            db: Db::open(database_url).await?,
-            clock: Clock::default(),
+            db,
+            clock,
             passwords: Passwords::new(cores),
             media: MediaStore::open(&settings.media)?,
             gateway: Box::new(Sandbox),
@@ -82,6 +85,11 @@ impl Platform {
     /// The address that it listens on, with the port that it was given.
     pub fn address(&self) -> SocketAddr {
         self.server.address()
+    }
+
+    /// How many requests are being answered can be told by these, also while it stops.
+    pub fn doors(&self) -> Arc<Doors> {
+        Arc::clone(self.server.doors())
     }
 
     /// Takes no more requests, finishes what is under way, and closes the database.

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use slog::{Level, Logger, info, warn};
+use tokio::time::timeout;
 
 use crate::accounts::Role;
 use crate::app::{App, Platform, api};
@@ -45,7 +47,7 @@ enum LogLevel {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the platform
-    Serve(Box<PlatformOptions>),
+    Serve(Box<ServeOptions>),
     /// Compare the contract with the server as written; exit 0 when they agree, 1 when they differ, 2 when it could not run
     Drift(DriftOptions),
     /// Compare a running server with the contract; exit 0 when nothing is found, 1 when something is, 2 when it could not run
@@ -67,6 +69,15 @@ enum Command {
     },
     /// Fill an empty database with a small believable world
     Demo(Box<PlatformOptions>),
+}
+
+#[derive(Debug, Args)]
+struct ServeOptions {
+    #[command(flatten)]
+    platform: PlatformOptions,
+    /// Seconds within which requests under way are finished when the server is told to stop; what is left then is cut
+    #[arg(long, env = "BOXOFFICE_GRACE_SECONDS", default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=3600))]
+    grace_seconds: u32,
 }
 
 #[derive(Debug, Args)]
@@ -176,8 +187,8 @@ pub fn run() -> ExitCode {
     let (log, _written_when_dropped) = log::open(cli.log_level.into());
     let done = match cli.command {
         Command::Drift(options) => return finish("drift", find_drift(&options)),
-        Command::Compare(options) => return finish("compare", runtime().and_then(|runtime| runtime.block_on(compare(&options)))),
-        command => runtime().and_then(|runtime| runtime.block_on(execute(command, &log))),
+        Command::Compare(options) => return finish("compare", block_on(compare(&options))),
+        command => block_on(execute(command, &log)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -188,8 +199,13 @@ pub fn run() -> ExitCode {
     }
 }
 
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the asynchronous runtime")
+fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the asynchronous runtime")?;
+    let done = runtime.block_on(work);
+    // What was cut may hold threads that nobody waits for.
+    runtime.shutdown_background();
+    done
 }
 
 async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
@@ -217,16 +233,22 @@ async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App
     App::open(&options.database_url(), options.settings(), log.clone()).await
 }
 
-async fn serve(options: &PlatformOptions, log: &Logger) -> anyhow::Result<()> {
-    let app = open(options, log).await?;
+async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
+    let app = open(&options.platform, log).await?;
     if let Some(welcome) = setup::first_start(&app).await? {
         say(welcome)?;
     }
-    let platform = Platform::start(Arc::clone(&app), options.listen())?;
+    let platform = Platform::start(Arc::clone(&app), options.platform.listen())?;
     info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
     asked_to_stop().await?;
-    info!(log, "stopping: what is under way is finished first");
-    platform.stop().await
+    let grace = Duration::from_secs(options.grace_seconds.into());
+    info!(log, "stopping: what is under way is finished first"; "grace_seconds" => grace.as_secs());
+    let doors = platform.doors();
+    let cut = |why: &str| anyhow!("{why}: {} requests under way were cut", doors.inside());
+    tokio::select! {
+        stopped = timeout(grace, platform.stop()) => stopped.unwrap_or_else(|_| Err(cut("the time of grace is over"))),
+        asked = asked_to_stop() => Err(asked.err().unwrap_or_else(|| cut("it was asked again to stop"))),
+    }
 }
 
 async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {

@@ -137,7 +137,7 @@ impl Problem {
     }
 }
 
-/// Why an operation was not carried out. Whichever it is, nothing was changed.
+/// Why an operation was not carried out. But for what [`Error::Unavailable`] says of a commit, nothing was changed.
 #[derive(Debug)]
 pub enum Error {
     /// Arguments are missing or invalid: all of them, in the contract's order.
@@ -146,6 +146,9 @@ pub enum Error {
     Refused(Code, Cow<'static, str>),
     /// The database failed.
     Database(sqlx::Error),
+    /// What the server stands on, such as its database, can't do it at the moment. Nothing was changed, or, where the answer to a
+    /// commit was lost, nobody can tell. The cause is for the log alone.
+    Unavailable(anyhow::Error),
     /// Something inside failed. The cause is for the log alone.
     Internal(anyhow::Error),
 }
@@ -158,6 +161,11 @@ impl Error {
     pub const NOT_FOUND: Error = Error::Refused(Code::ResourceNotFound, Cow::Borrowed(Code::ResourceNotFound.text()));
     /// The caller has not the relation to the resource that the operation asks for.
     pub const NOT_YOURS: Error = Error::Refused(Code::ResourceNotYours, Cow::Borrowed(Code::ResourceNotYours.text()));
+
+    /// Whether nothing was changed for certain, so that what was prepared for the change can be thrown away.
+    pub fn is_certain(&self) -> bool {
+        !matches!(self, Self::Unavailable(_))
+    }
 
     /// One invalid argument; `detail` completes the sentence that its name begins.
     pub fn invalid(name: &str, detail: impl Into<String>) -> Self {
@@ -175,12 +183,6 @@ impl Code {
 impl From<Code> for Error {
     fn from(code: Code) -> Self {
         Self::Refused(code, Cow::Borrowed(code.text()))
-    }
-}
-
-impl From<sqlx::Error> for Error {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Database(error)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The log: to standard error, for people at a terminal and as JSON lines elsewhere.
 
 use std::io::{IsTerminal, stderr};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use slog::{Drain, Level, LevelFilter, Logger, o};
 use slog_async::{Async, AsyncGuard, OverflowStrategy};
@@ -24,6 +25,29 @@ pub fn open(level: Level) -> (Logger, AsyncGuard) {
 fn queue(drain: impl Drain<Err = slog::Never, Ok = ()> + Send + 'static) -> (slog::Fuse<Async>, AsyncGuard) {
     let (queue, guard) = Async::new(drain).chan_size(QUEUE).overflow_strategy(OverflowStrategy::DropAndReport).build_with_guard();
     (queue.fuse(), guard)
+}
+
+/// Lets something be told once a second, however often it happens.
+#[derive(Debug, Default)]
+pub struct Seldom(Mutex<Untold>);
+
+#[derive(Debug, Default)]
+struct Untold {
+    told: Option<Instant>,
+    count: u64,
+}
+
+impl Seldom {
+    /// Whether it may be told now: then how often it happened untold since it was told last.
+    pub fn line(&self) -> Option<u64> {
+        let mut untold = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if untold.told.is_some_and(|told| told.elapsed() < Duration::from_secs(1)) {
+            untold.count += 1;
+            return None;
+        }
+        untold.told = Some(Instant::now());
+        Some(std::mem::take(&mut untold.count))
+    }
 }
 
 /// The same log for a part that is to be heard only when something is wrong.

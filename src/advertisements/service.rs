@@ -98,7 +98,7 @@ pub async fn create(app: &App, caller: &Caller, new: AdvertisementCreate) -> Res
         media::put_image(app, ImageKind::Artwork, artwork, image).await?;
     }
     let created = transaction!(app.db, |tx| book(app, tx, caller, &new, &booking, artwork).await);
-    if created.is_err() {
+    if created.as_ref().is_err_and(Error::is_certain) {
         media::discard(app, ImageKind::Artwork, [artwork]).await;
     }
     created
@@ -148,7 +148,9 @@ pub async fn update(app: &App, caller: &Caller, id: Id, change: AdvertisementUpd
             Ok(advertisement)
         }
         Err(error) => {
-            media::discard(app, ImageKind::Artwork, artwork).await;
+            if error.is_certain() {
+                media::discard(app, ImageKind::Artwork, artwork).await;
+            }
             Err(error)
         }
     }

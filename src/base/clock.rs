@@ -1,7 +1,8 @@
 //! Time: one representation inside (microseconds since 1970, UTC), one function for each format on the wire.
 
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 
@@ -85,24 +86,47 @@ pub fn parse_birth_date(text: &str) -> Option<String> {
     date.ok().map(|date| date.format("%Y-%m-%d").to_string())
 }
 
-/// Where the time comes from. A test moves it with [`Clock::advance`].
+/// Where the time comes from, and new identifiers. It never goes back: when the machine's clock is put back, this one runs at half
+/// the speed until the other has caught up. So what has expired stays so, and what is due soon doesn't wait for the whole step.
 #[derive(Debug, Default)]
 pub struct Clock {
-    /// Microseconds by which this clock runs ahead of the machine's.
+    /// Microseconds by which this clock takes the machine's to be ahead, for tests.
     ahead: AtomicI64,
+    /// When the machine's clock was followed last, and what it said.
+    followed: Mutex<Option<(Instant, i64)>>,
     last_id: AtomicI64,
 }
 
 impl Clock {
     /// The present moment.
     pub fn now(&self) -> Timestamp {
-        Timestamp(Utc::now().timestamp_micros() + self.ahead.load(Ordering::Relaxed))
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let machine = Utc::now().timestamp_micros() + self.ahead.load(Ordering::Relaxed);
+        if let Some((since, then)) = *followed {
+            let slowly = then + i64::try_from(since.elapsed().as_micros() / 2).unwrap_or(i64::MAX);
+            if machine < slowly {
+                return Timestamp(slowly);
+            }
+        }
+        *followed = Some((Instant::now(), machine));
+        Timestamp(machine)
     }
 
-    /// Moves this clock forward.
+    /// Puts the machine's clock forward, as this one sees it.
     pub fn advance(&self, duration: Duration) {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         self.ahead.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// Puts the machine's clock back, as this one sees it.
+    pub fn set_back(&self, duration: Duration) {
+        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+        self.ahead.fetch_sub(micros, Ordering::Relaxed);
+    }
+
+    /// Has all further identifiers be more than this one: a clock that was put back while no server ran would repeat them.
+    pub fn rise_above(&self, last: Id) {
+        self.last_id.fetch_max(last.0, Ordering::Relaxed);
     }
 
     /// A new identifier: the time in units of 100 microseconds, which has 14 digits, and always more than the last one.
@@ -150,6 +174,28 @@ mod tests {
         assert_eq!(parse_birth_date("1990-02-28").as_deref(), Some("1990-02-28"));
         assert_eq!(parse_birth_date("28-02-1990").as_deref(), Some("1990-02-28"));
         assert_eq!(parse_birth_date("30-02-1990"), None);
+    }
+
+    #[test]
+    fn a_clock_that_is_put_back_is_followed_slowly() {
+        let clock = Clock::default();
+        let before = clock.now();
+        clock.set_back(Duration::from_secs(3600));
+        let readings: Vec<Timestamp> = (0..1000).map(|_| clock.now()).collect();
+        assert!(readings.is_sorted() && before <= readings[0], "it never goes back");
+        assert!(readings[999].0 - before.0 < 3_600_000_000, "and does not leap");
+
+        clock.advance(Duration::from_secs(7200));
+        assert!(clock.now().0 - before.0 >= 3_600_000_000, "forward it goes at once");
+    }
+
+    #[test]
+    fn identifiers_rise_above_those_of_a_later_clock() {
+        let clock = Clock::default();
+        let later = Id(clock.next_id().0 + 36_000_000);
+        clock.rise_above(later);
+        clock.rise_above(Id(1));
+        assert_eq!(clock.next_id(), Id(later.0 + 1));
     }
 
     #[test]

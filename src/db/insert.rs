@@ -3,6 +3,7 @@
 use sqlx::query_builder::Separated;
 use sqlx::{Postgres, Sqlite};
 
+use super::outage::in_time;
 use super::pool::Tx;
 use super::query::Param;
 use super::statement::Statement;
@@ -63,7 +64,7 @@ impl Tx {
                 }
                 Statement::Postgres(connection, mut query) => {
                     query.push_values(rows, |values, row| bind(row, &mut Values::Postgres(values)));
-                    query.build().execute(connection).await?;
+                    in_time(query.build().execute(connection)).await?;
                 }
             }
             rows = rest;

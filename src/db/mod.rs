@@ -6,7 +6,9 @@
 //! let row: Option<OrderRow> = tx.query("select * from orders where id = $1").bind(id).optional().await?;
 //! ```
 
+mod identifiers;
 mod insert;
+mod outage;
 mod pool;
 mod query;
 mod statement;
@@ -14,7 +16,7 @@ mod violation;
 
 pub use insert::Values;
 pub(crate) use pool::transaction;
-pub use pool::{Db, Tx};
+pub use pool::{Attempts, Db, Tx};
 pub use query::{Param, Query, Record, Scalar};
 pub use statement::Statement;
 pub use violation::{Violation, ViolationExt};

@@ -3,20 +3,22 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use futures::FutureExt;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
 use super::query::Query;
-use super::violation;
+use super::{outage, violation};
 use crate::error::{Error, Result};
 
-/// How long a request waits for its turn at the database.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a request waits for a connection, whether all are taken or the server is away. sqlx asks a server that refuses it
+/// again meanwhile, with pauses of a fifth of this at the most: so long may it take to be noticed when it is back.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a transaction is run before the database's refusal is given to the caller.
 const ATTEMPTS: u32 = 8;
 
@@ -47,6 +49,24 @@ pub enum Tx {
     PostgresReader(PoolConnection<Postgres>),
 }
 
+/// How often a transaction has been run, and since when.
+#[derive(Debug)]
+pub struct Attempts {
+    made: u32,
+    since: Instant,
+}
+
+impl Attempts {
+    /// The first.
+    pub fn first() -> Self {
+        Self { made: 1, since: Instant::now() }
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.made < ATTEMPTS && self.since.elapsed() < PATIENCE
+    }
+}
+
 impl Db {
     /// Opens the database at `url` (`sqlite:PATH` or `postgres://…`), makes the embedded one where it is absent,
     /// and brings its tables up to date.
@@ -56,6 +76,9 @@ impl Db {
             Some(("postgres" | "postgresql", _)) => {
                 let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
                 let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(PATIENCE);
+                // sqlx asks a connection that is given back whether it is alive, and waits without end: with a server that was cut
+                // off, nobody would ever get one of those places again.
+                let pool = pool.after_release(|connection, _| outage::still_answers(connection).boxed());
                 Self::Postgres(pool.connect_with(options).await.context("cannot reach PostgreSQL")?)
             }
             _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
@@ -97,21 +120,21 @@ impl Db {
     /// Begins a transaction; on SQLite it holds the write lock from here on. `transaction!` is the way to use it.
     ///
     /// # Errors
-    /// When no connection can be had.
+    /// When no connection can be had, or another process holds SQLite's write lock for longer than is waited.
     pub async fn begin(&self) -> Result<Tx> {
         Ok(match self {
             Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+            Self::Postgres(pool) => Tx::Postgres(outage::in_time(pool.begin()).await?),
         })
     }
 
     /// Whether a transaction that ended like this is to be run again: waits a moment and says so, or gives the outcome back.
-    pub async fn again<T>(&self, outcome: Result<T>, attempt: &mut u32) -> ControlFlow<Result<T>> {
+    pub async fn again<T>(&self, outcome: Result<T>, attempts: &mut Attempts) -> ControlFlow<Result<T>> {
         match outcome {
-            Err(Error::Database(error)) if *attempt < ATTEMPTS && violation::is_transient(&error) => {
+            Err(error) if attempts.may_go_on() && violation::is_transient(&error) => {
                 let jitter = u64::from(rand::random::<u8>() % 8);
-                tokio::time::sleep(Duration::from_millis((1 << *attempt) + jitter)).await;
-                *attempt += 1;
+                tokio::time::sleep(Duration::from_millis((1 << attempts.made) + jitter)).await;
+                attempts.made += 1;
                 ControlFlow::Continue(())
             }
             outcome => ControlFlow::Break(outcome),
@@ -140,7 +163,7 @@ impl Db {
 macro_rules! transaction {
     ($db:expr, |$tx:ident| $work:expr) => {{
         let db: &$crate::db::Db = &$db;
-        let mut attempt = 1;
+        let mut attempts = $crate::db::Attempts::first();
         loop {
             let outcome: $crate::error::Result<_> = async {
                 let mut begun = db.begin().await?;
@@ -150,7 +173,7 @@ macro_rules! transaction {
                 Ok(value)
             }
             .await;
-            if let std::ops::ControlFlow::Break(outcome) = db.again(outcome, &mut attempt).await {
+            if let std::ops::ControlFlow::Break(outcome) = db.again(outcome, &mut attempts).await {
                 break outcome;
             }
         }
@@ -162,14 +185,14 @@ impl Tx {
     /// Makes what was done durable. A transaction that is dropped instead leaves nothing behind.
     ///
     /// # Errors
-    /// When the database refuses; then nothing was done.
+    /// When the database refuses: then nothing was done. When the database is lost meanwhile: then nobody can tell.
     pub async fn commit(self) -> Result<()> {
-        match self {
-            Self::Sqlite(tx) => tx.commit().await?,
-            Self::Postgres(tx) => tx.commit().await?,
-            Self::SqliteReader(_) | Self::PostgresReader(_) => {}
-        }
-        Ok(())
+        let committed = match self {
+            Self::Sqlite(tx) => tx.commit().await.map_err(Error::from),
+            Self::Postgres(tx) => outage::in_time(tx.commit()).await,
+            Self::SqliteReader(_) | Self::PostgresReader(_) => Ok(()),
+        };
+        committed.map_err(outage::of_commit)
     }
 
     /// Begins a statement; its text is the same on both databases, with `$1`, `$2` … for what is bound.

@@ -4,6 +4,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Decode, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Type};
 
+use super::outage::in_time;
 use crate::error::Result;
 
 /// A value that both databases can take.
@@ -46,7 +47,7 @@ impl<'a> Query<'a> {
     pub async fn execute(self) -> Result<u64> {
         Ok(match self {
             Self::Sqlite(connection, query) => query.execute(connection).await?.rows_affected(),
-            Self::Postgres(connection, query) => query.execute(connection).await?.rows_affected(),
+            Self::Postgres(connection, query) => in_time(query.execute(connection)).await?.rows_affected(),
         })
     }
 
@@ -54,7 +55,7 @@ impl<'a> Query<'a> {
     pub async fn all<R: Record>(self) -> Result<Vec<R>> {
         let rows: sqlx::Result<Vec<R>> = match self {
             Self::Sqlite(connection, query) => query.fetch_all(connection).await?.iter().map(R::from_row).collect(),
-            Self::Postgres(connection, query) => query.fetch_all(connection).await?.iter().map(R::from_row).collect(),
+            Self::Postgres(connection, query) => in_time(query.fetch_all(connection)).await?.iter().map(R::from_row).collect(),
         };
         Ok(rows?)
     }
@@ -63,7 +64,7 @@ impl<'a> Query<'a> {
     pub async fn optional<R: Record>(self) -> Result<Option<R>> {
         let row: Option<sqlx::Result<R>> = match self {
             Self::Sqlite(connection, query) => query.fetch_optional(connection).await?.map(|row| R::from_row(&row)),
-            Self::Postgres(connection, query) => query.fetch_optional(connection).await?.map(|row| R::from_row(&row)),
+            Self::Postgres(connection, query) => in_time(query.fetch_optional(connection)).await?.map(|row| R::from_row(&row)),
         };
         Ok(row.transpose()?)
     }

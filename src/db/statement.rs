@@ -4,6 +4,7 @@ use sqlx::postgres::PgRow;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder, Row, Sqlite, SqliteConnection};
 
+use super::outage::in_time;
 use super::pool::Tx;
 use super::query::{Param, Record};
 use crate::base::paging::{Paging, Rows};
@@ -100,7 +101,9 @@ impl Statement<'_> {
     pub async fn all<R: Record>(self) -> Result<Vec<R>> {
         let rows: sqlx::Result<Vec<R>> = match self {
             Self::Sqlite(connection, mut query) => query.build().fetch_all(connection).await?.iter().map(R::from_row).collect(),
-            Self::Postgres(connection, mut query) => query.build().fetch_all(connection).await?.iter().map(R::from_row).collect(),
+            Self::Postgres(connection, mut query) => {
+                in_time(query.build().fetch_all(connection)).await?.iter().map(R::from_row).collect()
+            }
         };
         Ok(rows?)
     }

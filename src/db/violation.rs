@@ -1,5 +1,6 @@
 //! What a database's refusal means: which constraint was violated, and whether running the transaction again may help.
 
+use super::outage;
 use crate::error::{Error, Result};
 
 /// A constraint that stood against a statement.
@@ -63,8 +64,8 @@ impl<T> ViolationExt<T> for Result<T> {
 }
 
 /// Whether the transaction may succeed when it is run again.
-pub(super) fn is_transient(error: &sqlx::Error) -> bool {
-    let sqlx::Error::Database(error) = error else { return false };
+pub(super) fn is_transient(error: &Error) -> bool {
+    let Some(sqlx::Error::Database(error)) = outage::cause(error) else { return false };
     match error.code().as_deref() {
         // PostgreSQL: serialization failure, deadlock; SQLite: busy and its extended forms.
         Some("40001" | "40P01" | "5" | "261" | "517") => true,

@@ -118,7 +118,7 @@ pub async fn create(app: &App, caller: &Caller, new: &EventCreate) -> Result<Eve
         tokens::create_global(app, tx, row.id).await?;
         view_one(app, tx, row).await
     });
-    if created.is_err() {
+    if created.as_ref().is_err_and(Error::is_certain) {
         images.discard(app).await;
     }
     created
@@ -147,7 +147,9 @@ pub async fn update(app: &App, caller: &Caller, id: Id, change: &EventUpdate) ->
             Ok(event)
         }
         Err(error) => {
-            images.discard(app).await;
+            if error.is_certain() {
+                images.discard(app).await;
+            }
             Err(error)
         }
     }

@@ -97,6 +97,7 @@ impl From<Error> for Failure {
             Error::Invalid(problems) => (Code::ArgumentsInvalid, sentence(&problems), Some(problems), None),
             Error::Refused(code, text) => (code, text.into_owned(), fields_of(code), None),
             Error::Database(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause.into())),
+            Error::Unavailable(cause) => (Code::ServerUnavailable, Code::ServerUnavailable.text().to_owned(), None, Some(cause)),
             Error::Internal(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause)),
         };
         Self { code, text, fields, cause: cause.map(Arc::new) }

@@ -5,19 +5,22 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use dropshot::{Body, RequestContext, ServerContext};
 use futures::FutureExt;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use http_body_util::BodyExt;
 use slog::{Logger, debug, error};
 
 use super::Failure;
+use super::doors::Doors;
 use crate::base::version::ClientVersion;
 use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Code, Error};
+use crate::log::Seldom;
 
 /// What the front door leads to.
 pub trait Backend: Send + Sync + 'static {
@@ -86,19 +89,36 @@ enum Route<'a, F> {
 pub struct Front<B> {
     contract: Contract,
     backend: B,
+    doors: Arc<Doors>,
     log: Logger,
+    outage: Seldom,
 }
 
 impl<B: Backend> Front<B> {
-    /// A front door that leads there.
-    pub fn new(contract: Contract, backend: B, log: Logger) -> Self {
-        Self { contract, backend, log }
+    /// A front that leads there, behind these doors.
+    pub fn new(contract: Contract, backend: B, doors: Arc<Doors>, log: Logger) -> Self {
+        Self { contract, backend, doors, log, outage: Seldom::default() }
     }
 
-    /// Answers a request, whatever it is.
+    /// Answers a request, whatever it is, unless the server is about to stop.
     pub async fn answer(&self, rq: RequestContext<B::Context>, request: Request<Body>) -> Response<Body> {
+        let version = request.version();
+        let inside = self.doors.enter();
+        let mut response = match &inside {
+            Some(_) => self.answer_inside(rq, request).await,
+            None => failure_response(&Code::ServerUnavailable.because("The server is stopping. Try again shortly.").into()),
+        };
+        allow_any_origin(response.headers_mut());
+        // HTTP/2 says it in another way, and forbids this one.
+        if self.doors.are_closing() && version <= Version::HTTP_11 {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    async fn answer_inside(&self, rq: RequestContext<B::Context>, request: Request<Body>) -> Response<Body> {
         let request_id = rq.request_id.clone();
-        let (mut response, operation) = match self.route(&request) {
+        let (response, operation) = match self.route(&request) {
             Route::Operation(operation, found) => {
                 let outcome = AssertUnwindSafe(self.pass(operation, found, rq, request)).catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
@@ -107,7 +127,6 @@ impl<B: Backend> Front<B> {
             }
             Route::Nowhere(response) => (response, "none"),
         };
-        allow_any_origin(response.headers_mut());
         // The operation and not the path, in which an admission token's code may stand.
         debug!(self.log, "answered"; "operation" => operation, "status" => response.status().as_u16(), "request" => request_id);
         response
@@ -164,7 +183,16 @@ impl<B: Backend> Front<B> {
 
     fn refuse(&self, failure: &Failure, operation: &str, request_id: &str) -> Response<Body> {
         if let Some(cause) = failure.cause() {
-            error!(self.log, "failed"; "operation" => operation, "cause" => format!("{cause:#}"), "request" => request_id);
+            let cause = format!("{cause:#}");
+            // While what the server stands on is away, everything fails alike: a line a second tells it, and how many it stands for.
+            match (failure.code() == Code::ServerUnavailable).then(|| self.outage.line()) {
+                None => error!(self.log, "failed"; "operation" => operation, "cause" => cause, "request" => request_id),
+                Some(Some(untold)) => error!(self.log, "unavailable"; "operation" => operation, "cause" => cause,
+                    "request" => request_id, "others_untold" => untold),
+                Some(None) => {
+                    debug!(self.log, "unavailable"; "operation" => operation, "cause" => cause, "request" => request_id);
+                }
+            }
         }
         failure_response(failure)
     }
@@ -187,6 +215,10 @@ fn method_not_allowed(allowed: &[String]) -> Response<Body> {
     response.headers_mut().extend(allowed.ok().map(|allowed| (header::ALLOW, allowed)));
     response
 }
+
+/// Seconds after which whoever was told that the server can't is to ask again. Short, because an outage that is over is soon
+/// noticed; the waiting for what is away bounds how often anybody can ask.
+const RETRY_AFTER: &str = "1";
 
 /// What is read at the most of a body that is too large, so that its sender gets to read why it was refused.
 const DISCARDED: usize = 16 * 1024 * 1024;
@@ -230,6 +262,9 @@ fn failure_response(failure: &Failure) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = failure.status();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if failure.code() == Code::ServerUnavailable {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
+    }
     response
 }
 

@@ -1,5 +1,6 @@
 //! HTTP: the front door before every endpoint, the endpoints' extractors and replies, and what a client sees of an error.
 
+mod doors;
 mod endpoints;
 mod extract;
 mod failure;
@@ -7,6 +8,7 @@ mod front;
 mod reply;
 mod server;
 
+pub use doors::Doors;
 pub use extract::{Json, Query};
 pub use failure::Failure;
 pub use front::{Admitted, Backend, check_version};

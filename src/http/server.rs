@@ -16,6 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use slog::Logger;
 
+use super::doors::Doors;
 use super::endpoints::Endpoints;
 use super::front::{Backend, Front};
 use crate::app::App;
@@ -110,6 +111,7 @@ impl Default for Api {
 /// A server that answers.
 pub struct Running<C: ServerContext> {
     server: HttpServer<C>,
+    doors: Arc<Doors>,
 }
 
 impl<C: ServerContext> Running<C> {
@@ -118,11 +120,18 @@ impl<C: ServerContext> Running<C> {
         self.server.local_addr()
     }
 
-    /// Takes no more requests, finishes those under way, and ends.
+    /// What every request passes.
+    pub fn doors(&self) -> &Arc<Doors> {
+        &self.doors
+    }
+
+    /// Takes no more requests, finishes those under way, and ends. dropshot leaves its socket open to the end and takes nobody from
+    /// it, so that whoever connects would wait for nothing: it is therefore told last.
     ///
     /// # Errors
     /// When the server had failed.
     pub async fn stop(self) -> anyhow::Result<()> {
+        self.doors.close().await;
         self.server.close().await.map_err(|error| anyhow!(error))
     }
 }
@@ -147,7 +156,8 @@ pub fn serve<B: Backend>(
     listen: SocketAddr,
     log: &Logger,
 ) -> anyhow::Result<Running<B::Context>> {
-    let front = Arc::new(Front::new(contract, backend, log.clone()));
+    let doors = Arc::<Doors>::default();
+    let front = Arc::new(Front::new(contract, backend, Arc::clone(&doors), log.clone()));
     let mut dispatcher = ApiDescription::new();
     for method in ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "CONNECT"] {
         let front = Arc::clone(&front);
@@ -165,7 +175,7 @@ pub fn serve<B: Backend>(
     let config = ConfigDropshot { bind_address: listen, ..ConfigDropshot::default() };
     let server = ServerBuilder::new(dispatcher, context, log::warnings_only(log)).config(config).start();
     let server = server.map_err(|error| anyhow!(error)).with_context(|| format!("cannot listen on {listen}"))?;
-    Ok(Running { server })
+    Ok(Running { server, doors })
 }
 
 #[derive(Deserialize, JsonSchema)]

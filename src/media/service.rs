@@ -61,7 +61,7 @@ pub fn new_image() -> Id {
 /// # Errors
 /// When the media store fails.
 pub async fn put_image(app: &App, kind: ImageKind, id: Id, image: &Image) -> Result<()> {
-    Ok(app.media.put(&name(kind, id), image).await?)
+    app.media.put(&name(kind, id), image).await.map_err(failed)
 }
 
 /// Removes images that no row names any more. One too many does no harm, so a failure here is only logged.
@@ -83,7 +83,7 @@ pub async fn image(app: &App, kind: ImageKind, content: Id) -> Result<Stored> {
     // An image may be replaced after its row is read; by then the row names the other one.
     for _ in 0..2 {
         let id = sql::image(&mut app.db.read().await?, kind, content).await?.ok_or(Error::NOT_FOUND)?;
-        if let Some(image) = app.media.get(&name(kind, id)).await? {
+        if let Some(image) = app.media.get(&name(kind, id)).await.map_err(failed)? {
             return Ok(image);
         }
     }
@@ -96,10 +96,17 @@ pub async fn icon(app: &App, file: &str) -> Result<Stored> {
     if !countries.iter().any(|country| icon::name(country) == file) {
         return Err(Error::NOT_FOUND);
     }
-    if let Some(own) = app.media.get(&format!("icons/{file}")).await? {
+    if let Some(own) = app.media.get(&format!("icons/{file}")).await.map_err(failed)? {
         return Ok(own);
     }
     Ok(Stored::new(icon::render(file)?.into()))
+}
+
+/// What the media store tells of itself may pass: its disk is full, its bucket can't be reached. What it tells of a request, such
+/// as that its key is refused, stays until somebody sees to it.
+fn failed(cause: anyhow::Error) -> Error {
+    let passes = matches!(cause.downcast_ref(), Some(object_store::Error::Generic { .. }));
+    if passes { Error::Unavailable(cause) } else { Error::Internal(cause) }
 }
 
 /// Under which name an image is kept. With the identifier of its event or advertisement instead, it is the end of its address.

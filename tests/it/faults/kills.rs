@@ -21,11 +21,12 @@ use super::load::Crowd;
 use super::{figure, server, setting};
 use crate::plain_tests;
 use crate::support::program::{Server, boxoffice, last_word};
-use crate::support::{Till, eventually, postgres};
+use crate::support::{Cluster, Till, eventually, postgres};
 
 plain_tests![async
     nothing_acknowledged_is_lost_on_sqlite,
     nothing_acknowledged_is_lost_on_postgres,
+    nothing_acknowledged_is_lost_with_its_database,
     no_money_is_lost_or_taken_twice_on_sqlite,
     no_money_is_lost_or_taken_twice_on_postgres,
 ];
@@ -124,8 +125,8 @@ impl Letters {
     }
 }
 
-/// Kills and starts a server again and again, and looks each time at what is there.
-async fn kill_and_look(what: &str, site: &Site, start: impl Fn() -> Command) -> Server {
+/// Kills and starts a server again and again, its database too where that is the test's own, and looks each time at what is there.
+async fn kill_and_look(what: &str, site: &Site, mut database: Option<Cluster>, start: impl Fn() -> Command) -> Server {
     let (kills, seed): (usize, u64) = (setting("BOXOFFICE_KILLS", 3), setting("BOXOFFICE_SEED", rand::random()));
     let mut random = StdRng::seed_from_u64(seed);
     let mut server = Server::start(start());
@@ -137,6 +138,12 @@ async fn kill_and_look(what: &str, site: &Site, start: impl Fn() -> Command) -> 
         let work = crowd.set_to_work(&server.address);
         let asks = tokio::spawn(Arc::clone(&letters).ask(server.address.clone(), site.public_key.clone()));
         tokio::time::sleep(Duration::from_millis(random.random_range(300..1500))).await;
+        if let Some(database) = &mut database {
+            database.kill();
+            tokio::time::sleep(Duration::from_millis(random.random_range(0..300))).await;
+            database.begin();
+            tokio::time::sleep(Duration::from_millis(random.random_range(0..600))).await;
+        }
         server.signal("KILL");
         letters.stopped.store(true, Ordering::Relaxed);
         work.stop().await;
@@ -164,13 +171,19 @@ async fn kill_and_look(what: &str, site: &Site, start: impl Fn() -> Command) -> 
 
 async fn nothing_acknowledged_is_lost_on_sqlite() {
     let site = Site::open(None);
-    kill_and_look("SQLite", &site, || site.program()).await;
+    kill_and_look("SQLite", &site, None, || site.program()).await;
 }
 
 async fn nothing_acknowledged_is_lost_on_postgres() {
     let Some(url) = postgres::new_database().await else { return };
     let site = Site::open(Some(url));
-    kill_and_look("PostgreSQL", &site, || site.program()).await;
+    kill_and_look("PostgreSQL", &site, None, || site.program()).await;
+}
+
+async fn nothing_acknowledged_is_lost_with_its_database() {
+    let Some(database) = Cluster::start() else { return };
+    let site = Site::open(Some(database.url.clone()));
+    kill_and_look("PostgreSQL, killed before the server", &site, Some(database), || site.program()).await;
 }
 
 async fn no_money_is_lost_or_taken_twice_on_sqlite() {
@@ -187,7 +200,8 @@ async fn no_money_is_lost_or_taken_twice(what: &str, site: Site) {
     let till = Till::default();
     let address = till.open().await;
 
-    let server = kill_and_look(&format!("{what}, and a till outside"), &site, || site.with_till(address, Duration::ZERO)).await;
+    let server =
+        kill_and_look(&format!("{what}, and a till outside"), &site, None, || site.with_till(address, Duration::ZERO)).await;
 
     drop(server);
     // So much later that whatever was under way when a server was killed is given up.

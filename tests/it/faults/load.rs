@@ -60,6 +60,8 @@ pub struct Heard {
     pub unavailable: Vec<Instant>,
     /// When a request was left without an answer.
     pub lost: Vec<Instant>,
+    /// When nobody was there to take a request.
+    pub unconnected: Vec<Instant>,
     /// Answers that must not be.
     pub wrong: Vec<String>,
     /// When the last request was done.
@@ -179,6 +181,7 @@ impl Crowd {
                 *heard.refused.entry(code.clone()).or_default() += 1;
                 return Some(Err(code));
             }
+            Err(Error::CommunicationError(error)) if error.is_connect() => heard.unconnected.push(Instant::now()),
             Err(Error::CommunicationError(_) | Error::ResponseBodyError(_)) => heard.lost.push(Instant::now()),
             Err(other) => heard.wrong.push(format!("{what}: {other:?}")),
         }
@@ -190,11 +193,12 @@ impl Crowd {
         let heard = self.heard();
         let refused: usize = heard.refused.values().sum();
         format!(
-            "{} requests: {} done, {refused} refused, {} times 503, {} without an answer, {} wrong; \
+            "{} requests: {} done, {refused} refused, {} times 503, {} not connected, {} without an answer, {} wrong; \
              {} orders, {} payments, {} tickets, {} transfers",
             heard.asked,
             heard.done,
             heard.unavailable.len(),
+            heard.unconnected.len(),
             heard.lost.len(),
             heard.wrong.len(),
             heard.orders.len(),
@@ -211,7 +215,7 @@ impl Crowd {
     pub fn recovery(&self, since: Instant) -> Duration {
         let heard = self.heard();
         assert!(heard.last_done.is_some_and(|done| done > since), "nothing was done after the return");
-        let failures = heard.unavailable.iter().chain(&heard.lost);
+        let failures = heard.unavailable.iter().chain(&heard.lost).chain(&heard.unconnected);
         failures.max().map_or(Duration::ZERO, |last| last.saturating_duration_since(since))
     }
 }

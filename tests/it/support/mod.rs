@@ -15,6 +15,7 @@
 //! tells at the end which answers were never seen.
 
 mod books;
+mod cluster;
 mod contract;
 mod coverage;
 mod far_till;
@@ -34,6 +35,7 @@ mod till;
 mod world;
 
 pub use books::books;
+pub use cluster::Cluster;
 pub use far_till::FarTill;
 pub use http::{Answer, Refusal, refusal};
 pub use mail_server::{MailServer, Mood, Secure};

@@ -35,7 +35,7 @@ const PREFIX: &str = "boxoffice_test_";
 /// No run takes longer, so older databases are left from one that has ended.
 const OLDEST_RUN: Duration = Duration::from_secs(3600);
 /// A loaded machine takes a few seconds to make and start a server.
-const START_LIMIT: Duration = Duration::from_secs(60);
+pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
 
 /// The URL of a fresh empty database, or nothing where there is no PostgreSQL.
 ///
@@ -153,7 +153,7 @@ fn unix_seconds() -> u64 {
 }
 
 /// The folder of an installed PostgreSQL's programs, and the user to run them as.
-struct Programs {
+pub(super) struct Programs {
     folder: PathBuf,
     /// User and group, where our own won't do: PostgreSQL refuses to run as root.
     user: Option<(u32, u32)>,
@@ -161,7 +161,7 @@ struct Programs {
 
 impl Programs {
     /// Says what is absent, if anything is.
-    fn find() -> Result<Programs, &'static str> {
+    pub(super) fn find() -> Result<Programs, &'static str> {
         let on_path = env::var_os("PATH").map(|path| env::split_paths(&path).collect()).unwrap_or_default();
         let folder = [on_path, debian_folders()]
             .into_iter()
@@ -178,8 +178,9 @@ impl Programs {
     }
 
     fn start(&self) -> Result<Server, String> {
-        let folder = self.make_folder().map_err(|error| format!("cannot make a folder for PostgreSQL: {error}"))?;
-        let shell = self.shell(folder.path()).map_err(|error| format!("cannot start a shell for PostgreSQL: {error}"))?;
+        let folder =
+            self.make_folder(&env::temp_dir()).map_err(|error| format!("cannot make a folder for PostgreSQL: {error}"))?;
+        let shell = self.shell(folder.path(), SCRIPT).map_err(|error| format!("cannot start a shell for PostgreSQL: {error}"))?;
         // From here on the shell removes it, also where this function fails and so closes the shell's input.
         let folder = folder.keep();
         let begin = Instant::now();
@@ -200,19 +201,19 @@ impl Programs {
     }
 
     /// A folder that only the server's user can enter, for its data, its log and its socket, whose path must be short.
-    fn make_folder(&self) -> io::Result<TempDir> {
-        let folder = tempfile::Builder::new().prefix("boxoffice-pg-").tempdir()?;
+    pub(super) fn make_folder(&self, parent: &Path) -> io::Result<TempDir> {
+        let folder = tempfile::Builder::new().prefix("boxoffice-pg-").tempdir_in(parent)?;
         if let Some((user, group)) = self.user {
             chown(folder.path(), Some(user), Some(group))?;
         }
         Ok(folder)
     }
 
-    /// The shell that makes, starts, stops and removes the server.
-    fn shell(&self, folder: &Path) -> io::Result<Child> {
+    /// The shell that makes, starts, stops and removes the server, as its script says. What it says goes to the log.
+    pub(super) fn shell(&self, folder: &Path, script: &str) -> io::Result<Child> {
         let log = fs::File::create(folder.join("log"))?;
         let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT]).env("BIN", &self.folder).env("FOLDER", folder).current_dir(folder);
+        command.args(["-c", script]).env("BIN", &self.folder).env("FOLDER", folder).current_dir(folder);
         command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log);
         // A Ctrl-C goes to the whole group; the shell must outlive it to clean up.
         command.process_group(0);
@@ -248,7 +249,7 @@ rm -rf "$FOLDER"
 "#;
 
 /// As `pg_ctl` does it: the last line of this file tells when connections are accepted.
-fn is_ready(folder: &Path) -> bool {
+pub(super) fn is_ready(folder: &Path) -> bool {
     let state = fs::read_to_string(folder.join("data/postmaster.pid")).unwrap_or_default();
     state.lines().nth(7).is_some_and(|line| line.trim() == "ready")
 }

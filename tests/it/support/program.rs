@@ -73,6 +73,19 @@ impl Drop for Server {
     }
 }
 
+/// The keys of an administrator and of the public, made beside a server that is yet to be started on this database.
+pub fn keys(folder: &Path, database_url: &str) -> (String, String) {
+    let print = |arguments: &[&str]| {
+        let done = boxoffice(folder, &[arguments, &["--database", database_url]].concat()).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8(done.stdout).unwrap().trim().to_owned()
+    };
+    let account = ["account", "create", "--username", "head", "--email", "head@example.com", "--role", "administrator"];
+    let number = print(&[&account[..], &["--password", super::PASSWORD]].concat());
+    let key = print(&["key", "create", "--role", "administrator", "--account", &number]);
+    (key, print(&["key", "create", "--role", "public"]))
+}
+
 /// The last word of the line with this in it.
 pub fn last_word(printed: &str, line: &str) -> String {
     let line = printed.lines().find(|printed| printed.contains(line)).unwrap();

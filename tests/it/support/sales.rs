@@ -75,6 +75,20 @@ impl World {
         page["entries"].as_array().unwrap().iter().map(entry).collect()
     }
 
+    /// When nothing is unsettled any more, the gateway has what the ledger says of it.
+    pub async fn check_till(&self) {
+        let mut tx = self.app.db.read().await.unwrap();
+        let by_card = tx.query(
+            "select coalesce(cast(sum(case t.type when 'Sale' then t.amount else -t.amount end) as bigint), 0)
+             from transactions t join payments p on p.id = t.payment_id where p.method = 'card'",
+        );
+        let by_card: i64 = by_card.scalar().await.unwrap();
+        assert_eq!((self.till.total() * 100.0).round() as i64, by_card);
+        let unsettled = tx.query("select count(*) from refunds where status = 'Owed'").scalar::<i64>().await.unwrap();
+        let unknown = tx.query("select count(*) from payments where status in ('Pending', 'Abandoned')");
+        assert_eq!((unsettled, unknown.scalar::<i64>().await.unwrap()), (0, 0));
+    }
+
     /// Runs the job that times out orders, on every server at once, until nothing is left for it.
     pub async fn expire_due(&self) {
         join_all(self.apps().map(async |app| while orders::expire_due(app).await.unwrap() > 0 {})).await;

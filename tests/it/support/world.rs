@@ -76,7 +76,8 @@ impl World {
         Some(Self::start_servers(2, &url, tempfile::tempdir().unwrap()).await)
     }
 
-    async fn start(database_url: &str, folder: TempDir) -> Self {
+    /// On an empty database of the test's own, with images and mail in this folder.
+    pub async fn start(database_url: &str, folder: TempDir) -> Self {
         Self::start_servers(1, database_url, folder).await
     }
 

@@ -1,0 +1,78 @@
+//! What a database can't do at the moment, told apart from what it will never do: the first may be asked for again.
+
+use std::future::Future;
+use std::time::Duration;
+
+use anyhow::Context;
+use sqlx::error::DatabaseError;
+use sqlx::postgres::PgDatabaseError;
+use sqlx::{Connection, PgConnection};
+
+use crate::error::{Error, Result};
+
+/// How long a statement may take. A server that is frozen, or cut off without a word, answers nothing at all; whoever waits for
+/// it has to be told before giving up by itself, for which clients commonly take 30 seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl From<sqlx::Error> for Error {
+    fn from(error: sqlx::Error) -> Self {
+        if is_outage(&error) { Self::Unavailable(error.into()) } else { Self::Database(error) }
+    }
+}
+
+/// What the database had to say of an error, if it came from there.
+pub(super) fn cause(error: &Error) -> Option<&sqlx::Error> {
+    match error {
+        Error::Database(cause) => Some(cause),
+        Error::Unavailable(cause) => cause.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// Waits for PostgreSQL's answer, and not for ever.
+pub(super) async fn in_time<T>(answer: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
+    let answer = tokio::time::timeout(PATIENCE, answer).await;
+    let answer = answer.with_context(|| format!("the database has not answered within {} s", PATIENCE.as_secs()));
+    Ok(answer.map_err(Error::Unavailable)??)
+}
+
+/// Whether a connection's server answers, soon.
+///
+/// # Errors
+/// When it doesn't: the connection can't even be closed in good order.
+pub(super) async fn still_answers(connection: &mut PgConnection) -> sqlx::Result<bool> {
+    let answer = tokio::time::timeout(Duration::from_secs(2), connection.ping()).await;
+    answer.map_err(|_| sqlx::Error::PoolTimedOut)?.map(|()| true)
+}
+
+/// A commit whose answer is lost was done or was not: nobody can tell from here, so the client is told to ask again.
+pub(super) fn of_commit(error: Error) -> Error {
+    match error {
+        Error::Unavailable(cause) => Error::Unavailable(cause.context("nobody can tell whether it was committed")),
+        error => error,
+    }
+}
+
+fn is_outage(error: &sqlx::Error) -> bool {
+    match error {
+        // Refused, reset, closed, or no such socket: the server isn't there. The pool ran out, or is closed by a server that stops.
+        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => true,
+        sqlx::Error::Database(error) => is_passing(error.as_ref()),
+        _ => false,
+    }
+}
+
+/// Whether what a database says of itself may pass.
+fn is_passing(error: &dyn DatabaseError) -> bool {
+    let code = error.code().unwrap_or_default();
+    if error.try_downcast_ref::<PgDatabaseError>().is_some() {
+        // https://www.postgresql.org/docs/current/errcodes-appendix.html: connections; resources, as a full disk; shutdown, crash
+        // and start; errors of the system below; a standby that took over for reading alone; and what only more attempts than
+        // ours could have brought about.
+        let classes = ["08", "53", "57P", "58"];
+        return classes.iter().any(|class| code.starts_with(class)) || ["25006", "40001", "40P01"].contains(&code.as_ref());
+    }
+    // https://www.sqlite.org/rescode.html: the last byte is the primary code. BUSY, LOCKED, READONLY, IOERR, FULL, CANTOPEN and
+    // PROTOCOL, which is a race for the write-ahead log.
+    code.parse::<u32>().is_ok_and(|code| [5, 6, 8, 10, 13, 14, 15].contains(&(code & 0xff)))
+}

@@ -1,0 +1,62 @@
+//! How a server stops without losing a request: first every answer tells its connection to close, then nobody new is let in, and
+//! whoever is inside is waited for.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+/// How long requests are still served once the server is to stop. A client that keeps its connection busy so gets an answer that
+/// tells it to close, and never sends into a connection that is being closed; a load balancer gets to hear of it.
+const LINGER: Duration = Duration::from_millis(250);
+
+const OPEN: u8 = 0;
+const LAST_CALL: u8 = 1;
+const CLOSED: u8 = 2;
+
+/// Counts who is inside, and lets nobody in any more once they are closed.
+#[derive(Debug, Default)]
+pub struct Doors {
+    state: AtomicU8,
+    inside: watch::Sender<usize>,
+}
+
+/// A request that is being answered.
+#[derive(Debug)]
+pub struct Inside<'a>(&'a Doors);
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        self.0.inside.send_modify(|inside| *inside -= 1);
+    }
+}
+
+impl Doors {
+    /// Lets a request in; `None` once they are closed.
+    pub fn enter(&self) -> Option<Inside<'_>> {
+        // Counted first, so that whoever closes them sees everyone who was still let in.
+        self.inside.send_modify(|inside| *inside += 1);
+        let inside = Inside(self);
+        (self.state.load(Ordering::SeqCst) != CLOSED).then_some(inside)
+    }
+
+    /// Whether answers are to tell that their connections close.
+    pub fn are_closing(&self) -> bool {
+        self.state.load(Ordering::SeqCst) != OPEN
+    }
+
+    /// How many requests are being answered.
+    pub fn inside(&self) -> usize {
+        *self.inside.borrow()
+    }
+
+    /// Closes them, and waits until nobody is inside.
+    pub async fn close(&self) {
+        self.state.store(LAST_CALL, Ordering::SeqCst);
+        tokio::time::sleep(LINGER).await;
+        self.state.store(CLOSED, Ordering::SeqCst);
+        let mut inside = self.inside.subscribe();
+        // The sender is ours, so this ends in no other way.
+        let _empty = inside.wait_for(|inside| *inside == 0).await;
+    }
+}

@@ -1,0 +1,146 @@
+//! The program is told to stop.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use boxoffice::db::Db;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+use super::load::Crowd;
+use super::{fault, figure};
+use crate::plain_tests;
+use crate::support::postgres;
+use crate::support::program::{Server, boxoffice, keys};
+
+plain_tests![async
+    under_a_load_on_sqlite_it_loses_nothing,
+    under_a_load_on_postgresql_it_loses_nothing,
+    what_is_under_way_is_finished_and_what_comes_later_is_refused,
+    what_outlasts_the_time_of_grace_is_cut,
+    asked_again_it_ends_at_once,
+];
+
+fn serve(folder: &Path, url: &str, arguments: &[&str]) -> Server {
+    Server::start(boxoffice(folder, &[&["serve", "--database", url], arguments].concat()))
+}
+
+async fn stop_under_load(url: &str, folder: &Path) {
+    let (staff, anyone) = keys(folder, url);
+    let server = serve(folder, url, &[]);
+    let crowd = Crowd::gather(&server.address, &staff, &anyone, 6, 5000).await;
+
+    let work = crowd.set_to_work(&server.address);
+    sleep(fault(2)).await;
+    let asked = Instant::now();
+    server.signal("TERM");
+    let (_, ended, log) = tokio::task::spawn_blocking(|| server.wait()).await.unwrap();
+    let took = asked.elapsed();
+    work.stop().await;
+
+    figure(format!("SIGTERM under a load: ended after {:.2} s; {}", took.as_secs_f64(), crowd.figures()));
+    assert!(ended.success(), "{log:#?}");
+    assert!(crowd.heard().lost.is_empty(), "a request was left without an answer");
+    let db = Db::open(url).await.unwrap();
+    crowd.check(&mut db.read().await.unwrap()).await;
+}
+
+async fn under_a_load_on_sqlite_it_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
+    stop_under_load(&url, folder.path()).await;
+}
+
+async fn under_a_load_on_postgresql_it_loses_nothing() {
+    let Some(url) = postgres::new_database().await else { return };
+    stop_under_load(&url, tempfile::tempdir().unwrap().path()).await;
+}
+
+/// A server that is told to stop while it has half of a request.
+struct Half {
+    server: Server,
+    address: String,
+    connection: TcpStream,
+    _folder: TempDir,
+}
+
+const BODY: &str = r#"{"email": "nobody@example.com"}"#;
+
+impl Half {
+    async fn of_a_request(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
+        let (_, key) = keys(folder.path(), &url);
+        let server = serve(folder.path(), &url, arguments);
+        let address = server.address.strip_prefix("http://").unwrap().to_owned();
+        let mut connection = TcpStream::connect(&address).await.unwrap();
+        let head = format!(
+            "POST /verifications HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\nX-Client-Version: 3.0.0\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            BODY.len()
+        );
+        connection.write_all(format!("{head}{}", &BODY[..10]).as_bytes()).await.unwrap();
+        // It has read the head once it answers to somebody who came later.
+        assert!(get(&address).await.starts_with("HTTP/1.1 412 "));
+        sleep(Duration::from_millis(200)).await;
+        server.signal("TERM");
+        // Past the moment in which everyone is served still.
+        while !get(&address).await.starts_with("HTTP/1.1 503 ") {
+            sleep(Duration::from_millis(20)).await;
+        }
+        Self { server, address, connection, _folder: folder }
+    }
+}
+
+/// What is answered to a new connection's request for the time.
+async fn get(address: &str) -> String {
+    let mut connection = TcpStream::connect(address).await.unwrap();
+    connection.write_all(b"GET /time HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    read(&mut connection).await
+}
+
+/// The next answer's head, and what came along.
+async fn read(connection: &mut TcpStream) -> String {
+    let mut answer = vec![0; 4096];
+    let length = connection.read(&mut answer).await.unwrap();
+    String::from_utf8(answer[..length].to_vec()).unwrap()
+}
+
+async fn what_is_under_way_is_finished_and_what_comes_later_is_refused() {
+    let mut half = Half::of_a_request(&[]).await;
+
+    let refused = get(&half.address).await;
+    half.connection.write_all(&BODY.as_bytes()[10..]).await.unwrap();
+    let finished = read(&mut half.connection).await;
+    let (_, ended, log) = half.server.wait();
+
+    for header in ["retry-after: 1\r\n", "connection: close\r\n", "The server is stopping."] {
+        assert!(refused.contains(header), "{refused}");
+    }
+    // Nobody has that address.
+    assert!(finished.starts_with("HTTP/1.1 404 ") && finished.contains("connection: close\r\n"), "{finished}");
+    assert!(ended.success(), "{log:#?}");
+}
+
+async fn what_outlasts_the_time_of_grace_is_cut() {
+    let half = Half::of_a_request(&["--grace-seconds", "1"]).await;
+
+    let (_, ended, log) = half.server.wait();
+
+    assert_eq!(ended.code(), Some(1));
+    let told = "boxoffice: the time of grace is over: 1 requests under way were cut";
+    assert!(log.iter().any(|line| line == told), "{log:#?}");
+}
+
+async fn asked_again_it_ends_at_once() {
+    let half = Half::of_a_request(&["--grace-seconds", "3600"]).await;
+
+    half.server.signal("TERM");
+    let (_, ended, log) = half.server.wait();
+
+    assert_eq!(ended.code(), Some(1));
+    let told = "boxoffice: it was asked again to stop: 1 requests under way were cut";
+    assert!(log.iter().any(|line| line == told), "{log:#?}");
+}
