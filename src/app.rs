@@ -15,6 +15,7 @@ use crate::contract::Contract;
 use crate::db::Db;
 use crate::http::{self, Api, Doors, Running};
 use crate::jobs::Jobs;
+use crate::journal::Journal;
 use crate::media::MediaStore;
 use crate::outbox::{self, Carrier};
 use crate::payments::{Gateway, Sandbox};
@@ -37,6 +38,8 @@ pub struct App {
     pub unsettled_after: AtomicI64,
     /// Who takes the mail.
     pub carrier: Box<dyn Carrier>,
+    /// What is kept of requests that change something.
+    pub journal: Journal,
     /// The log.
     pub log: Logger,
 }
@@ -58,6 +61,7 @@ impl App {
             gateway: Box::new(Sandbox),
             unsettled_after: AtomicI64::new(0),
             carrier: outbox::carrier(&settings.mail)?,
+            journal: Journal::default(),
             settings,
             log,
         }))
@@ -133,6 +137,7 @@ pub fn api() -> Api {
     crate::admissions::register(&mut api);
     crate::erasure::register(&mut api);
     crate::reports::register(&mut api);
+    crate::audit::register(&mut api);
     crate::media::register(&mut api);
     api
 }

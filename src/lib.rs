@@ -10,6 +10,8 @@
 //! 4. `orders::store` has the SQL, a function for each statement.
 //! 5. The feature turns rows into the view that the contract describes; what goes wrong is an [`error::Error`], which
 //!    [`http::Failure`] alone turns into a status and a body.
+//! 6. The [`journal`] adds a row to the audit trail, and the answer, where the request carried an `Idempotency-Key`; then the
+//!    transaction is committed, and the request answered.
 //!
 //! Every feature is a folder with the same four names, of which it leaves out what it has no use for: `endpoints` (HTTP in,
 //! HTTP out), `service` (rules), `store` (SQL) and `model` (types). What would be too much for one file stands beside them under
@@ -21,7 +23,7 @@
 //! - What is staged, and where: [`regions`], [`venues`], [`categories`], [`events`], their [`sections`] and price [`modifiers`];
 //!   [`zones`] and [`advertisements`]; the staff's [`review`] of what is submitted; [`media`] for the images.
 //! - What is sold: [`orders`], [`payments`] and the [`ledger`], [`tickets`] and their [`transfers`]; at the gate, [`tokens`] and
-//!   [`admissions`]; [`reports`] of it all.
+//!   [`admissions`]; [`reports`] of it all, and the [`audit`] trail of who changed what.
 //! - What clients need to know: [`defaults`].
 //!
 //! Mail leaves through the [`outbox`]. What runs beside the requests is in [`jobs`]; what is made without a request, in [`setup`]
@@ -32,6 +34,7 @@ pub mod accounts;
 pub mod admissions;
 pub mod advertisements;
 pub mod app;
+pub mod audit;
 pub mod auth;
 pub mod base;
 pub mod categories;
@@ -49,6 +52,7 @@ pub mod hosts;
 pub mod http;
 pub mod integrations;
 pub mod jobs;
+pub mod journal;
 pub mod ledger;
 pub mod log;
 pub mod lookups;

@@ -1,5 +1,7 @@
 //! What the advertisement operations mean, and who may see or change an advertisement.
 
+use futures::FutureExt;
+
 use super::booking::Booking;
 use super::model::{Advertisement, AdvertisementRow};
 use super::requests::{AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate};
@@ -10,7 +12,7 @@ use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::{Page, Paging};
-use crate::db::{Tx, ViolationExt, transaction};
+use crate::db::{self, Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Problem, Result, no_problems};
 use crate::events::{self, EventRow, EventStatus};
 use crate::media::{self, ImageKind};
@@ -144,7 +146,8 @@ pub async fn update(app: &App, caller: &Caller, id: Id, change: AdvertisementUpd
     let changed = transaction!(app.db, |tx| modify(app, tx, caller, id, &change, &booking, artwork).await);
     match changed {
         Ok((advertisement, before)) => {
-            media::discard(app, ImageKind::Artwork, artwork.map(|_| before)).await;
+            let replaced = artwork.map(|_| before);
+            db::afterwards(app, move |app| media::discard(app, ImageKind::Artwork, replaced).boxed()).await;
             Ok(advertisement)
         }
         Err(error) => {
@@ -184,7 +187,7 @@ async fn modify(
 
 pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
     let artwork = transaction!(app.db, |tx| remove(tx, caller, id).await)?;
-    media::discard(app, ImageKind::Artwork, [artwork]).await;
+    db::afterwards(app, move |app| media::discard(app, ImageKind::Artwork, [artwork]).boxed()).await;
     Ok(())
 }
 

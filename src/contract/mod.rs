@@ -283,6 +283,11 @@ impl Operation {
         content.map(|content| content.examples.clone()).unwrap_or_default()
     }
 
+    /// Whether it has a parameter of this name.
+    pub fn takes(&self, name: &str) -> bool {
+        self.parameters.iter().any(|parameter| parameter.name == name)
+    }
+
     /// The largest body that it takes, in bytes; `None` where it takes none.
     pub fn body_limit(&self) -> Option<usize> {
         self.body.as_ref().map(|body| body.limit)

@@ -65,6 +65,8 @@ pub struct Parameter {
     pub explode: bool,
     /// Whether its value is written as JSON, whatever the style.
     pub is_json: bool,
+    /// Whether who knows its value may do something by that alone (`x-secret`), so that it is written down nowhere.
+    pub is_secret: bool,
     allows_empty: bool,
     kinds: Vec<Kind>,
 }
@@ -111,7 +113,9 @@ impl Parameter {
         let parameter =
             Place::new(&node["in"]).and_then(|place| Self::written(name, place, node["required"] == true, schema, node));
         let parameter = parameter.with_context(|| format!("parameter {name}"))?;
-        Ok(Self { is_json: content.is_some(), examples: examples(references, content.unwrap_or(node)), ..parameter })
+        let is_secret = node["x-secret"] == true;
+        let examples = examples(references, content.unwrap_or(node));
+        Ok(Self { is_json: content.is_some(), is_secret, examples, ..parameter })
     }
 
     /// A parameter that is written as `node` says: a Parameter Object or an Encoding Object.
@@ -139,6 +143,7 @@ impl Parameter {
             style,
             explode: node["explode"].as_bool().unwrap_or(style == Style::Form),
             is_json: false,
+            is_secret: false,
             allows_empty: node["allowEmptyValue"] == true,
         })
     }

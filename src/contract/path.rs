@@ -36,6 +36,28 @@ impl Template {
         let names = self.names.iter().map(|names| names.iter().map(String::as_str));
         names.zip(values).flat_map(|(names, values)| names.zip(values))
     }
+
+    /// A path of it with the names of these variables, in braces, in place of what they have.
+    pub fn without(&self, path: &str, hidden: &[&str]) -> String {
+        let mut shown = String::new();
+        for ((segment, names), text) in self.shape.iter().zip(&self.names).zip(segments(path)) {
+            shown.push('/');
+            let (Segment::Variables(texts), Some(values)) = (segment, segment.values(text)) else {
+                shown.push_str(text);
+                continue;
+            };
+            shown.push_str(&texts[0]);
+            for ((name, value), after) in names.iter().zip(values).zip(&texts[1..]) {
+                if hidden.contains(&name.as_str()) {
+                    shown.push_str(&format!("{{{name}}}"));
+                } else {
+                    shown.push_str(value);
+                }
+                shown.push_str(after);
+            }
+        }
+        shown
+    }
 }
 
 impl Segment {

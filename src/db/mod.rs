@@ -12,6 +12,7 @@ mod outage;
 mod pool;
 mod query;
 mod statement;
+mod unit;
 mod violation;
 
 pub use insert::Values;
@@ -19,4 +20,5 @@ pub(crate) use pool::transaction;
 pub use pool::{Attempts, Db, Tx};
 pub use query::{Param, Query, Record, Scalar};
 pub use statement::Statement;
+pub use unit::{Opening, Unit, afterwards, settle};
 pub use violation::{Violation, ViolationExt};

@@ -13,7 +13,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
 
 use super::query::Query;
-use super::{outage, violation};
+use super::{outage, unit, violation};
 use crate::error::{Error, Result};
 
 /// How long a request waits for a connection, whether all are taken or the server is away. sqlx asks a server that refuses it
@@ -109,8 +109,12 @@ impl Db {
         Ok(Self::Sqlite { readers, writer })
     }
 
-    /// A connection for reading.
+    /// A connection for reading. What the request has done so far is committed first, so that it is seen.
+    ///
+    /// # Errors
+    /// When no connection can be had.
     pub async fn read(&self) -> Result<Tx> {
+        unit::settle().await?;
         Ok(match self {
             Self::Sqlite { readers, .. } => Tx::SqliteReader(readers.acquire().await?),
             Self::Postgres(pool) => Tx::PostgresReader(pool.acquire().await?),
@@ -120,12 +124,16 @@ impl Db {
     /// Begins a transaction; on SQLite it holds the write lock from here on. `transaction!` is the way to use it.
     ///
     /// # Errors
-    /// When no connection can be had, or another process holds SQLite's write lock for longer than is waited.
+    /// When no connection can be had, another process holds SQLite's write lock for longer than is waited, or something that is to
+    /// come first in the request's [`unit`] stands against it.
     pub async fn begin(&self) -> Result<Tx> {
-        Ok(match self {
+        unit::settle().await?;
+        let mut tx = match self {
             Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
             Self::Postgres(pool) => Tx::Postgres(outage::in_time(pool.begin()).await?),
-        })
+        };
+        unit::open(&mut tx).await?;
+        Ok(tx)
     }
 
     /// Whether a transaction that ended like this is to be run again: waits a moment and says so, or gives the outcome back.
@@ -153,7 +161,8 @@ impl Db {
     }
 }
 
-/// Runs an expression in one transaction, commits it when it succeeds, and gives its result.
+/// Runs an expression in one transaction, commits it when it succeeds, and gives its result. In a request's
+/// [`Unit`](crate::db::Unit) the commit comes with the answer.
 ///
 /// When the database says that running it again may succeed (busy, deadlock, an identifier that two servers drew), it is run
 /// again from its beginning, so it may have no effect but through the transaction.
@@ -182,11 +191,20 @@ macro_rules! transaction {
 pub(crate) use transaction;
 
 impl Tx {
-    /// Makes what was done durable. A transaction that is dropped instead leaves nothing behind.
+    /// Makes what was done durable; in a request's [`unit`], once that is answered. A transaction that is dropped instead leaves
+    /// nothing behind.
     ///
     /// # Errors
     /// When the database refuses: then nothing was done. When the database is lost meanwhile: then nobody can tell.
     pub async fn commit(self) -> Result<()> {
+        match unit::park(self) {
+            Some(tx) => tx.commit_now().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Makes what was done durable at once.
+    pub(super) async fn commit_now(self) -> Result<()> {
         let committed = match self {
             Self::Sqlite(tx) => tx.commit().await.map_err(Error::from),
             Self::Postgres(tx) => outage::in_time(tx.commit()).await,

@@ -1,5 +1,6 @@
 //! What the removal of an account means.
 
+use futures::FutureExt;
 use futures::future::join_all;
 
 use crate::accounts::{self, AccountNumber};
@@ -7,7 +8,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::base::id::Id;
 use crate::base::secret;
-use crate::db::{Tx, transaction};
+use crate::db::{self, Tx, transaction};
 use crate::error::{Code, Result};
 use crate::{codes, hosts, orders, outbox, payments, preferences, tickets, transfers};
 
@@ -17,8 +18,12 @@ pub async fn delete(app: &App, caller: &Caller, number: &AccountNumber) -> Resul
     accounts::load(&mut app.db.read().await?, caller, number).await?;
     let nobodys = app.passwords.hash(secret::api_key()).await?;
     let cancelled = transaction!(app.db, |tx| erase(app, tx, caller, number, &nobodys).await)?;
-    join_all(cancelled.into_iter().map(|order| payments::give_back(app, order))).await;
+    db::afterwards(app, move |app| give_back(app, cancelled).boxed()).await;
     Ok(())
+}
+
+async fn give_back(app: &App, orders: Vec<Id>) {
+    join_all(orders.into_iter().map(|order| payments::give_back(app, order))).await;
 }
 
 /// Gives the orders that were cancelled.

@@ -1,8 +1,11 @@
 //! An event's images: what a request says of them, and their way to the object store.
 
+use futures::FutureExt;
+
 use super::model::EventRow;
 use crate::app::App;
 use crate::base::id::Id;
+use crate::db;
 use crate::error::{Problem, Result};
 use crate::media::{self, Image, ImageKind, ImageText};
 
@@ -99,6 +102,6 @@ pub async fn discard_replaced(app: &App, before: &EventRow, after: Option<&Event
     let gone = |before: Option<Id>, after: Option<Id>| before.filter(|_| before != after);
     let banner = gone(before.banner_id, after.and_then(|row| row.banner_id));
     let thumbnail = gone(before.thumbnail_id, after.and_then(|row| row.thumbnail_id));
-    media::discard(app, ImageKind::Banner, banner).await;
-    media::discard(app, ImageKind::Thumbnail, thumbnail).await;
+    db::afterwards(app, move |app| media::discard(app, ImageKind::Banner, banner).boxed()).await;
+    db::afterwards(app, move |app| media::discard(app, ImageKind::Thumbnail, thumbnail).boxed()).await;
 }

@@ -1,5 +1,7 @@
 //! What the event operations mean, and who may see or change an event.
 
+use futures::FutureExt;
+
 use super::images::{Images, discard_replaced};
 use super::model::{Event, EventRow, EventStatus};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
@@ -11,7 +13,7 @@ use crate::auth::{Caller, Scope};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Page;
-use crate::db::{Tx, ViolationExt, transaction};
+use crate::db::{self, Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Problem, Result, no_problems};
 use crate::media::{self, ImageKind};
 use crate::review::{self, Submission, SubmissionType};
@@ -160,7 +162,7 @@ pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
     let now = app.clock.now();
     let (row, artwork) = transaction!(app.db, |tx| remove(tx, caller, id, now).await)?;
     discard_replaced(app, &row, None).await;
-    media::discard(app, ImageKind::Artwork, artwork).await;
+    db::afterwards(app, move |app| media::discard(app, ImageKind::Artwork, artwork).boxed()).await;
     Ok(())
 }
 

@@ -10,12 +10,13 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 
 use super::extract::Passed;
-use super::front::{Admitted, Backend, check_version};
+use super::front::{Admitted, Backend, Refused, check_version};
 use super::{Failure, Rq};
 use crate::app::App;
 use crate::auth::{self, Caller};
-use crate::contract::{Astray, Contract, Operation};
+use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Code, Error};
+use crate::journal::{self, Attempt, Visit};
 
 /// The methods that a path may have, to tell those it does have.
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
@@ -84,22 +85,52 @@ impl Backend for Endpoints {
         if !operation.needs_key {
             return Ok(None);
         }
-        let key = head.headers.get("x-api-key").map(|value| value.to_str().unwrap_or("unreadable").trim());
-        let key = key.filter(|key| !key.is_empty()).ok_or(Code::KeyMissing)?;
-        let caller = auth::authenticate(app, key).await?.ok_or(Code::KeyRefused)?;
-        if !operation.scopes.contains(&caller.scope) {
-            return Err(Code::KeyRefused.into());
-        }
-        Ok(Some(caller))
+        let key = api_key(head).ok_or(Code::KeyMissing)?;
+        Ok(Some(auth::authenticate(app, key).await?.ok_or(Code::KeyRefused)?))
+    }
+
+    fn check_reach(&self, operation: &Operation, caller: &Option<Caller>) -> Result<(), Failure> {
+        let reaches = caller.as_ref().is_none_or(|caller| operation.scopes.contains(&caller.scope));
+        if reaches { Ok(()) } else { Err(Code::KeyRefused.into()) }
+    }
+
+    /// What a known key asked for and was refused stands in the audit trail.
+    async fn refuse(&self, request: Refused<'_, Self>, failure: Failure) -> Result<Response<Body>, Failure> {
+        let Refused { context: app, contract, operation, guest, path, id } = request;
+        let Some(caller) = guest.and_then(Option::as_ref) else { return Err(failure) };
+        journal::refuse(app, Visit::new(contract, operation, caller, path, id), failure).await
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
-        let Admitted { rq, found: run, guest: caller, head, arguments, .. } = request;
-        let passed = Arc::new(Passed { caller, arguments: Mutex::new(arguments), failure: Mutex::new(None) });
-        let response = Arc::clone(&passed).with(run(rq, Request::from_parts(head, Body::empty()))).await;
-        response.ok_or_else(|| {
-            let failure = passed.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-            failure.unwrap_or_else(|| Error::Internal(anyhow!("dropshot refused the request")).into())
-        })
+        let Admitted { rq, contract, operation, found: run, guest: caller, head, arguments } = request;
+        let Some(known) = &caller else { return run_in(None, arguments, run, rq, head).await };
+        let app = Arc::clone(rq.context());
+        let visit = Visit::new(contract, operation, known, head.uri.path(), &rq.request_id);
+        let key = head.headers.get("idempotency-key").filter(|_| operation.takes("Idempotency-Key"));
+        let attempt = match key.zip(api_key(&head)) {
+            Some((key, api_key)) => {
+                let path = contract.without_prefix(head.uri.path());
+                let key = key.to_str().unwrap_or_default();
+                Some(Attempt::new((known.key, api_key), key, (&operation.method, path), &arguments, app.clock.now())?)
+            }
+            None => None,
+        };
+        journal::carry_out(&app, visit, attempt, Vec::new(), run_in(caller, arguments, run, rq, head)).await
     }
+}
+
+/// The key that a request carries.
+fn api_key(head: &Parts) -> Option<&str> {
+    let key = head.headers.get("x-api-key").map(|value| value.to_str().unwrap_or("unreadable").trim());
+    key.filter(|key| !key.is_empty())
+}
+
+/// Runs an endpoint.
+async fn run_in(caller: Option<Caller>, arguments: Arguments, run: Run, rq: Rq, head: Parts) -> Result<Response<Body>, Failure> {
+    let passed = Arc::new(Passed { caller, arguments: Mutex::new(arguments), failure: Mutex::new(None) });
+    let response = Arc::clone(&passed).with(run(rq, Request::from_parts(head, Body::empty()))).await;
+    response.ok_or_else(|| {
+        let failure = passed.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failure.unwrap_or_else(|| Error::Internal(anyhow!("dropshot refused the request")).into())
+    })
 }

@@ -29,7 +29,7 @@ pub trait Backend: Send + Sync + 'static {
     /// What was found for a request's method and path, and answers it.
     type Found: Send;
     /// Who was let in.
-    type Guest: Send;
+    type Guest: Send + Sync;
     /// Whether an answer that the contract doesn't declare is a failure.
     const KEEPS_CONTRACT: bool;
 
@@ -39,7 +39,7 @@ pub trait Backend: Send + Sync + 'static {
     /// When nothing does.
     fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, Self::Found), Astray>;
 
-    /// Steps 2 to 4 of the order of checks: the client's version, its key, and the key's scope.
+    /// Steps 2 and 3 of the order of checks: the client's version, and its key.
     fn admit(
         &self,
         context: &Self::Context,
@@ -47,13 +47,23 @@ pub trait Backend: Send + Sync + 'static {
         head: &Parts,
     ) -> impl Future<Output = Result<Self::Guest, Failure>> + Send;
 
+    /// The rest of step 3: whether who was let in may ask for this operation.
+    ///
+    /// # Errors
+    /// When the key doesn't reach it.
+    fn check_reach(&self, _operation: &Operation, _guest: &Self::Guest) -> Result<(), Failure> {
+        Ok(())
+    }
+
     /// Answers a request that didn't pass the checks of its operation: with the failure itself, unless it has another answer.
     ///
     /// # Errors
     /// With the failure to be told.
-    fn refuse(&self, _contract: &Contract, _operation: &Operation, failure: Failure) -> Result<Response<Body>, Failure> {
-        Err(failure)
-    }
+    fn refuse(
+        &self,
+        request: Refused<'_, Self>,
+        failure: Failure,
+    ) -> impl Future<Output = Result<Response<Body>, Failure>> + Send;
 
     /// Answers a request that fits the contract. Its body has been read.
     fn answer(&self, request: Admitted<'_, Self>) -> impl Future<Output = Result<Response<Body>, Failure>> + Send;
@@ -75,6 +85,22 @@ pub struct Admitted<'a, B: Backend + ?Sized> {
     pub head: Parts,
     /// What it says.
     pub arguments: Arguments,
+}
+
+/// A request that has not passed the front door.
+pub struct Refused<'a, B: Backend + ?Sized> {
+    /// What dropshot gives along with it.
+    pub context: &'a B::Context,
+    /// What it was held against.
+    pub contract: &'a Contract,
+    /// What it asks for.
+    pub operation: &'a Operation,
+    /// Whose it is, if that was known already.
+    pub guest: Option<&'a B::Guest>,
+    /// Its path.
+    pub path: &'a str,
+    /// Its identifier.
+    pub id: &'a str,
 }
 
 /// Where a request leads.
@@ -157,28 +183,27 @@ impl<B: Backend> Front<B> {
         request: Request<Body>,
     ) -> Result<Response<Body>, Failure> {
         let (head, body) = request.into_parts();
-        let (guest, arguments) = match self.check(operation, rq.context(), &head, body).await {
-            Ok(checked) => checked,
-            Err(failure) => return self.backend.refuse(&self.contract, operation, failure),
-        };
         let contract = &self.contract;
+        let (context, path, id) = (rq.context(), head.uri.path(), rq.request_id.as_str());
+        let refused = |guest| Refused { context, contract, operation, guest, path, id };
+        let guest = match self.backend.admit(context, operation, &head).await {
+            Ok(guest) => guest,
+            Err(failure) => return self.backend.refuse(refused(None), failure).await,
+        };
+        let arguments = match self.check(operation, &guest, &head, body).await {
+            Ok(arguments) => arguments,
+            Err(failure) => return self.backend.refuse(refused(Some(&guest)), failure).await,
+        };
         let response = self.backend.answer(Admitted { rq, contract, operation, found, guest, head, arguments }).await;
         if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
     }
 
-    /// Steps 2 to 4: who is let in, and what the request says.
-    async fn check(
-        &self,
-        operation: &Operation,
-        context: &B::Context,
-        head: &Parts,
-        body: Body,
-    ) -> Result<(B::Guest, Arguments), Failure> {
-        let guest = self.backend.admit(context, operation, head).await?;
+    /// What follows once it is known who asks: the key's reach, and what the request says.
+    async fn check(&self, operation: &Operation, guest: &B::Guest, head: &Parts, body: Body) -> Result<Arguments, Failure> {
+        self.backend.check_reach(operation, guest)?;
         let body = read_body(operation, body).await?;
         let path = self.contract.without_prefix(head.uri.path());
-        let arguments = operation.check(path, head.uri.query(), &head.headers, &body)?;
-        Ok((guest, arguments))
+        Ok(operation.check(path, head.uri.query(), &head.headers, &body)?)
     }
 
     fn refuse(&self, failure: &Failure, operation: &str, request_id: &str) -> Response<Body> {
@@ -283,7 +308,8 @@ fn preflight() -> Response<Body> {
 
 fn allow_any_origin(headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed =
-        HeaderValue::from_static("allow, etag, location, preference-applied, retry-after, x-mock-refusal, x-request-id");
+    let exposed = HeaderValue::from_static(
+        "allow, etag, idempotency-replayed, location, preference-applied, retry-after, x-mock-refusal, x-request-id",
+    );
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
 }

@@ -11,7 +11,7 @@ mod server;
 pub use doors::Doors;
 pub use extract::{Json, Query};
 pub use failure::Failure;
-pub use front::{Admitted, Backend, check_version};
+pub use front::{Admitted, Backend, Refused, check_version};
 pub use reply::{Created, Located};
 pub use server::{Api, Running, serve, start};
 

@@ -1,5 +1,5 @@
 //! Work that runs beside the requests: orders whose reservations are over are timed out, and the gateway is asked for what it has
-//! still to undo or to give back; mail is delivered. Each job's step is a function that a test can call; here they are only
+//! still to undo or to give back; mail is delivered; answers that are kept for retries are forgotten. Each job's step is a function that a test can call; here they are only
 //! repeated.
 
 use std::panic::AssertUnwindSafe;
@@ -17,7 +17,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use crate::app::App;
 use crate::error::{Error, Result};
 use crate::http::Failure;
-use crate::{orders, outbox};
+use crate::{journal, orders, outbox};
 
 /// Work to be repeated.
 #[derive(Clone, Copy)]
@@ -34,7 +34,7 @@ struct Job {
 }
 
 /// Every job.
-const JOBS: [Job; 2] = [
+const JOBS: [Job; 3] = [
     // Readers and buyers don't wait for it: to them a reservation that has run out is over at once.
     Job {
         name: "expire reservations",
@@ -47,6 +47,12 @@ const JOBS: [Job; 2] = [
         pause: Duration::from_secs(1),
         patience: Duration::from_secs(5),
         step: |app| outbox::deliver_due(app).boxed(),
+    },
+    Job {
+        name: "forget answers",
+        pause: Duration::from_secs(60),
+        patience: Duration::from_secs(5),
+        step: |app| journal::forget_old(app).boxed(),
     },
 ];
 

@@ -22,7 +22,7 @@ use slog::{Logger, info};
 use crate::base::version::ClientVersion;
 use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Error, Problem};
-use crate::http::{Admitted, Backend, Failure, Running, check_version, serve};
+use crate::http::{Admitted, Backend, Failure, Refused, Running, check_version, serve};
 use answers::{Answers, Making};
 use prefer::{APPLIED, PREFER, Preferences};
 use state::{Asked, State};
@@ -86,6 +86,26 @@ impl Mock {
         }
         hash.finalize().iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
     }
+
+    /// With the platform's error, unless the document declares errors of another shape for this status: then a header and the log
+    /// tell the reason, as the body may have no place for it.
+    fn refusal(&self, contract: &Contract, operation: &Operation, failure: Failure) -> Result<Response<Body>, Failure> {
+        let status = failure.status().as_u16();
+        let Some(answer) = operation.answer(status) else { return Err(failure) };
+        let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
+        if answer.wrong(&headers, &failure.body().unwrap_or_default()).is_empty() {
+            return Err(failure);
+        }
+        let preferences = Preferences { code: Some(status), ..Preferences::default() };
+        let choice = self.answers(operation)?.choose(operation, Some(&preferences), None);
+        let reason = failure.to_string();
+        info!(self.log, "refused"; "operation" => &operation.id, "status" => status, "reason" => &reason);
+        let response = choice.map(|choice| choice.refusing(&self.making(contract), &reason, self.settings.seed));
+        // What can't be made is told by the platform's error still better than by a failure.
+        let Some(mut response) = response.ok().and_then(Result::ok) else { return Err(failure) };
+        response.headers_mut().extend(HeaderValue::try_from(reason).ok().map(|reason| (REFUSAL, reason)));
+        Ok(response)
+    }
 }
 
 impl Backend for Mock {
@@ -107,24 +127,8 @@ impl Backend for Mock {
         Ok(preferences.map(Box::new))
     }
 
-    /// With the platform's error, unless the document declares errors of another shape for this status: then a header and the log
-    /// tell the reason, as the body may have no place for it.
-    fn refuse(&self, contract: &Contract, operation: &Operation, failure: Failure) -> Result<Response<Body>, Failure> {
-        let status = failure.status().as_u16();
-        let Some(answer) = operation.answer(status) else { return Err(failure) };
-        let headers = [(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))].into_iter().collect();
-        if answer.wrong(&headers, &failure.body().unwrap_or_default()).is_empty() {
-            return Err(failure);
-        }
-        let preferences = Preferences { code: Some(status), ..Preferences::default() };
-        let choice = self.answers(operation)?.choose(operation, Some(&preferences), None);
-        let reason = failure.to_string();
-        info!(self.log, "refused"; "operation" => &operation.id, "status" => status, "reason" => &reason);
-        let response = choice.map(|choice| choice.refusing(&self.making(contract), &reason, self.settings.seed));
-        // What can't be made is told by the platform's error still better than by a failure.
-        let Some(mut response) = response.ok().and_then(Result::ok) else { return Err(failure) };
-        response.headers_mut().extend(HeaderValue::try_from(reason).ok().map(|reason| (REFUSAL, reason)));
-        Ok(response)
+    async fn refuse(&self, request: Refused<'_, Self>, failure: Failure) -> Result<Response<Body>, Failure> {
+        self.refusal(request.contract, request.operation, failure)
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
@@ -145,7 +149,7 @@ impl Backend for Mock {
                 let asked = Asked { operation, path, arguments: &arguments, choice: &choice, making: &making, seed: seed() };
                 match state.answer(&asked) {
                     Ok(kept) => kept,
-                    Err(error) => return self.refuse(contract, operation, error.into()),
+                    Err(error) => return self.refusal(contract, operation, error.into()),
                 }
             }
             None => None,

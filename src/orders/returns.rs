@@ -5,12 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::FutureExt;
+
 use super::model::{Order, OrderReturnCreate, OrderRow, OrderStatus, OrderVoidCreate, Places, Revocation};
 use super::{service, settlement, store};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::base::id::Id;
-use crate::db::{Tx, transaction};
+use crate::db::{self, Tx, transaction};
 use crate::error::{Code, Error, Result};
 use crate::tickets::{self, Serial, TicketRow, TicketStatus};
 use crate::{payments, transfers};
@@ -19,7 +21,7 @@ use crate::{payments, transfers};
 /// waits for the gateway; what the gateway fails to give back now, a job asks it for again.
 pub async fn take_back(app: &App, caller: &Caller, id: Id, asked: &OrderReturnCreate) -> Result<Order> {
     let order = transaction!(app.db, |tx| take_back_in(app, tx, caller, id, asked).await)?;
-    payments::give_back(app, id).await;
+    db::afterwards(app, move |app| payments::give_back(app, id).boxed()).await;
     Ok(order)
 }
 

@@ -1,6 +1,8 @@
 //! What the order operations mean, apart from placing ([`super::placement`]), ending ([`super::settlement`]) and taking back
 //! ([`super::returns`]) an order.
 
+use futures::FutureExt;
+
 use super::model::{AccountOrderFilter, AppliedRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow};
 use super::model::{OrderStatus, uri};
 use super::{search, settlement, store};
@@ -11,7 +13,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::base::wire::{Collection, DateTime, Nullable, Uri};
-use crate::db::{Tx, transaction};
+use crate::db::{self, Tx, transaction};
 use crate::error::{Code, Error, Result};
 use crate::events::Events;
 use crate::{modifiers, payments, sections};
@@ -56,7 +58,7 @@ pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Order> {
 /// what the gateway fails to give back now, a job asks it for again.
 pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Order> {
     let order = transaction!(app.db, |tx| cancel_open(app, tx, caller, id).await)?;
-    payments::give_back(app, id).await;
+    db::afterwards(app, move |app| payments::give_back(app, id).boxed()).await;
     Ok(order)
 }
 

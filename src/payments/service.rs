@@ -1,5 +1,6 @@
 //! What the payment operations mean.
 
+use futures::FutureExt;
 use slog::warn;
 use tokio::time::timeout;
 
@@ -11,7 +12,7 @@ use crate::auth::Caller;
 use crate::base::id::Id;
 use crate::base::money::Money;
 use crate::base::paging::{Page, Paging};
-use crate::db::{Tx, transaction};
+use crate::db::{self, Tx, transaction};
 use crate::error::{Code, Error, Problem, Result};
 use crate::ledger::{self, Entry, Line, Part};
 use crate::orders::{self, OrderRow};
@@ -34,6 +35,7 @@ pub async fn create(app: &App, caller: &Caller, order: Id, new: PaymentCreate) -
         PaymentMethod::External => transaction!(app.db, |tx| record(app, tx, caller, order, &new).await)?,
         PaymentMethod::Card => {
             let payment = transaction!(app.db, |tx| begin(app, tx, caller, order, &new).await)?;
+            db::settle().await?;
             charge(app, payment, new.token.unwrap_or_default()).await?
         }
     };
@@ -102,7 +104,7 @@ async fn charge(app: &App, mut payment: PaymentRow, token: String) -> Result<Pay
         Ok(Outcome::Approved { reference }) => {
             payment.reference = reference;
             let Some(refusal) = transaction!(app.db, |tx| confirm(app, tx, &payment).await)? else { return Ok(payment) };
-            refunds::give_back(app, payment.order_id).await;
+            db::afterwards(app, move |app| refunds::give_back(app, payment.order_id).boxed()).await;
             Err(refusal)
         }
         Ok(Outcome::Declined) => {
@@ -112,7 +114,7 @@ async fn charge(app: &App, mut payment: PaymentRow, token: String) -> Result<Pay
         Err(error) => {
             warn!(app.log, "the gateway failed"; "payment" => %payment.id, "cause" => format!("{error:#}"));
             transaction!(app.db, |tx| store::end_pending(tx, &payment, "Abandoned").await)?;
-            refunds::give_back(app, payment.order_id).await;
+            db::afterwards(app, move |app| refunds::give_back(app, payment.order_id).boxed()).await;
             Err(Code::PaymentGateway.into())
         }
     }

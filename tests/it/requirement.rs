@@ -93,7 +93,7 @@ const LOWEST: &[(Scope, &str)] = &[
         "account_list account_toggle_create order_list integration_list integration_create integration_get integration_delete \
          submission_list submission_get submission_delete region_create region_update region_delete category_create \
          category_update category_delete zone_create zone_update zone_delete venue_update venue_delete transaction_list \
-         transaction_get order_void_create",
+         transaction_get order_void_create audit_list",
     ),
     (
         Scope::Customer,

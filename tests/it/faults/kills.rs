@@ -17,6 +17,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tempfile::TempDir;
 
+use super::again::Persistent;
 use super::load::Crowd;
 use super::{figure, server, setting};
 use crate::plain_tests;
@@ -131,12 +132,14 @@ async fn kill_and_look(what: &str, site: &Site, mut database: Option<Cluster>, s
     let mut random = StdRng::seed_from_u64(seed);
     let mut server = Server::start(start());
     let crowd = Crowd::gather(&server.address, &site.administrators_key, &site.public_key, BUYERS, 5000).await;
+    let persistent = Persistent::come(&server.address, &site.administrators_key, &site.public_key, &crowd.event).await;
     let letters = Arc::new(Letters::default());
-    let (mut promised, mut slowest) = (0, Duration::ZERO);
+    let (mut repeated, mut promised, mut slowest) = (0, 0, Duration::ZERO);
 
     for _ in 0..kills {
         let work = crowd.set_to_work(&server.address);
         let asks = tokio::spawn(Arc::clone(&letters).ask(server.address.clone(), site.public_key.clone()));
+        let orders = tokio::spawn(Arc::clone(&persistent).order(server.address.clone()));
         tokio::time::sleep(Duration::from_millis(random.random_range(300..1500))).await;
         if let Some(database) = &mut database {
             database.kill();
@@ -146,9 +149,12 @@ async fn kill_and_look(what: &str, site: &Site, mut database: Option<Cluster>, s
         }
         server.signal("KILL");
         letters.stopped.store(true, Ordering::Relaxed);
+        persistent.stop(true);
         work.stop().await;
         asks.await.unwrap();
+        orders.await.unwrap();
         letters.stopped.store(false, Ordering::Relaxed);
+        persistent.stop(false);
         server.wait();
 
         let begun = Instant::now();
@@ -157,11 +163,14 @@ async fn kill_and_look(what: &str, site: &Site, mut database: Option<Cluster>, s
         let db = site.db().await;
         crowd.check(&mut db.read().await.unwrap()).await;
         promised = letters.check(site, &db).await;
+        persistent.ask_again(&server.address).await;
+        repeated = persistent.check(&db).await;
         db.close().await;
     }
 
     figure(format!(
-        "{what}: killed and started {kills} times, at most {:.1} s until it answered; {}; {promised} mails promised; 0 lost \
+        "{what}: killed and started {kills} times, at most {:.1} s until it answered; {}; {promised} mails promised; 0 lost; {repeated} orders \
+         whose answers were lost were sent again, each made once \
          (BOXOFFICE_SEED={seed})",
         slowest.as_secs_f64(),
         crowd.figures(),

@@ -37,7 +37,7 @@ mod world;
 pub use books::books;
 pub use cluster::Cluster;
 pub use far_till::FarTill;
-pub use http::{Answer, Refusal, refusal};
+pub use http::{Answer, Refusal, Request, refusal};
 pub use mail_server::{MailServer, Mood, Secure};
 pub use operations::{Operation, operations};
 pub use people::{PASSWORD, Person};
@@ -45,7 +45,7 @@ pub use post::{Post, code_in, eventually};
 pub use sales::{RESERVATION, by_card, part};
 pub use stage::{Event, Host, section};
 pub use till::Till;
-pub use world::World;
+pub use world::{Neighbour, World};
 
 pub use boxoffice_client::{Client, types};
 

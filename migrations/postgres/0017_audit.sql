@@ -1,0 +1,35 @@
+-- The audit trail: who asked for which change when, and what came of it. It outlives what it names, so nothing in it is a
+-- foreign key; and it holds identifiers alone, so that it may stay when an account is erased.
+CREATE TABLE audit (
+    -- Drawn by the database: a row is written at the end of a change, which two servers' drawing the same must not undo.
+    id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at BIGINT NOT NULL,
+    key_id BIGINT NOT NULL,
+    -- None where the key is an application's, behind which stands no person, or an admission token's.
+    account_id BIGINT,
+    operation TEXT NOT NULL,
+    -- The path that was asked for, without what is secret in it.
+    resource TEXT NOT NULL,
+    -- What was answered; the error's code where it was refused.
+    status BIGINT NOT NULL,
+    code TEXT,
+    -- The request's identifier, under which the log has it too.
+    request TEXT NOT NULL
+);
+-- What it is searched by, each with the newest first.
+CREATE INDEX audit_at ON audit (at, id);
+CREATE INDEX audit_key ON audit (key_id, id);
+CREATE INDEX audit_account ON audit (account_id, id);
+CREATE INDEX audit_operation ON audit (operation, id);
+CREATE INDEX audit_resource ON audit (resource, id);
+
+-- Rows are added and never changed, whatever the code does.
+CREATE FUNCTION audit_is_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the audit trail is append-only';
+END
+$$;
+CREATE TRIGGER audit_is_not_changed BEFORE UPDATE OR DELETE ON audit
+    FOR EACH ROW EXECUTE FUNCTION audit_is_append_only();
+CREATE TRIGGER audit_is_not_truncated BEFORE TRUNCATE ON audit
+    FOR EACH STATEMENT EXECUTE FUNCTION audit_is_append_only();

@@ -1,0 +1,18 @@
+//! The audit trail's operation of the contract.
+
+use dropshot::{HttpResponseOk, endpoint};
+
+use super::model::{AuditEntry, AuditFilter};
+use super::service;
+use crate::base::paging::Page;
+use crate::http::{Api, Failure, Query, Rq};
+
+/// Adds this operation to the server.
+pub fn register(api: &mut Api) {
+    api.add(audit_list, &[]);
+}
+
+#[endpoint { method = GET, path = "/audit", tags = ["Audit"] }]
+async fn audit_list(rq: Rq, query: Query<AuditFilter>) -> Result<HttpResponseOk<Page<AuditEntry>>, Failure> {
+    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+}

@@ -1,0 +1,30 @@
+//! SQL of the audit trail, which is only read here.
+
+use super::model::{AuditFilter, AuditRow, Outcome};
+use crate::base::id::Id;
+use crate::base::paging::Rows;
+use crate::db::Tx;
+use crate::error::Result;
+
+/// A page of the trail, the newest first.
+pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Result<Rows<AuditRow>> {
+    let entries = tx.list(
+        "t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request
+         from audit t left join accounts a on a.id = t.account_id where true",
+    );
+    let entries = match filter.outcome {
+        Some(Outcome::Done) => entries.push(" and t.status < 400"),
+        Some(Outcome::Refused) => entries.push(" and t.status >= 400"),
+        None => entries,
+    };
+    entries
+        .and("t.at >= ?", filter.period.start())
+        .and("t.at < ?", filter.period.end())
+        .and("t.account_id = ?", account)
+        .and("t.key_id = ?", filter.key)
+        .and("t.operation = ?", filter.operation.clone())
+        .and("t.resource = ?", filter.resource.clone())
+        .push(" order by t.id desc")
+        .page(filter.paging)
+        .await
+}

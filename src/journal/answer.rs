@@ -1,0 +1,114 @@
+//! An answer that is kept, and the seal under which it is.
+
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::error::Unspecified;
+use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use dropshot::Body;
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use http_body_util::BodyExt;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::http::Failure;
+
+/// Marks an answer that was given before.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+
+/// An answer as it is kept. Every POST is answered with JSON, so its body is text.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Answer {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl Answer {
+    /// What was answered; gives the response back whole.
+    pub async fn of(response: Response<Body>) -> Result<(Self, Response<Body>)> {
+        let (head, body) = response.into_parts();
+        let bytes = body.collect().await.map_err(|error| Error::Internal(anyhow::anyhow!("an answer has no end: {error}")))?;
+        let bytes = bytes.to_bytes();
+        let headers = head.headers.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
+        let answer = Self { status: head.status.as_u16(), headers: headers.collect(), body: text(bytes.to_vec())? };
+        Ok((answer, Response::from_parts(head, Body::from(bytes))))
+    }
+
+    /// What is answered to a refused request.
+    pub fn refusing(failure: &Failure) -> Result<Self> {
+        let body = failure.body().map_err(|error| Error::Internal(error.into()))?;
+        let headers = vec![(header::CONTENT_TYPE.to_string(), "application/json".to_owned())];
+        Ok(Self { status: failure.status().as_u16(), headers, body: text(body)? })
+    }
+
+    /// The answer once more, marked as such.
+    pub fn again(self) -> Result<Response<Body>> {
+        let mut response = Response::new(Body::from(self.body));
+        *response.status_mut() = StatusCode::from_u16(self.status).map_err(|error| Error::Internal(error.into()))?;
+        for (name, value) in self.headers {
+            let name = HeaderName::try_from(name).map_err(|error| Error::Internal(error.into()))?;
+            response.headers_mut().append(name, HeaderValue::try_from(value).map_err(|error| Error::Internal(error.into()))?);
+        }
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        Ok(response)
+    }
+}
+
+fn text(bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|error| Error::Internal(error.into()))
+}
+
+/// Encrypts answers, which may show a key that is shown once, with AES-256-GCM under a key that is derived from two things which
+/// the server keeps nowhere: the caller's API key and the `Idempotency-Key`. Whoever reads the database reads no answer.
+pub struct Seal(RandomizedNonceKey);
+
+impl Seal {
+    /// The seal of the answers to a caller and an `Idempotency-Key`.
+    pub fn new(api_key: &str, idempotency_key: &str) -> Result<Self> {
+        let derive = || {
+            let mut key = [0; 32];
+            let secret = Salt::new(HKDF_SHA256, idempotency_key.as_bytes()).extract(api_key.as_bytes());
+            secret.expand(&[b"boxoffice: answer"], HKDF_SHA256)?.fill(&mut key)?;
+            RandomizedNonceKey::new(&AES_256_GCM, &key)
+        };
+        derive().map(Self).map_err(broken)
+    }
+
+    /// An answer, encrypted: the nonce and what it was sealed to. It can be opened for the same request alone.
+    pub fn close(&self, answer: &Answer, fingerprint: &str) -> Result<Vec<u8>> {
+        let mut bytes = serde_json::to_vec(answer).map_err(|error| Error::Internal(error.into()))?;
+        let nonce = self.0.seal_in_place_append_tag(Aad::from(fingerprint), &mut bytes).map_err(broken)?;
+        Ok([nonce.as_ref(), bytes.as_slice()].concat())
+    }
+
+    /// The answer that was encrypted.
+    pub fn open(&self, sealed: &[u8], fingerprint: &str) -> Result<Answer> {
+        let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN).ok_or_else(|| broken(Unspecified))?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(broken)?;
+        let mut bytes = sealed.to_vec();
+        let bytes = self.0.open_in_place(nonce, Aad::from(fingerprint), &mut bytes).map_err(broken)?;
+        serde_json::from_slice(bytes).map_err(|error| Error::Internal(error.into()))
+    }
+}
+
+fn broken(_: Unspecified) -> Error {
+    Error::Internal(anyhow::anyhow!("a kept answer can't be sealed or opened"))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_opened_by_who_sealed_it_alone() {
+        let answer = Answer { status: 201, headers: vec![], body: r#"{"key":"secret"}"#.to_owned() };
+        let sealed = Seal::new("api", "once").unwrap().close(&answer, "request").unwrap();
+
+        assert!(!String::from_utf8_lossy(&sealed).contains("secret"));
+        assert_eq!(Seal::new("api", "once").unwrap().open(&sealed, "request").unwrap().body, answer.body);
+        for (api, once, request) in [("other", "once", "request"), ("api", "twice", "request"), ("api", "once", "another")] {
+            assert!(Seal::new(api, once).unwrap().open(&sealed, request).is_err());
+        }
+        assert!(Seal::new("api", "once").unwrap().open(&sealed[..5], "request").is_err());
+    }
+}

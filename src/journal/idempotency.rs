@@ -1,0 +1,232 @@
+//! Requests that carry an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
+//!
+//! A row is claimed in the first transaction of the request's work, and filled with the answer in its last, which as a rule is the
+//! same one: then neither can be there without the other, on however many servers. A twin of the request that comes while it is
+//! under way is told at once on the same server; on another one it waits in the database for that transaction, and finds the
+//! answer.
+//!
+//! Where the work takes several transactions (a payment, around the gateway), a server that ends between them leaves a row
+//! without an answer. After [`LEASE`] the request may be tried anew.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use dropshot::Body;
+use futures::FutureExt;
+use http::Response;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::answer::{Answer, Seal};
+use crate::app::App;
+use crate::base::clock::Timestamp;
+use crate::base::id::Id;
+use crate::base::secret;
+use crate::contract::Arguments;
+use crate::db::{Opening, Tx, transaction};
+use crate::error::{Code, Result};
+
+/// How long an answer is kept (contract).
+const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a request without an answer counts as under way: longer than any takes, and longer than the two minutes for which a
+/// payment may be pending, so that what an ended server has begun is given up before it is begun anew.
+const LEASE: Duration = Duration::from_secs(3 * 60);
+
+/// One try of a request that carries an `Idempotency-Key`.
+pub struct Attempt {
+    key: Id,
+    hash: String,
+    fingerprint: String,
+    /// By which this try is told from another one of the same request.
+    number: i64,
+    began: Timestamp,
+    seal: Seal,
+    /// What another try had left when this one came to claim the row.
+    found: Mutex<Option<Known>>,
+}
+
+/// What is known of a request already.
+pub enum Known {
+    /// It has this answer.
+    Answer(Answer),
+    /// It is under way.
+    UnderWay,
+    /// It was another one.
+    OtherRequest,
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    fingerprint: String,
+    claimed: Timestamp,
+    answer: Option<Vec<u8>>,
+}
+
+impl Attempt {
+    /// A try of the request of this method and path, that says this, by whose key `key` is the identifier of and `api_key` the
+    /// key itself.
+    ///
+    /// # Errors
+    /// When the machine can't encrypt.
+    pub fn new(
+        (key, api_key): (Id, &str),
+        idempotency_key: &str,
+        (method, path): (&str, &str),
+        said: &Arguments,
+        now: Timestamp,
+    ) -> Result<Self> {
+        // What the request says, as the contract reads it and in one order: another way to write the same is the same request.
+        let (mut query, mut body) = (Value::from(said.query.clone()), said.body.clone());
+        query.sort_all_objects();
+        body.sort_all_objects();
+        let mut fingerprint = Sha256::new();
+        for part in [method.as_bytes(), path.as_bytes(), query.to_string().as_bytes(), body.to_string().as_bytes()] {
+            fingerprint.update(part.len().to_be_bytes());
+            fingerprint.update(part);
+        }
+        Ok(Self {
+            key,
+            hash: secret::hash(idempotency_key),
+            fingerprint: secret::hex(&fingerprint.finalize()),
+            number: rand::random(),
+            began: now,
+            seal: Seal::new(api_key, idempotency_key)?,
+            found: Mutex::new(None),
+        })
+    }
+
+    /// What is known of the request, if it has come before.
+    pub(super) async fn look_up(&self, tx: &mut Tx) -> Result<Option<Known>> {
+        let row: Option<Row> = tx
+            .query("select fingerprint, claimed, answer from idempotency where key_id = $1 and hash = $2")
+            .bind(self.key)
+            .bind(self.hash.clone())
+            .optional()
+            .await?;
+        let Some(row) = row.filter(|row| row.claimed > self.began.minus(KEPT)) else { return Ok(None) };
+        if row.fingerprint != self.fingerprint {
+            return Ok(Some(Known::OtherRequest));
+        }
+        match row.answer {
+            Some(sealed) => Ok(Some(Known::Answer(self.seal.open(&sealed, &self.fingerprint)?))),
+            None => Ok((row.claimed > self.began.minus(LEASE)).then_some(Known::UnderWay)),
+        }
+    }
+
+    /// Makes the request this try's, for the rest of the transaction and after it; or tells what is known of it.
+    pub(super) async fn claim(&self, tx: &mut Tx) -> Result<Option<Known>> {
+        let claimed = tx
+            .query(
+                "insert into idempotency (key_id, hash, fingerprint, attempt, claimed, answer) values ($1, $2, $3, $4, $5, null)
+                 on conflict (key_id, hash) do update set fingerprint = excluded.fingerprint, attempt = excluded.attempt,
+                     claimed = excluded.claimed, answer = null
+                 where idempotency.claimed <= $6
+                     or (idempotency.answer is null and idempotency.fingerprint = excluded.fingerprint
+                         and (idempotency.claimed <= $7 or idempotency.attempt = excluded.attempt))",
+            )
+            .bind(self.key)
+            .bind(self.hash.clone())
+            .bind(self.fingerprint.clone())
+            .bind(self.number)
+            .bind(self.began)
+            .bind(self.began.minus(KEPT))
+            .bind(self.began.minus(LEASE))
+            .execute()
+            .await?;
+        if claimed > 0 {
+            return Ok(None);
+        }
+        Ok(Some(self.look_up(tx).await?.unwrap_or(Known::UnderWay)))
+    }
+
+    /// What claims the request in the first transaction of its work, and ends that where another try was first.
+    pub(super) fn opening(self: &Arc<Self>) -> Opening {
+        let attempt = Arc::clone(self);
+        Box::new(move |tx| {
+            let attempt = Arc::clone(&attempt);
+            async move {
+                let Some(known) = attempt.claim(tx).await? else { return Ok(()) };
+                *attempt.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+                Err(Code::IdempotencyUnderWay.into())
+            }
+            .boxed()
+        })
+    }
+
+    /// What the first transaction of the work ended on.
+    pub(super) fn found(&self) -> Option<Known> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Keeps the answer to a request that is this try's; one that has been taken from it meanwhile gets the other's.
+    pub(super) async fn keep(&self, tx: &mut Tx, answer: &Answer) -> Result<()> {
+        tx.query("update idempotency set answer = $4 where key_id = $1 and hash = $2 and attempt = $3")
+            .bind(self.key)
+            .bind(self.hash.clone())
+            .bind(self.number)
+            .bind(self.seal.close(answer, &self.fingerprint)?)
+            .execute()
+            .await?;
+        Ok(())
+    }
+
+    /// Forgets the request, so that it may be sent again.
+    pub(super) async fn forget(&self, tx: &mut Tx) -> Result<()> {
+        tx.query("delete from idempotency where key_id = $1 and hash = $2 and attempt = $3")
+            .bind(self.key)
+            .bind(self.hash.clone())
+            .bind(self.number)
+            .execute()
+            .await?;
+        Ok(())
+    }
+}
+
+impl Known {
+    /// What the request is answered with.
+    ///
+    /// # Errors
+    /// With the refusal of a request that is under way, or another one.
+    pub fn answer(self) -> Result<Response<Body>> {
+        match self {
+            Self::Answer(answer) => answer.again(),
+            Self::UnderWay => Err(Code::IdempotencyUnderWay.into()),
+            Self::OtherRequest => Err(Code::IdempotencyOtherRequest.into()),
+        }
+    }
+}
+
+/// The requests that this server is about.
+#[derive(Default)]
+pub struct UnderWay(Mutex<HashSet<(Id, String)>>);
+
+/// A request's place among those under way, until this is dropped.
+pub struct Turn<'a> {
+    under_way: &'a UnderWay,
+    request: (Id, String),
+}
+
+impl UnderWay {
+    /// Begins with a request, unless this server is about it already.
+    pub(super) fn enter(&self, attempt: &Attempt) -> Option<Turn<'_>> {
+        let request = (attempt.key, attempt.hash.clone());
+        let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(request.clone());
+        is_new.then_some(Turn { under_way: self, request })
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.under_way.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.request);
+    }
+}
+
+/// The step of a job: forgets requests whose answers need not be kept any more. Tells how many there were.
+///
+/// # Errors
+/// When the database fails.
+pub async fn forget_old(app: &App) -> Result<u64> {
+    let before = app.clock.now().minus(KEPT);
+    transaction!(app.db, |tx| tx.query("delete from idempotency where claimed <= $1").bind(before).execute().await)
+}

@@ -1,0 +1,22 @@
+//! What a change leaves behind of the request itself, in the transaction of the change: a row of the audit trail, and, where the
+//! request carried an `Idempotency-Key`, its answer, so that it has one effect however often it is sent.
+//!
+//! The front door hands every request that it lets in to [`carry_out`]; what it refuses before that, to [`refuse`]. The trail is
+//! read by the feature `audit`.
+
+mod answer;
+mod group;
+mod idempotency;
+mod trail;
+mod work;
+
+pub use idempotency::{Attempt, forget_old};
+pub use trail::Entry;
+pub use work::{Visit, carry_out, refuse};
+
+/// What this server keeps in memory for the journal.
+#[derive(Default)]
+pub struct Journal {
+    under_way: idempotency::UnderWay,
+    group: group::Group,
+}

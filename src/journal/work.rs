@@ -1,0 +1,176 @@
+//! Carrying a request out: its work, and what is kept of it, as one.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use dropshot::Body;
+use http::Response;
+
+use super::answer::Answer;
+use super::group::Kept;
+use super::idempotency::{Attempt, Known};
+use super::trail::{self, Entry};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::base::id::Id;
+use crate::contract::{Contract, Operation, Place};
+use crate::db::{Opening, Unit};
+use crate::error::Code;
+use crate::http::Failure;
+
+/// What is answered.
+type Outcome = Result<Response<Body>, Failure>;
+
+/// Who asks for what.
+pub struct Visit {
+    key: Id,
+    account: Option<Id>,
+    operation: String,
+    resource: String,
+    request: String,
+    /// Whether it is one that asks for a change, whatever comes of it.
+    is_change: bool,
+}
+
+impl Visit {
+    /// A caller's request for an operation, at the path that was asked for.
+    pub fn new(contract: &Contract, operation: &Operation, caller: &Caller, path: &str, request: &str) -> Self {
+        Self {
+            key: caller.key,
+            account: caller.account,
+            operation: operation.id.clone(),
+            resource: without_secrets(operation, contract.without_prefix(path)),
+            request: request.to_owned(),
+            is_change: operation.method != "GET",
+        }
+    }
+
+    fn entry(&self, app: &App, outcome: &Outcome) -> Entry {
+        Entry {
+            at: app.clock.now(),
+            key: self.key,
+            account: self.account,
+            operation: self.operation.clone(),
+            resource: self.resource.clone(),
+            request: self.request.clone(),
+            status: status(outcome),
+            code: outcome.as_ref().err().map(Failure::code),
+        }
+    }
+}
+
+/// A path with the names of what is secret in it instead, as in `/tokens/{code}/authentication`.
+fn without_secrets(operation: &Operation, path: &str) -> String {
+    let secrets: Vec<&str> = operation
+        .parameters
+        .iter()
+        .filter(|parameter| parameter.place == Place::Path && parameter.is_secret)
+        .map(|parameter| parameter.name.as_str())
+        .collect();
+    operation.template.without(path, &secrets)
+}
+
+/// Carries a request out in one unit of work: `work` is its endpoint, `openings` what stands before that in its transaction.
+///
+/// # Errors
+/// With the refusal or the failure to be answered.
+pub async fn carry_out(
+    app: &App,
+    visit: Visit,
+    attempt: Option<Attempt>,
+    mut openings: Vec<Opening>,
+    work: impl Future<Output = Outcome>,
+) -> Outcome {
+    let Some(attempt) = attempt.map(Arc::new) else { return commit(app, visit, None, openings, work).await };
+    // What is under way will stand in the trail when it has been done.
+    let _turn = app.journal.under_way.enter(&attempt).ok_or(Code::IdempotencyUnderWay)?;
+    match attempt.look_up(&mut app.db.read().await?).await? {
+        Some(Known::OtherRequest) => return refuse(app, visit, Code::IdempotencyOtherRequest.into()).await,
+        Some(known) => return Ok(known.answer()?),
+        None => {}
+    }
+    openings.insert(0, attempt.opening());
+    commit(app, visit, Some(attempt), openings, work).await
+}
+
+/// Writes down that a request is refused which asks for a change, and gives the refusal.
+///
+/// # Errors
+/// With the refusal, or that it can't be written down.
+pub async fn refuse(app: &App, visit: Visit, failure: Failure) -> Outcome {
+    let refused = Err(failure);
+    if visit.is_change && !is_lost(&refused) {
+        let entry = visit.entry(app, &refused);
+        app.journal.group.keep(&app.db, Kept { entry, answer: None }).await?;
+    }
+    refused
+}
+
+async fn commit(
+    app: &App,
+    visit: Visit,
+    attempt: Option<Arc<Attempt>>,
+    openings: Vec<Opening>,
+    work: impl Future<Output = Outcome>,
+) -> Outcome {
+    let unit = Unit::new(openings);
+    let outcome = unit.run(work).await;
+    if let Some(known) = attempt.as_ref().and_then(|attempt| attempt.found()) {
+        return Ok(known.answer()?);
+    }
+    let (answer, outcome) = match attempt {
+        None => (None, outcome),
+        Some(attempt) => {
+            let (answer, outcome) = answer_of(outcome).await?;
+            (Some((attempt, answer)), outcome)
+        }
+    };
+    match unit.parked() {
+        // Dropped with all that was done in it.
+        Some(_) if is_internal(&outcome) => return outcome,
+        Some(mut tx) => {
+            trail::insert(&mut tx, [&visit.entry(app, &outcome)]).await?;
+            if let Some((attempt, answer)) = &answer {
+                // What the gateway has failed to do may be asked for again.
+                if is_lost(&outcome) { attempt.forget(&mut tx).await? } else { attempt.keep(&mut tx, answer).await? }
+            }
+            tx.commit().await?;
+        }
+        // A failure after a part has been committed stands in the trail, and its request is under way until that is given up.
+        None if visit.is_change && (!is_lost(&outcome) || unit.is_committed()) => {
+            let answer = answer.filter(|_| !is_lost(&outcome));
+            let kept = Kept { entry: visit.entry(app, &outcome), answer };
+            if let Some(known) = app.journal.group.keep(&app.db, kept).await? {
+                return Ok(known.answer()?);
+            }
+        }
+        None => {}
+    }
+    unit.finish(app).await;
+    outcome
+}
+
+/// The answer to be kept.
+async fn answer_of(outcome: Outcome) -> Result<(Answer, Outcome), Failure> {
+    match outcome {
+        Ok(response) => {
+            let (answer, response) = Answer::of(response).await?;
+            Ok((answer, Ok(response)))
+        }
+        Err(failure) => Ok((Answer::refusing(&failure)?, Err(failure))),
+    }
+}
+
+fn status(outcome: &Outcome) -> u16 {
+    outcome.as_ref().map_or_else(Failure::status, Response::status).as_u16()
+}
+
+/// Whether it is an answer that nobody keeps: one of a failure, which the log tells of, or to one who asks too often.
+fn is_lost(outcome: &Outcome) -> bool {
+    matches!(status(outcome), 429 | 500..)
+}
+
+/// Whether nothing may have been changed, because the server has failed.
+fn is_internal(outcome: &Outcome) -> bool {
+    outcome.as_ref().is_err_and(|failure| matches!(failure.code(), Code::ServerError | Code::ServerUnavailable))
+}

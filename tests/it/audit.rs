@@ -1,0 +1,213 @@
+//! The audit trail: who changed what, when, and what came of it.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Answer, PASSWORD, World, by_card, section};
+
+on_both_databases![
+    a_change_leaves_an_entry,
+    a_refused_change_leaves_an_entry,
+    what_changes_nothing_leaves_none,
+    a_redeemers_key_is_made_with_an_entry,
+    everyone_whom_a_stampede_turns_away_has_an_entry,
+    entries_are_found_by_what_they_tell,
+    entries_are_never_changed,
+    nothing_personal_and_no_secret_is_in_it,
+    the_trail_stays_when_an_account_is_erased,
+    nothing_is_done_without_its_entry,
+];
+
+/// What the staff find in the trail.
+async fn entries(world: &World, query: &str) -> Vec<Value> {
+    let page = world.read(&format!("/audit?records=100&{query}")).await;
+    page["entries"].as_array().unwrap_or_else(|| panic!("{page}")).clone()
+}
+
+/// The status and the code of entries.
+fn outcomes(entries: &[Value]) -> Vec<(i64, &str)> {
+    entries.iter().map(|entry| (entry["status"].as_i64().unwrap(), entry["code"].as_str().unwrap_or_default())).collect()
+}
+
+async fn make_region(world: &World, key: &str, name: &str) -> Answer {
+    world.request("POST", "/regions").key(key).json(&json!({ "name": name, "country": "Ghana" })).send().await
+}
+
+/// The identifier of a key, as the database has it.
+async fn id_of_key(world: &World, key: &str) -> String {
+    let mut tx = world.app.db.read().await.unwrap();
+    let id = tx.query("select id from api_keys where hash = $1").bind(boxoffice::base::secret::hash(key));
+    format!("{:014}", id.scalar::<i64>().await.unwrap())
+}
+
+async fn a_change_leaves_an_entry(world: World) {
+    let ama = world.person("ama").await;
+    let path = format!("/accounts/{}", ama.number);
+    let changed = world.request("PUT", &format!("/v3{path}")).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
+
+    let found = entries(&world, "operation=account_update").await;
+
+    assert_eq!(changed.status, 200);
+    let expected = json!([{
+        "at": found[0]["at"], "key": id_of_key(&world, &ama.key).await, "account": ama.number, "operation": "account_update",
+        "resource": path, "outcome": "done", "status": 200, "code": null, "request": changed.header("x-request-id"),
+    }]);
+    assert_eq!(json!(found), expected);
+    assert!(found[0]["at"].as_str().unwrap().ends_with("+00:00"));
+}
+
+async fn a_refused_change_leaves_an_entry(world: World) {
+    let ama = world.person("ama").await;
+    let host = "/hosts/17637000000001";
+
+    let refusals = [
+        make_region(&world, &ama.key, "Volta").await,
+        make_region(&world, &world.staff.key, "").await,
+        world.request("DELETE", host).key(&ama.key).send().await,
+        make_region(&world, "a key that nobody has", "Volta").await,
+        world.request("POST", "/regions").key(&ama.key).version(None).send().await,
+    ];
+
+    assert_eq!(refusals.map(|answer| answer.status), [403, 400, 404, 403, 412]);
+    let found = entries(&world, "outcome=refused").await;
+    assert_eq!(outcomes(&found), [(404, "resource.not-found"), (400, "arguments.invalid"), (403, "key.refused")]);
+    assert_eq!((&found[0]["resource"], &found[0]["operation"]), (&json!(host), &json!("host_delete")));
+    assert_eq!(found[2]["account"], ama.number);
+}
+
+async fn what_changes_nothing_leaves_none(world: World) {
+    let before = entries(&world, "").await.len();
+
+    for path in ["/regions", "/accounts", "/regions/17637000000001", "/audit"] {
+        world.request("GET", path).key(&world.staff.key).send().await;
+    }
+
+    assert_eq!(entries(&world, "").await.len(), before);
+}
+
+/// By a GET, which changes something all the same.
+async fn a_redeemers_key_is_made_with_an_entry(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let token = crate::tokens::global_token(&host, &event).await;
+    crate::tokens::key_of(&world, &token).await;
+    world.request("GET", "/tokens/ZZZZZZZZ").send().await;
+
+    let found = entries(&world, "operation=token_authentication_get").await;
+
+    assert_eq!(outcomes(&found), [(200, "")]);
+    assert_eq!((&found[0]["resource"], &found[0]["account"]), (&json!("/tokens/{code}"), &Value::Null));
+}
+
+async fn everyone_whom_a_stampede_turns_away_has_an_entry(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 3)]).await;
+    let floor = event.sections[0].as_str();
+
+    let answers = join_all((0..40).map(|_| world.place(&ama.key, json!({ floor: 1 })))).await;
+
+    let found = entries(&world, "operation=order_create").await;
+    let mut seen: Vec<(String, i64)> =
+        answers.iter().map(|answer| (answer.header("x-request-id").into(), answer.status.into())).collect();
+    let told = |entry: &Value| (entry["request"].as_str().unwrap().to_owned(), entry["status"].as_i64().unwrap());
+    let mut kept: Vec<(String, i64)> = found.iter().map(told).collect();
+    seen.sort();
+    kept.sort();
+    assert_eq!(kept, seen);
+    assert_eq!(outcomes(&found).iter().filter(|outcome| **outcome == (409, "section.sold-out")).count(), 37);
+}
+
+async fn entries_are_found_by_what_they_tell(world: World) {
+    let (ama, esi) = (world.person("ama").await, world.person("esi").await);
+    let path = format!("/accounts/{}", ama.number);
+    for (key, city) in [(&ama.key, "Accra"), (&ama.key, "Tema"), (&esi.key, "Ho")] {
+        world.request("PUT", &path).key(key).json(&json!({ "city": city })).send().await;
+    }
+    world.advance(Duration::from_secs(3600));
+    world.request("DELETE", "/sessions/active").key(&esi.key).send().await;
+
+    let count = async |query: &str| entries(&world, query).await.len();
+    let now = world.app.clock.now().to_minutes();
+    let key = id_of_key(&world, &ama.key).await;
+    assert_eq!(count(&format!("resource={path}")).await, 3);
+    assert_eq!(count(&format!("account={}", ama.number)).await, 2);
+    assert_eq!(count(&format!("account={}", esi.number)).await, 2);
+    assert_eq!(count(&format!("key={key}")).await, 2);
+    assert_eq!(count(&format!("resource={path}&outcome=done")).await, 2);
+    assert_eq!(count(&format!("resource={path}&outcome=refused&account={}", esi.number)).await, 1);
+    assert_eq!(count("operation=session_active_delete").await, 1);
+    assert_eq!(count(&format!("from={now}")).await, 1);
+    assert_eq!(count(&format!("to={now}&resource={path}")).await, 3);
+    for nothing in ["account=ZZ-ZZZZZZZZ", "key=17637000000001", "key=x", "operation=x", "resource=/x", "from=2998-01-01T00:00"] {
+        assert_eq!(count(nothing).await, 0, "{nothing}");
+    }
+    let newest = entries(&world, "").await;
+    assert_eq!(newest[0]["operation"], "session_active_delete");
+    assert!(newest.iter().map(|entry| entry["at"].as_str().unwrap()).is_sorted_by(|a, b| a >= b));
+    let wrong = world.request("GET", "/audit?from=2026-01-02T00:00&to=2026-01-01T00:00").key(&world.staff.key).send().await;
+    assert_eq!((wrong.status, wrong.complaints()), (400, vec!["to".to_owned()]));
+}
+
+async fn entries_are_never_changed(world: World) {
+    make_region(&world, &world.staff.key, "Volta").await;
+    let before = entries(&world, "").await;
+
+    for change in ["update audit set status = 500", "delete from audit"] {
+        let mut tx = world.app.db.begin().await.unwrap();
+        let refused = tx.query(change).execute().await.unwrap_err();
+        assert!(format!("{refused:?}").contains("append-only"), "{change}: {refused:?}");
+    }
+
+    assert_eq!(entries(&world, "").await, before);
+}
+
+async fn nothing_personal_and_no_secret_is_in_it(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 3)]).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    world.pay(&ama.key, &order, by_card()).await;
+    let made = world.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
+    let verification = made.body["self"].as_str().unwrap().to_owned();
+    world.request("PATCH", &verification).json(&json!({ "code": "000000" })).send().await;
+    let reset = world.request("PATCH", "/resets/m4x8c5v0b3n6z7l2j9h4g1f8q7w2k9d1");
+    reset.json(&json!({ "code": "000000", "password": PASSWORD })).send().await;
+
+    let trail = json!(entries(&world, "").await).to_string();
+
+    assert!(trail.contains("/verifications/{verification}") && trail.contains("/resets/{reset}"), "{trail}");
+    let identifier = verification.rsplit('/').next().unwrap();
+    for secret in [identifier, "m4x8c5v0", "000000", PASSWORD, "tok_approve", &ama.key, &kofi.key, &world.staff.key] {
+        assert!(!trail.contains(secret), "{secret}");
+    }
+    for personal in ["example.com", "\"ama", "\"kofi", "127.0.0.1"] {
+        assert!(!trail.contains(personal), "{personal}");
+    }
+}
+
+async fn the_trail_stays_when_an_account_is_erased(world: World) {
+    let ama = world.person("ama").await;
+    world.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
+    let erased = world.request("DELETE", &format!("/accounts/{}", ama.number)).key(&ama.key).send().await;
+
+    let found = entries(&world, &format!("account={}", ama.number)).await;
+
+    assert_eq!(erased.status, 204);
+    let operations: Vec<&str> = found.iter().map(|entry| entry["operation"].as_str().unwrap()).collect();
+    assert_eq!(operations, ["account_delete", "account_update"]);
+}
+
+async fn nothing_is_done_without_its_entry(world: World) {
+    world.expects_failures();
+    world.run_sql("alter table audit rename column resource to gone").await;
+
+    let failed = make_region(&world, &world.staff.key, "Volta").await;
+
+    assert_eq!(failed.status, 500);
+    assert_eq!(world.read("/regions").await["total"], 0);
+    world.run_sql("alter table audit rename column gone to resource").await;
+    assert_eq!(make_region(&world, &world.staff.key, "Volta").await.status, 201);
+}

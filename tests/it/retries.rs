@@ -1,0 +1,278 @@
+//! Requests that are sent again with their `Idempotency-Key`: each has one effect, and one answer.
+
+mod each;
+
+use std::time::Duration;
+
+use boxoffice::journal;
+use futures::future::{Either, join, join_all, select};
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::races::tally;
+use crate::support::{Answer, Neighbour, PASSWORD, Person, Request, World, by_card, part, refusal, section};
+
+on_both_databases![
+    what_is_sent_again_is_the_same_request_however_it_is_written,
+    a_key_belongs_to_its_caller,
+    a_key_has_the_contracts_form,
+    a_refusal_is_given_again_too,
+    a_declined_payment_is_declined_once,
+    what_the_gateway_failed_at_may_be_asked_for_again,
+    an_answer_is_kept_for_a_day,
+    what_is_kept_shows_no_secret,
+    a_request_sent_to_two_servers_at_once_has_one_effect,
+    many_tries_at_once_have_one_effect,
+    a_payment_whose_server_ended_is_made_anew,
+    nothing_is_done_without_its_answer,
+];
+
+/// A zone in the making, which two may be called alike.
+fn zone() -> Value {
+    json!({ "name": "Sidebar", "width": 300, "height": 250 })
+}
+
+/// Sends a request for a zone, again and again alike.
+async fn make_zone(world: &World, key: &str, body: Value) -> Answer {
+    let request = world.request("POST", "/zones").key(&world.staff.key).header("Idempotency-Key", key);
+    request.json(&body).send().await
+}
+
+/// Whether it was given before.
+fn is_replayed(answer: &Answer) -> bool {
+    answer.header("idempotency-replayed") == "true"
+}
+
+async fn count(world: &World, sql: &'static str) -> i64 {
+    world.app.db.read().await.unwrap().query(sql).scalar().await.unwrap()
+}
+
+/// Ama, and an order of hers of two tickets at 100.00, which is 203.98 with fees.
+async fn sale(world: &World) -> (Person, String, String) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Stalls", 100.0, 2)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    (ama, order, event.sections[0].clone())
+}
+
+/// Pays for an order with this `Idempotency-Key`.
+async fn pay(world: &World, person: &Person, order: &str, key: &str, payment: Value) -> Answer {
+    let request = world.request("POST", &format!("{order}/payments")).key(&person.key).header("Idempotency-Key", key);
+    request.json(&payment).send().await
+}
+
+async fn what_is_sent_again_is_the_same_request_however_it_is_written(world: World) {
+    let first = make_zone(&world, "one", zone()).await;
+
+    let text = r#"{ "width": 300, "name": "Sidebar", "description": null,
+        "height": 250 }"#;
+    let reordered = world.request("POST", "/v3/zones").key(&world.staff.key).header("Idempotency-Key", "one");
+    let same = make_zone(&world, "one", zone()).await;
+    let other = reordered.header("Content-Type", "application/json").body(text).send().await;
+
+    assert_eq!((first.status, is_replayed(&first)), (201, false));
+    for again in [&same, &other] {
+        assert_eq!((again.status, is_replayed(again), &again.body), (201, true, &first.body), "{again:?}");
+        assert_eq!(again.header("location"), first.header("location"));
+        assert!(again.header("access-control-expose-headers").contains("idempotency-replayed"));
+    }
+    assert_eq!(count(&world, "select count(*) from zones").await, 1);
+}
+
+async fn a_key_belongs_to_its_caller(world: World) {
+    let lookup = async |key: &str, who: &str| {
+        let body = json!({ "identification": who });
+        let request = world.request("POST", "/lookups").key(key).header("Idempotency-Key", "one");
+        request.json(&body).send().await
+    };
+
+    let first = lookup(&world.public_key, "ama").await;
+    let of_another = lookup(&world.staff.key, "kofi").await;
+
+    assert_eq!((first.status, of_another.status), (200, 200));
+    assert_eq!(of_another.body["identification"], "kofi");
+    assert!(!is_replayed(&of_another));
+}
+
+async fn a_key_has_the_contracts_form(world: World) {
+    for wrong in ["", "two words", &"x".repeat(256)] {
+        let refused = make_zone(&world, wrong, zone()).await;
+        assert_eq!((refused.status, refused.complaints()), (400, vec!["Idempotency-Key".to_owned()]), "{wrong}");
+    }
+    assert_eq!(make_zone(&world, &"x".repeat(255), zone()).await.status, 201);
+}
+
+async fn a_refusal_is_given_again_too(world: World) {
+    let (ama, order, stalls) = sale(&world).await;
+    let esi = world.person("esi").await;
+    let place = async |key: &str| {
+        let request = world.request("POST", "/orders").key(&esi.key).header("Idempotency-Key", key);
+        request.json(&json!({ "items": { stalls.as_str(): 1 } })).send().await
+    };
+
+    let refused = place("one").await;
+    assert_eq!(world.cancel(&ama.key, &order).await.status, 200);
+    let (again, anew) = (place("one").await, place("two").await);
+
+    assert_eq!(refusal(&refused), (409, "section.sold-out"));
+    assert_eq!((refusal(&again), &again.body, is_replayed(&again)), (refusal(&refused), &refused.body, true));
+    assert_eq!((anew.status, is_replayed(&anew)), (201, false));
+}
+
+async fn a_declined_payment_is_declined_once(world: World) {
+    let (ama, order, _) = sale(&world).await;
+    let declined = json!({ "method": "card", "token": "tok_decline" });
+
+    let first = pay(&world, &ama, &order, "one", declined.clone()).await;
+    let again = pay(&world, &ama, &order, "one", declined).await;
+
+    assert_eq!((refusal(&first), is_replayed(&first)), ((402, "payment.declined"), false));
+    assert_eq!((refusal(&again), is_replayed(&again)), ((402, "payment.declined"), true));
+    assert_eq!(world.payments(&order).await, [(203.98, "Declined".to_owned())]);
+}
+
+async fn what_the_gateway_failed_at_may_be_asked_for_again(world: World) {
+    let (ama, order, _) = sale(&world).await;
+    world.till.lose_answers(true);
+    let failed = pay(&world, &ama, &order, "one", by_card()).await;
+    world.till.lose_answers(false);
+
+    let paid = pay(&world, &ama, &order, "one", by_card()).await;
+    let again = pay(&world, &ama, &order, "one", by_card()).await;
+
+    assert_eq!(refusal(&failed), (502, "payment.gateway"));
+    assert_eq!((paid.status, is_replayed(&paid)), (201, false));
+    assert_eq!((again.status, is_replayed(&again), &again.body), (201, true, &paid.body));
+    assert_eq!(world.till.total(), 203.98);
+}
+
+async fn an_answer_is_kept_for_a_day(world: World) {
+    let first = make_zone(&world, "one", zone()).await;
+    world.advance(Duration::from_secs(24 * 60 * 60 - 60));
+    let within = make_zone(&world, "one", zone()).await;
+    assert_eq!(journal::forget_old(&world.app).await.unwrap(), 0);
+    world.advance(Duration::from_secs(60));
+
+    let after = make_zone(&world, "one", json!({ "name": "Another", "width": 300, "height": 250 })).await;
+
+    assert_eq!((is_replayed(&within), &within.body), (true, &first.body));
+    assert_eq!((after.status, is_replayed(&after), after.body["name"].as_str()), (201, false, Some("Another")));
+    world.advance(Duration::from_secs(24 * 60 * 60));
+    assert_eq!(journal::forget_old(&world.app).await.unwrap(), 1);
+    assert_eq!(count(&world, "select count(*) from idempotency").await, 0);
+}
+
+async fn what_is_kept_shows_no_secret(world: World) {
+    world.person("ama").await;
+    let log_in = || world.request("POST", "/sessions").header("Idempotency-Key", "a-key-of-my-own");
+    let body = json!({ "identification": "ama", "password": PASSWORD });
+    let session = log_in().json(&body).send().await;
+
+    let again = log_in().json(&body).send().await;
+
+    let key = session.body["key"].as_str().unwrap();
+    assert_eq!((again.status, &again.body), (201, &session.body), "the key, too, is in the answer once more");
+    assert_eq!(world.request("GET", "/sessions/active").key(key).send().await.status, 200);
+    let mut tx = world.app.db.read().await.unwrap();
+    let kept: Vec<(String, String, Vec<u8>)> = tx.query("select hash, fingerprint, answer from idempotency").all().await.unwrap();
+    let (hash, fingerprint, answer) = &kept[0];
+    let shown = format!("{hash} {fingerprint} {}", String::from_utf8_lossy(answer));
+    for secret in [key, "a-key-of-my-own", PASSWORD, "ama", "session"] {
+        assert!(!shown.contains(secret), "{secret}");
+    }
+}
+
+async fn a_request_sent_to_two_servers_at_once_has_one_effect(world: World) {
+    let neighbour = world.neighbour(world.app.settings.clone(), boxoffice::log::silent()).await;
+    for round in 0..8 {
+        let key = format!("round-{round}");
+        let send = |request: Request| request.key(&world.staff.key).header("Idempotency-Key", &key).json(&zone()).send();
+        let here = send(world.request("POST", "/zones"));
+        let there = send(world.request("POST", "/zones").at(neighbour.address));
+
+        let (here, there) = join(here, there).await;
+
+        let answers = [&here, &there];
+        assert!(answers.iter().any(|answer| answer.status == 201 && !is_replayed(answer)), "{here:?} {there:?}");
+        let made = |answer: &&&Answer| answer.status == 201;
+        let uris: Vec<&Value> = answers.iter().filter(made).map(|answer| &answer.body["self"]).collect();
+        assert!(uris.iter().all(|uri| *uri == uris[0]), "{here:?} {there:?}");
+        let others = answers.iter().filter(|answer| answer.status != 201);
+        assert!(others.into_iter().all(|answer| answer.code() == "idempotency.under-way"), "{here:?} {there:?}");
+        assert_eq!(count(&world, "select count(*) from zones").await, round + 1);
+    }
+    neighbour.stop().await;
+}
+
+async fn many_tries_at_once_have_one_effect(world: World) {
+    let answers = join_all((0..20).map(|_| make_zone(&world, "one", zone()))).await;
+
+    let [made, under_way] = tally(&answers, [201, 409]);
+    assert_eq!(made + under_way, 20);
+    assert_eq!(answers.iter().filter(|answer| answer.status == 201 && !is_replayed(answer)).count(), 1);
+    assert_eq!(count(&world, "select count(*) from zones").await, 1);
+    assert!(is_replayed(&make_zone(&world, "one", zone()).await));
+}
+
+/// The first server has the gateway's answer to wait for, and is as good as gone.
+async fn a_payment_whose_server_ended_is_made_anew(world: World) {
+    let (ama, order, _) = sale(&world).await;
+    let second = world.neighbour(world.app.settings.clone(), boxoffice::log::silent()).await;
+    world.till.hold();
+    let first = pay(&world, &ama, &order, "one", part(203.98));
+    let again = |second: &Neighbour| {
+        let request = world.request("POST", &format!("{order}/payments")).at(second.address).key(&ama.key);
+        request.header("Idempotency-Key", "one").json(&part(203.98)).send()
+    };
+
+    let then = async {
+        world.till.until(1).await;
+        let at_once = again(&second).await;
+        let lease = Duration::from_secs(3 * 60);
+        world.advance(lease);
+        second.app.clock.advance(lease);
+        // A job gives up what the first had begun, and the gateway its money back.
+        world.expire_due().await;
+        let anew = again(&second).await;
+        world.till.release();
+        (at_once, anew)
+    };
+    let (first, (at_once, anew)) = join(first, then).await;
+
+    assert_eq!(refusal(&at_once), (409, "idempotency.under-way"));
+    assert_eq!((anew.status, is_replayed(&anew)), (201, false), "{anew:?}");
+    assert_eq!(refusal(&first), (409, "order.not-open"), "what came too late is given back");
+    let replayed = pay(&world, &ama, &order, "one", part(203.98)).await;
+    assert_eq!((replayed.status, is_replayed(&replayed), &replayed.body), (201, true, &anew.body));
+    let confirmed = world.payments(&order).await.into_iter().filter(|(_, status)| status == "Confirmed").count();
+    assert_eq!((world.read(&order).await["status"].as_str(), confirmed), (Some("Fulfilled"), 1));
+    second.stop().await;
+}
+
+async fn nothing_is_done_without_its_answer(world: World) {
+    world.expects_failures();
+    world.run_sql("alter table idempotency rename column answer to gone").await;
+
+    let failed = make_zone(&world, "one", zone()).await;
+
+    assert_eq!(failed.status, 500);
+    assert_eq!(count(&world, "select count(*) from zones").await, 0);
+    assert_eq!(count(&world, "select count(*) from idempotency").await, 0);
+    world.run_sql("alter table idempotency rename column gone to answer").await;
+    assert_eq!(make_zone(&world, "one", zone()).await.status, 201);
+}
+
+/// Sends a request twice at once, while everything that it would write waits for the test: the one that is told that the
+/// other is under way, and what that one is answered then.
+async fn twice_at_once(world: &World, send: impl AsyncFn() -> Answer) -> (Answer, Answer) {
+    let mut gate = world.app.db.begin().await.unwrap();
+    if gate.is_postgres() {
+        gate.query("lock table idempotency in exclusive mode").execute().await.unwrap();
+    }
+    match select(Box::pin(send()), Box::pin(send())).await {
+        Either::Left((told, other)) | Either::Right((told, other)) => {
+            drop(gate);
+            (told, other.await)
+        }
+    }
+}
