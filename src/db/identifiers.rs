@@ -5,7 +5,8 @@ use crate::base::id::Id;
 use crate::error::Result;
 
 impl Db {
-    /// The highest identifier of all that is kept, images among it; [`Id::NONE`] in an empty database.
+    /// The highest identifier of all that is kept, without those of images, which are drawn by chance; [`Id::NONE`] in an empty
+    /// database.
     ///
     /// # Errors
     /// When the database fails.
@@ -13,12 +14,10 @@ impl Db {
         let mut tx = self.read().await?;
         let columns = if tx.is_postgres() {
             "select table_name::text, column_name::text from information_schema.columns
-             where table_schema = current_schema() and data_type = 'bigint'
-                and column_name in ('id', 'banner_id', 'thumbnail_id', 'artwork_id')"
+             where table_schema = current_schema() and data_type = 'bigint' and column_name = 'id'"
         } else {
             "select m.name, c.name from sqlite_master m join pragma_table_info(m.name) c
-             where m.type = 'table' and c.type in ('INTEGER', 'BIGINT')
-                and c.name in ('id', 'banner_id', 'thumbnail_id', 'artwork_id')"
+             where m.type = 'table' and c.type in ('INTEGER', 'BIGINT') and c.name = 'id'"
         };
         let columns: Vec<(String, String)> = tx.query(columns).all().await?;
         let mut highest = Id::NONE;

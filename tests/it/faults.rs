@@ -4,6 +4,7 @@
 //! The gate runs these in a short form; variables of the environment make them longer: CONTRIBUTING has them. Each prints its
 //! figure to standard error.
 
+mod again;
 mod clock;
 mod crowd;
 mod disk;

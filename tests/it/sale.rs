@@ -5,7 +5,7 @@ use crate::support::{Refusal, World, section, types};
 
 on_both_databases![a_sale_from_sign_up_to_admission];
 
-pub async fn a_sale_from_sign_up_to_admission(world: World) {
+async fn a_sale_from_sign_up_to_admission(world: World) {
     // Kofi stages a concert with free standing room and paid seats.
     let kofi = world.person("kofi").await;
     let host = world.host_of(&kofi).await;

@@ -17,15 +17,17 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tempfile::TempDir;
 
+use super::again::Persistent;
 use super::load::Crowd;
 use super::{figure, server, setting};
 use crate::plain_tests;
 use crate::support::program::{Server, boxoffice, last_word};
-use crate::support::{Till, eventually, postgres};
+use crate::support::{Cluster, Till, eventually, postgres};
 
 plain_tests![async
     nothing_acknowledged_is_lost_on_sqlite,
     nothing_acknowledged_is_lost_on_postgres,
+    nothing_acknowledged_is_lost_with_its_database,
     no_money_is_lost_or_taken_twice_on_sqlite,
     no_money_is_lost_or_taken_twice_on_postgres,
 ];
@@ -124,24 +126,35 @@ impl Letters {
     }
 }
 
-/// Kills and starts a server again and again, and looks each time at what is there.
-async fn kill_and_look(what: &str, site: &Site, start: impl Fn() -> Command) -> Server {
+/// Kills and starts a server again and again, its database too where that is the test's own, and looks each time at what is there.
+async fn kill_and_look(what: &str, site: &Site, mut database: Option<Cluster>, start: impl Fn() -> Command) -> Server {
     let (kills, seed): (usize, u64) = (setting("BOXOFFICE_KILLS", 3), setting("BOXOFFICE_SEED", rand::random()));
     let mut random = StdRng::seed_from_u64(seed);
     let mut server = Server::start(start());
     let crowd = Crowd::gather(&server.address, &site.administrators_key, &site.public_key, BUYERS, 5000).await;
+    let persistent = Persistent::come(&server.address, &site.administrators_key, &site.public_key, &crowd.event).await;
     let letters = Arc::new(Letters::default());
-    let (mut promised, mut slowest) = (0, Duration::ZERO);
+    let (mut repeated, mut promised, mut slowest) = (0, 0, Duration::ZERO);
 
     for _ in 0..kills {
         let work = crowd.set_to_work(&server.address);
         let asks = tokio::spawn(Arc::clone(&letters).ask(server.address.clone(), site.public_key.clone()));
+        let orders = tokio::spawn(Arc::clone(&persistent).order(server.address.clone()));
         tokio::time::sleep(Duration::from_millis(random.random_range(300..1500))).await;
+        if let Some(database) = &mut database {
+            database.kill();
+            tokio::time::sleep(Duration::from_millis(random.random_range(0..300))).await;
+            database.begin();
+            tokio::time::sleep(Duration::from_millis(random.random_range(0..600))).await;
+        }
         server.signal("KILL");
         letters.stopped.store(true, Ordering::Relaxed);
+        persistent.stop(true);
         work.stop().await;
         asks.await.unwrap();
+        orders.await.unwrap();
         letters.stopped.store(false, Ordering::Relaxed);
+        persistent.stop(false);
         server.wait();
 
         let begun = Instant::now();
@@ -150,11 +163,14 @@ async fn kill_and_look(what: &str, site: &Site, start: impl Fn() -> Command) -> 
         let db = site.db().await;
         crowd.check(&mut db.read().await.unwrap()).await;
         promised = letters.check(site, &db).await;
+        persistent.ask_again(&server.address).await;
+        repeated = persistent.check(&db).await;
         db.close().await;
     }
 
     figure(format!(
-        "{what}: killed and started {kills} times, at most {:.1} s until it answered; {}; {promised} mails promised; 0 lost \
+        "{what}: killed and started {kills} times, at most {:.1} s until it answered; {}; {promised} mails promised; 0 lost; {repeated} orders \
+         whose answers were lost were sent again, each made once \
          (BOXOFFICE_SEED={seed})",
         slowest.as_secs_f64(),
         crowd.figures(),
@@ -164,13 +180,19 @@ async fn kill_and_look(what: &str, site: &Site, start: impl Fn() -> Command) -> 
 
 async fn nothing_acknowledged_is_lost_on_sqlite() {
     let site = Site::open(None);
-    kill_and_look("SQLite", &site, || site.program()).await;
+    kill_and_look("SQLite", &site, None, || site.program()).await;
 }
 
 async fn nothing_acknowledged_is_lost_on_postgres() {
     let Some(url) = postgres::new_database().await else { return };
     let site = Site::open(Some(url));
-    kill_and_look("PostgreSQL", &site, || site.program()).await;
+    kill_and_look("PostgreSQL", &site, None, || site.program()).await;
+}
+
+async fn nothing_acknowledged_is_lost_with_its_database() {
+    let Some(database) = Cluster::start() else { return };
+    let site = Site::open(Some(database.url.clone()));
+    kill_and_look("PostgreSQL, killed before the server", &site, Some(database), || site.program()).await;
 }
 
 async fn no_money_is_lost_or_taken_twice_on_sqlite() {
@@ -187,7 +209,8 @@ async fn no_money_is_lost_or_taken_twice(what: &str, site: Site) {
     let till = Till::default();
     let address = till.open().await;
 
-    let server = kill_and_look(&format!("{what}, and a till outside"), &site, || site.with_till(address, Duration::ZERO)).await;
+    let server =
+        kill_and_look(&format!("{what}, and a till outside"), &site, None, || site.with_till(address, Duration::ZERO)).await;
 
     drop(server);
     // So much later that whatever was under way when a server was killed is given up.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use boxoffice_client::Client;
+use futures::future::join_all;
 
 use super::kills::Site;
 use super::{figure, setting};
@@ -25,7 +26,7 @@ const RELEASED: Duration = Duration::from_secs(3 * 60);
 
 async fn every_mail_arrives_whoever_is_killed() {
     let Some(url) = postgres::new_database().await else { return };
-    let (site, post, till) = (Site::open(Some(url)), MailServer::start(Mood::Accepts).await, Till::default());
+    let (site, post, till) = (Site::open(Some(url)), MailServer::start(Mood::TakesItsTime).await, Till::default());
     let till = till.open().await;
     let start = |ahead| {
         let mut command = site.with_till(till, ahead);
@@ -48,10 +49,8 @@ async fn every_mail_arrives_whoever_is_killed() {
 
     for kill in 0..kills {
         let doomed = start(Duration::ZERO);
-        for _ in 0..MAILS {
-            ask().await;
-        }
         let before = post.taken().len();
+        join_all((0..MAILS).map(|_| ask())).await;
         eventually(async || post.taken().len() > before).await;
         doomed.signal("KILL");
         doomed.wait();

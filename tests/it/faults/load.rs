@@ -26,7 +26,8 @@ use crate::support::{PASSWORD, section};
 
 /// Who buys, and where.
 pub struct Crowd {
-    event: String,
+    /// The identifier of the event that they go to.
+    pub event: String,
     sections: Vec<String>,
     /// Of the gate that lets everyone in.
     gate_key: String,

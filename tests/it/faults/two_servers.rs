@@ -8,14 +8,14 @@ use std::time::Duration;
 use boxoffice::base::id::Id;
 use boxoffice::log;
 use futures::future::join;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::on_two_servers;
-use crate::sale;
-use crate::support::{MailServer, Mood, RESERVATION, World, by_card, eventually, part, section};
+use crate::support::{MailServer, Mood, PASSWORD, RESERVATION, World, by_card, eventually, part, section};
+use crate::tickets::buy;
 
 on_two_servers![
-    a_sale_is_whole,
+    whatever_is_made_at_once_is_two,
     payments_begun_at_once_are_two,
     images_stored_at_once_are_two,
     mails_written_at_once_are_two,
@@ -25,15 +25,39 @@ on_two_servers![
 
 /// Lets both servers draw the same identifiers from here on, a minute ahead of their clocks.
 fn align(world: &World) {
-    let from = Id(world.app.clock.now().0 / 100 + 600_000);
-    for app in world.apps() {
-        while app.clock.next_id() < from {}
-    }
+    let drawn = world.apps().map(|app| app.clock.next_id()).max().unwrap();
+    let ahead = Id(drawn.0.max(world.app.clock.now().0 / 100 + 600_000));
+    world.apps().for_each(|app| app.clock.rise_above(ahead));
 }
 
-async fn a_sale_is_whole(world: World) {
-    align(&world);
-    sale::a_sale_from_sign_up_to_admission(world).await;
+/// Of two requests that follow each other, one goes to each server.
+async fn whatever_is_made_at_once_is_two(world: World) {
+    let (kofi, ama, esi) = (world.person("kofi").await, world.person("ama").await, world.person("esi").await);
+    let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 0.0, 100)]).await;
+    let floor = event.sections[0].as_str();
+    let serials = buy(&ama, floor, 4).await;
+    let make = async |key: &str, path: &str, bodies: [Value; 2]| {
+        align(&world);
+        let mut made = BTreeSet::new();
+        for body in bodies {
+            let answer = world.request("POST", path).key(key).json(&body).send().await;
+            assert_eq!(answer.status, 201, "{path}: {}", answer.body);
+            let one = if answer.body.is_array() { &answer.body[0] } else { &answer.body };
+            made.insert(one["self"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(made.len(), 2, "{path}: {made:?}");
+    };
+
+    let account = |name: &str| json!({ "username": name, "email": format!("{name}@example.com"), "password": PASSWORD });
+    make(&world.public_key, "/accounts", [account("yaw"), account("abena")]).await;
+    make(&world.staff.key, "/regions", ["Ashanti", "Volta"].map(|name| json!({ "name": name, "country": "Ghana" }))).await;
+    make(&ama.key, "/orders", [5, 7].map(|tickets| json!({ "items": { floor: tickets } }))).await;
+    let offer = |ticket: usize| json!({ "recipient": esi.number, "tickets": [serials[ticket]] });
+    make(&ama.key, "/transfers", [offer(0), offer(1)]).await;
+    let admit = |ticket: usize| json!({ "serials": [serials[ticket]] });
+    make(&kofi.key, &format!("{}/admissions", event.uri), [admit(2), admit(3)]).await;
+    let code = |email: &str| json!({ "email": email });
+    make(&world.public_key, "/verifications", [code("ama@example.com"), code("esi@example.com")]).await;
 }
 
 async fn payments_begun_at_once_are_two(world: World) {

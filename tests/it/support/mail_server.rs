@@ -19,6 +19,8 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 pub enum Mood {
     /// Takes every mail.
     Accepts,
+    /// Takes every mail, and thinks for a while before it does and after.
+    TakesItsTime,
     /// Takes every mail, and then says nothing any more.
     SaysNoGoodbye,
     /// Answers a sender with this.
@@ -218,7 +220,10 @@ where
                     state.dropped.lock().unwrap().push(mail);
                     return Ok(None);
                 }
+                let pause = if mood == Mood::TakesItsTime { Duration::from_millis(100) } else { Duration::ZERO };
+                tokio::time::sleep(pause).await;
                 state.taken.lock().unwrap().push(mail);
+                tokio::time::sleep(pause).await;
                 stream.write_all(b"250 taken\r\n").await?;
                 if mood == Mood::SaysNoGoodbye {
                     std::future::pending::<()>().await;
