@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use dropshot::Body;
 use http::header::{CONTENT_TYPE, ETAG, VARY};
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 
@@ -37,8 +37,8 @@ fn named<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> impl Iterator<
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
-/// An answer with the tag of its body, where the contract declares one for it and it is JSON (an image has a tag of its own); or
-/// 304 in its place, where the contract declares that, and the tag is `known` by these lines of `If-None-Match`.
+/// An answer with its tag, where the contract declares one for it; or 304 in its place, where the contract declares that, and the
+/// tag is `known` by these lines of `If-None-Match`. The tag of JSON is made here; anything else, an image, has its own.
 ///
 /// # Errors
 /// When the body can't be read.
@@ -46,21 +46,23 @@ pub async fn tagged(operation: &Operation, known: &[HeaderValue], response: Resp
     if !declares_tag(operation, &response) {
         return Ok(response);
     }
-    let (mut head, body) = response.into_parts();
-    let body = whole(body).await?;
-    let tag = of(&body);
-    let is_known = operation.statuses.contains(&StatusCode::NOT_MODIFIED.as_u16()) && is_known(known, &tag);
-    head.headers.insert(ETAG, HeaderValue::try_from(tag).map_err(anyhow::Error::from)?);
+    let (mut head, mut body) = response.into_parts();
+    if is_json(&head.headers) {
+        let whole = whole(body).await?;
+        head.headers.insert(ETAG, HeaderValue::try_from(of(&whole)).map_err(anyhow::Error::from)?);
+        body = whole.into();
+    }
     if operation.needs_key {
         // Whoever sends another key may see something else.
         head.headers.append(VARY, HeaderValue::from_static("x-api-key"));
     }
-    if is_known {
+    let tag = head.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+    if tag.is_some_and(|tag| is_known(known, tag)) && operation.statuses.contains(&StatusCode::NOT_MODIFIED.as_u16()) {
         head.status = StatusCode::NOT_MODIFIED;
         head.headers.remove(CONTENT_TYPE);
-        return Ok(Response::from_parts(head, Body::empty()));
+        body = Body::empty();
     }
-    Ok(Response::from_parts(head, body.into()))
+    Ok(Response::from_parts(head, body))
 }
 
 /// A body that is at hand as a whole.
@@ -72,9 +74,13 @@ pub async fn whole(body: Body) -> Result<Bytes, Error> {
 }
 
 fn declares_tag(operation: &Operation, response: &Response<Body>) -> bool {
-    let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let declared = operation.answer(response.status().as_u16()).filter(|_| answer::is_json(answer::essence(media_type)));
+    let declared = operation.answer(response.status().as_u16()).filter(|_| response.status().is_success());
     declared.is_some_and(|answer| answer.headers.iter().any(|header| header.name.eq_ignore_ascii_case(ETAG.as_str())))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    answer::is_json(answer::essence(media_type))
 }
 
 #[cfg(test)]

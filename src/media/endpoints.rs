@@ -1,7 +1,7 @@
 //! The media operations of the contract.
 
 use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseOk, Path, endpoint};
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -10,7 +10,7 @@ use super::store::Stored;
 use crate::base::id::Id;
 use crate::base::wire::wire_text;
 use crate::error::Error;
-use crate::http::{Api, Failure, Query, Rq, tag};
+use crate::http::{Api, Failure, Query, Rq};
 
 /// A country's icon hardly ever changes.
 const KEEP_ICON: &str = "public, max-age=86400";
@@ -56,7 +56,7 @@ struct ImagePath {
 #[endpoint { method = GET, path = "/media/{image}", tags = ["Media"] }]
 async fn media_icon_get(rq: Rq, path: Path<IconPath>) -> Result<Picture, Failure> {
     let icon = service::icon(rq.context(), &path.into_inner().image.0).await?;
-    Ok(Picture::new(icon, KEEP_ICON, rq.request.headers()))
+    Ok(Picture { image: icon, keep: KEEP_ICON })
 }
 
 #[endpoint { method = GET, path = "/media/{image}/{content}", tags = ["Media"] }]
@@ -65,46 +65,34 @@ async fn media_image_get(rq: Rq, path: Path<ImagePath>, query: Query<ImageQuery>
     let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
     let secret = query.0.secret.as_ref().map(|secret| secret.0.as_str());
     let image = service::image(rq.context(), image, content, secret).await?;
-    Ok(Picture::new(image, KEEP_IMAGE, rq.request.headers()))
+    Ok(Picture { image, keep: KEEP_IMAGE })
 }
 
-/// An image, or 304 to whoever has it already.
+/// An image. To whoever has it already, by its tag, the front door answers 304 in its place.
 struct Picture {
     image: Stored,
     keep: &'static str,
-    is_known: bool,
-}
-
-impl Picture {
-    fn new(image: Stored, keep: &'static str, request: &HeaderMap) -> Self {
-        Self { is_known: tag::is_known(request.get_all(header::IF_NONE_MATCH), &image.etag), image, keep }
-    }
 }
 
 impl HttpResponse for Picture {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
-        let status = self.status_code();
-        let Self { image, keep, is_known } = self;
+        let Self { image, keep } = self;
         let etag = HeaderValue::try_from(image.etag).map_err(|error| HttpError::for_internal_error(error.to_string()))?;
-        let mut response = Response::new(if is_known { Body::empty() } else { Body::from(image.bytes) });
-        *response.status_mut() = status;
+        let mut response = Response::new(Body::from(image.bytes));
         let headers = response.headers_mut();
         headers.insert(header::ETAG, etag);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
         // What people have sent is shown as the image that it was found to be, and never guessed to be a page.
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        if !is_known {
-            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.media_type));
-        }
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.media_type));
         Ok(response)
     }
 
-    /// An endpoint declares one status; 304 stands in the contract alone.
     fn response_metadata() -> ApiEndpointResponse {
         HttpResponseOk::<FreeformBody>::response_metadata()
     }
 
     fn status_code(&self) -> StatusCode {
-        if self.is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK }
+        StatusCode::OK
     }
 }

@@ -230,7 +230,7 @@ async fn what_was_done_though_its_answer_was_lost_is_done_once(world: World) {
     assert_eq!(order.headers()["idempotency-replayed"], "true");
     let orders = ama.client.account_order_list().number(&ama.number).send().await.unwrap();
     assert_eq!((orders.total, &orders.entries[0].number), (1, &order.number));
-    assert_eq!(world.places(&event.sections[0]).await, (2, 0));
+    assert_eq!(world.places(&event.sections[0]).await, (0, 2), "reserved once");
 }
 
 async fn what_has_not_changed_is_told_from_an_error(world: World) {

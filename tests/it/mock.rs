@@ -185,7 +185,10 @@ async fn the_same_seed_and_request_make_the_same_data() {
 async fn a_choice_that_does_not_exist_is_refused_with_those_that_do() {
     let mock = Mock::start(Settings::default());
     for (prefer, told) in [
-        ("code=418", vec!["has code=418, which the operation doesn't declare; there are 200, 400, 401, 403, 404, 412, 500"]),
+        (
+            "code=418",
+            vec!["has code=418, which the operation doesn't declare; there are 200, 304, 400, 401, 403, 404, 412, 429, 500, 503"],
+        ),
         ("code=OK", vec!["has code=OK; a code is a status from 200 to 599"]),
         ("example=sold-out", vec!["has example=sold-out, which is no example here; there are region of 200; "]),
         ("example=region, code=404", vec!["has example=region, which is no example here; there are resource, page of 404"]),

@@ -29,6 +29,9 @@ plain_tests![every_resource_with_a_condition_can_be_read];
 /// A tag that nothing has.
 const OTHER: &str = "\"AAAAAAAAAAAAAAAAAAAAAA\"";
 
+/// The time is another one already, and each reading of a code gives a key of its own.
+const NEVER_THE_SAME: [&str; 2] = ["time_get", "token_authentication_get"];
+
 /// A server, and what a comparison makes on it.
 struct Stage {
     contract: Contract,
@@ -94,9 +97,14 @@ async fn what_the_caller_has_is_not_sent_again(world: World) {
 
         assert_eq!((first.status, unknown.status), (200, 200), "{}", operation.id);
         assert!(first.headers.get_all("vary").iter().any(|vary| vary == "x-api-key"), "{}", operation.id);
-        // The time alone is another one already.
         let is_same = known.status == 304 && tag(&known) == tag(&first);
-        assert!(is_same || operation.id == "time_get", "{}: {} {}", operation.id, known.status, known.json());
+        assert!(
+            is_same || NEVER_THE_SAME.contains(&operation.id.as_str()),
+            "{}: {} {}",
+            operation.id,
+            known.status,
+            known.json()
+        );
         assert_eq!((any.status, any.body.len()), (304, 0), "{}", operation.id);
     }
 }
@@ -140,9 +148,10 @@ async fn what_has_changed_is_changed_by_nobody_who_has_not_seen_it(world: World)
         assert!(is_success(&done), "{id}: {} {}", done.status, done.json());
         if operation.method == "PUT" {
             assert_eq!((tag(&done), &done.body), (tag(&after), &after.body), "{id}: answers what a GET does");
-        }
-        if after.status == 200 && tag(&after) != seen {
-            assert_changed(&asking(&seen).await, id);
+            // An example may say what is so already.
+            if tag(&after) != seen {
+                assert_changed(&asking(&seen).await, id);
+            }
         }
         let any = stage.request(operation).await.with_header("If-Match", "*");
         let any = stage.send(&any).await;

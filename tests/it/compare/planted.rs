@@ -127,7 +127,7 @@ const PLANTED: &[Planted] = &[
     ("region_create", Refusal("must be a string"), Status(201), Check::ArgumentType, "is answered with 201"),
     ("region_list", Refusal("must be an integer"), Status(200), Check::ArgumentType, "page that has a wrong type"),
     ("region_list", Refusal("must be true or false"), Status(200), Check::ArgumentType, "active that has a wrong type"),
-    ("region_create", On::Status(400), Status(422), Check::ArgumentType, "is answered with 422"),
+    ("region_create", On::Status(400), Status(418), Check::ArgumentType, "is answered with 418"),
     ("region_create", Refusal("must have at most"), Status(201), Check::ArgumentBounds, "name that is out of bounds"),
     ("region_create", Refusal("must have at most"), Set("/fields/0/name", "\"x\""), Check::ArgumentBounds, "doesn't name name"),
     ("region_list", Refusal("must be at most"), Status(200), Check::ArgumentBounds, "records that is out of bounds"),
