@@ -118,7 +118,7 @@ async fn a_comparison_that_is_stopped_removes_what_it_made(world: World) {
     });
     let (first, told, status) = running.await.unwrap();
 
-    assert!(first.contains("/128 "), "{first}");
+    assert!(first.contains("/129 "), "{first}");
     assert_eq!(status, Some(2), "{told}");
     assert!(told.contains("Stopping") && told.contains("compare could not run: it was stopped"), "{told}");
     let after = lists(&world).await;

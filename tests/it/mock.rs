@@ -91,7 +91,7 @@ fn header<'a>(reply: &'a Reply, name: &str) -> &'a str {
 async fn every_operation_answers_its_first_example() {
     let mock = Mock::start(Settings::default());
     let requests = requests(&mock.contract);
-    assert_eq!(requests.len(), 128);
+    assert_eq!(requests.len(), 129);
     for (operation, request) in requests {
         let reply = mock.ask(&request).await;
 
