@@ -8,6 +8,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use http::{Request, Response, StatusCode};
 use http_body_util::{BodyExt, Full};
@@ -25,10 +26,15 @@ use super::contract::{CONTRACT, judge};
 use super::coverage;
 use super::notes::Notes;
 
+/// A connection that has been idle for longer is not used again: the server may be closing it at that moment, and the request
+/// be lost.
+const FRESH: Duration = Duration::from_secs(1);
+
 /// The way to a server of one client's connection, kept open as long as that is.
 struct Way {
     server: SocketAddr,
-    connection: Mutex<Option<SendRequest<Incoming>>>,
+    /// And when it was used last.
+    connection: Mutex<Option<(SendRequest<Incoming>, Instant)>>,
     notes: Notes,
 }
 
@@ -69,15 +75,15 @@ impl Way {
         // Until the answer is whole: a client that doesn't wait for one answer can't have the next.
         let mut connection = self.connection.lock().await;
         let mut server = match connection.take() {
-            Some(server) => server,
-            None => self.connect().await?,
+            Some((server, used)) if used.elapsed() < FRESH => server,
+            _ => self.connect().await?,
         };
         if server.ready().await.is_err() {
             server = self.connect().await?;
         }
         let (head, body) = server.send_request(request).await?.into_parts();
         let body = body.collect().await?.to_bytes();
-        *connection = Some(server);
+        *connection = Some((server, Instant::now()));
         let judged = judge(&CONTRACT, (method.as_str(), &path), head.status.as_u16(), &head.headers, &body);
         if let Some((operation, wrong)) = judged {
             if wrong.is_empty() {
