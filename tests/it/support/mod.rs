@@ -31,6 +31,7 @@ mod stage;
 mod till;
 mod world;
 
+pub use contract::CONTRACT;
 pub use http::{Answer, Refusal, refusal};
 pub use mail_server::{MailServer, Mood, Secure};
 pub use operations::{Operation, operations};
