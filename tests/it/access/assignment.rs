@@ -3,14 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use boxoffice::contract::Contract;
 use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
 
 use super::cast::Cast;
 use super::rules::{ROWS, Row};
 use crate::on_both_databases;
-use crate::support::{Answer, Snapshot, World};
+use crate::support::{Answer, CONTRACT, Snapshot, World};
 
 on_both_databases![what_a_schema_does_not_name_sets_nothing];
 
@@ -69,8 +68,7 @@ fn told(answer: &Answer) -> String {
 /// Every property that isn't one of this request's, with values that would mean something: either of two.
 fn extras(cast: &Cast, row: &Row, first: bool) -> Map<String, Value> {
     let own: BTreeSet<&String> = cast.operation(row).body_schema().unwrap()["properties"].as_object().unwrap().keys().collect();
-    let contract = Contract::builtin().unwrap();
-    let schemas = contract.document["components"]["schemas"].as_object().unwrap().values();
+    let schemas = CONTRACT.document["components"]["schemas"].as_object().unwrap().values();
     let properties = schemas.filter_map(|schema| schema["properties"].as_object()).flatten();
     let columns = COLUMNS.iter().map(|column| ((*column).to_owned(), json!(cast.others["host"].parse::<i64>().unwrap())));
     let all = properties.map(|(name, schema)| (name.clone(), value(cast, name, schema, first))).chain(columns);

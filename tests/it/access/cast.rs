@@ -250,6 +250,7 @@ async fn event(world: &World, first: &Person, makers: &Makers<'_>, things: &mut 
         let administrators = format!("/hosts/{}/administrators", things["host"]);
         done(world, &first.key, "POST", &administrators, &json!({ "account": appointed.number })).await;
     }
+    let banner = example("event_create")["banner"].take();
     let key = &makers.host.key;
     for (kind, section_kind, modifier_kind) in
         [("event", "section", "modifier"), ("draft", "draft_section", "draft_modifier"), ("submitted", "", "")]
@@ -258,7 +259,7 @@ async fn event(world: &World, first: &Person, makers: &Makers<'_>, things: &mut 
             "host": things["host"], "title": format!("{} {kind}", makers.host.username), "description": "Jazz, outdoors.",
             "type": "Standard", "public": true, "category": format!("/categories/{}", things["category"]), "subcategory": "Jazz",
             "venue": format!("/venues/{}", things["venue"]), "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
-            "banner": operations().iter().find(|operation| operation.id == "event_create").unwrap().body()["banner"],
+            "banner": banner,
         });
         let event = done(world, key, "POST", "/events", &event).await;
         let uri = event["self"].as_str().unwrap();
@@ -290,7 +291,7 @@ async fn event(world: &World, first: &Person, makers: &Makers<'_>, things: &mut 
 
 /// An advertisement that is shown, and a draft.
 async fn advertisements(world: &World, makers: &Makers<'_>, things: &mut Things) {
-    let example = operations().into_iter().find(|operation| operation.id == "advertisement_create").unwrap().body();
+    let example = example("advertisement_create");
     for kind in ["advertisement", "draft_advertisement"] {
         let mut advertisement = example.clone();
         advertisement["name"] = format!("{kind} of {}", makers.host.username).into();
@@ -337,6 +338,11 @@ async fn sales(world: &World, makers: &Makers<'_>, things: &mut Things) {
         ("offered_serial", offered),
         ("transfer", uri_end(&transfer)),
     ]);
+}
+
+/// The example of an operation's body in the contract.
+fn example(operation: &str) -> Value {
+    operations().into_iter().find(|one| one.id == operation).unwrap().body()
 }
 
 /// A section with these places on sale for centuries; its identifier.

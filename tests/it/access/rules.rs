@@ -273,6 +273,7 @@ pub const ROWS: &[Row] = &[
     row("host_statistics_get", "/hosts/{host}/statistics", HOST),
     row("event_statistics_get", "/events/{event}/statistics", HOST),
     row("event_sales_get", "/events/{event}/sales", HOST),
+    row("audit_list", "/audit", STAFF),
     row("country_list", "/countries", ANYONE),
     row("time_get", "/time", ANYONE),
     row("defaults_get", "/defaults", ANYONE),

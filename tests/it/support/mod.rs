@@ -37,6 +37,7 @@ mod world;
 
 pub use books::books;
 pub use cluster::Cluster;
+pub use contract::CONTRACT;
 pub use far_till::FarTill;
 pub use http::{Answer, Refusal, Request, refusal};
 pub use mail_server::{MailServer, Mood, Secure};

@@ -1,9 +1,10 @@
 //! The contract's operations, for what is asked of each of them.
 
 use boxoffice::auth::Scope;
-use boxoffice::contract::{Contract, resolve};
+use boxoffice::contract::resolve;
 use serde_json::{Value, json};
 
+use super::contract::CONTRACT;
 use super::http::Request;
 use super::{Answer, World};
 
@@ -28,7 +29,7 @@ pub struct Operation {
 
 /// Every operation.
 pub fn operations() -> Vec<Operation> {
-    let contract = Contract::builtin().unwrap();
+    let contract = &*CONTRACT;
     let operation = |operation: &boxoffice::contract::Operation| {
         let node = resolve(&contract.document, &contract.document["paths"][&operation.path][operation.method.to_lowercase()]);
         Operation {
