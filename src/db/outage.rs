@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgDatabaseError;
-use sqlx::{Connection, PgConnection};
+use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use crate::error::{Error, Result};
 
@@ -43,6 +43,17 @@ pub(super) async fn in_time<T>(answer: impl Future<Output = sqlx::Result<T>>) ->
 pub(super) async fn still_answers(connection: &mut PgConnection) -> sqlx::Result<bool> {
     let answer = tokio::time::timeout(Duration::from_secs(2), connection.ping()).await;
     answer.map_err(|_| sqlx::Error::PoolTimedOut)?.map(|()| true)
+}
+
+/// Whether a connection can begin a transaction again. Where a disk is full or fails, SQLite itself rolls back; sqlx's own rollback
+/// then finds no transaction, fails, and takes the connection to be inside one for ever.
+///
+/// # Errors
+/// When the connection is broken.
+pub(super) async fn is_out_of_transactions(connection: &mut SqliteConnection) -> sqlx::Result<bool> {
+    // It is answered after the rollback of a transaction that was dropped.
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
 }
 
 /// A commit whose answer is lost was done or was not: nobody can tell from here, so the client is told to ask again.

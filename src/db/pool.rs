@@ -103,6 +103,7 @@ impl Db {
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5));
         let writer = SqlitePoolOptions::new().max_connections(1).acquire_timeout(PATIENCE);
+        let writer = writer.after_release(|connection, _| outage::is_out_of_transactions(connection).boxed());
         let writer = writer.connect_with(options.clone()).await.with_context(|| format!("cannot open {path}"))?;
         let readers = SqlitePoolOptions::new().max_connections(8).acquire_timeout(PATIENCE);
         let readers = readers.connect_with(options.read_only(true)).await?;

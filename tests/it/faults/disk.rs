@@ -13,7 +13,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use super::{check, crowd_of, fault, figure};
+use super::{check, crowd_of, fault, figure, tell};
 use crate::plain_tests;
 use crate::support::{Cluster, World, eventually, section};
 
@@ -82,8 +82,7 @@ async fn shortage(name: &str, disk: &Disk, world: &World) {
     sleep(Duration::from_secs(3)).await;
     work.stop().await;
 
-    let recovery = crowd.recovery(back);
-    figure(format!("{name}: the last failure {:.2} s after there was room; {}", recovery.as_secs_f64(), crowd.figures()));
+    tell(name, &crowd, back);
     check(world, &crowd).await;
 }
 

@@ -53,8 +53,6 @@ pub struct Heard {
     pub payments: BTreeSet<String>,
     /// Requests sent.
     pub asked: usize,
-    /// Requests that were done.
-    pub done: usize,
     /// Requests that a rule stood against, by its code.
     pub refused: BTreeMap<String, usize>,
     /// When 503 was answered.
@@ -65,8 +63,8 @@ pub struct Heard {
     pub unconnected: Vec<Instant>,
     /// Answers that must not be.
     pub wrong: Vec<String>,
-    /// When the last request was done.
-    pub last_done: Option<Instant>,
+    /// When a request was done.
+    pub done_at: Vec<Instant>,
 }
 
 /// Buyers at work.
@@ -166,8 +164,7 @@ impl Crowd {
         heard.asked += 1;
         match outcome {
             Ok(value) => {
-                heard.done += 1;
-                heard.last_done = Some(Instant::now());
+                heard.done_at.push(Instant::now());
                 return Some(Ok(value.into_inner()));
             }
             Err(Error::ErrorResponse(answer)) if answer.status() == 503 => {
@@ -197,7 +194,7 @@ impl Crowd {
             "{} requests: {} done, {refused} refused, {} times 503, {} not connected, {} without an answer, {} wrong; \
              {} orders, {} payments, {} tickets, {} transfers",
             heard.asked,
-            heard.done,
+            heard.done_at.len(),
             heard.unavailable.len(),
             heard.unconnected.len(),
             heard.lost.len(),
@@ -209,15 +206,15 @@ impl Crowd {
         )
     }
 
-    /// How long after this moment the last request failed: 0 when none has.
+    /// How long after this moment a request was done again, and how long after it the last one failed: 0 when none has.
     ///
     /// # Panics
     /// When none was done since.
-    pub fn recovery(&self, since: Instant) -> Duration {
+    pub fn recovery(&self, since: Instant) -> (Duration, Duration) {
         let heard = self.heard();
-        assert!(heard.last_done.is_some_and(|done| done > since), "nothing was done after the return");
-        let failures = heard.unavailable.iter().chain(&heard.lost).chain(&heard.unconnected);
-        failures.max().map_or(Duration::ZERO, |last| last.saturating_duration_since(since))
+        let first = heard.done_at.iter().find(|done| **done > since).expect("nothing was done after the return");
+        let last = heard.unavailable.iter().chain(&heard.lost).chain(&heard.unconnected).max();
+        (*first - since, last.map_or(Duration::ZERO, |last| last.saturating_duration_since(since)))
     }
 }
 

@@ -1,11 +1,17 @@
 //! The database goes away under a load, and comes back.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use boxoffice::db::Db;
+use futures::future::{join, join_all};
+use tokio::io::copy_bidirectional;
+use tokio::net::{TcpListener, UnixStream};
+use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::{check, crowd_of, fault, figure};
+use super::load::Crowd;
+use super::{check, crowd_of, fault, tell};
 use crate::plain_tests;
 use crate::support::{Cluster, World};
 
@@ -13,6 +19,7 @@ plain_tests![async
     postgresql_is_stopped_and_started,
     postgresql_is_killed_and_started,
     postgresql_stands_still_and_goes_on,
+    postgresql_is_cut_off_and_reached_again,
     another_program_holds_sqlites_write_lock,
 ];
 
@@ -31,8 +38,7 @@ async fn outage(name: &str, fail: fn(&mut Cluster), mend: fn(&mut Cluster)) -> u
     sleep(Duration::from_secs(3)).await;
     work.stop().await;
 
-    let recovery = crowd.recovery(back);
-    figure(format!("{name}: the last failure {:.2} s after the return; {}", recovery.as_secs_f64(), crowd.figures()));
+    tell(name, &crowd, back);
     check(&world, &crowd).await;
     crowd.heard().unavailable.len()
 }
@@ -50,6 +56,65 @@ async fn postgresql_is_killed_and_started() {
 /// A short while of it only makes everyone wait.
 async fn postgresql_stands_still_and_goes_on() {
     outage("PostgreSQL frozen", Cluster::freeze, Cluster::thaw).await;
+}
+
+/// A way to PostgreSQL's socket that can be cut: from then on nothing passes on the connections that there are, and nobody is told,
+/// as when a machine's network fails. Once it is mended, new connections pass.
+struct Line {
+    port: u16,
+    is_cut: watch::Sender<bool>,
+}
+
+impl Line {
+    async fn to(socket: PathBuf) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (is_cut, cut) = watch::channel(false);
+        tokio::spawn(async move {
+            while let Ok((mut client, _)) = listener.accept().await {
+                let (socket, mut cut) = (socket.clone(), cut.clone());
+                tokio::spawn(async move {
+                    if !*cut.borrow_and_update() {
+                        let mut server = UnixStream::connect(socket).await.unwrap();
+                        tokio::select! {
+                            _ = copy_bidirectional(&mut client, &mut server) => return,
+                            _ = cut.changed() => {}
+                        }
+                    }
+                    // Held open, and silent, for good.
+                    std::future::pending::<()>().await;
+                });
+            }
+        });
+        Self { port, is_cut }
+    }
+}
+
+/// Everyone who was waiting for an answer when the line was cut takes a place in the pool along: they must be free again when it is
+/// mended, or nobody would be served any more.
+async fn postgresql_is_cut_off_and_reached_again() {
+    let Some(cluster) = Cluster::start() else { return };
+    let line = Line::to(cluster.socket()).await;
+    let url = format!("postgres://postgres@127.0.0.1:{}/postgres", line.port);
+    let world = World::start(&url, tempfile::tempdir().unwrap()).await;
+    let crowd = Crowd::gather(&world.address, &world.staff.key, &world.public_key, 20, 5000).await;
+
+    let work = crowd.set_to_work(&world.address);
+    sleep(Duration::from_secs(1)).await;
+    let mut waiting = world.app.db.begin().await.unwrap();
+    line.is_cut.send_replace(true);
+    let (unanswered, ()) = join(waiting.query("select count(*) from orders").scalar::<i64>(), sleep(fault(14))).await;
+    drop(waiting);
+    line.is_cut.send_replace(false);
+    let back = Instant::now();
+    sleep(Duration::from_secs(5)).await;
+    work.stop().await;
+
+    tell("PostgreSQL cut off", &crowd, back);
+    check(&world, &crowd).await;
+    assert!(!crowd.heard().unavailable.is_empty() && unanswered.is_err());
+    let places = join_all((0..16).map(|_| world.app.db.read())).await;
+    assert!(places.iter().all(Result::is_ok), "whoever waited when the line was cut has taken its place in the pool along");
 }
 
 /// Longer than is waited for it.
@@ -73,8 +138,7 @@ async fn another_program_holds_sqlites_write_lock() {
     sleep(Duration::from_secs(3)).await;
     work.stop().await;
 
-    let recovery = crowd.recovery(back);
-    figure(format!("SQLite locked: the last failure {:.2} s after the return; {}", recovery.as_secs_f64(), crowd.figures()));
+    tell("SQLite locked", &crowd, back);
     check(&world, &crowd).await;
     assert!(!crowd.heard().unavailable.is_empty());
 }

@@ -51,6 +51,11 @@ impl Cluster {
         self.url.replace("/postgres?", &format!("/{name}?"))
     }
 
+    /// Where it listens.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join(".s.PGSQL.5432")
+    }
+
     /// Starts it, and waits until it can be connected to.
     pub fn begin(&mut self) {
         let server = self.say("start");
