@@ -141,8 +141,8 @@ async fn kill_and_look(what: &str, site: &Site, mut database: Option<Cluster>, s
         let asks = tokio::spawn(Arc::clone(&letters).ask(server.address.clone(), site.public_key.clone()));
         let orders = tokio::spawn(Arc::clone(&persistent).order(server.address.clone()));
         // However slow the machine is, there is something to be lost.
-        let before = crowd.heard().done;
-        eventually(async || crowd.heard().done > before + BUYERS).await;
+        let before = crowd.heard().done_at.len();
+        eventually(async || crowd.heard().done_at.len() > before + BUYERS).await;
         tokio::time::sleep(Duration::from_millis(random.random_range(0..1500))).await;
         if let Some(database) = &mut database {
             database.kill();
