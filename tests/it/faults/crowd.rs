@@ -148,7 +148,7 @@ impl Sale {
     /// A buyer comes, and some time passes for everyone.
     async fn come(&self, buyer: usize) {
         self.buy(buyer, &mut StdRng::seed_from_u64(self.seed ^ buyer as u64)).await;
-        if self.gone.fetch_add(1, Ordering::Relaxed) % (self.keys.len() / 20).max(1) == 0 {
+        if self.gone.fetch_add(1, Ordering::Relaxed).is_multiple_of((self.keys.len() / 20).max(1)) {
             self.world.advance(RESERVATION / 3);
         }
     }

@@ -113,7 +113,8 @@ impl Drop for Cluster {
     }
 }
 
-/// Every backend is a child of the server and a process group of its own, so that all have to be named.
+/// Every backend is a child of the server and a process group of its own, so that all have to be named; when it is killed, it is
+/// stopped before, so that it makes no other meanwhile, and all are waited for: one that is left keeps the next server from starting.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 exec 3<&0 </dev/null
@@ -129,7 +130,16 @@ while read -r word <&3; do
             server=$!
             ;;
         stop) kill -QUIT $server; wait $server ;;
-        kill) kill -KILL $(all); wait $server ;;
+        kill)
+            kill -STOP $server
+            killed=$(all)
+            kill -KILL $killed
+            wait $server
+            for process in $killed; do
+                tries=200
+                while [ $tries -gt 0 ] && kill -0 $process; do sleep 0.01; tries=$((tries - 1)); done
+            done
+            ;;
         freeze) kill -STOP $(all) ;;
         thaw) kill -CONT $(all) ;;
     esac
