@@ -49,7 +49,7 @@ pub trait Backend: Send + Sync + 'static {
         head: &Parts,
     ) -> impl Future<Output = Result<Self::Guest, Failure>> + Send;
 
-    /// The rest of step 3: whether who was let in may ask for this operation.
+    /// The rest of step 4: whether who was let in may ask for this operation.
     ///
     /// # Errors
     /// When the key doesn't reach it.
@@ -104,7 +104,7 @@ pub struct Counted<'a, B: Backend + ?Sized> {
     pub peer: IpAddr,
     /// Its headers.
     pub headers: &'a HeaderMap,
-    /// About whom it guesses, where its operation can be used for that.
+    /// About whom it guesses, where its operation can be used for that and is within the key's reach.
     pub guessed: Option<String>,
 }
 
@@ -275,17 +275,19 @@ impl<B: Backend> Front<B> {
         mut body: Body,
         standing: &mut Option<Standing>,
     ) -> Result<Arguments, Failure> {
-        self.backend.check_reach(operation, guest)?;
+        // Asked first, and told once it is counted: one who is refused asks no more often than anybody else.
+        let reach = self.backend.check_reach(operation, guest);
         let path = self.contract.without_prefix(head.uri.path());
         let peer = rq.request.remote_addr().ip();
         let mut bytes = None;
-        if operation.guessing.is_some() {
+        if operation.guessing.is_some() && reach.is_ok() {
             // Whom it guesses about may stand in the body.
             bytes = Some(self.body_time.read(operation, &mut body).await?);
         }
         let guessed = bytes.as_deref().map(|bytes| operation.guessed(path, bytes));
         *standing = self.backend.count(&Counted { context: rq.context(), guest, peer, headers: &head.headers, guessed });
         standing.as_ref().map_or(Ok(()), Standing::check)?;
+        reach?;
         let bytes = match bytes {
             Some(bytes) => bytes,
             None => self.body_time.read(operation, &mut body).await?,

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use boxoffice::config::Settings;
+use boxoffice::http::LimitSettings;
+use boxoffice::log;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -11,6 +14,7 @@ use crate::support::{Answer, PASSWORD, World, by_card, section};
 on_both_databases![
     a_change_leaves_an_entry,
     a_refused_change_leaves_an_entry,
+    what_is_refused_for_its_scope_is_limited,
     what_changes_nothing_leaves_none,
     a_redeemers_key_is_made_with_an_entry,
     everyone_whom_a_stampede_turns_away_has_an_entry,
@@ -76,6 +80,27 @@ async fn a_refused_change_leaves_an_entry(world: World) {
     assert_eq!(outcomes(&found), [(404, "resource.not-found"), (400, "arguments.invalid"), (403, "key.refused")]);
     assert_eq!((&found[0]["resource"], &found[0]["operation"]), (&json!(host), &json!("host_delete")));
     assert_eq!(found[2]["account"], ama.number);
+}
+
+/// Or a key could fill the trail for ever.
+async fn what_is_refused_for_its_scope_is_limited(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let redeemer = crate::tokens::key_of(&world, &crate::tokens::global_token(&host, &event).await).await;
+    let limits = LimitSettings { keys: 2, ..LimitSettings::default() };
+    let server = world.neighbour(Settings { limits, ..world.app.settings.clone() }, log::silent()).await;
+    let before = entries(&world, "outcome=refused").await.len();
+
+    for (path, key) in [("/regions", &ama.key), ("/sessions", &redeemer)] {
+        let ask = async || world.request("POST", path).at(server.address).key(key).json(&json!({})).send().await;
+        let answers = [ask().await, ask().await, ask().await];
+
+        let told = answers.each_ref().map(|answer| (answer.status, answer.header("ratelimit-policy")));
+        assert_eq!(told, [403, 403, 429].map(|status| (status, "\"key\";q=2;w=60")), "{path}");
+    }
+    assert_eq!(entries(&world, "outcome=refused").await.len(), before + 4);
+    server.stop().await;
 }
 
 async fn what_changes_nothing_leaves_none(world: World) {
