@@ -159,7 +159,8 @@ async fn insert(app: &App, tx: &mut Tx, mut row: AccountRow, hash: &str) -> Resu
     Ok(row)
 }
 
-/// Changes an account. With another password, whoever is signed in with the old one is signed in no more.
+/// Changes an account. With another password, whoever is signed in with the old one is signed in no more, and resets
+/// that are open count no more.
 async fn apply(
     app: &App,
     tx: &mut Tx,
@@ -172,6 +173,7 @@ async fn apply(
     let row = store::update(tx, id, change, hash).await?.ok_or(Error::NOT_FOUND)?;
     if hash.is_some() {
         store::end_sessions(tx, id, caller.key, app.clock.now()).await?;
+        store::close_resets(tx, id).await?;
     }
     Ok(row)
 }

@@ -232,6 +232,14 @@ pub async fn end_sessions(tx: &mut Tx, account: Id, kept: Id, now: Timestamp) ->
     Ok(())
 }
 
+/// Ends the resets of the account that are open: whoever asked for one before knows nothing of the new password. Codes are made
+/// above accounts (`codes`), of which nothing is known here but their table.
+pub async fn close_resets(tx: &mut Tx, account: Id) -> Result<()> {
+    let close = "update codes set status = 'Closed' where account_id = $1 and kind = 'reset' and status = 'Pending'";
+    tx.query(close).bind(account).execute().await?;
+    Ok(())
+}
+
 /// Ends every key that acts for the account.
 pub async fn end_keys(tx: &mut Tx, account: Id, now: Timestamp) -> Result<()> {
     let end = tx.query("update api_keys set ended = $2 where account_id = $1 and ended is null");

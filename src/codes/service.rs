@@ -7,6 +7,7 @@ use super::store;
 use crate::accounts::{self, AccountRow};
 use crate::app::App;
 use crate::auth;
+use crate::base::clock::Timestamp;
 use crate::base::secret;
 use crate::db::{Tx, transaction};
 use crate::error::{Code as Refusal, Error, Result};
@@ -50,13 +51,14 @@ async fn make(app: &App, tx: &mut Tx, kind: Kind, email: &str, identifier: &str,
 
 /// A code, for whoever knows its identifier.
 pub async fn get(app: &App, kind: Kind, identifier: Identifier) -> Result<Code> {
+    let now = app.clock.now();
     let mut tx = app.db.read().await?;
     let row = store::find(&mut tx, kind, &secret::hash(&identifier.0)).await?.ok_or(Error::NOT_FOUND)?;
     let account = accounts::find(&mut tx, row.account_id).await?.ok_or(Error::NOT_FOUND)?;
     let standing = match row.status {
         CodeStatus::Used => Standing::Used,
-        CodeStatus::Pending if row.expires > app.clock.now() && row.tries < TRIES && is_still_at(&account, &row) => {
-            Standing::Open
+        CodeStatus::Pending if row.expires > now && row.tries < TRIES && is_still_at(&account, &row) => {
+            if may_be_tried(&mut tx, &row, now).await? { Standing::Open } else { Standing::Over }
         }
         CodeStatus::Pending | CodeStatus::Closed => Standing::Over,
     };
@@ -66,52 +68,64 @@ pub async fn get(app: &App, kind: Kind, identifier: Identifier) -> Result<Code> 
 /// Uses a code: verifies its account or, with a reset's, gives it `password`.
 ///
 /// Against the usual order of checks, whether the code still counts is asked before the digits are looked at: who has used up
-/// the tries learns nothing more about them.
+/// the tries learns nothing more about them. Whatever is told of the digits costs a try, that they are right too, as it is told
+/// by the refusal of a password.
 pub async fn redeem(app: &App, kind: Kind, identifier: Identifier, given: Digits, password: Option<String>) -> Result<Code> {
     let mut code = get(app, kind, identifier).await?;
     if code.standing != Standing::Open {
         return Err(kind.closed());
     }
     let right = code_hash(&code.identifier.0, &given.0) == code.row.code_hash;
-    let password = match password {
-        Some(password) if right => {
+    let given = match (right, password) {
+        (false, _) => Err(Error::invalid("code", "is not the one that was sent")),
+        (true, None) => Ok(None),
+        (true, Some(password)) => {
             let account = accounts::find(&mut app.db.read().await?, code.row.account_id).await?.ok_or(Error::NOT_FOUND)?;
-            // No try is used up by this, nor the code: its holder sends it again with another password.
-            auth::require_uncommon(&password, [&account.username, &account.email])?;
-            Some(app.passwords.hash(password).await?)
+            match auth::require_uncommon(&password, [&account.username, &account.email]) {
+                Ok(()) => Ok(Some(app.passwords.hash(password).await?)),
+                Err(refusal) => Err(refusal),
+            }
         }
-        _ => None,
     };
-    transaction!(app.db, |tx| try_it(app, tx, &code.row, right, password.as_deref()).await)?;
-    if !right {
-        // Only now that the try is counted for good.
-        return Err(Error::invalid("code", "is not the one that was sent"));
-    }
+    transaction!(app.db, |tx| try_it(app, tx, &code.row, &given).await)?;
+    // What is wrong with it is told only now that the try is counted for good.
+    given?;
     code.standing = Standing::Used;
     Ok(code)
 }
 
-/// Counts a try, and does what the code is for when it is right. The account is locked first, here as where codes are made.
-async fn try_it(app: &App, tx: &mut Tx, code: &CodeRow, right: bool, password_hash: Option<&str>) -> Result<()> {
+/// Counts a try and, when what was given is right, does what the code is for: gives the account the password of this hash, or
+/// verifies it where there is none. The account is locked first, here as where codes are made.
+async fn try_it(app: &App, tx: &mut Tx, code: &CodeRow, given: &Result<Option<String>>) -> Result<()> {
     let now = app.clock.now();
     let account = accounts::lock(tx, code.account_id).await?.ok_or(Error::NOT_FOUND)?;
-    let is_patient = store::tries_since(tx, code.kind, account.id, now.minus(DAY)).await? < DAILY_TRIES;
-    if !is_still_at(&account, code) || !is_patient || !store::count_try(tx, &code.hash, now, TRIES).await? {
+    let counts = is_still_at(&account, code) && may_be_tried(tx, code, now).await?;
+    if !counts || !store::count_try(tx, &code.hash, now, TRIES).await? {
         return Err(code.kind.closed());
     }
-    if !right {
-        return Ok(());
+    if let Ok(password_hash) = given {
+        store::set_used(tx, &code.hash).await?;
+        match password_hash {
+            Some(hash) => accounts::set_password(tx, account.id, hash, now).await?,
+            None => accounts::set_verified(tx, account.id).await?,
+        }
     }
-    store::set_used(tx, &code.hash).await?;
-    match password_hash {
-        Some(hash) => accounts::set_password(tx, account.id, hash, now).await,
-        None => accounts::set_verified(tx, account.id).await,
+    if !may_be_tried(tx, code, now).await? {
+        // For good: whoever asked at the same moment, and knows by the time that it took what was right, has no more use for it
+        // when a day has passed.
+        store::close(tx, code.kind, account.id).await?;
     }
+    Ok(())
+}
+
+/// Whether the day's tries of the codes of this kind are not used up.
+async fn may_be_tried(tx: &mut Tx, code: &CodeRow, now: Timestamp) -> Result<bool> {
+    Ok(store::tries_since(tx, code.kind, code.account_id, now.minus(DAY)).await? < DAILY_TRIES)
 }
 
 /// Whether the account still has the e-mail address that the code went to.
 fn is_still_at(account: &AccountRow, code: &CodeRow) -> bool {
-    account.email.to_lowercase() == code.email.to_lowercase()
+    account.email.eq_ignore_ascii_case(&code.email)
 }
 
 /// What is kept of a code: without the identifier, which is kept nowhere, nobody finds the digits by trying.

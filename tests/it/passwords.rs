@@ -16,7 +16,7 @@ use crate::support::{ANYWHERE, Answer, PASSWORD, Person, World};
 on_both_databases![
     a_password_that_many_have_is_refused_wherever_one_is_set,
     nobody_has_their_own_name_for_a_password,
-    a_refused_password_uses_up_no_reset,
+    a_refused_password_uses_up_no_reset_but_a_try,
     a_hash_of_other_costs_is_made_anew_at_the_next_log_in,
     log_ins_at_once_get_in_while_the_hash_is_made_anew,
     who_cannot_wait_for_a_password_is_told_to_come_back,
@@ -90,11 +90,11 @@ async fn nobody_has_their_own_name_for_a_password(world: World) {
     assert_eq!(world.change(&ama, renamed).await.status, 200, "it is her name no more");
 }
 
-async fn a_refused_password_uses_up_no_reset(world: World) {
+async fn a_refused_password_uses_up_no_reset_but_a_try(world: World) {
     let ama = world.person("ama.mensah").await;
     let (reset, code) = world.code_for("/resets", "ama.mensah@example.com", 1).await;
 
-    for _ in 0..6 {
+    for _ in 0..4 {
         let refused = world.answer(&reset, json!({ "code": code, "password": "ama.mensah" })).await;
         assert_eq!((refused.status, refused.complaints()), (400, vec!["password".to_owned()]));
     }
@@ -102,6 +102,12 @@ async fn a_refused_password_uses_up_no_reset(world: World) {
     let changed = world.answer(&reset, json!({ "code": code, "password": "a third horse" })).await;
     assert_eq!(changed.status, 200);
     assert!(world.sign_in(&ama.username, "a third horse").await.is_ok());
+    // That the digits are right is told by the refusal, too.
+    let (reset, code) = world.code_for("/resets", "ama.mensah@example.com", 2).await;
+    for status in [400, 400, 400, 400, 400, 409] {
+        let refused = world.answer(&reset, json!({ "code": code, "password": "ama.mensah" })).await;
+        assert_eq!(refused.status, status);
+    }
 }
 
 async fn a_hash_of_other_costs_is_made_anew_at_the_next_log_in(world: World) {

@@ -17,6 +17,8 @@ on_both_databases![
     what_a_reset_needs_is_checked,
     wrong_codes_use_a_reset_up,
     one_code_after_the_other_is_not_guessed_either,
+    nothing_is_told_of_a_code_when_the_days_tries_are_used_up,
+    another_password_ends_the_open_reset,
     a_reset_counts_for_fifteen_minutes,
     a_newer_reset_ends_the_earlier_ones,
     a_reset_for_another_address_than_the_accounts_does_not_count,
@@ -198,4 +200,43 @@ async fn one_code_after_the_other_is_not_guessed_either(world: World) {
     world.advance(Duration::from_secs(25 * 60 * 60));
     let (uri, code) = world.code_for("/resets", "ama@example.com", 12).await;
     assert_eq!(world.answer(&uri, json!({ "code": code, "password": NEW })).await.status, 200);
+}
+
+async fn nothing_is_told_of_a_code_when_the_days_tries_are_used_up(world: World) {
+    world.person("ama").await;
+    let (open, open_code) = world.code_for("/resets", "ama@example.com", 1).await;
+    // As if it and nine others had been tried, all but once to the day's end.
+    world.run_sql("update codes set tries = 49").await;
+    let (last, last_code) = world.code_for("/resets", "ama@example.com", 2).await;
+    assert_eq!(world.standing(&last).await, "Pending");
+    let wrong = world.answer(&last, json!({ "code": other_than(&last_code), "password": NEW })).await;
+    assert_eq!(wrong.status, 400, "the fiftieth try of the day");
+    let (fresh, fresh_code) = world.code_for("/resets", "ama@example.com", 3).await;
+
+    for (uri, code) in [(&open, &open_code), (&last, &last_code), (&fresh, &fresh_code)] {
+        for digits in [code, &other_than(code)] {
+            for password in [NEW, "password1", "ama@example.com"] {
+                let answer = world.answer(uri, json!({ "code": digits, "password": password })).await;
+                assert_eq!((answer.status, answer.code()), (409, "reset.closed"), "{digits} {password}");
+            }
+        }
+        assert_eq!(world.standing(uri).await, "Expired");
+    }
+
+    assert!(world.sign_in("ama", PASSWORD).await.is_ok());
+}
+
+async fn another_password_ends_the_open_reset(world: World) {
+    let ama = world.person("ama").await;
+    let (reset, reset_code) = world.code_for("/resets", "ama@example.com", 1).await;
+    let (verification, code) = world.code_for("/verifications", "ama@example.com", 2).await;
+    let change = ama.client.account_update().number(ama.number.as_str());
+    change.body_map(|body| body.password("a third horse".to_owned())).send().await.unwrap();
+
+    let refused = world.answer(&reset, json!({ "code": reset_code, "password": NEW })).await;
+
+    assert_eq!((refused.status, refused.code()), (409, "reset.closed"));
+    assert_eq!(world.standing(&reset).await, "Expired");
+    assert!(world.sign_in("ama", "a third horse").await.is_ok());
+    assert_eq!(world.answer(&verification, json!({ "code": code })).await.status, 200, "the address is still hers");
 }
