@@ -1,5 +1,6 @@
 //! JSON as a stranger sends it. It nests 128 levels deep at the most, which serde_json sees to, and its numbers are finite.
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
@@ -10,16 +11,24 @@ use crate::error::{Code, Error, Result};
 
 /// The most characters of a name that an error repeats.
 const SHOWN: usize = 64;
+/// The most values of a body, those within others included. One of two bytes takes up to forty times as many in memory, so that
+/// the size of a body alone doesn't bound what it costs. The contract tells of it.
+const MOST_VALUES: usize = 100_000;
 
 /// Reads a body. A name that stands in one object twice makes it malformed: of two readers one would take the first value and the
-/// other the last (RFC 8259, section 4), and one of them may be what guards this server.
+/// other the last (RFC 8259, section 4), and one of them may be what guards this server. More than 100,000 values do, too.
 ///
 /// # Errors
 /// [`Code::BodyMalformed`], with where.
 pub fn read(bytes: &[u8]) -> Result<Value> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let value = Unique.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    value.map_err(malformed)
+    let left = Cell::new(Some(MOST_VALUES));
+    let value = Unique { left: &left }.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| if left.get().is_none() { too_many() } else { malformed(error) })
+}
+
+fn too_many() -> Error {
+    Code::BodyMalformed.because(format!("The request's body has more than {MOST_VALUES} values. Send fewer at once."))
 }
 
 fn malformed(error: serde_json::Error) -> Error {
@@ -31,17 +40,25 @@ fn malformed(error: serde_json::Error) -> Error {
 }
 
 /// Any value, in whose objects each name stands once.
-struct Unique;
+#[derive(Clone, Copy)]
+struct Unique<'a> {
+    /// How many values may still come; none once there was one too many.
+    left: &'a Cell<Option<usize>>,
+}
 
-impl<'de> DeserializeSeed<'de> for Unique {
+impl<'de> DeserializeSeed<'de> for Unique<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.left.set(self.left.get().and_then(|left| left.checked_sub(1)));
+        if self.left.get().is_none() {
+            return Err(D::Error::custom("too many values"));
+        }
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Unique {
+impl<'de> Visitor<'de> for Unique<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -78,7 +95,7 @@ impl<'de> Visitor<'de> for Unique {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut array = Vec::new();
-        while let Some(item) = items.next_element_seed(Unique)? {
+        while let Some(item) = items.next_element_seed(self)? {
             array.push(item);
         }
         Ok(array.into())
@@ -88,7 +105,7 @@ impl<'de> Visitor<'de> for Unique {
         let mut object = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
             match object.entry(name) {
-                Entry::Vacant(place) => place.insert(entries.next_value_seed(Unique)?),
+                Entry::Vacant(place) => place.insert(entries.next_value_seed(self)?),
                 Entry::Occupied(known) => {
                     let name: String = known.key().chars().take(SHOWN).collect();
                     return Err(A::Error::custom(format!("{name:?} stands in one object more than once")));
@@ -130,6 +147,22 @@ mod tests {
         assert!(read(nested(100).as_bytes()).is_ok());
         for body in [nested(1000), "[".repeat(1 << 20), r#"{"a":"#.repeat(1 << 18)] {
             assert!(text_of(read(body.as_bytes()).unwrap_err()).contains("line 1, column"));
+        }
+    }
+
+    #[test]
+    fn it_has_a_hundred_thousand_values_at_the_most() {
+        let list = |count: usize| format!("[{}0]", "0,".repeat(count - 1));
+        let object = |count: usize| {
+            let members: Vec<_> = (0..count).map(|name| format!(r#""{name}":[]"#)).collect();
+            format!("{{{}}}", members.join(","))
+        };
+        // The list or object itself is one of them.
+        assert!(read(list(99_999).as_bytes()).is_ok());
+        assert!(read(object(99_999).as_bytes()).is_ok());
+        for body in [list(100_000), object(100_000), format!("[{}]", vec![list(10); 9_999].join(","))] {
+            let text = text_of(read(body.as_bytes()).unwrap_err());
+            assert_eq!(text, "The request's body has more than 100000 values. Send fewer at once.");
         }
     }
 

@@ -16,6 +16,8 @@ use crate::http::{Api, Failure, Query, Rq};
 const KEEP_ICON: &str = "public, max-age=86400";
 /// Any other image may be replaced at any time, under the same address.
 const KEEP_IMAGE: &str = "public, max-age=300";
+/// So may one that not everyone may see, which only whoever asked for it may keep.
+const KEEP_SECRET_IMAGE: &str = "private, max-age=300";
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -65,7 +67,7 @@ async fn media_image_get(rq: Rq, path: Path<ImagePath>, query: Query<ImageQuery>
     let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
     let secret = query.0.secret.as_ref().map(|secret| secret.0.as_str());
     let image = service::image(rq.context(), image, content, secret).await?;
-    Ok(Picture { image, keep: KEEP_IMAGE })
+    Ok(Picture { image, keep: if secret.is_some() { KEEP_SECRET_IMAGE } else { KEEP_IMAGE } })
 }
 
 /// An image. To whoever has it already, by its tag, the front door answers 304 in its place.

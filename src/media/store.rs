@@ -1,7 +1,9 @@
 //! Where images are kept: a folder for one server, an S3 bucket for many.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use anyhow::{Chain, Context, Result, ensure};
 use bytes::Bytes;
@@ -9,7 +11,8 @@ use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
-use object_store::{Error, ObjectStore, ObjectStoreExt};
+use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
+use tokio::sync::OnceCell;
 
 use super::image::{Image, Kind};
 use crate::http::tag;
@@ -20,6 +23,25 @@ use crate::http::tag;
 #[derive(Debug)]
 pub struct MediaStore {
     objects: Box<dyn ObjectStore>,
+    /// What is in memory because somebody is sent it at the moment. All of them are sent the same copy, so that many slow
+    /// readers of an image cost no more than one.
+    shown: Mutex<HashMap<Version, Weak<Shown>>>,
+}
+
+/// An image's name, and what changes when another one is stored under it: its tag in the store, or when and how long.
+type Version = (Path, Option<String>, i64, u64);
+
+/// An image that is read once, by the first who needs it.
+#[derive(Debug, Default)]
+struct Shown(OnceCell<Stored>);
+
+/// One who holds it.
+struct Holder(Arc<Shown>);
+
+impl AsRef<[u8]> for Holder {
+    fn as_ref(&self) -> &[u8] {
+        self.0.0.get().map(|image| image.bytes.as_ref()).unwrap_or_default()
+    }
 }
 
 /// An image as it is served.
@@ -51,7 +73,8 @@ impl MediaStore {
             Some(bucket) => open_bucket(bucket),
             None => open_folder(location),
         };
-        Ok(MediaStore { objects: objects.with_context(|| format!("cannot open the media store {location}"))? })
+        let objects = objects.with_context(|| format!("cannot open the media store {location}"))?;
+        Ok(MediaStore { objects, shown: Mutex::default() })
     }
 
     /// Stores an image under a name, in place of what was there. Readers see the old one or the new one, never a part.
@@ -61,15 +84,35 @@ impl MediaStore {
         put.map(drop).with_context(|| format!("cannot store image {name}"))
     }
 
-    /// The image of a name, if there is one. It may come from a URL: what could name no image is not found either.
+    /// The image of a name, if there is one. It may come from a URL: what could name no image is not found either. As long as
+    /// one who was given its bytes holds them, all others are given the same.
     pub async fn get(&self, name: &str) -> Result<Option<Stored>> {
         let Some(path) = path(name) else { return Ok(None) };
-        let bytes = async { self.objects.get(&path).await?.bytes().await };
-        let bytes = match bytes.await {
-            Err(error) if is_absent(&error) => return Ok(None),
-            other => other.with_context(|| format!("cannot read image {name}"))?,
-        };
-        Ok(Some(Stored::new(bytes)))
+        match self.read(&path).await {
+            Err(error) if is_absent(&error) => Ok(None),
+            other => other.map(Some).with_context(|| format!("cannot read image {name}")),
+        }
+    }
+
+    async fn read(&self, path: &Path) -> Result<Stored, Error> {
+        let found = self.objects.get(path).await?;
+        let shown = self.shown(path, &found.meta);
+        let image = shown.0.get_or_try_init(async || found.bytes().await.map(Stored::new)).await?;
+        let bytes = Bytes::from_owner(Holder(Arc::clone(&shown)));
+        Ok(Stored { bytes, media_type: image.media_type, etag: image.etag.clone() })
+    }
+
+    /// What holds this version of an image in memory, or will.
+    fn shown(&self, path: &Path, meta: &ObjectMeta) -> Arc<Shown> {
+        let version = (path.clone(), meta.e_tag.clone(), meta.last_modified.timestamp_micros(), meta.size);
+        let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shown) = all.get(&version).and_then(Weak::upgrade) {
+            return shown;
+        }
+        let shown = Arc::default();
+        all.retain(|_, shown| shown.strong_count() > 0);
+        all.insert(version, Arc::downgrade(&shown));
+        shown
     }
 
     /// Removes the image of a name. That there is none is no error, so that it may be repeated.
@@ -141,6 +184,26 @@ mod tests {
         store.delete("banner/17637000000001").await.unwrap();
         store.delete("banner/17637000000001").await.unwrap();
         assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn many_readers_of_an_image_hold_it_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = MediaStore::open(folder.path().to_str().unwrap()).unwrap();
+        let (first, second) = (image(icon::render("a").unwrap()), image(icon::render("b").unwrap()));
+        store.put("banner/1", &first).await.unwrap();
+
+        let readers = futures::future::join_all((0..20).map(|_| store.get("banner/1"))).await;
+        let readers: Vec<_> = readers.into_iter().map(|image| image.unwrap().unwrap()).collect();
+        store.put("banner/1", &second).await.unwrap();
+        let later = store.get("banner/1").await.unwrap().unwrap();
+
+        assert!(readers.iter().all(|image| image.bytes == first.bytes && image.bytes.as_ptr() == readers[0].bytes.as_ptr()));
+        assert_eq!(later, Stored::new(second.bytes.clone()));
+        assert_eq!(store.shown.lock().unwrap().len(), 2);
+        drop((readers, later));
+        drop(store.get("banner/1").await.unwrap());
+        assert_eq!(store.shown.lock().unwrap().len(), 1, "what nobody holds is forgotten");
     }
 
     #[tokio::test]

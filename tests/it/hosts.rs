@@ -8,10 +8,11 @@ use boxoffice::setup;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
-use crate::support::{Answer, World};
+use crate::support::{Answer, PASSWORD, World};
 
 on_both_databases![
     whoever_makes_a_host_administers_it,
+    an_address_may_have_lines,
     a_host_has_at_least_a_name_a_contact_and_an_email,
     a_host_is_made_by_somebody,
     a_name_belongs_to_one_host,
@@ -58,6 +59,32 @@ async fn whoever_makes_a_host_administers_it(world: World) {
     let of = |number: &str| world.request("GET", &format!("/hosts?account={number}")).send();
     assert_eq!(names(&of(&ama.number).await), ["Accra Live"]);
     assert!(names(&of(&kofi.number).await).is_empty());
+}
+
+/// Many forms have one field for all of a street's address; an account's is like a host's.
+async fn an_address_may_have_lines(world: World) {
+    let ama = world.person("ama").await;
+    let address = json!({ "firstAddressLine": "Jubilee House\r\n7 Liberation Road", "secondAddressLine": "Block B\nOsu" });
+    let with_address = |body: Value| {
+        let mut body = body;
+        body.as_object_mut().unwrap().extend(address.as_object().unwrap().clone());
+        body
+    };
+    let host = json!({ "name": "Accra Live", "contact": "Ama Mensah", "email": "hello@accralive.example" });
+    let account = json!({ "username": "esi", "email": "esi@example.com", "password": PASSWORD });
+    let own = format!("/accounts/{}", ama.number);
+
+    let made = make(&world, &ama.key, &with_address(host)).await;
+    let changed = change(&world, &ama.key, made.body["self"].as_str().unwrap_or_default(), address.clone()).await;
+    let signed_up = world.request("POST", "/accounts").json(&with_address(account)).send().await;
+    let moved = change(&world, &ama.key, &own, address.clone()).await;
+
+    for (answer, status) in [(&made, 201), (&changed, 200), (&signed_up, 201), (&moved, 200)] {
+        assert_eq!(answer.status, status, "{}", answer.body);
+        for name in ["firstAddressLine", "secondAddressLine"] {
+            assert_eq!(answer.body[name], address[name]);
+        }
+    }
 }
 
 async fn a_host_has_at_least_a_name_a_contact_and_an_email(world: World) {

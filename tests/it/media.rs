@@ -15,6 +15,7 @@ on_both_databases![
     an_icon_belongs_to_a_regions_country,
     the_operators_own_icon_is_preferred,
     an_events_images_are_served_as_they_were_sent,
+    what_not_everyone_may_see_is_kept_by_no_cache_of_many,
     an_image_that_is_known_is_not_sent_again,
     a_replaced_image_has_another_tag,
     a_removed_image_is_gone,
@@ -96,6 +97,21 @@ async fn an_events_images_are_served_as_they_were_sent(world: World) {
         assert_eq!(header(&image, CACHE_CONTROL), "public, max-age=300");
         assert_eq!(header(&image, "x-content-type-options"), "nosniff");
         assert_eq!(image.bytes().await.unwrap(), BASE64_STANDARD.decode(sent).unwrap());
+    }
+}
+
+async fn what_not_everyone_may_see_is_kept_by_no_cache_of_many(world: World) {
+    let ama = world.person("ama").await;
+    let event = world.draft(&world.host_of(&ama).await).await;
+    let changed = change(&world, &ama, &event, json!({ "banner": PNG })).await;
+    let path = changed.body["banner"].as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap();
+
+    let image = fetch(&world, path).await;
+    let again = fetch_unless(&world, path, &header(&image, ETAG)).await;
+
+    assert!(path.contains("?secret="), "{path}");
+    for (answer, status) in [(&image, 200), (&again, 304)] {
+        assert_eq!((answer.status().as_u16(), header(answer, CACHE_CONTROL).as_str()), (status, "private, max-age=300"));
     }
 }
 

@@ -8,6 +8,7 @@ use crate::support::World;
 
 on_both_databases![
     a_change_leaves_what_it_does_not_name,
+    what_was_read_can_be_sent_back,
     a_change_is_held_to_the_rules_of_booking,
     a_listed_advertisement_is_changed_at_once_but_keeps_its_status,
     an_advertisement_is_changed_by_its_hosts_administrators_and_the_staff,
@@ -35,6 +36,25 @@ async fn a_change_leaves_what_it_does_not_name(world: World) {
     expected["x-parsed-md-description"] = json!({ "result": [{ "type": "list", "items": ["loud", "long"] }] });
     assert_eq!((after.status, &after.body), (200, &expected));
     assert_eq!(read(&world, &kofi.key, &uri).await.body, expected);
+}
+
+async fn what_was_read_can_be_sent_back(world: World) {
+    let kofi = world.person("kofi").await;
+    let event = world.draft(&world.host_of(&kofi).await).await;
+    let mut new = advertisement("Jazz", &event, &[&world.zone(300, 250).await]);
+    new["description"] = "Play:\n\n```\nla();\n\tla();\n```".into();
+    let made = make(&world, &kofi.key, &new).await;
+
+    let parsed = &made.body["x-parsed-md-description"];
+    assert_eq!(parsed["result"][1]["text"], "la();\n\tla();");
+    let sent = json!({ "description": made.body["description"], "x-parsed-md-description": parsed });
+    let same = change(&world, &kofi.key, &uri(&made), sent).await;
+    new["name"] = "Another".into();
+    new["x-parsed-md-description"] = parsed.clone();
+    let copy = make(&world, &kofi.key, &new).await;
+
+    assert_eq!((same.status, &same.body), (200, &made.body));
+    assert_eq!((copy.status, &copy.body["x-parsed-md-description"]), (201, parsed), "{}", copy.body);
 }
 
 async fn a_change_is_held_to_the_rules_of_booking(world: World) {

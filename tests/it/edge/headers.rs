@@ -2,6 +2,7 @@
 
 use boxoffice::mock::Settings;
 use http::HeaderMap;
+use serde_json::Value;
 
 use super::raw::{request, say};
 use crate::mock::{self, Mock};
@@ -17,7 +18,7 @@ on_both_databases![
 
 plain_tests![async every_operations_success_carries_them];
 
-plain_tests![every_operation_that_gives_a_key_is_marked];
+plain_tests![every_operation_that_gives_a_secret_is_marked];
 
 const ALWAYS: [(&str, &str); 6] = [
     ("x-content-type-options", "nosniff"),
@@ -96,6 +97,12 @@ async fn what_may_be_kept_is_told(world: World) {
     let ama = world.person("ama").await;
     let session = world.request("GET", "/sessions/active").key(&ama.key).send().await;
     assert_eq!((session.status, session.header("cache-control")), (200, "no-store"), "a key stands in it");
+    let host = world.host_of(&ama).await;
+    let tokens = format!("{}/tokens", world.draft(&host).await.uri);
+    let read = world.request("GET", &tokens).key(&ama.key).send().await;
+    let again = world.request("GET", &tokens).key(&ama.key).header("If-None-Match", read.header("etag")).send().await;
+    assert_eq!((read.status, read.header("cache-control")), (200, "no-store"), "codes stand in it");
+    assert_eq!((again.status, again.header("etag")), (304, read.header("etag")), "it may be asked for by its tag all the same");
 }
 
 async fn nothing_of_the_inside_is_told(world: World) {
@@ -111,9 +118,16 @@ async fn nothing_of_the_inside_is_told(world: World) {
     }
 }
 
-fn every_operation_that_gives_a_key_is_marked() {
+fn every_operation_that_gives_a_secret_is_marked() {
+    // A key, an admission token's code, or where a mailed code is to be sent.
+    let gives = |example: &Value| {
+        let uri = example["self"].as_str().unwrap_or_default();
+        let is_secret = ["key", "code"].iter().any(|name| example.get(name).is_some());
+        is_secret || uri.starts_with("/verifications/") || uri.starts_with("/resets/")
+    };
     for operation in operations() {
-        let gives_key = operation.examples().iter().any(|example| example.get("key").is_some());
-        assert_eq!(operation.is_secret(), gives_key, "{}", operation.id);
+        let entries = |example: &Value| example["entries"].as_array().cloned().unwrap_or_default();
+        let gives_secret = operation.examples().iter().any(|example| gives(example) || entries(example).iter().any(gives));
+        assert_eq!(operation.is_secret(), gives_secret, "{}", operation.id);
     }
 }
