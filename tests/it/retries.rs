@@ -4,9 +4,11 @@ mod each;
 
 use std::time::Duration;
 
+use boxoffice::base::secret;
 use boxoffice::journal;
 use futures::future::{Either, join, join_all, select};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::on_both_databases;
 use crate::races::tally;
@@ -173,13 +175,20 @@ async fn what_is_kept_shows_no_secret(world: World) {
     let key = session.body["key"].as_str().unwrap();
     assert_eq!((again.status, &again.body), (201, &session.body), "the key, too, is in the answer once more");
     assert_eq!(world.request("GET", "/sessions/active").key(key).send().await.status, 200);
+    // What whoever reads the table could try passwords against.
+    let said = ["POST", "/sessions", "{}", &body.to_string()];
+    let plain = said.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part.len().to_be_bytes()).chain_update(part));
+    let plain = secret::hex(&plain.finalize());
     let mut tx = world.app.db.read().await.unwrap();
     let kept: Vec<(String, String, Vec<u8>)> = tx.query("select hash, fingerprint, answer from idempotency").all().await.unwrap();
     let (hash, fingerprint, answer) = &kept[0];
     let shown = format!("{hash} {fingerprint} {}", String::from_utf8_lossy(answer));
-    for secret in [key, "a-key-of-my-own", PASSWORD, "ama", "session"] {
+    for secret in [key, "a-key-of-my-own", PASSWORD, "ama", "session", &plain] {
         assert!(!shown.contains(secret), "{secret}");
     }
+    drop(tx);
+    world.request("POST", "/sessions").header("Idempotency-Key", "another").json(&body).send().await;
+    assert_eq!(count(&world, "select count(distinct fingerprint) from idempotency").await, 2, "of one request under two keys");
 }
 
 async fn a_request_sent_to_two_servers_at_once_has_one_effect(world: World) {
