@@ -84,7 +84,9 @@ pub async fn carry_out(
     let Some(attempt) = attempt.map(Arc::new) else { return commit(app, visit, None, openings, work).await };
     // What is under way will stand in the trail when it has been done.
     let _turn = app.journal.under_way.enter(&attempt).ok_or(Code::IdempotencyUnderWay)?;
-    match attempt.look_up(&mut app.db.read().await?).await? {
+    // Not within the `match`, which would hold the connection while a refusal waits for one to write with.
+    let known = attempt.look_up(&mut app.db.read().await?).await?;
+    match known {
         Some(Known::OtherRequest) => return refuse(app, visit, Code::IdempotencyOtherRequest.into()).await,
         Some(known) => return Ok(known.answer()?),
         None => {}

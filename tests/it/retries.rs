@@ -23,6 +23,7 @@ on_both_databases![
     what_the_gateway_failed_at_may_be_asked_for_again,
     an_answer_is_kept_for_a_day,
     what_is_kept_shows_no_secret,
+    many_other_requests_at_once_are_refused,
     a_request_sent_to_two_servers_at_once_has_one_effect,
     many_tries_at_once_have_one_effect,
     a_payment_whose_server_ended_is_made_anew,
@@ -189,6 +190,18 @@ async fn what_is_kept_shows_no_secret(world: World) {
     drop(tx);
     world.request("POST", "/sessions").header("Idempotency-Key", "another").json(&body).send().await;
     assert_eq!(count(&world, "select count(distinct fingerprint) from idempotency").await, 2, "of one request under two keys");
+}
+
+/// More than the database has connections.
+async fn many_other_requests_at_once_are_refused(world: World) {
+    let keys: Vec<String> = (0..40).map(|number| format!("key-{number}")).collect();
+    let made = join_all(keys.iter().map(|key| make_zone(&world, key, zone()))).await;
+    let other = json!({ "name": "Another", "width": 300, "height": 250 });
+
+    let refused = join_all(keys.iter().map(|key| make_zone(&world, key, other.clone()))).await;
+
+    assert_eq!((tally(&made, [201]), tally(&refused, [422])), ([40], [40]));
+    assert_eq!(count(&world, "select count(*) from zones").await, 40);
 }
 
 async fn a_request_sent_to_two_servers_at_once_has_one_effect(world: World) {
