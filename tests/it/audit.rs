@@ -18,6 +18,7 @@ on_both_databases![
     what_changes_nothing_leaves_none,
     a_redeemers_key_is_made_with_an_entry,
     everyone_whom_a_stampede_turns_away_has_an_entry,
+    nobody_fails_for_what_another_did,
     entries_are_found_by_what_they_tell,
     entries_are_never_changed,
     nothing_personal_and_no_secret_is_in_it,
@@ -144,6 +145,22 @@ async fn everyone_whom_a_stampede_turns_away_has_an_entry(world: World) {
     kept.sort();
     assert_eq!(kept, seen);
     assert_eq!(outcomes(&found).iter().filter(|outcome| **outcome == (409, "section.sold-out")).count(), 37);
+}
+
+/// Though they are written down together.
+async fn nobody_fails_for_what_another_did(world: World) {
+    world.expects_failures();
+    let guilty = "/hosts/17637000000007";
+    world.run_sql("create unique index one_of_it on audit (resource) where resource = '/hosts/17637000000007'").await;
+    world.request("DELETE", guilty).key(&world.staff.key).send().await;
+    let paths: Vec<String> = (0..20).map(|number| format!("/hosts/176370000000{number:02}")).collect();
+
+    let answers = join_all(paths.iter().map(|path| world.request("DELETE", path).key(&world.staff.key).send())).await;
+
+    for (path, answer) in paths.iter().zip(&answers) {
+        assert_eq!(answer.status, if path == guilty { 500 } else { 404 }, "{path}");
+    }
+    assert_eq!(entries(&world, "operation=host_delete").await.len(), 20);
 }
 
 async fn entries_are_found_by_what_they_tell(world: World) {
