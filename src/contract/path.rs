@@ -37,23 +37,21 @@ impl Template {
         names.zip(values).flat_map(|(names, values)| names.zip(values))
     }
 
-    /// A path of it with the names of these variables, in braces, in place of what they have.
-    pub fn without(&self, path: &str, hidden: &[&str]) -> String {
+    /// A path of it with other texts in its variables' places: what `told` gives for a variable's name and its text, as it was sent.
+    pub fn with(&self, path: &str, told: impl Fn(&str, &str) -> String) -> String {
         let mut shown = String::new();
         for ((segment, names), text) in self.shape.iter().zip(&self.names).zip(segments(path)) {
             shown.push('/');
-            let (Segment::Variables(texts), Some(values)) = (segment, segment.values(text)) else {
-                shown.push_str(text);
-                continue;
-            };
-            shown.push_str(&texts[0]);
-            for ((name, value), after) in names.iter().zip(values).zip(&texts[1..]) {
-                if hidden.contains(&name.as_str()) {
-                    shown.push_str(&format!("{{{name}}}"));
-                } else {
-                    shown.push_str(value);
+            match segment {
+                Segment::Literal(literal) => shown.push_str(literal),
+                Segment::Variables(texts) => {
+                    shown.push_str(&texts[0]);
+                    let values = segment.values(text).unwrap_or_default();
+                    for ((name, value), after) in names.iter().zip(values).zip(&texts[1..]) {
+                        shown.push_str(&told(name, value));
+                        shown.push_str(after);
+                    }
                 }
-                shown.push_str(after);
             }
         }
         shown

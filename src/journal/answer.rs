@@ -3,11 +3,13 @@
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
+use aws_lc_rs::hmac::{self, HMAC_SHA256};
 use dropshot::Body;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 
+use crate::base::secret;
 use crate::error::{Error, Result};
 use crate::http::Failure;
 
@@ -57,26 +59,41 @@ fn text(bytes: Vec<u8>) -> Result<String> {
     String::from_utf8(bytes).map_err(|error| Error::Internal(error.into()))
 }
 
-/// Encrypts answers, which may show a key that is shown once, with AES-256-GCM under a key that is derived from two things which
-/// the server keeps nowhere: the caller's API key and the `Idempotency-Key`. Whoever reads the database reads no answer.
-pub struct Seal(RandomizedNonceKey);
+/// Encrypts answers, which may show a key that is shown once, with AES-256-GCM, and takes the fingerprints of requests, which may
+/// hold a password, with HMAC-SHA-256: under two keys that are derived from two things which the server keeps nowhere, the caller's
+/// API key and the `Idempotency-Key`. Whoever reads the database reads no answer, and can't try out what a request said.
+pub struct Seal {
+    answers: RandomizedNonceKey,
+    requests: hmac::Key,
+}
 
 impl Seal {
-    /// The seal of the answers to a caller and an `Idempotency-Key`.
+    /// The seal of a caller and an `Idempotency-Key`.
     pub fn new(api_key: &str, idempotency_key: &str) -> Result<Self> {
         let derive = || {
             let mut key = [0; 32];
             let secret = Salt::new(HKDF_SHA256, idempotency_key.as_bytes()).extract(api_key.as_bytes());
             secret.expand(&[b"boxoffice: answer"], HKDF_SHA256)?.fill(&mut key)?;
-            RandomizedNonceKey::new(&AES_256_GCM, &key)
+            let requests = secret.expand(&[b"boxoffice: request"], HMAC_SHA256)?.into();
+            Ok(Self { answers: RandomizedNonceKey::new(&AES_256_GCM, &key)?, requests })
         };
-        derive().map(Self).map_err(broken)
+        derive().map_err(broken)
+    }
+
+    /// By what a request of these parts is known again, in hexadecimal.
+    pub fn fingerprint(&self, parts: &[&[u8]]) -> String {
+        let mut fingerprint = hmac::Context::with_key(&self.requests);
+        for part in parts {
+            fingerprint.update(&part.len().to_be_bytes());
+            fingerprint.update(part);
+        }
+        secret::hex(fingerprint.sign().as_ref())
     }
 
     /// An answer, encrypted: the nonce and what it was sealed to. It can be opened for the same request alone.
     pub fn close(&self, answer: &Answer, fingerprint: &str) -> Result<Vec<u8>> {
         let mut bytes = serde_json::to_vec(answer).map_err(|error| Error::Internal(error.into()))?;
-        let nonce = self.0.seal_in_place_append_tag(Aad::from(fingerprint), &mut bytes).map_err(broken)?;
+        let nonce = self.answers.seal_in_place_append_tag(Aad::from(fingerprint), &mut bytes).map_err(broken)?;
         Ok([nonce.as_ref(), bytes.as_slice()].concat())
     }
 
@@ -85,7 +102,7 @@ impl Seal {
         let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN).ok_or_else(|| broken(Unspecified))?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(broken)?;
         let mut bytes = sealed.to_vec();
-        let bytes = self.0.open_in_place(nonce, Aad::from(fingerprint), &mut bytes).map_err(broken)?;
+        let bytes = self.answers.open_in_place(nonce, Aad::from(fingerprint), &mut bytes).map_err(broken)?;
         serde_json::from_slice(bytes).map_err(|error| Error::Internal(error.into()))
     }
 }
@@ -110,5 +127,18 @@ mod tests {
             assert!(Seal::new(api, once).unwrap().open(&sealed, request).is_err());
         }
         assert!(Seal::new("api", "once").unwrap().open(&sealed[..5], "request").is_err());
+    }
+
+    #[test]
+    fn a_request_is_known_again_by_who_sent_it_alone() {
+        let fingerprint = |api, once, parts: &[&[u8]]| Seal::new(api, once).unwrap().fingerprint(parts);
+
+        let first = fingerprint("api", "once", &[b"POST", b"/zones"]);
+
+        assert_eq!(first, fingerprint("api", "once", &[b"POST", b"/zones"]));
+        for (api, once) in [("other", "once"), ("api", "twice")] {
+            assert_ne!(first, fingerprint(api, once, &[b"POST", b"/zones"]));
+        }
+        assert_ne!(first, fingerprint("api", "once", &[b"POST/", b"zones"]));
     }
 }

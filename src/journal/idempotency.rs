@@ -16,7 +16,6 @@ use dropshot::Body;
 use futures::FutureExt;
 use http::Response;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::answer::{Answer, Seal};
 use crate::app::App;
@@ -80,18 +79,15 @@ impl Attempt {
         let (mut query, mut body) = (Value::from(said.query.clone()), said.body.clone());
         query.sort_all_objects();
         body.sort_all_objects();
-        let mut fingerprint = Sha256::new();
-        for part in [method.as_bytes(), path.as_bytes(), query.to_string().as_bytes(), body.to_string().as_bytes()] {
-            fingerprint.update(part.len().to_be_bytes());
-            fingerprint.update(part);
-        }
+        let said = [method, path, &query.to_string(), &body.to_string()];
+        let seal = Seal::new(api_key, idempotency_key)?;
         Ok(Self {
             key,
             hash: secret::hash(idempotency_key),
-            fingerprint: secret::hex(&fingerprint.finalize()),
+            fingerprint: seal.fingerprint(&said.map(str::as_bytes)),
             number: rand::random(),
             began: now,
-            seal: Seal::new(api_key, idempotency_key)?,
+            seal,
             found: Mutex::new(None),
         })
     }

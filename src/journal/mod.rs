@@ -7,6 +7,7 @@
 mod answer;
 mod group;
 mod idempotency;
+mod resource;
 mod trail;
 mod work;
 

@@ -19,7 +19,7 @@ pub struct Entry {
     pub account: Option<Id>,
     /// The operation's name in the contract.
     pub operation: String,
-    /// The path that was asked for, with what is secret in it replaced by its name in braces.
+    /// The path that was asked for, with what is secret in it, or no identifier, replaced by its name in braces.
     pub resource: String,
     /// The request's identifier.
     pub request: String,

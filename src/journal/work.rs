@@ -9,11 +9,12 @@ use http::Response;
 use super::answer::Answer;
 use super::group::Kept;
 use super::idempotency::{Attempt, Known};
+use super::resource::resource;
 use super::trail::{self, Entry};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::base::id::Id;
-use crate::contract::{Contract, Operation, Place};
+use crate::contract::{Contract, Operation};
 use crate::db::{Opening, Unit};
 use crate::error::Code;
 use crate::http::Failure;
@@ -39,7 +40,7 @@ impl Visit {
             key: caller.key,
             account: caller.account,
             operation: operation.id.clone(),
-            resource: without_secrets(operation, contract.without_prefix(path)),
+            resource: resource(operation, contract.without_prefix(path)),
             request: request.to_owned(),
             is_change: operation.method != "GET",
         }
@@ -59,17 +60,6 @@ impl Visit {
     }
 }
 
-/// A path with the names of what is secret in it instead, as in `/tokens/{code}/authentication`.
-fn without_secrets(operation: &Operation, path: &str) -> String {
-    let secrets: Vec<&str> = operation
-        .parameters
-        .iter()
-        .filter(|parameter| parameter.place == Place::Path && parameter.is_secret)
-        .map(|parameter| parameter.name.as_str())
-        .collect();
-    operation.template.without(path, &secrets)
-}
-
 /// Carries a request out in one unit of work: `work` is its endpoint, `openings` what stands before that in its transaction.
 ///
 /// # Errors
@@ -84,7 +74,9 @@ pub async fn carry_out(
     let Some(attempt) = attempt.map(Arc::new) else { return commit(app, visit, None, openings, work).await };
     // What is under way will stand in the trail when it has been done.
     let _turn = app.journal.under_way.enter(&attempt).ok_or(Code::IdempotencyUnderWay)?;
-    match attempt.look_up(&mut app.db.read().await?).await? {
+    // Not within the `match`, which would hold the connection while a refusal waits for one to write with.
+    let known = attempt.look_up(&mut app.db.read().await?).await?;
+    match known {
         Some(Known::OtherRequest) => return refuse(app, visit, Code::IdempotencyOtherRequest.into()).await,
         Some(known) => return Ok(known.answer()?),
         None => {}

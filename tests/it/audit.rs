@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use boxoffice::base::secret;
 use boxoffice::config::Settings;
 use boxoffice::http::LimitSettings;
 use boxoffice::log;
@@ -18,9 +19,12 @@ on_both_databases![
     what_changes_nothing_leaves_none,
     a_redeemers_key_is_made_with_an_entry,
     everyone_whom_a_stampede_turns_away_has_an_entry,
+    nobody_fails_for_what_another_did,
     entries_are_found_by_what_they_tell,
     entries_are_never_changed,
     nothing_personal_and_no_secret_is_in_it,
+    what_is_no_identifier_is_not_in_it,
+    an_identifier_is_in_it_however_it_was_written,
     the_trail_stays_when_an_account_is_erased,
     nothing_is_done_without_its_entry,
 ];
@@ -146,6 +150,22 @@ async fn everyone_whom_a_stampede_turns_away_has_an_entry(world: World) {
     assert_eq!(outcomes(&found).iter().filter(|outcome| **outcome == (409, "section.sold-out")).count(), 37);
 }
 
+/// Though they are written down together.
+async fn nobody_fails_for_what_another_did(world: World) {
+    world.expects_failures();
+    let guilty = "/hosts/17637000000007";
+    world.run_sql("create unique index one_of_it on audit (resource) where resource = '/hosts/17637000000007'").await;
+    world.request("DELETE", guilty).key(&world.staff.key).send().await;
+    let paths: Vec<String> = (0..20).map(|number| format!("/hosts/176370000000{number:02}")).collect();
+
+    let answers = join_all(paths.iter().map(|path| world.request("DELETE", path).key(&world.staff.key).send())).await;
+
+    for (path, answer) in paths.iter().zip(&answers) {
+        assert_eq!(answer.status, if path == guilty { 500 } else { 404 }, "{path}");
+    }
+    assert_eq!(entries(&world, "operation=host_delete").await.len(), 20);
+}
+
 async fn entries_are_found_by_what_they_tell(world: World) {
     let (ama, esi) = (world.person("ama").await, world.person("esi").await);
     let path = format!("/accounts/{}", ama.number);
@@ -210,6 +230,51 @@ async fn nothing_personal_and_no_secret_is_in_it(world: World) {
     }
     for personal in ["example.com", "\"ama", "\"kofi", "127.0.0.1"] {
         assert!(!trail.contains(personal), "{personal}");
+    }
+}
+
+/// Or it would stay there for ever, if it is not too long for the database.
+async fn what_is_no_identifier_is_not_in_it(world: World) {
+    let kofi = world.person("kofi").await;
+    // By chance, so that no database can make it shorter.
+    let long: String = (0..250).map(|_| secret::api_key()).collect();
+    let sent = [
+        ("DELETE", format!("/regions/{long}"), "/regions/{region}"),
+        ("DELETE", format!("/integrations/{}", kofi.key), "/integrations/{integration}"),
+        ("PUT", "/accounts/ama@example.com".to_owned(), "/accounts/{number}"),
+    ];
+
+    for (method, path, kept) in &sent {
+        for key in [&world.staff.key, &kofi.key] {
+            let refused = world.request(method, path).key(key).json(&json!({})).send().await;
+
+            assert!([400, 403, 404].contains(&refused.status), "{kept}: {}", refused.status);
+            let id = refused.header("x-request-id");
+            let found = entries(&world, "outcome=refused").await;
+            let entry = found.iter().find(|entry| entry["request"] == id).unwrap_or_else(|| panic!("{kept}"));
+            assert_eq!(entry["resource"], **kept);
+        }
+    }
+}
+
+async fn an_identifier_is_in_it_however_it_was_written(world: World) {
+    let event = "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ==";
+    let sent = [
+        ("/hosts/17637000000001".to_owned(), "/hosts/17637000000001".to_owned()),
+        ("/hosts//%317637000000001/".to_owned(), "/hosts/17637000000001".to_owned()),
+        ("/accounts/GH%2D4K7QW2MZ".to_owned(), "/accounts/GH-4K7QW2MZ".to_owned()),
+        (format!("/submissions/{}?approved=true", event.replace('=', "%3D")), format!("/submissions/{event}")),
+    ];
+
+    for (path, kept) in &sent {
+        let refused = world.request("DELETE", path).key(&world.staff.key).send().await;
+
+        let found = entries(&world, "outcome=refused").await;
+        assert_eq!(
+            (&found[0]["request"], &found[0]["resource"]),
+            (&json!(refused.header("x-request-id")), &json!(kept)),
+            "{path}"
+        );
     }
 }
 

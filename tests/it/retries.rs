@@ -4,9 +4,11 @@ mod each;
 
 use std::time::Duration;
 
+use boxoffice::base::secret;
 use boxoffice::journal;
 use futures::future::{Either, join, join_all, select};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::on_both_databases;
 use crate::races::tally;
@@ -21,6 +23,7 @@ on_both_databases![
     what_the_gateway_failed_at_may_be_asked_for_again,
     an_answer_is_kept_for_a_day,
     what_is_kept_shows_no_secret,
+    many_other_requests_at_once_are_refused,
     a_request_sent_to_two_servers_at_once_has_one_effect,
     many_tries_at_once_have_one_effect,
     a_payment_whose_server_ended_is_made_anew,
@@ -173,13 +176,32 @@ async fn what_is_kept_shows_no_secret(world: World) {
     let key = session.body["key"].as_str().unwrap();
     assert_eq!((again.status, &again.body), (201, &session.body), "the key, too, is in the answer once more");
     assert_eq!(world.request("GET", "/sessions/active").key(key).send().await.status, 200);
+    // What whoever reads the table could try passwords against.
+    let said = ["POST", "/sessions", "{}", &body.to_string()];
+    let plain = said.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part.len().to_be_bytes()).chain_update(part));
+    let plain = secret::hex(&plain.finalize());
     let mut tx = world.app.db.read().await.unwrap();
     let kept: Vec<(String, String, Vec<u8>)> = tx.query("select hash, fingerprint, answer from idempotency").all().await.unwrap();
     let (hash, fingerprint, answer) = &kept[0];
     let shown = format!("{hash} {fingerprint} {}", String::from_utf8_lossy(answer));
-    for secret in [key, "a-key-of-my-own", PASSWORD, "ama", "session"] {
+    for secret in [key, "a-key-of-my-own", PASSWORD, "ama", "session", &plain] {
         assert!(!shown.contains(secret), "{secret}");
     }
+    drop(tx);
+    world.request("POST", "/sessions").header("Idempotency-Key", "another").json(&body).send().await;
+    assert_eq!(count(&world, "select count(distinct fingerprint) from idempotency").await, 2, "of one request under two keys");
+}
+
+/// More than the database has connections.
+async fn many_other_requests_at_once_are_refused(world: World) {
+    let keys: Vec<String> = (0..40).map(|number| format!("key-{number}")).collect();
+    let made = join_all(keys.iter().map(|key| make_zone(&world, key, zone()))).await;
+    let other = json!({ "name": "Another", "width": 300, "height": 250 });
+
+    let refused = join_all(keys.iter().map(|key| make_zone(&world, key, other.clone()))).await;
+
+    assert_eq!((tally(&made, [201]), tally(&refused, [422])), ([40], [40]));
+    assert_eq!(count(&world, "select count(*) from zones").await, 40);
 }
 
 async fn a_request_sent_to_two_servers_at_once_has_one_effect(world: World) {
