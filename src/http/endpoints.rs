@@ -109,13 +109,11 @@ impl Backend for Endpoints {
     }
 
     fn count(&self, request: &Counted<'_, Self>) -> Option<Standing> {
-        match &request.guessed {
-            Some(about) => {
-                let from = request.context.settings.limits.trusted_proxies.client(request.peer, request.headers);
-                self.limits.count_guess(from, about)
-            }
-            None => request.guest.as_ref().and_then(|caller| self.limits.count(caller.key)),
-        }
+        let guess = request.guessed.as_ref().and_then(|about| {
+            let from = request.context.settings.limits.trusted_proxies.client(request.peer, request.headers);
+            self.limits.count_guess(from, about)
+        });
+        Standing::nearest([guess, request.guest.as_ref().and_then(|caller| self.limits.count(caller.key))])
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
