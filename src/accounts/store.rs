@@ -90,6 +90,9 @@ pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
 
 /// Accounts, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<Rows<AccountRow>> {
+    if ![&filter.email, &filter.username].into_iter().flatten().all(|name| may_name(name)) {
+        return Ok(Rows { total: 0, rows: Vec::new() });
+    }
     tx.list("a.* from accounts a where a.removed = false")
         .and("a.number = ?", filter.number.clone().map(|number| number.0))
         .and("lower(a.email) = lower(?)", filter.email.clone())
@@ -174,11 +177,20 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
     .await
 }
 
+/// Whether this may name an account. Usernames and e-mail addresses are ASCII, which every database folds alike: what has other
+/// characters is asked of none, as some take the small letter of `İ` or of the sign of kelvins for one of ASCII.
+pub fn may_name(identification: &str) -> bool {
+    identification.is_ascii()
+}
+
 /// Whether an account has this username or e-mail address, and this role where one is given.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Result<bool> {
+    if !may_name(identification) {
+        return Ok(false);
+    }
     tx.query(
         "select exists (select 1 from accounts
          where (lower(username) = lower($1) or lower(email) = lower($1)) and role = coalesce($2, role)
@@ -195,6 +207,9 @@ pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Re
 /// # Errors
 /// When the database fails.
 pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow>> {
+    if !may_name(email) {
+        return Ok(None);
+    }
     tx.query("update accounts set activated = activated where lower(email) = lower($1) and removed = false returning *")
         .bind(email.to_owned())
         .optional()

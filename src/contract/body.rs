@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use anyhow::Context;
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderName, header};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
@@ -20,6 +20,9 @@ use crate::error::{Code, Problem, Result};
 const BODY_LIMIT: usize = 64 * 1024;
 /// Largest body of an operation whose body carries images, or is no JSON.
 const IMAGES_LIMIT: usize = 8 * 1024 * 1024;
+
+/// The codings that pack (IANA's registry, and what is in use beside it). None of them is unpacked.
+const PACKING: [&str; 7] = ["gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"];
 
 /// What a problem with the body as a whole is named.
 const WHOLE: &str = "body";
@@ -104,11 +107,7 @@ impl Body {
     /// # Errors
     /// When its media type is not declared, or it is packed.
     fn reader(&self, headers: &HeaderMap, bytes: &[u8]) -> Result<Option<&Reader>> {
-        let has_other = |name, plain: &str| {
-            let is_other = |coding: &HeaderValue| !coding.as_bytes().eq_ignore_ascii_case(plain.as_bytes());
-            headers.get_all(name).iter().any(is_other)
-        };
-        if has_other(header::CONTENT_ENCODING, "identity") || has_other(header::TRANSFER_ENCODING, "chunked") {
+        if [header::CONTENT_ENCODING, header::TRANSFER_ENCODING].iter().any(|name| is_packed(headers, name)) {
             let text = "The request's body must not be compressed: it is taken as it is, without Content-Encoding.";
             return Err(Code::MediaTypeUnsupported.because(text));
         }
@@ -150,6 +149,12 @@ impl Body {
             Reader::Arguments(_) | Reader::Any => Ok(Value::Null),
         }
     }
+}
+
+/// Whether a header names a coding that packs. Other names, such as `utf-8`, are a client's mistake and change nothing.
+fn is_packed(headers: &HeaderMap, name: &HeaderName) -> bool {
+    let codings = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
+    codings.map(str::trim).any(|coding| PACKING.iter().any(|packing| coding.eq_ignore_ascii_case(packing)))
 }
 
 impl Reader {

@@ -14,10 +14,13 @@ use crate::error::Code;
 /// What is read at the most of a body that is too large, so that its sender gets to read why it was refused.
 const DISCARDED: usize = 16 * 1024 * 1024;
 
+/// How many bytes of what an operation may be sent give its sender a second more.
+const BYTES_A_SECOND: usize = 32 * 1024;
+
 /// How long a body may take to arrive. Whoever sends slowly holds a connection, and memory with it.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyTime {
-    /// All of it.
+    /// All of it, beside a second for each 32 KiB that the operation may be sent.
     pub whole: Duration,
     /// Until more of it comes.
     pub pause: Duration,
@@ -30,6 +33,11 @@ impl Default for BodyTime {
 }
 
 impl BodyTime {
+    /// How long the body may take of an operation that takes so many bytes.
+    fn whole_of(self, limit: usize) -> Duration {
+        self.whole + Duration::from_secs((limit / BYTES_A_SECOND) as u64)
+    }
+
     /// The whole body, unless it is too large or too slow. What an operation without a body is sent is not read.
     ///
     /// # Errors
@@ -42,7 +50,7 @@ impl BodyTime {
             return Err(too_large());
         }
         let (mut bytes, mut seen) = (Vec::new(), 0);
-        let end = Instant::now() + self.whole;
+        let end = Instant::now() + self.whole_of(limit);
         loop {
             let frame = timeout_at(end.min(Instant::now() + self.pause), body.frame()).await;
             let frame = match frame {
@@ -61,5 +69,17 @@ impl BodyTime {
             }
         }
         if seen > limit { Err(too_large()) } else { Ok(bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_larger_body_has_more_time() {
+        let most = |limit| BodyTime::default().whole_of(limit).as_secs();
+
+        assert_eq!((most(64 * 1024), most(8 * 1024 * 1024)), (62, 316));
     }
 }

@@ -71,18 +71,13 @@ impl Backend for Endpoints {
     const KEEPS_CONTRACT: bool = true;
 
     fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, Run), Astray> {
-        let other_method = || {
-            let allowed = METHODS.iter().filter(|method| (self.lookup)(method, path).is_ok());
-            Astray::Method(allowed.map(Method::to_string).collect())
-        };
         match (self.lookup)(method, path) {
-            Ok(endpoint) => {
-                // What the contract doesn't have isn't served; drift tells of it.
-                let operation = contract.operation(&endpoint.operation_id).ok_or(Astray::Path)?;
-                // dropshot takes `get` for `GET`, which are two methods (RFC 9110, section 9.1).
-                if operation.method == method.as_str() { Ok((operation, endpoint.run)) } else { Err(other_method()) }
+            // What the contract doesn't have isn't served; drift tells of it. `get` is taken for `GET`, as dropshot does.
+            Ok(endpoint) => Ok((contract.operation(&endpoint.operation_id).ok_or(Astray::Path)?, endpoint.run)),
+            Err(StatusCode::METHOD_NOT_ALLOWED) => {
+                let allowed = METHODS.iter().filter(|method| (self.lookup)(method, path).is_ok());
+                Err(Astray::Method(allowed.map(Method::to_string).collect()))
             }
-            Err(StatusCode::METHOD_NOT_ALLOWED) => Err(other_method()),
             Err(_) => Err(Astray::Path),
         }
     }
@@ -109,13 +104,11 @@ impl Backend for Endpoints {
     }
 
     fn count(&self, request: &Counted<'_, Self>) -> Option<Standing> {
-        match &request.guessed {
-            Some(about) => {
-                let from = request.context.settings.limits.trusted_proxies.client(request.peer, request.headers);
-                self.limits.count_guess(from, about)
-            }
-            None => request.guest.as_ref().and_then(|caller| self.limits.count(caller.key)),
-        }
+        let guess = request.guessed.as_ref().and_then(|about| {
+            let from = request.context.settings.limits.trusted_proxies.client(request.peer, request.headers);
+            self.limits.count_guess(from, about)
+        });
+        Standing::nearest([guess, request.guest.as_ref().and_then(|caller| self.limits.count(caller.key))])
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {

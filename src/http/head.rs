@@ -14,8 +14,9 @@ use super::Failure;
 use super::front::{Backend, Front};
 use crate::error::Code;
 
-/// Largest path and query, in bytes as they are sent.
-const URI_LIMIT: usize = 8 * 1024;
+/// Largest path and query, in bytes as they are sent: the longest text that a query may have is one of 2,000 characters, each of
+/// which may be twelve bytes.
+const URI_LIMIT: usize = 32 * 1024;
 /// Largest headers together, in bytes, with the separators of HTTP/1.1.
 const HEADERS_LIMIT: usize = 32 * 1024;
 
@@ -64,7 +65,8 @@ impl<B> fmt::Debug for Gate<B> {
 
 impl<B: Backend> DynamicVersionPolicy for Gate<B> {
     fn request_extract_version(&self, request: &Request<Body>, _: &Logger) -> Result<Version, HttpError> {
-        if METHODS.contains(&request.method().as_str()) && is_readable(request.uri().path()) {
+        // In capitals or not, as the router takes them.
+        if METHODS.contains(&request.method().as_str().to_uppercase().as_str()) && is_readable(request.uri().path()) {
             // Any: the one endpoint is of all versions.
             return Ok(Version::new(3, 0, 0));
         }

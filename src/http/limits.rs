@@ -1,7 +1,8 @@
-//! How many requests may come in a minute: for each key, and for each address that tries or asks about one identification
-//! (decisions). Counted by the generic cell rate algorithm: as many as are allowed in a minute may come at once, and then one
+//! How many requests may come in a minute: for each key, for each address that tries or asks about one identification, and for
+//! each that does so about any (decisions). Counted by the generic cell rate algorithm: as many as are allowed in a minute may come at once, and then one
 //! each time that as much of the minute has passed.
 
+use std::cmp::Reverse;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -20,8 +21,11 @@ use crate::base::id::Id;
 use crate::error::Code;
 
 /// In how many slots guesses are counted. Anybody can make up identifications, so their number must have an end: those that fall
-/// into one slot, which nobody can choose, share it. What is in use is some 40 MB at the most.
+/// into one slot, which nobody can choose, share it. So do addresses. What is in use is some 40 MB at the most for either.
 const SLOTS: u64 = 1 << 20;
+/// How many times as many guesses one address may make about everybody as about one. Behind one address may be many people, and
+/// who tries one password with every name is one.
+const GUESSES_ABOUT_ALL: u32 = 10;
 /// After so many requests those are forgotten that count no longer.
 const FORGET_EVERY: u32 = 4096;
 
@@ -32,6 +36,7 @@ const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy"
 pub struct Limits {
     keys: Option<Limit>,
     guesses: Option<Limit>,
+    addresses: Option<Limit>,
 }
 
 /// One limit, for as many as it is counted for.
@@ -58,9 +63,13 @@ pub struct Standing {
 }
 
 impl Limits {
-    /// So many requests a minute for each key, and so many guesses; 0 for any number.
+    /// So many requests a minute for each key, and so many guesses about one identification; 0 for any number.
     pub fn new(keys: u32, guesses: u32) -> Self {
-        Self { keys: Limit::new("key", keys, u64::MAX), guesses: Limit::new("guesses", guesses, SLOTS) }
+        Self {
+            keys: Limit::new("key", keys, u64::MAX),
+            guesses: Limit::new("guesses", guesses, SLOTS),
+            addresses: Limit::new("address", guesses.saturating_mul(GUESSES_ABOUT_ALL), SLOTS),
+        }
     }
 
     /// Counts a request of this key.
@@ -68,9 +77,11 @@ impl Limits {
         self.keys.as_ref().map(|limit| limit.count(key.0))
     }
 
-    /// Counts a guess from an address. Identifications are told apart as the accounts' names are.
+    /// Counts a guess from an address. Identifications are told apart as the accounts' names are, which are ASCII.
     pub fn count_guess(&self, from: IpAddr, identification: &str) -> Option<Standing> {
-        self.guesses.as_ref().map(|limit| limit.count((sender(from), identification.trim().to_lowercase())))
+        let from = sender(from);
+        let about_one = self.guesses.as_ref().map(|limit| limit.count((from, identification.trim().to_ascii_lowercase())));
+        Standing::nearest([about_one, self.addresses.as_ref().map(|limit| limit.count(from))])
     }
 }
 
@@ -95,6 +106,12 @@ impl Limit {
 }
 
 impl Standing {
+    /// Of the limits that a request was counted for, the one that is nearest to its end; of those that refuse it, the one that it
+    /// has to wait for longest.
+    pub fn nearest(standings: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+        standings.into_iter().flatten().max_by_key(|standing| (Reverse(standing.left), standing.wait))
+    }
+
     /// Refuses a request that was one too many.
     ///
     /// # Errors
@@ -147,6 +164,41 @@ mod tests {
 
         assert!(limits.count(Id(1)).is_none());
         assert!(limits.count_guess([127, 0, 0, 1].into(), "ama").is_none());
+    }
+
+    #[test]
+    fn who_guesses_about_many_is_refused_in_the_end() {
+        let limits = Limits::new(0, 2);
+        let from = |last| [127, 0, 0, last].into();
+        let guess = |name: u32| limits.count_guess(from(1), &name.to_string()).unwrap();
+
+        let standings: Vec<_> = (0..21).map(guess).collect();
+
+        assert!(standings[..20].iter().all(|standing| standing.check().is_ok()));
+        assert_eq!((standings[0].name, standings[18].name, standings[18].left), ("guesses", "address", 1));
+        assert_eq!((standings[20].name, standings[20].per_minute.get(), standings[20].check().is_err()), ("address", 20, true));
+        assert!(limits.count_guess(from(2), "20").unwrap().check().is_ok());
+    }
+
+    #[test]
+    fn the_longest_wait_is_told() {
+        let (slow, quick) = (Limit::new("slow", 1, u64::MAX).unwrap(), Limit::new("quick", 60, u64::MAX).unwrap());
+        (0..60).for_each(|_| drop(quick.count("ama")));
+        slow.count("ama");
+
+        let both = [slow.count("ama"), quick.count("ama")].map(Some);
+
+        assert_eq!(Standing::nearest(both).map(|standing| standing.name), Some("slow"));
+        assert!(Standing::nearest([None, None]).is_none());
+    }
+
+    #[test]
+    fn names_are_told_apart_as_those_of_accounts() {
+        let limits = Limits::new(0, 1);
+        let is_first = |name| limits.count_guess([127, 0, 0, 1].into(), name).unwrap().check().is_ok();
+
+        // Accounts' names are ASCII. The sign of kelvins is no K, though its small letter is k in Unicode.
+        assert_eq!(["kofi", " KOFI ", "\u{212a}ofi"].map(is_first), [true, false, true]);
     }
 
     #[test]

@@ -39,10 +39,11 @@ impl TlsOptions {
 /// How much is taken from strangers, as options.
 #[derive(Debug, Clone, Args)]
 pub struct LimitOptions {
-    /// Attempts a minute from one address to guess one account's password or code, or whether there is one; 0 for any number
+    /// Attempts a minute from one address to guess one account's password or code, or whether there is one, and ten times as
+    /// many about all accounts; 0 for any number
     #[arg(long, env = "BOXOFFICE_LOGIN_RATE_LIMIT", default_value_t = 10, value_name = "NUMBER")]
     login_rate_limit: u32,
-    /// All other requests a minute with one key; 0 for any number
+    /// Requests a minute with one key; 0 for any number
     #[arg(long, env = "BOXOFFICE_RATE_LIMIT", default_value_t = 600, value_name = "NUMBER")]
     rate_limit: u32,
     /// Addresses and networks of proxies that are believed when they name a client in Forwarded or X-Forwarded-For
@@ -53,9 +54,9 @@ pub struct LimitOptions {
 /// How much is taken from strangers. By default anything, from nobody else's name.
 #[derive(Debug, Clone, Default)]
 pub struct LimitSettings {
-    /// Guesses a minute for each address and identification; 0 for any number.
+    /// Guesses a minute for each address and identification, and ten times as many for each address; 0 for any number.
     pub guesses: u32,
-    /// Other requests a minute for each key; 0 for any number.
+    /// Requests a minute for each key; 0 for any number.
     pub keys: u32,
     /// Who is believed when it names a client.
     pub trusted_proxies: TrustedProxies,

@@ -1,6 +1,7 @@
 //! SQL of sessions.
 
 use super::model::{Credentials, SessionRow};
+use crate::accounts;
 use crate::auth::KeyKind;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
@@ -10,6 +11,9 @@ use crate::error::Result;
 
 /// The account with this username or e-mail address. It can only be one: no username has an `@`.
 pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Credentials>> {
+    if !accounts::may_name(identification) {
+        return Ok(None);
+    }
     tx.query("select * from accounts where (lower(username) = lower($1) or lower(email) = lower($1)) and removed = false")
         .bind(identification.to_owned())
         .optional()

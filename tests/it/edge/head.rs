@@ -3,19 +3,25 @@
 use boxoffice::mock::Settings;
 use serde_json::json;
 
-use super::raw::{request, say};
+use super::raw::{Raw, request, say};
 use crate::mock::Mock;
+use crate::review::submission_of;
 use crate::support::{World, operations};
 use crate::{on_both_databases, plain_tests};
 
 on_both_databases![
     a_head_has_its_size,
     the_size_is_looked_at_before_all_else,
+    the_longest_query_of_the_contract_fits,
     a_path_that_cannot_be_read_does_not_exist,
     a_method_that_nobody_knows_is_not_allowed,
+    a_method_in_small_letters_is_served,
 ];
 
 plain_tests![async the_mock_has_the_same_sizes];
+
+/// One byte more than a path and query may have.
+const LONG: usize = 32 * 1024 + 1;
 
 /// A path and query of so many bytes.
 fn of_length(path: &str, bytes: usize) -> String {
@@ -33,11 +39,11 @@ fn headers_of_size(bytes: usize) -> String {
 
 async fn a_head_has_its_size(world: World) {
     let asked = |uri: &str| request(&format!("GET {uri}"), &[], "");
-    let most = say(world.server, &asked(&of_length("/nowhere", 8192))).await.unwrap();
-    let long = say(world.server, &asked(&of_length("/nowhere", 8193))).await.unwrap();
+    let most = say(world.server, &asked(&of_length("/nowhere", 32 * 1024))).await.unwrap();
+    let long = say(world.server, &asked(&of_length("/nowhere", 32 * 1024 + 1))).await.unwrap();
 
     assert_eq!(most.status, 404);
-    let error = "The request's path and query are longer than 8192 bytes.";
+    let error = "The request's path and query are longer than 32768 bytes.";
     assert_eq!((long.status, &long.body), (414, &json!({ "error": error, "code": "uri.too-long" })));
 
     let usual = "host: boxoffice.example\r\nconnection: close\r\n".len();
@@ -50,25 +56,41 @@ async fn a_head_has_its_size(world: World) {
     assert_eq!((large.status, &large.body), (431, &json!({ "error": error, "code": "headers.too-large" })));
 }
 
+async fn the_longest_query_of_the_contract_fits(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    for character in ["漢", "𠮷"] {
+        let event = world.draft(&host).await;
+        world.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+        let reason = character.repeat(2000);
+        let query = form_urlencoded::Serializer::new("approved=false".to_owned()).append_pair("reason", &reason).finish();
+
+        let uri = format!("{}?{query}", submission_of(&event.uri));
+        let decided = world.request("DELETE", &uri).key(&world.staff.key).send().await;
+
+        assert_eq!((decided.status, &decided.body["reason"]), (200, &json!(reason)));
+    }
+}
+
 async fn the_size_is_looked_at_before_all_else(world: World) {
     let large = headers_of_size(33 * 1024);
     for operation in operations() {
         let path = operation.path_with(&[]);
 
-        let long = say(world.server, &request(&format!("{} {}", operation.method, of_length(&path, 8193)), &[], "")).await;
+        let long = say(world.server, &request(&format!("{} {}", operation.method, of_length(&path, LONG)), &[], "")).await;
         let large = say(world.server, &request(&format!("{} {path}", operation.method), &[&large], "")).await;
 
         assert_eq!(long.map(|answer| answer.status), Some(414), "{}", operation.id);
         assert_eq!(large.map(|answer| answer.status), Some(431), "{}", operation.id);
     }
-    let preflight = say(world.server, &request(&format!("OPTIONS {}", of_length("/regions", 8193)), &[], "")).await;
+    let preflight = say(world.server, &request(&format!("OPTIONS {}", of_length("/regions", LONG)), &[], "")).await;
     assert_eq!(preflight.map(|answer| answer.status), Some(414));
 }
 
 async fn the_mock_has_the_same_sizes() {
     let mock = Mock::start(Settings::default());
 
-    let long = say(mock.address(), &request(&format!("GET {}", of_length("/regions", 8193)), &[], "")).await.unwrap();
+    let long = say(mock.address(), &request(&format!("GET {}", of_length("/regions", LONG)), &[], "")).await.unwrap();
     let large = say(mock.address(), &request("GET /regions", &[&headers_of_size(33 * 1024)], "")).await.unwrap();
 
     assert_eq!((long.status, long.code()), (414, "uri.too-long"));
@@ -97,12 +119,27 @@ async fn a_method_that_nobody_knows_is_not_allowed(world: World) {
         assert_eq!((known.status, known.code(), known.header("allow")), (405, "method.not-allowed", "get, post"), "{method}");
         assert_eq!((nowhere.status, nowhere.code()), (404, "endpoint.unknown"), "{method}");
     }
-    for method in ["FOO", "get", "Post"] {
+    for method in ["FOO", "Delete"] {
         let known = say(world.server, &request(&format!("{method} /v3/regions"), &[], "")).await.unwrap();
         let nowhere = say(world.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
 
         assert_eq!((known.status, known.header("allow")), (405, "get, post"), "{method}");
-        assert_eq!(known.body["error_code"], "method.not-allowed", "{method}: in dropshot's shape");
-        assert_eq!((nowhere.status, &nowhere.body["error_code"]), (404, &json!("endpoint.unknown")), "{method}");
+        let code = |answer: &Raw| answer.body["code"].as_str().or(answer.body["error_code"].as_str()).map(str::to_owned);
+        assert_eq!(code(&known).as_deref(), Some("method.not-allowed"), "{method}");
+        assert_eq!((nowhere.status, code(&nowhere).as_deref()), (404, Some("endpoint.unknown")), "{method}");
     }
+}
+
+/// Some clients send them so, and dropshot's router knows no difference.
+async fn a_method_in_small_letters_is_served(world: World) {
+    let key = format!("X-API-Key: {}", world.staff.key);
+    let region = r#"{"name": "Accra", "country": "Ghana"}"#;
+    let length = format!("Content-Length: {}", region.len());
+    let usual = [key.as_str(), "X-Client-Version: 3.0.0"];
+
+    let made = say(world.server, &request("post /v3/regions", &[&usual, [length.as_str()].as_slice()].concat(), region)).await;
+    let read = say(world.server, &request("Get /regions", &usual, "")).await.unwrap();
+
+    assert_eq!(made.map(|answer| answer.status), Some(201));
+    assert_eq!((read.status, &read.body["total"]), (200, &json!(1)));
 }

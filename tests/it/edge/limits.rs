@@ -20,6 +20,9 @@ on_both_databases![
     guesses_are_counted_by_whom_they_are_about,
     guesses_are_counted_by_where_they_come_from,
     a_guess_counts_whatever_else_is_wrong_with_it,
+    guesses_about_many_are_counted_together,
+    guesses_are_counted_for_their_key_too,
+    a_name_of_other_letters_is_nobodys,
     without_a_limit_nothing_is_told_of_it,
 ];
 
@@ -32,6 +35,11 @@ fn limited(world: &World, limits: LimitSettings) -> Settings {
 /// So few that none comes back while a test runs.
 fn one_a_minute() -> LimitSettings {
     LimitSettings { guesses: 1, keys: 1, ..LimitSettings::default() }
+}
+
+/// So many guesses, and any number of requests with a key.
+fn guesses(guesses: u32) -> LimitSettings {
+    LimitSettings { guesses, ..LimitSettings::default() }
 }
 
 fn assert_refused(answer: &Answer, name: &str, limit: u32, about: &str) {
@@ -48,7 +56,8 @@ async fn every_operation_with_a_key_is_limited(world: World) {
     let host = world.host_of(&kofi).await;
     let event = world.listed_event(&host, &[section("Floor", 20.0, 10)]).await;
     let redeemer = key_of(&world, &global_token(&host, &event).await).await;
-    let server = world.neighbour(limited(&world, one_a_minute()), log::silent()).await;
+    let any_guesses = LimitSettings { guesses: 0, ..one_a_minute() };
+    let server = world.neighbour(limited(&world, any_guesses), log::silent()).await;
     let key = |operation: &Operation| match operation.scopes.contains(&Scope::Administrator) {
         true => world.staff.key.clone(),
         false => redeemer.clone(),
@@ -58,15 +67,9 @@ async fn every_operation_with_a_key_is_limited(world: World) {
     }
 
     for operation in operations().iter().filter(|operation| operation.needs_key) {
-        let ask = || operation.ask(&world, |request| request.at(server.address).key(&key(operation)));
-        let is_guess = operation.guessing().is_some();
-        if is_guess {
-            ask().await;
-        }
+        let answer = operation.ask(&world, |request| request.at(server.address).key(&key(operation))).await;
 
-        let answer = ask().await;
-
-        assert_refused(&answer, if is_guess { "guesses" } else { "key" }, 1, &operation.id);
+        assert_refused(&answer, "key", 1, &operation.id);
     }
 }
 
@@ -113,7 +116,7 @@ async fn guess(world: &World, server: SocketAddr, path: &str, body: Value, from:
 
 async fn guesses_are_counted_by_whom_they_are_about(world: World) {
     let ama = world.person("ama").await;
-    let server = world.neighbour(limited(&world, LimitSettings { guesses: 2, ..one_a_minute() }), log::silent()).await;
+    let server = world.neighbour(limited(&world, guesses(2)), log::silent()).await;
     let sign_in = async |name: &str, password: &str| {
         guess(&world, server.address, "/sessions", json!({ "identification": name, "password": password }), None).await
     };
@@ -134,9 +137,9 @@ async fn guesses_are_counted_by_whom_they_are_about(world: World) {
 async fn guesses_are_counted_by_where_they_come_from(world: World) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
     let body = || json!({ "email": "nobody@example.com" });
-    let believing = LimitSettings { trusted_proxies, ..one_a_minute() };
+    let believing = LimitSettings { trusted_proxies, ..guesses(1) };
     let believing = world.neighbour(limited(&world, believing), log::silent()).await;
-    let wary = world.neighbour(limited(&world, one_a_minute()), log::silent()).await;
+    let wary = world.neighbour(limited(&world, guesses(1)), log::silent()).await;
 
     for (from, status) in [
         ("198.51.100.7", 404),
@@ -156,7 +159,7 @@ async fn guesses_are_counted_by_where_they_come_from(world: World) {
 }
 
 async fn a_guess_counts_whatever_else_is_wrong_with_it(world: World) {
-    let server = world.neighbour(limited(&world, one_a_minute()), log::silent()).await;
+    let server = world.neighbour(limited(&world, guesses(1)), log::silent()).await;
 
     for (path, body) in [
         ("/sessions", json!({ "identification": "ama" })),
@@ -167,6 +170,67 @@ async fn a_guess_counts_whatever_else_is_wrong_with_it(world: World) {
         let answer = guess(&world, server.address, path, body.clone(), None).await;
         let is_first_about_it = !body.as_object().unwrap().contains_key("x") && path == "/sessions";
         assert_eq!(answer.status, if is_first_about_it { 400 } else { 429 }, "{body}: {}", answer.body);
+    }
+}
+
+/// Asking about everybody, or trying one password with every name.
+async fn guesses_about_many_are_counted_together(world: World) {
+    let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
+    let server = world.neighbour(limited(&world, LimitSettings { trusted_proxies, ..guesses(1) }), log::silent()).await;
+    let look_up = async |name: &str, from: &str| {
+        guess(&world, server.address, "/lookups", json!({ "identification": name }), Some(from)).await
+    };
+    for number in 0..10 {
+        assert_eq!(look_up(&format!("person{number}"), "198.51.100.7").await.status, 200, "{number}");
+    }
+
+    let one_too_many = look_up("person10", "198.51.100.7").await;
+    let body = json!({ "identification": "person11", "password": PASSWORD });
+    let sign_in = guess(&world, server.address, "/sessions", body, Some("198.51.100.7")).await;
+    let elsewhere = look_up("person12", "198.51.100.8").await;
+
+    assert_refused(&one_too_many, "address", 10, "whatever the name");
+    assert_refused(&sign_in, "address", 10, "all that guesses counts together");
+    assert_eq!(elsewhere.status, 200);
+    assert!(elsewhere.header("ratelimit").starts_with("\"guesses\";r=0;t="), "{}", elsewhere.header("ratelimit"));
+    let same_name = look_up("person12", "198.51.100.8").await;
+    assert_refused(&same_name, "guesses", 1, "its wait is the longest");
+}
+
+async fn guesses_are_counted_for_their_key_too(world: World) {
+    let server = world.neighbour(limited(&world, LimitSettings { keys: 3, ..guesses(100) }), log::silent()).await;
+    let look_up = async |name: &str| guess(&world, server.address, "/lookups", json!({ "identification": name }), None).await;
+
+    let first = look_up("person1").await;
+    let time = world.request("GET", "/time").at(server.address).send().await;
+    let third = look_up("person2").await;
+    let refused = look_up("person3").await;
+
+    assert_eq!([first.status, time.status, third.status], [200, 200, 200]);
+    assert!(first.header("ratelimit").starts_with("\"key\";r=2;t="), "{}", first.header("ratelimit"));
+    assert_refused(&refused, "key", 3, "a key's limit is one for all");
+}
+
+/// The sign of kelvins and the dotted I, which some databases and libraries fold to letters of ASCII, and others don't.
+async fn a_name_of_other_letters_is_nobodys(world: World) {
+    let kofi = world.person("kofi").await;
+    let server = world.neighbour(limited(&world, guesses(1)), log::silent()).await;
+    let sign_in = async |name: &str| {
+        let body = json!({ "identification": name, "password": PASSWORD });
+        guess(&world, server.address, "/sessions", body, None).await
+    };
+
+    let right = sign_in(&kofi.username).await;
+    assert_eq!(right.status, 201, "{}", right.body);
+    for name in ["\u{212a}ofi", "kof\u{130}", "kof\u{131}", "\u{212a}ofi@example.com"] {
+        let nobody = sign_in(name).await;
+        let looked_up = world.request("POST", "/lookups").json(&json!({ "identification": name })).send().await;
+        let query = form_urlencoded::Serializer::new(String::new()).append_pair("username", name).finish();
+        let listed = world.request("GET", &format!("/accounts?{query}")).key(&world.staff.key).send().await;
+
+        assert_eq!((nobody.status, nobody.code()), (404, "account.unknown"), "{name}");
+        assert_eq!((looked_up.status, &looked_up.body["found"]), (200, &json!(false)), "{name}");
+        assert_eq!((listed.status, &listed.body["total"]), (200, &json!(0)), "{name}");
     }
 }
 

@@ -9,6 +9,8 @@ use crate::support::World;
 on_both_databases![
     a_body_of_two_lengths_hides_no_second_request,
     a_compressed_body_is_refused,
+    a_coding_that_is_none_is_ignored,
+    a_tab_parts_tags_too,
     whoever_asks_before_sending_is_answered,
     a_path_in_disguise_leads_nowhere_else,
     an_upgrade_is_not_made,
@@ -60,7 +62,7 @@ async fn a_compressed_body_is_refused(world: World) {
     let region = r#"{"name": "Accra", "country": "Ghana"}"#;
     let length = format!("Content-Length: {}", region.len());
     let error = "The request's body must not be compressed: it is taken as it is, without Content-Encoding.";
-    for coding in ["gzip", "deflate", "br", "zstd", "identity, gzip", "x"] {
+    for coding in ["gzip", "X-GZIP", "deflate", "compress", "x-compress", "br", "zstd", "identity, gzip"] {
         let coding = format!("Content-Encoding: {coding}");
         let answer = ask(&world, "POST /regions", &[&coding, &length], region).await.unwrap();
 
@@ -77,6 +79,30 @@ async fn a_compressed_body_is_refused(world: World) {
 
     let plain = ask(&world, "POST /regions", &["Content-Encoding: identity", "Transfer-Encoding: chunked"], &chunked).await;
     assert_eq!(plain.map(|answer| answer.status), Some(201));
+}
+
+async fn a_coding_that_is_none_is_ignored(world: World) {
+    for (number, coding) in ["", "utf-8", "identity", "none", "x"].into_iter().enumerate() {
+        let region = format!(r#"{{"name": "Region {number}", "country": "Ghana"}}"#);
+        let lines = [format!("Content-Encoding: {coding}"), format!("Content-Length: {}", region.len())];
+
+        let made = ask(&world, "POST /regions", &[&lines[0], &lines[1]], &region).await.unwrap();
+
+        assert_eq!(made.status, 201, "{coding}: {}", made.body);
+    }
+}
+
+async fn a_tab_parts_tags_too(world: World) {
+    let region = world.region().await;
+    let read = ask(&world, &format!("GET {region}"), &[], "").await.unwrap();
+    let tag = world.request("GET", &region).send().await.header("etag").to_owned();
+
+    let known = ask(&world, &format!("GET {region}"), &[&format!("If-None-Match: \"x\",\t{tag}")], "").await;
+    let deleted = ask(&world, &format!("DELETE {region}"), &[&format!("If-Match: \"x\",\t{tag}")], "").await;
+
+    assert_eq!(read.status, 200);
+    assert_eq!(known.map(|answer| answer.status), Some(304));
+    assert!(deleted.is_some_and(|answer| answer.status < 300));
 }
 
 async fn whoever_asks_before_sending_is_answered(world: World) {

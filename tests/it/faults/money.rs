@@ -44,7 +44,7 @@ async fn scene(world: &World, till: SocketAddr) -> Scene {
 impl Scene {
     /// Ama at the server that will be killed.
     fn ama_there(&self) -> Person {
-        let client = Client::connect(&self.doomed.address, &self.ama.key).unwrap();
+        let client = Client::connect(&self.doomed.address, &self.ama.key).unwrap().with_retries(Retries::NONE);
         let Person { number, username, key, .. } = &self.ama;
         Person { client, number: number.clone(), username: username.clone(), key: key.clone() }
     }
