@@ -8,11 +8,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-use crate::support::{Client, Refusal, World, section};
+use crate::support::{Client, Refusal, World, operations, section};
 use crate::{on_both_databases, plain_tests};
 
 on_both_databases![
     what_was_done_though_its_answer_was_lost_is_done_once,
+    a_code_whose_answer_was_lost_counts_once,
     what_has_not_changed_is_told_from_an_error,
     a_change_is_made_upon_what_was_read,
 ];
@@ -27,11 +28,16 @@ plain_tests![async
     attempts_come_to_an_end,
     a_wait_that_is_too_long_is_not_begun,
     nothing_is_sent_again_where_that_is_not_wanted,
+    what_takes_too_long_is_asked_for_again,
     what_a_lost_delete_has_removed_is_gone,
+    what_a_lost_delete_has_ended_is_over,
+    a_lost_delete_is_not_taken_for_what_another_did,
+    a_request_that_never_arrived_has_done_nothing,
 ];
 
 const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
 const NOT_FOUND: &str = r#"{"error":"There is no such resource.","code":"resource.not-found"}"#;
+const NOT_OPEN: &str = r#"{"error":"This transfer is not open any more.","code":"transfer.not-open"}"#;
 const BUSY: &str = r#"{"error":"Try again.","code":"server.unavailable"}"#;
 
 /// What a server does with a request.
@@ -39,38 +45,45 @@ const BUSY: &str = r#"{"error":"Try again.","code":"server.unavailable"}"#;
 enum Does {
     /// Ends the connection.
     Cuts,
+    /// Never answers.
+    Hangs,
     /// Begins to answer, and ends the connection.
     Stumbles,
     /// Answers with this status line with headers, and this body.
     Answers(&'static str, &'static str),
 }
 
-use Does::{Answers, Cuts, Stumbles};
+use Does::{Answers, Cuts, Hangs, Stumbles};
 
 /// A server that does this with one request after the other, and then no more; gives a client of it, and all heads that it was
 /// sent.
 async fn server(does: impl IntoIterator<Item = Does>) -> (Client, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = Client::connect(&format!("http://{}", listener.local_addr().unwrap()), "a key").unwrap();
-    let does: Vec<Does> = does.into_iter().collect();
-    let heads = tokio::spawn(async move {
-        let mut heads = Vec::new();
-        for does in does {
-            let (mut stream, _) = listener.accept().await.unwrap();
-            heads.push(read_message(&mut stream).await.0);
-            let answer = match does {
-                Cuts => continue,
-                Stumbles => "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{".to_owned(),
-                Answers(head, body) => format!(
-                    "HTTP/1.1 {head}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                    body.len()
-                ),
-            };
-            stream.write_all(answer.as_bytes()).await.unwrap();
-        }
-        heads
-    });
+    let heads = tokio::spawn(serve(listener, does.into_iter().collect()));
     (client, heads)
+}
+
+async fn serve(listener: TcpListener, does: Vec<Does>) -> Vec<String> {
+    let (mut heads, mut hanging) = (Vec::new(), Vec::new());
+    for does in does {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        heads.push(read_message(&mut stream).await.0);
+        let answer = match does {
+            Cuts => continue,
+            Hangs => {
+                hanging.push(stream);
+                continue;
+            }
+            Stumbles => "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{".to_owned(),
+            Answers(head, body) => format!(
+                "HTTP/1.1 {head}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            ),
+        };
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    }
+    heads
 }
 
 /// A request or an answer: its head and all of it.
@@ -171,7 +184,7 @@ async fn attempts_come_to_an_end() {
 
 async fn a_wait_that_is_too_long_is_not_begun() {
     let (client, heads) = server([Answers("429 Too Many Requests\r\nRetry-After: 3600", BUSY)]).await;
-    let client = client.with_retries(Retries { attempts: 100, total: Duration::from_secs(3599) });
+    let client = client.with_retries(Retries { attempts: 100, total: Duration::from_secs(3599), ..Retries::default() });
 
     assert_eq!(client.region_get().region("1").send().await.refusal(), (429, "server.unavailable".to_owned()));
 
@@ -197,6 +210,80 @@ async fn what_a_lost_delete_has_removed_is_gone() {
     assert_eq!(delete().send().await.refusal(), (404, "resource.not-found".to_owned()), "nothing was lost");
 
     assert_eq!(keys(&heads.await.unwrap()), ["none"; 3]);
+}
+
+async fn what_takes_too_long_is_asked_for_again() {
+    let (client, heads) = server([Hangs, Answers("200 OK", REGION)]).await;
+    let client = client.with_retries(Retries { attempt: Duration::from_secs(2), ..Retries::default() });
+
+    assert_eq!(client.region_get().region("1").send().await.unwrap().name, "Volta");
+
+    assert_eq!(heads.await.unwrap().len(), 2);
+    let Retries { attempt, total, .. } = Retries::default();
+    assert!(attempt * 3 < total, "by default, too, there is time for a second and third");
+}
+
+async fn what_a_lost_delete_has_ended_is_over() {
+    let ended = Answers("409 Conflict", r#"{"error":"This session has ended already.","code":"session.ended"}"#);
+    let refused = Answers("403 Forbidden", r#"{"error":"You are restricted.","code":"key.refused"}"#);
+    let cancelled = Answers("200 OK", r#"{"self":"/transfers/1","status":"Cancelled"}"#);
+    let (client, heads) = server([
+        Cuts,
+        ended.clone(),
+        ended,
+        Cuts,
+        refused.clone(),
+        refused.clone(),
+        Cuts,
+        refused,
+        Cuts,
+        Answers("409 Conflict", NOT_OPEN),
+        cancelled,
+        Answers("503 Service Unavailable", BUSY),
+        Answers("404 Not Found", NOT_FOUND),
+    ])
+    .await;
+    let end = || client.account_session_delete().number("17637000000002").session("17637000000003").send();
+
+    end().await.unwrap();
+    assert_eq!(end().await.refusal(), (409, "session.ended".to_owned()), "nothing was lost");
+    client.session_active_delete().send().await.unwrap();
+    assert_eq!(client.session_active_delete().send().await.refusal(), (403, "key.refused".to_owned()), "nothing was lost");
+    assert_eq!(client.region_delete().region("1").send().await.refusal(), (403, "key.refused".to_owned()));
+    client.transfer_delete().transfer("1").send().await.unwrap();
+    client.region_delete().region("1").send().await.unwrap();
+
+    assert_eq!(heads.await.unwrap().len(), 13);
+}
+
+async fn a_lost_delete_is_not_taken_for_what_another_did() {
+    let claimed = Answers("200 OK", r#"{"self":"/transfers/1","status":"Claimed"}"#);
+    let absent = Answers("404 Not Found", NOT_FOUND);
+    let (client, heads) = server([Cuts, Answers("409 Conflict", NOT_OPEN), claimed, Cuts, absent]).await;
+
+    let too_late = client.transfer_delete().transfer("1").send().await;
+    let unknown = client.submission_delete().submission("1").approved(true).send().await;
+
+    assert_eq!(too_late.refusal(), (409, "transfer.not-open".to_owned()));
+    assert_eq!(unknown.refusal(), (404, "resource.not-found".to_owned()), "a decision is answered with what was decided");
+    let heads = heads.await.unwrap();
+    assert!(heads[2].starts_with("GET /transfers/1 ") && header(&heads[2], "x-api-key") == Some("a key"), "{}", heads[2]);
+    let operations = operations();
+    let others = operations.iter().filter(|operation| operation.method == "DELETE" && !operation.answers(204));
+    assert_eq!(others.map(|operation| operation.id.as_str()).collect::<Vec<_>>(), ["submission_delete"]);
+}
+
+async fn a_request_that_never_arrived_has_done_nothing() {
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let client = Client::connect(&format!("http://{port}"), "a key").unwrap();
+    let heads = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        serve(TcpListener::bind(port).await.unwrap(), vec![Answers("404 Not Found", NOT_FOUND)]).await
+    });
+
+    assert_eq!(client.region_delete().region("1").send().await.refusal(), (404, "resource.not-found".to_owned()));
+
+    assert_eq!(heads.await.unwrap().len(), 1);
 }
 
 /// Before a server, what lets the first request through and its answer not back; gives its address.
@@ -231,6 +318,28 @@ async fn what_was_done_though_its_answer_was_lost_is_done_once(world: World) {
     let orders = ama.client.account_order_list().number(&ama.number).send().await.unwrap();
     assert_eq!((orders.total, &orders.entries[0].number), (1, &order.number));
     assert_eq!(world.places(&event.sections[0]).await, (0, 2), "reserved once");
+}
+
+async fn a_code_whose_answer_was_lost_counts_once(world: World) {
+    let ama = world.person("ama").await;
+    let server = world.address.trim_start_matches("http://").parse().unwrap();
+    let before = async || {
+        let address = format!("http://{}", losing_the_first_answer(server).await);
+        Client::connect(&address, &world.public_key).unwrap()
+    };
+    let (verification, code) = world.code_for("/verifications", "ama@example.com", 1).await;
+    let (first, second) = (before().await, before().await);
+    let verify = first.verification_update().verification(verification.rsplit('/').next().unwrap());
+    let verified = verify.body_map(|body| body.code(code)).send().await.unwrap();
+    let (reset, code) = world.code_for("/resets", "ama@example.com", 2).await;
+    let change = second.reset_update().reset(reset.rsplit('/').next().unwrap());
+    let changed = change.body_map(|body| body.code(code).password("another horse battery")).send().await.unwrap();
+
+    for headers in [verified.headers(), changed.headers()] {
+        assert_eq!(headers["idempotency-replayed"], "true");
+    }
+    assert_eq!([world.standing(&verification).await, world.standing(&reset).await], ["Verified", "Used"]);
+    assert!(world.sign_in(&ama.username, "another horse battery").await.is_ok());
 }
 
 async fn what_has_not_changed_is_told_from_an_error(world: World) {

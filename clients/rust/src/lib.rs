@@ -16,12 +16,14 @@
 //! # Ok(())
 //! # }
 //! ```
-
 //!
 //! A request whose answer doesn't come, or tells that the server can't do it now, is sent again ([`Retries`]). So that nothing is
-//! done twice, every POST carries an `Idempotency-Key`: one of the client's own making, or the caller's (`idempotency_key`), who
-//! can then ask once more even after a restart. What is lost beyond that is an error. One thing can't be told then: a PUT or
-//! DELETE whose own first answer was lost may be refused (409, 412) for what it has done itself.
+//! done twice, every POST and PATCH carries an `Idempotency-Key`: one of the client's own making, or the caller's
+//! (`idempotency_key`), who can then ask once more even after a restart. What is lost beyond that is an error.
+//!
+//! When an answer was lost, a PUT or DELETE with an `If-Match` may be refused (412) for what it has done itself, and a
+//! `submission_delete` (409) for its own decision: read again, and see. A PUT without an `If-Match` is carried out again, and so
+//! may undo what somebody else has changed in between.
 //!
 //! Whoever reads gets a tag of the content with it ([`Tagged`]), and with the tag asks only for what has changed since, or changes
 //! only what has not:
@@ -45,7 +47,6 @@ mod conditions;
 mod retries;
 
 use std::fmt;
-use std::time::Duration;
 
 use reqwest::header::{HeaderMap, HeaderValue};
 
@@ -106,7 +107,7 @@ impl Client {
         let mut key = header(key)?;
         key.set_sensitive(true);
         let headers = HeaderMap::from_iter([(http_name("x-api-key"), key), (http_name("x-client-version"), header(version)?)]);
-        let http = reqwest::Client::builder().default_headers(headers).timeout(Duration::from_secs(30)).build();
+        let http = reqwest::Client::builder().default_headers(headers).build();
         Ok(Self::new_with_client(address.trim_end_matches('/'), http.map_err(ConnectError::Http)?, Retries::default()))
     }
 }

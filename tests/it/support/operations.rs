@@ -96,7 +96,12 @@ impl Operation {
         self.node["x-guessing"].as_str()
     }
 
-    /// Whether its answer carries a key.
+    /// Whether it has an answer of this status.
+    pub fn answers(&self, status: u16) -> bool {
+        self.node["responses"].get(status.to_string()).is_some()
+    }
+
+    /// Whether its answer carries a key or a code.
     pub fn is_secret(&self) -> bool {
         self.node["x-secret"] == json!(true)
     }
