@@ -1,6 +1,6 @@
 //! How many requests may come in a minute: for each key, for each address that tries or asks about one identification, and for
-//! each that does so about any (decisions). Counted by the generic cell rate algorithm: as many as are allowed in a minute may come at once, and then one
-//! each time that as much of the minute has passed.
+//! each that does so about any (decisions). Counted by the generic cell rate algorithm: as many as are allowed in a minute may
+//! come at once, and then one each time that as much of the minute has passed.
 
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, Hash, RandomState};

@@ -225,12 +225,9 @@ async fn a_name_of_other_letters_is_nobodys(world: World) {
     for name in ["\u{212a}ofi", "kof\u{130}", "kof\u{131}", "\u{212a}ofi@example.com"] {
         let nobody = sign_in(name).await;
         let looked_up = world.request("POST", "/lookups").json(&json!({ "identification": name })).send().await;
-        let query = form_urlencoded::Serializer::new(String::new()).append_pair("username", name).finish();
-        let listed = world.request("GET", &format!("/accounts?{query}")).key(&world.staff.key).send().await;
 
         assert_eq!((nobody.status, nobody.code()), (404, "account.unknown"), "{name}");
         assert_eq!((looked_up.status, &looked_up.body["found"]), (200, &json!(false)), "{name}");
-        assert_eq!((listed.status, &listed.body["total"]), (200, &json!(0)), "{name}");
     }
 }
 
