@@ -70,10 +70,26 @@ fn every_mutation_of_the_contract_is_found() {
     let document = Contract::builtin().unwrap().document;
     let server = api().emitted().unwrap();
 
-    // Two rules leave something to the document alone: the headers of raw bodies, and what a 304 holds.
+    // Rules leave to the document alone: the headers of raw bodies and of errors, what a 304 holds, and the headers that the front
+    // door reads and adds. Of two operations these are the last that there is to remove.
+    let left = [
+        "/headers/ETag",
+        "/headers/CacheControl",
+        "/headers/ResourceTag",
+        "/304",
+        "/responses/NotModified",
+        "/parameters/IdempotencyKey",
+        "/parameters/IfMatch",
+        "/parameters/IfNoneMatch",
+        "parameter removed in post /sessions at /paths/~1sessions/post",
+        "parameter removed in get /sessions/active at /paths/~1sessions~1active/get",
+        "header removed in get /sessions/active at /paths/~1sessions~1active/get/responses/200",
+    ];
     let mut mutations = mutator::mutations(&document);
-    mutations
-        .retain(|mutation| !["/headers/ETag", "/headers/CacheControl", "/304"].iter().any(|end| mutation.name.ends_with(end)));
+    mutations.retain(|mutation| {
+        let is_of_error = mutation.change.starts_with("header ") && mutation.name.ends_with("/responses/TooMany");
+        !is_of_error && !left.iter().any(|place| mutation.name.trim_end_matches("/schema").ends_with(place))
+    });
 
     assert_none_missed(&mutations, |mutation| !compare(&mutation.applied_to(&document), &server).is_empty());
 }

@@ -244,7 +244,12 @@ async fn what_is_not_on_sale_cannot_be_ordered(world: World) {
 
         assert_eq!((refused.status, refused.code()), (409, code));
         let (text, title) = (refused.body["error"].as_str().unwrap(), get(&world, &kofi.key, &event.uri).await.body);
-        assert!(text.contains("VIP") && text.contains(title["title"].as_str().unwrap()), "{text}");
+        // What is no secret: not everybody may know what a draft is called.
+        let names = match code {
+            "event.not-listed" => [event.sections[0].as_str(); 2],
+            _ => ["VIP", title["title"].as_str().unwrap()],
+        };
+        assert!(names.iter().all(|name| text.contains(name)), "{text}");
         assert_eq!(world.places(&open.sections[0]).await, (0, 0), "{code}");
     }
 

@@ -85,10 +85,16 @@ async fn a_list_in_pages_of_any_size_is_the_whole_list(world: World) {
             continue;
         }
         let known: Vec<(&str, &str)> = known.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let path = operation.path_with(&known);
+        let mut path = operation.path_with(&known);
+        if operation.id == "audit_list" {
+            // All that was done to make this world is more than a page.
+            path.push_str("?operation=zone_create&");
+        } else {
+            path.push('?');
+        }
         for sort in sorts(&operation) {
             let page =
-                async |records: usize, page: usize| world.read(&format!("{path}?records={records}&page={page}{sort}")).await;
+                async |records: usize, page: usize| world.read(&format!("{path}records={records}&page={page}{sort}")).await;
             let whole = page(100, 1).await;
             let whole = whole["entries"].as_array().unwrap_or_else(|| panic!("{path}: {whole}")).clone();
             assert!(whole.len() >= LEAST && whole.len() < 100, "{path} has {} entries", whole.len());

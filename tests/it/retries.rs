@@ -2,8 +2,10 @@
 
 mod each;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use boxoffice::app::{App, Platform};
 use boxoffice::base::secret;
 use boxoffice::journal;
 use futures::future::{Either, join, join_all, select};
@@ -12,7 +14,7 @@ use sha2::{Digest, Sha256};
 
 use crate::on_both_databases;
 use crate::races::tally;
-use crate::support::{Answer, Neighbour, PASSWORD, Person, Request, World, by_card, part, refusal, section};
+use crate::support::{ANYWHERE, Answer, PASSWORD, Person, Request, World, by_card, part, refusal, section};
 
 on_both_databases![
     what_is_sent_again_is_the_same_request_however_it_is_written,
@@ -243,23 +245,25 @@ async fn many_tries_at_once_have_one_effect(world: World) {
 /// The first server has the gateway's answer to wait for, and is as good as gone.
 async fn a_payment_whose_server_ended_is_made_anew(world: World) {
     let (ama, order, _) = sale(&world).await;
-    let second = world.neighbour(world.app.settings.clone(), boxoffice::log::silent()).await;
+    // With a gateway of its own, which doesn't let anybody wait.
+    let second = App::open(&world.database_url, world.app.settings.clone(), boxoffice::log::silent()).await.unwrap();
+    let server = Platform::start(Arc::clone(&second), ANYWHERE).unwrap();
     world.till.hold();
     let first = pay(&world, &ama, &order, "one", part(203.98));
-    let again = |second: &Neighbour| {
-        let request = world.request("POST", &format!("{order}/payments")).at(second.address).key(&ama.key);
+    let again = || {
+        let request = world.request("POST", &format!("{order}/payments")).at(server.address()).key(&ama.key);
         request.header("Idempotency-Key", "one").json(&part(203.98)).send()
     };
 
     let then = async {
         world.till.until(1).await;
-        let at_once = again(&second).await;
+        let at_once = again().await;
         let lease = Duration::from_secs(3 * 60);
         world.advance(lease);
-        second.app.clock.advance(lease);
+        second.clock.advance(lease);
         // A job gives up what the first had begun, and the gateway its money back.
         world.expire_due().await;
-        let anew = again(&second).await;
+        let anew = again().await;
         world.till.release();
         (at_once, anew)
     };
@@ -272,7 +276,7 @@ async fn a_payment_whose_server_ended_is_made_anew(world: World) {
     assert_eq!((replayed.status, is_replayed(&replayed), &replayed.body), (201, true, &anew.body));
     let confirmed = world.payments(&order).await.into_iter().filter(|(_, status)| status == "Confirmed").count();
     assert_eq!((world.read(&order).await["status"].as_str(), confirmed), (Some("Fulfilled"), 1));
-    second.stop().await;
+    server.stop().await.unwrap();
 }
 
 async fn nothing_is_done_without_its_answer(world: World) {

@@ -1,6 +1,6 @@
 //! A server is killed while the gateway has its money: another finds what was begun, and none is lost or taken twice.
 
-use boxoffice_client::{Client, Error, types};
+use boxoffice_client::{Client, Error, Retries, types};
 use serde_json::json;
 use tokio::net::TcpListener;
 

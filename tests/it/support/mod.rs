@@ -48,7 +48,7 @@ pub use sales::{RESERVATION, by_card, part};
 pub use snapshot::Snapshot;
 pub use stage::{Event, Host, section};
 pub use till::Till;
-pub use world::{ANYWHERE, Neighbour, World};
+pub use world::{ANYWHERE, World};
 
 pub use boxoffice_client::{Client, types};
 
