@@ -16,8 +16,8 @@ use super::{Till, World, eventually};
 /// Tables that tell nothing of what a request has done, and are not put back: from the trail that every request leaves nothing can
 /// be taken away.
 const APART: [&str; 2] = ["_sqlx_migrations", "audit"];
-/// Columns that may change with any request: when a key was last used.
-const PASSING: [&str; 1] = ["last_used"];
+/// Columns that change by themselves: when a key was last used, and how often a job has tried to send a mail.
+const PASSING: [&str; 2] = ["last_used", "attempts"];
 
 /// A copy of every table, beside the database.
 pub struct Snapshot {
