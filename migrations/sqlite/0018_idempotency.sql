@@ -4,7 +4,7 @@ CREATE TABLE idempotency (
     key_id BIGINT NOT NULL,
     -- The SHA-256 of the Idempotency-Key.
     hash TEXT NOT NULL,
-    -- The SHA-256 of what was asked for.
+    -- A keyed hash of what was asked for, which tells nobody else anything.
     fingerprint TEXT NOT NULL,
     -- Which of several that came to it one after the other has it, by a number drawn at random.
     attempt BIGINT NOT NULL,
