@@ -134,7 +134,7 @@ impl Db {
     ///
     /// # Errors
     /// When no connection can be had, another process holds SQLite's write lock for longer than is waited, or something that is
-    /// to come first in the request's [`unit`] stands against it.
+    /// to come first in the request's [`Unit`](super::Unit) stands against it.
     pub async fn begin(&self) -> Result<Tx> {
         unit::settle().await?;
         let mut tx = match self {
@@ -203,7 +203,7 @@ macro_rules! transaction {
 pub(crate) use transaction;
 
 impl Tx {
-    /// Makes what was done durable; in a request's [`unit`], once that is answered. A transaction that is dropped instead leaves
+    /// Makes what was done durable; in a request's [`Unit`](super::Unit), once that is answered. A transaction that is dropped instead leaves
     /// nothing behind.
     ///
     /// # Errors
