@@ -27,10 +27,13 @@ fn serve(folder: &Path, url: &str, arguments: &[&str]) -> Server {
     Server::start(boxoffice(folder, &[&["serve", "--database", url], arguments].concat()))
 }
 
+/// How many are buying when the server is told to stop.
+const BUYERS: usize = 6;
+
 async fn stop_under_load(url: &str, folder: &Path) {
     let (staff, anyone) = keys(folder, url);
     let server = serve(folder, url, &[]);
-    let crowd = Crowd::gather(&server.address, &staff, &anyone, 6, 5000).await;
+    let crowd = Crowd::gather(&server.address, &staff, &anyone, BUYERS, 5000).await;
 
     let work = crowd.set_to_work(&server.address);
     sleep(fault(2)).await;
@@ -42,7 +45,9 @@ async fn stop_under_load(url: &str, folder: &Path) {
 
     figure(format!("SIGTERM under a load: ended after {:.2} s; {}", took.as_secs_f64(), crowd.figures()));
     assert!(ended.success(), "{log:#?}");
-    assert!(crowd.heard().lost.is_empty(), "a request was left without an answer");
+    // It ended well, so nothing that it had read was cut. But a connection that is opened in the very moment of the end may be
+    // closed before its request is read: at most one for each buyer, who asks one thing at a time.
+    assert!(crowd.heard().lost.len() <= BUYERS, "requests were left without an answer");
     let db = Db::open(url).await.unwrap();
     crowd.check(&mut db.read().await.unwrap()).await;
 }
