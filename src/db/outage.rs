@@ -29,6 +29,9 @@ pub(super) fn cause(error: &Error) -> Option<&sqlx::Error> {
     }
 }
 
+/// How long a connection that is at rest may take to say that it lives. Short, because whoever waits for it can have a new one.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+
 /// Waits for PostgreSQL's answer, and not for ever.
 pub(super) async fn in_time<T>(answer: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
     let answer = tokio::time::timeout(PATIENCE, answer).await;
@@ -41,7 +44,7 @@ pub(super) async fn in_time<T>(answer: impl Future<Output = sqlx::Result<T>>) ->
 /// # Errors
 /// When it doesn't: the connection can't even be closed in good order.
 pub(super) async fn still_answers(connection: &mut PgConnection) -> sqlx::Result<bool> {
-    let answer = tokio::time::timeout(Duration::from_secs(2), connection.ping()).await;
+    let answer = tokio::time::timeout(SIGN_OF_LIFE, connection.ping()).await;
     answer.map_err(|_| sqlx::Error::PoolTimedOut)?.map(|()| true)
 }
 

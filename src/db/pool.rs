@@ -82,9 +82,10 @@ impl Db {
             Some(("postgres" | "postgresql", _)) => {
                 let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
                 let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(PATIENCE);
-                // sqlx asks a connection that is given back whether it is alive, and waits without end: with a server that was cut
-                // off, nobody would ever get one of those places again.
-                let pool = pool.after_release(|connection, _| outage::still_answers(connection).boxed());
+                // sqlx asks a connection whether it is alive when it is taken and when it is given back, and waits without end. With
+                // one that was cut off without a word, whoever takes it would be told 503, and its place would never be free again.
+                let pool = pool.test_before_acquire(false).before_acquire(|idle, _| outage::still_answers(idle).boxed());
+                let pool = pool.after_release(|used, _| outage::still_answers(used).boxed());
                 let beside = pool.clone().max_connections(2).connect_lazy_with(options.clone());
                 Self::Postgres { pool: pool.connect_with(options).await.context("cannot reach PostgreSQL")?, beside }
             }
