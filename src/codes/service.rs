@@ -51,6 +51,11 @@ async fn make(app: &App, tx: &mut Tx, kind: Kind, email: &str, identifier: &str,
 
 /// A code, for whoever knows its identifier.
 pub async fn get(app: &App, kind: Kind, identifier: Identifier) -> Result<Code> {
+    Ok(look_up(app, kind, identifier).await?.0)
+}
+
+/// A code and its account.
+async fn look_up(app: &App, kind: Kind, identifier: Identifier) -> Result<(Code, AccountRow)> {
     let now = app.clock.now();
     let mut tx = app.db.read().await?;
     let row = store::find(&mut tx, kind, &secret::hash(&identifier.0)).await?.ok_or(Error::NOT_FOUND)?;
@@ -62,7 +67,7 @@ pub async fn get(app: &App, kind: Kind, identifier: Identifier) -> Result<Code> 
         }
         CodeStatus::Pending | CodeStatus::Closed => Standing::Over,
     };
-    Ok(Code { identifier, row, standing })
+    Ok((Code { identifier, row, standing }, account))
 }
 
 /// Uses a code: verifies its account or, with a reset's, gives it `password`.
@@ -71,7 +76,7 @@ pub async fn get(app: &App, kind: Kind, identifier: Identifier) -> Result<Code> 
 /// the tries learns nothing more about them. Whatever is told of the digits costs a try, that they are right too, as it is told
 /// by the refusal of a password.
 pub async fn redeem(app: &App, kind: Kind, identifier: Identifier, given: Digits, password: Option<String>) -> Result<Code> {
-    let mut code = get(app, kind, identifier).await?;
+    let (mut code, account) = look_up(app, kind, identifier).await?;
     if code.standing != Standing::Open {
         return Err(kind.closed());
     }
@@ -79,13 +84,10 @@ pub async fn redeem(app: &App, kind: Kind, identifier: Identifier, given: Digits
     let given = match (right, password) {
         (false, _) => Err(Error::invalid("code", "is not the one that was sent")),
         (true, None) => Ok(None),
-        (true, Some(password)) => {
-            let account = accounts::find(&mut app.db.read().await?, code.row.account_id).await?.ok_or(Error::NOT_FOUND)?;
-            match auth::require_uncommon(&password, [&account.username, &account.email]) {
-                Ok(()) => Ok(Some(app.passwords.hash(password).await?)),
-                Err(refusal) => Err(refusal),
-            }
-        }
+        (true, Some(password)) => match auth::require_uncommon(&password, [&account.username, &account.email]) {
+            Ok(()) => Ok(Some(app.passwords.hash(password).await?)),
+            Err(refusal) => Err(refusal),
+        },
     };
     transaction!(app.db, |tx| try_it(app, tx, &code.row, &given).await)?;
     // What is wrong with it is told only now that the try is counted for good.

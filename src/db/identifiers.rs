@@ -12,17 +12,17 @@ impl Db {
     /// When the database fails.
     pub async fn highest_id(&self) -> Result<Id> {
         let mut tx = self.read().await?;
-        let columns = if tx.is_postgres() {
-            "select table_name::text, column_name::text from information_schema.columns
+        let tables = if tx.is_postgres() {
+            "select table_name::text from information_schema.columns
              where table_schema = current_schema() and data_type = 'bigint' and column_name = 'id'"
         } else {
-            "select m.name, c.name from sqlite_master m join pragma_table_info(m.name) c
+            "select m.name from sqlite_master m join pragma_table_info(m.name) c
              where m.type = 'table' and c.type in ('INTEGER', 'BIGINT') and c.name = 'id'"
         };
-        let columns: Vec<(String, String)> = tx.query(columns).all().await?;
+        let tables: Vec<(String,)> = tx.query(tables).all().await?;
         let mut highest = Id::NONE;
-        for (table, column) in columns {
-            let last: Vec<(Option<Id>,)> = tx.select(&format!("max({column}) from {table}")).all().await?;
+        for (table,) in tables {
+            let last: Vec<(Option<Id>,)> = tx.select(&format!("max(id) from {table}")).all().await?;
             highest = last.into_iter().filter_map(|(id,)| id).fold(highest, Id::max);
         }
         Ok(highest)

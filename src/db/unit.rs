@@ -33,7 +33,7 @@ tokio::task_local! {
 /// The unit of work of one request.
 #[derive(Default)]
 pub struct Unit {
-    openings: Vec<Opening>,
+    opening: Option<Opening>,
     /// Whether a transaction of this unit has been committed.
     is_committed: AtomicBool,
     parked: Mutex<Option<Tx>>,
@@ -41,9 +41,9 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// A unit in whose first transaction these run first, in this order.
-    pub fn new(openings: Vec<Opening>) -> Arc<Self> {
-        Arc::new(Self { openings, ..Self::default() })
+    /// A unit in whose first transaction this runs first.
+    pub fn new(opening: Option<Opening>) -> Arc<Self> {
+        Arc::new(Self { opening, ..Self::default() })
     }
 
     /// Runs an endpoint in this unit.
@@ -100,13 +100,13 @@ where
     }
 }
 
-/// Runs the unit's openings in a transaction that has just begun.
+/// Runs the unit's opening in a transaction that has just begun.
 pub(super) async fn open(tx: &mut Tx) -> Result<()> {
     let Some(unit) = current().filter(|unit| !unit.is_committed()) else { return Ok(()) };
-    for opening in &unit.openings {
-        opening(tx).await?;
+    match &unit.opening {
+        Some(opening) => opening(tx).await,
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Parks a transaction whose work is done; outside a unit it is given back, to be committed.

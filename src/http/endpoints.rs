@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::anyhow;
 use dropshot::{ApiDescription, Body};
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode, header};
+use http::{Method, Request, Response, StatusCode, Uri, header};
 
 use super::extract::Passed;
 use super::front::{Admitted, Backend, Counted, Refused, check_version};
@@ -98,9 +98,9 @@ impl Backend for Endpoints {
 
     /// What a known key asked for and was refused stands in the audit trail.
     async fn refuse(&self, request: Refused<'_, Self>, failure: Failure) -> Result<Response<Body>, Failure> {
-        let Refused { context: app, contract, operation, guest, path, id } = request;
+        let Refused { context: app, contract, operation, guest, uri, id } = request;
         let Some(caller) = guest.and_then(Option::as_ref) else { return Err(failure) };
-        journal::refuse(app, Visit::new(contract, operation, caller, path, id), failure).await
+        journal::refuse(app, visit(contract, operation, caller, uri, id), failure).await
     }
 
     fn count(&self, request: &Counted<'_, Self>) -> Option<Standing> {
@@ -115,7 +115,7 @@ impl Backend for Endpoints {
         let Admitted { rq, contract, operation, found: run, guest: caller, head, arguments } = request;
         let Some(known) = &caller else { return run_in(None, arguments, run, rq, head).await };
         let app = Arc::clone(rq.context());
-        let visit = Visit::new(contract, operation, known, head.uri.path(), &rq.request_id);
+        let visit = visit(contract, operation, known, &head.uri, &rq.request_id);
         let key = head.headers.get("idempotency-key").filter(|_| operation.takes("Idempotency-Key"));
         let attempt = match key.zip(api_key(&head)) {
             Some((key, api_key)) => {
@@ -127,7 +127,7 @@ impl Backend for Endpoints {
         };
         let condition = self.condition(operation, &app, known, &head, &arguments);
         let answer = reading::under(condition, run_in(caller, arguments, run, rq, head));
-        journal::carry_out(&app, visit, attempt, Vec::new(), answer).await
+        journal::carry_out(&app, visit, attempt, answer).await
     }
 }
 
@@ -147,6 +147,12 @@ impl Endpoints {
         let reader = Reader { app: Arc::clone(app), caller: caller.clone(), headers: head.headers.clone() };
         self.readings.condition(&operation.path, &reader, &arguments.path)
     }
+}
+
+/// Who asks for what, for the journal.
+fn visit<'a>(contract: &'a Contract, operation: &'a Operation, caller: &Caller, uri: &Uri, id: &str) -> Visit<'a> {
+    let (uri, request) = (uri.clone(), id.to_owned());
+    Visit { contract, operation, key: caller.key, account: caller.account, uri, request }
 }
 
 /// The key that a request carries.

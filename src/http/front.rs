@@ -12,7 +12,7 @@ use anyhow::anyhow;
 use dropshot::{Body, RequestContext, ServerContext};
 use futures::FutureExt;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use slog::{Logger, debug, error};
 
 use super::body::BodyTime;
@@ -118,8 +118,8 @@ pub struct Refused<'a, B: Backend + ?Sized> {
     pub operation: &'a Operation,
     /// Whose it is, if that was known already.
     pub guest: Option<&'a B::Guest>,
-    /// Its path.
-    pub path: &'a str,
+    /// Its address.
+    pub uri: &'a Uri,
     /// Its identifier.
     pub id: &'a str,
 }
@@ -151,51 +151,47 @@ impl<B: Backend> Front<B> {
 
     /// Answers a request, whatever it is, unless the server is about to stop.
     pub async fn answer(&self, rq: RequestContext<B::Context>, request: Request<Body>) -> Response<Body> {
-        let version = request.version();
-        let inside = self.doors.enter();
-        let mut response = match &inside {
-            Some(_) => self.answer_inside(rq, request).await,
-            None => {
-                let text = "The server is stopping. Try again shortly.";
-                let mut response = failure_response(&Code::ServerUnavailable.because(text).into());
-                headers::add(response.headers_mut(), false, self.is_tls);
-                response
-            }
-        };
-        // HTTP/2 says it in another way, and forbids this one.
-        if self.doors.are_closing() && version <= Version::HTTP_11 {
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        }
-        response
-    }
-
-    async fn answer_inside(&self, rq: RequestContext<B::Context>, request: Request<Body>) -> Response<Body> {
-        let request_id = rq.request_id.clone();
         let is_http_1 = request.version() <= Version::HTTP_11;
+        let request_id = rq.request_id.clone();
+        let inside = self.doors.enter();
         let mut standing = None;
-        let (mut response, operation) = match self.route(&request) {
-            Route::Operation(operation, found) => {
-                let passed = self.pass(operation, found, rq, request, &mut standing);
-                let outcome = AssertUnwindSafe(passed).catch_unwind().await;
-                let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
-                let mut response = outcome.unwrap_or_else(|failure| self.refuse(&failure, &operation.id, &request_id));
-                headers::add(response.headers_mut(), operation.is_secret, self.is_tls);
-                (response, operation.id.as_str())
-            }
-            Route::Nowhere(mut response) => {
-                headers::add(response.headers_mut(), false, self.is_tls);
-                (response, "none")
+        let (mut response, operation) = match &inside {
+            Some(_) => self.lead(rq, request, &mut standing).await,
+            None => {
+                (failure_response(&Code::ServerUnavailable.because("The server is stopping. Try again shortly.").into()), None)
             }
         };
+        headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
         if let Some(standing) = standing {
             standing.tell(response.headers_mut());
         }
-        if response.status() == StatusCode::REQUEST_TIMEOUT && is_http_1 {
+        // HTTP/2 says it in another way, and forbids this one.
+        if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.doors.are_closing()) {
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
         // The operation and not the path, in which an admission token's code may stand.
+        let operation = operation.map_or("none", |operation| &operation.id);
         debug!(self.log, "answered"; "operation" => operation, "status" => response.status().as_u16(), "request" => request_id);
         response
+    }
+
+    /// Answers a request by what it leads to; tells the operation, if it is one.
+    async fn lead(
+        &self,
+        rq: RequestContext<B::Context>,
+        request: Request<Body>,
+        standing: &mut Option<Standing>,
+    ) -> (Response<Body>, Option<&Operation>) {
+        match self.route(&request) {
+            Route::Operation(operation, found) => {
+                let request_id = rq.request_id.clone();
+                let passed = AssertUnwindSafe(self.pass(operation, found, rq, request, standing));
+                let outcome = passed.catch_unwind().await;
+                let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
+                (outcome.unwrap_or_else(|failure| self.refuse(&failure, &operation.id, &request_id)), Some(operation))
+            }
+            Route::Nowhere(response) => (response, None),
+        }
     }
 
     /// Step 1 of the order of checks: the head's size, the path and the method.
@@ -211,7 +207,7 @@ impl<B: Backend> Front<B> {
             Err(astray) => {
                 let (failure, allowed) = told(astray, request.uri().path());
                 let mut response = failure_response(&failure);
-                response.headers_mut().extend(allowed.map(|allowed| (header::ALLOW, allowed)));
+                response.headers_mut().extend(allowed);
                 Route::Nowhere(response)
             }
         }
@@ -220,14 +216,14 @@ impl<B: Backend> Front<B> {
     /// Refuses a request that doesn't get as far as [`answer`](Self::answer), because dropshot's router can't lead it there; with
     /// the headers of the refusal.
     pub fn refuse_astray(&self, request: &Request<Body>) -> (Failure, HeaderMap) {
-        let mut headers = HeaderMap::new();
-        let failure = head::check_size(request).err().unwrap_or_else(|| {
-            let is_readable = head::is_readable(request.uri().path());
-            let astray = self.find(request).err().filter(|_| is_readable).unwrap_or(Astray::Path);
-            let (failure, allowed) = told(astray, request.uri().path());
-            headers.extend(allowed.map(|allowed| (header::ALLOW, allowed)));
-            failure
-        });
+        let (failure, mut headers) = head::check_size(request).err().map_or_else(
+            || {
+                let is_readable = head::is_readable(request.uri().path());
+                let astray = self.find(request).err().filter(|_| is_readable).unwrap_or(Astray::Path);
+                told(astray, request.uri().path())
+            },
+            |too_large| (too_large, HeaderMap::new()),
+        );
         headers::add(&mut headers, false, self.is_tls);
         (failure, headers)
     }
@@ -247,8 +243,8 @@ impl<B: Backend> Front<B> {
     ) -> Result<Response<Body>, Failure> {
         let (head, body) = request.into_parts();
         let contract = &self.contract;
-        let (context, path, id) = (rq.context(), head.uri.path(), rq.request_id.as_str());
-        let refused = |guest| Refused { context, contract, operation, guest, path, id };
+        let (context, uri, id) = (rq.context(), &head.uri, rq.request_id.as_str());
+        let refused = |guest| Refused { context, contract, operation, guest, uri, id };
         let guest = match self.backend.admit(context, operation, &head).await {
             Ok(guest) => guest,
             Err(failure) => return self.backend.refuse(refused(None), failure).await,
@@ -327,13 +323,16 @@ pub fn check_version(operation: &Operation, headers: &HeaderMap, minimum: Client
 /// noticed; the waiting for what is away bounds how often anybody can ask.
 const RETRY_AFTER: &str = "1";
 
-/// Why a request leads nowhere, and the methods that would have led somewhere.
-fn told(astray: Astray, path: &str) -> (Failure, Option<HeaderValue>) {
+/// Why a request leads nowhere, with the header of the methods that would have led somewhere.
+fn told(astray: Astray, path: &str) -> (Failure, HeaderMap) {
     match astray {
-        Astray::Method(allowed) => (Code::MethodNotAllowed.into(), HeaderValue::try_from(allowed.join(", ")).ok()),
+        Astray::Method(allowed) => {
+            let allowed = HeaderValue::try_from(allowed.join(", ")).ok().map(|allowed| (header::ALLOW, allowed));
+            (Code::MethodNotAllowed.into(), allowed.into_iter().collect())
+        }
         Astray::Path => {
             let text = format!("The requested endpoint {path} does not exist on this server.");
-            (Code::EndpointUnknown.because(text).into(), None)
+            (Code::EndpointUnknown.because(text).into(), HeaderMap::new())
         }
     }
 }

@@ -6,12 +6,11 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
 use dropshot::Body;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
-use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 
 use crate::base::secret;
 use crate::error::{Error, Result};
-use crate::http::Failure;
+use crate::http::{Failure, tag};
 
 /// Marks an answer that was given before.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -28,8 +27,7 @@ impl Answer {
     /// What was answered; gives the response back whole.
     pub async fn of(response: Response<Body>) -> Result<(Self, Response<Body>)> {
         let (head, body) = response.into_parts();
-        let bytes = body.collect().await.map_err(|error| Error::Internal(anyhow::anyhow!("an answer has no end: {error}")))?;
-        let bytes = bytes.to_bytes();
+        let bytes = tag::whole(body).await?;
         let headers = head.headers.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
         let answer = Self { status: head.status.as_u16(), headers: headers.collect(), body: text(bytes.to_vec())? };
         Ok((answer, Response::from_parts(head, Body::from(bytes))))

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use dropshot::Body;
-use http::Response;
+use http::{Response, Uri};
 
 use super::answer::Answer;
 use super::group::Kept;
@@ -12,10 +12,9 @@ use super::idempotency::{Attempt, Known};
 use super::resource::resource;
 use super::trail::{self, Entry};
 use crate::app::App;
-use crate::auth::Caller;
 use crate::base::id::Id;
 use crate::contract::{Contract, Operation};
-use crate::db::{Opening, Unit};
+use crate::db::Unit;
 use crate::error::Code;
 use crate::http::Failure;
 
@@ -23,27 +22,25 @@ use crate::http::Failure;
 type Outcome = Result<Response<Body>, Failure>;
 
 /// Who asks for what.
-pub struct Visit {
-    key: Id,
-    account: Option<Id>,
-    operation: String,
-    resource: String,
-    request: String,
-    /// Whether it is one that asks for a change, whatever comes of it.
-    is_change: bool,
+pub struct Visit<'a> {
+    /// What the request was held against.
+    pub contract: &'a Contract,
+    /// What is asked for.
+    pub operation: &'a Operation,
+    /// The key that it came with.
+    pub key: Id,
+    /// The account that the key acts for.
+    pub account: Option<Id>,
+    /// The address that was asked for.
+    pub uri: Uri,
+    /// The request's identifier.
+    pub request: String,
 }
 
-impl Visit {
-    /// A caller's request for an operation, at the path that was asked for.
-    pub fn new(contract: &Contract, operation: &Operation, caller: &Caller, path: &str, request: &str) -> Self {
-        Self {
-            key: caller.key,
-            account: caller.account,
-            operation: operation.id.clone(),
-            resource: resource(operation, contract.without_prefix(path)),
-            request: request.to_owned(),
-            is_change: operation.method != "GET",
-        }
+impl Visit<'_> {
+    /// Whether it asks for a change, whatever comes of it.
+    fn is_change(&self) -> bool {
+        self.operation.method != "GET"
     }
 
     fn entry(&self, app: &App, outcome: &Outcome) -> Entry {
@@ -51,8 +48,8 @@ impl Visit {
             at: app.clock.now(),
             key: self.key,
             account: self.account,
-            operation: self.operation.clone(),
-            resource: self.resource.clone(),
+            operation: self.operation.id.clone(),
+            resource: resource(self.operation, self.contract.without_prefix(self.uri.path())),
             request: self.request.clone(),
             status: status(outcome),
             code: outcome.as_ref().err().map(Failure::code),
@@ -60,18 +57,12 @@ impl Visit {
     }
 }
 
-/// Carries a request out in one unit of work: `work` is its endpoint, `openings` what stands before that in its transaction.
+/// Carries a request out in one unit of work, of which `work` is its endpoint.
 ///
 /// # Errors
 /// With the refusal or the failure to be answered.
-pub async fn carry_out(
-    app: &App,
-    visit: Visit,
-    attempt: Option<Attempt>,
-    mut openings: Vec<Opening>,
-    work: impl Future<Output = Outcome>,
-) -> Outcome {
-    let Some(attempt) = attempt.map(Arc::new) else { return commit(app, visit, None, openings, work).await };
+pub async fn carry_out(app: &App, visit: Visit<'_>, attempt: Option<Attempt>, work: impl Future<Output = Outcome>) -> Outcome {
+    let Some(attempt) = attempt.map(Arc::new) else { return commit(app, visit, None, work).await };
     // What is under way will stand in the trail when it has been done.
     let _turn = app.journal.under_way.enter(&attempt).ok_or(Code::IdempotencyUnderWay)?;
     // Not within the `match`, which would hold the connection while a refusal waits for one to write with.
@@ -81,31 +72,24 @@ pub async fn carry_out(
         Some(known) => return Ok(known.answer()?),
         None => {}
     }
-    openings.insert(0, attempt.opening());
-    commit(app, visit, Some(attempt), openings, work).await
+    commit(app, visit, Some(attempt), work).await
 }
 
 /// Writes down that a request is refused which asks for a change, and gives the refusal.
 ///
 /// # Errors
 /// With the refusal, or that it can't be written down.
-pub async fn refuse(app: &App, visit: Visit, failure: Failure) -> Outcome {
+pub async fn refuse(app: &App, visit: Visit<'_>, failure: Failure) -> Outcome {
     let refused = Err(failure);
-    if visit.is_change && !is_lost(&refused) {
+    if visit.is_change() && !is_lost(&refused) {
         let entry = visit.entry(app, &refused);
         app.journal.group.keep(&app.db, Kept { entry, answer: None }).await?;
     }
     refused
 }
 
-async fn commit(
-    app: &App,
-    visit: Visit,
-    attempt: Option<Arc<Attempt>>,
-    openings: Vec<Opening>,
-    work: impl Future<Output = Outcome>,
-) -> Outcome {
-    let unit = Unit::new(openings);
+async fn commit(app: &App, visit: Visit<'_>, attempt: Option<Arc<Attempt>>, work: impl Future<Output = Outcome>) -> Outcome {
+    let unit = Unit::new(attempt.as_ref().map(Attempt::opening));
     let outcome = unit.run(work).await;
     if let Some(known) = attempt.as_ref().and_then(|attempt| attempt.found()) {
         return Ok(known.answer()?);
@@ -129,7 +113,7 @@ async fn commit(
             tx.commit().await?;
         }
         // A failure after a part has been committed stands in the trail, and its request is under way until that is given up.
-        None if visit.is_change && (!is_lost(&outcome) || unit.is_committed()) => {
+        None if visit.is_change() && (!is_lost(&outcome) || unit.is_committed()) => {
             let answer = answer.filter(|_| !is_lost(&outcome));
             let kept = Kept { entry: visit.entry(app, &outcome), answer };
             if let Some(known) = app.journal.group.keep(&app.db, kept).await? {
