@@ -5,7 +5,7 @@ use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::support::{Answer, PASSWORD, Refusal, World};
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     an_email_address_is_an_address_alone,
@@ -14,7 +14,6 @@ on_both_databases![
     an_account_is_read_by_itself_and_by_staff,
     staff_alone_make_staff,
     a_username_and_an_email_belong_to_one_account,
-    of_many_who_want_a_username_at_once_one_gets_it,
     what_a_new_account_says_is_checked,
     staff_list_accounts_and_filter_them,
     a_list_of_accounts_has_pages,
@@ -28,7 +27,7 @@ on_both_databases![
     another_email_has_not_been_verified,
 ];
 
-on_two_servers![of_many_who_want_a_username_at_once_one_gets_it,];
+race_tests![of_many_who_want_a_username_at_once_one_gets_it];
 
 impl World {
     /// Sends a body that makes an account, with the public key.

@@ -6,7 +6,7 @@ use futures::future::join_all;
 use serde_json::json;
 
 use crate::support::{Answer, PASSWORD, Person, Refusal, World};
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     staff_deactivate_an_account_and_activate_it_again,
@@ -16,11 +16,10 @@ on_both_databases![
     staff_ask_for_a_deletion_once,
     a_deletion_is_asked_for_by_the_account_or_the_staff,
     the_last_active_administrator_stays,
-    of_administrators_deactivated_at_once_one_stays,
     every_step_from_every_state_of_an_account,
 ];
 
-on_two_servers![of_administrators_deactivated_at_once_one_stays,];
+race_tests![of_administrators_deactivated_at_once_one_stays];
 
 impl World {
     /// Deactivates an account that is active, and activates any other.

@@ -9,14 +9,13 @@ use serde_json::{Value, json};
 use crate::support::{Answer, Event, World, section};
 use crate::tickets::{buy, set_status};
 use crate::tokens::{global_token, key_of, token_for};
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     patrons_are_admitted_in_the_order_of_their_serials,
     what_cannot_be_admitted_is_passed_over,
     when_none_can_be_admitted_nothing_changes,
     two_gates_never_admit_the_same_ticket,
-    two_gates_may_send_the_same_tickets_at_once,
     admitting_is_for_redeemers_of_the_event_its_host_and_staff,
     an_admission_tells_who_redeemed_it,
     a_gate_sees_the_admissions_to_its_own_sections,
@@ -25,7 +24,7 @@ on_both_databases![
     an_admission_needs_serials,
 ];
 
-on_two_servers![two_gates_may_send_the_same_tickets_at_once,];
+race_tests![two_gates_may_send_the_same_tickets_at_once];
 
 /// Asks to admit these serials.
 async fn admit(world: &World, key: &str, event: &Event, serials: &[&str]) -> Answer {

@@ -5,13 +5,12 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Event, PASSWORD, Person, RESERVATION, Refusal, World, by_card, part, section};
 use crate::tickets::{buy, set_status};
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     a_removed_account_leaves_its_number_for_the_books,
     a_removed_account_is_found_nowhere,
     open_transfers_end_with_the_account,
-    removing_and_claiming_at_once_leave_no_ticket_behind,
     codes_and_mail_go_with_the_account,
     a_removed_accounts_names_are_free_for_others,
     a_removed_accounts_keys_are_refused,
@@ -22,12 +21,9 @@ on_both_databases![
     tickets_that_nobody_can_use_any_more_do_not,
     an_account_is_removed_by_itself_and_by_staff,
     a_payment_under_way_is_given_back,
-    removing_and_paying_at_once_leave_one_of_the_two,
-    removing_and_ordering_at_once_leave_no_ticket_behind,
-    of_many_removals_at_once_one_removes,
 ];
 
-on_two_servers![
+race_tests![
     removing_and_claiming_at_once_leave_no_ticket_behind,
     removing_and_paying_at_once_leave_one_of_the_two,
     removing_and_ordering_at_once_leave_no_ticket_behind,

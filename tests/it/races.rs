@@ -5,26 +5,10 @@ use std::time::Duration;
 use futures::future::{join, join_all};
 use serde_json::json;
 
+use crate::race_tests;
 use crate::support::{Answer, Event, Person, RESERVATION, World, by_card, part, section};
-use crate::{on_both_databases, on_two_servers};
 
-on_both_databases![
-    the_last_places_are_sold_once,
-    free_places_are_given_away_once,
-    orders_of_the_same_sections_in_any_order_do_not_block_each_other,
-    places_that_time_out_are_sold_once,
-    of_eleven_orders_at_once_ten_are_open,
-    an_order_paid_twice_at_once_is_paid_once,
-    parts_paid_at_once_do_not_exceed_the_total,
-    a_payment_of_an_order_cancelled_meanwhile_is_given_back,
-    a_payment_of_an_order_timed_out_meanwhile_is_given_back,
-    a_payment_that_a_job_has_given_up_is_given_back,
-    cancelling_and_paying_at_once_leave_one_of_the_two,
-    timing_out_and_paying_at_once_leave_one_of_the_two,
-];
-
-// Nor does it matter which of two servers is asked.
-on_two_servers![
+race_tests![
     the_last_places_are_sold_once,
     free_places_are_given_away_once,
     orders_of_the_same_sections_in_any_order_do_not_block_each_other,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{PASSWORD, Refusal, World, types};
 use crate::verifications::other_than;
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     a_password_is_reset_by_the_code_from_the_mail,
@@ -23,10 +23,9 @@ on_both_databases![
     a_newer_reset_ends_the_earlier_ones,
     a_reset_for_another_address_than_the_accounts_does_not_count,
     a_reset_does_not_activate_an_account,
-    of_two_resets_at_once_one_counts,
 ];
 
-on_two_servers![of_two_resets_at_once_one_counts,];
+race_tests![of_two_resets_at_once_one_counts];
 
 const NEW: &str = "another horse entirely";
 

@@ -6,7 +6,7 @@ use futures::future::join;
 use serde_json::{Value, json};
 
 use crate::support::{Client, Event, Person, World, by_card, part, refusal, section, types};
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     returning_all_gives_everything_back,
@@ -14,7 +14,6 @@ on_both_databases![
     the_newest_payments_are_given_back_first,
     used_tickets_are_not_returned,
     a_ticket_in_an_open_transfer_is_returned,
-    returning_and_claiming_at_once_agree_on_every_ticket,
     only_tickets_of_the_order_are_returned,
     hosts_of_every_event_and_staff_alone_return_tickets,
     an_order_that_outlives_its_event_is_nobodys_to_return,
@@ -26,13 +25,10 @@ on_both_databases![
     used_tickets_stay_used_in_a_voided_order,
     staff_alone_void_orders,
     the_contract_bounds_returns_and_voids,
-    returns_at_once_give_back_once,
-    returning_and_admitting_at_once_agree_on_every_ticket,
-    returning_and_voiding_at_once_leave_one_of_the_two,
     a_return_gives_back_the_fees_of_its_own_time,
 ];
 
-on_two_servers![
+race_tests![
     returning_and_claiming_at_once_agree_on_every_ticket,
     returns_at_once_give_back_once,
     returning_and_admitting_at_once_agree_on_every_ticket,

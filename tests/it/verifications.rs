@@ -6,22 +6,20 @@ use futures::future::join_all;
 use serde_json::json;
 
 use crate::support::{Answer, Person, Refusal, World, code_in, types};
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     an_account_is_verified_by_the_code_from_its_mail,
     an_email_that_no_account_has_gets_nothing,
     a_verification_that_is_not_there_is_not_found,
     a_wrong_code_is_refused_and_counted,
-    wrong_codes_at_once_are_all_counted,
     a_code_counts_for_fifteen_minutes,
     a_newer_verification_ends_the_earlier_ones,
     a_code_for_another_address_than_the_accounts_does_not_count,
-    of_two_right_answers_at_once_one_counts,
     what_is_kept_does_not_tell_the_code,
 ];
 
-on_two_servers![wrong_codes_at_once_are_all_counted, of_two_right_answers_at_once_one_counts,];
+race_tests![wrong_codes_at_once_are_all_counted, of_two_right_answers_at_once_one_counts,];
 
 impl World {
     /// Asks for a code and reads it, in the `count`th mail to that address: the URI of what was made, and the code.

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::advertisements::{advertisement, make};
 use crate::support::{Answer, World, refusal};
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     a_zone_is_made_by_the_staff_and_read_by_everyone,
@@ -15,10 +15,9 @@ on_both_databases![
     the_staff_alone_remove_a_zone,
     dimensions_stay_while_something_is_booked,
     a_zone_stays_while_something_is_booked,
-    a_zone_is_changed_or_booked_but_not_both_at_once,
 ];
 
-on_two_servers![a_zone_is_changed_or_booked_but_not_both_at_once,];
+race_tests![a_zone_is_changed_or_booked_but_not_both_at_once];
 
 async fn add(world: &World, key: &str, body: &Value) -> Answer {
     world.request("POST", "/zones").key(key).json(body).send().await

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{read, refusal};
 use crate::support::{Answer, Event, Person, RESERVATION, World, by_card, part, section};
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     a_withdrawn_event_is_a_draft_that_sells_nothing,
@@ -20,11 +20,9 @@ on_both_databases![
     a_part_under_way_when_the_event_is_cancelled_is_given_back,
     an_event_is_unlisted_by_its_hosts_administrators_and_the_staff,
     an_event_is_unlisted_once,
-    cancelling_an_event_and_paying_at_once_keep_the_money_or_give_it_back,
-    cancelling_an_event_and_giving_its_places_away_at_once_count_every_ticket,
 ];
 
-on_two_servers![
+race_tests![
     cancelling_an_event_and_paying_at_once_keep_the_money_or_give_it_back,
     cancelling_an_event_and_giving_its_places_away_at_once_count_every_ticket,
 ];

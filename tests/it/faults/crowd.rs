@@ -18,11 +18,10 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Map, Value, json};
 
 use super::{figure, setting};
+use crate::race_tests;
 use crate::support::{Answer, RESERVATION, World, books, by_card, part, section};
-use crate::{on_both_databases, on_two_servers};
 
-on_both_databases![ten_buyers_for_each_place];
-on_two_servers![ten_buyers_for_each_place];
+race_tests![ten_buyers_for_each_place];
 
 /// Buyers who act at the same moment.
 const AT_ONCE: usize = 100;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::change;
 use crate::support::{Answer, World, refusal};
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     an_administrator_adds_another,
@@ -16,12 +16,10 @@ on_both_databases![
     only_administrators_add_and_remove_administrators,
     a_removed_administrator_acts_no_more,
     the_last_administrator_stays,
-    administrators_who_remove_each_other_at_once_leave_one,
-    administrators_who_all_leave_at_once_leave_one,
     the_staff_appoint_an_administrator_where_none_is_left,
 ];
 
-on_two_servers![administrators_who_remove_each_other_at_once_leave_one, administrators_who_all_leave_at_once_leave_one,];
+race_tests![administrators_who_remove_each_other_at_once_leave_one, administrators_who_all_leave_at_once_leave_one,];
 
 async fn add(world: &World, key: &str, host: &str, account: &str) -> Answer {
     let body = json!({ "account": account });

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{change, host, make, names};
 use crate::support::{Answer, Event, Person, World, by_card, refusal, section};
-use crate::{on_both_databases, on_two_servers};
+use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     a_removed_host_is_gone_from_every_path,
@@ -15,10 +15,9 @@ on_both_databases![
     what_a_removed_host_has_is_still_looked_after,
     the_name_of_a_removed_host_is_free,
     a_host_is_removed_once,
-    sales_and_a_removal_at_once_end_with_the_host_removed,
 ];
 
-on_two_servers![sales_and_a_removal_at_once_end_with_the_host_removed,];
+race_tests![sales_and_a_removal_at_once_end_with_the_host_removed];
 
 async fn send(world: &World, method: &str, key: &str, uri: &str, body: Value) -> Answer {
     world.request(method, uri).key(key).json(&body).send().await

@@ -81,6 +81,16 @@ macro_rules! on_two_servers {
     )*};
 }
 
+/// Registers each of the named async functions, which take a [`World`] in which much happens at the same moment, as a test on both
+/// databases, and on two servers that share one.
+#[macro_export]
+macro_rules! race_tests {
+    ($($test:ident),* $(,)?) => {
+        $crate::on_both_databases![$($test),*];
+        $crate::on_two_servers![$($test),*];
+    };
+}
+
 /// Registers each of the named functions, which take nothing, as a test; after `async`, asynchronous ones.
 #[macro_export]
 macro_rules! plain_tests {

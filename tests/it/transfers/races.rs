@@ -7,24 +7,11 @@ use futures::future::{join, join_all};
 use serde_json::Value;
 
 use super::{Scene, all, cancel, claim, offer, read, reject, scene, tables, wallet};
+use crate::race_tests;
 use crate::races::tally;
 use crate::support::{Person, World};
-use crate::{on_both_databases, on_two_servers};
 
-on_both_databases![
-    of_many_claims_at_once_one_succeeds,
-    claiming_and_cancelling_at_once_leave_one_of_the_two,
-    claiming_and_rejecting_at_once_leave_one_of_the_two,
-    cancelling_from_both_sides_at_once_cancels_once,
-    offering_and_admitting_at_once_leave_one_of_the_two,
-    a_ticket_offered_twice_at_once_is_in_one_transfer,
-    transfers_of_the_same_tickets_in_any_order_do_not_block_each_other,
-    whoever_is_admitted_while_a_ticket_is_claimed_is_its_new_owner,
-    claims_and_admissions_of_many_tickets_do_not_block_each_other,
-];
-
-// Nor does it matter which of two servers is asked.
-on_two_servers![
+race_tests![
     of_many_claims_at_once_one_succeeds,
     claiming_and_cancelling_at_once_leave_one_of_the_two,
     claiming_and_rejecting_at_once_leave_one_of_the_two,
