@@ -1,5 +1,6 @@
 //! What the front door reads, refuses and adds for an endpoint by itself: each rule is stated here once. The front door asks it, and
-//! the document that the server emits tells it.
+//! the document that the server emits tells it. Headers that any answer may have (`http::headers`, `RateLimit` before a limit is
+//! reached, `Idempotency-Replayed`) are told of none: the contract tells them in its introduction, or where they are asked for.
 
 use std::collections::BTreeSet;
 
@@ -79,6 +80,7 @@ impl Protocol {
     /// `errors` the responses of the emitted document: dropshot knows no other statuses of errors than `4XX` and `5XX`.
     pub fn tell(&self, operation: &mut Value, refusals: &[Code], readings: &Readings, errors: &Value) {
         let codes = self.codes(operation, refusals, readings);
+        // Its name in the contract; that `X-API-Key` stands behind it is held to the requirement (`tests/it/requirement.rs`).
         operation["security"] = if self.needs_key() { json!([{ "SessionKey": [] }]) } else { json!([]) };
         let mut parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
         parameters.extend(self.parameters(readings));
@@ -100,7 +102,8 @@ impl Protocol {
         }
     }
 
-    /// Everything that its requests may be refused with.
+    /// Everything that its requests may be refused with: by these rules, for the arguments and the body that dropshot emits, and by
+    /// its own `refusals`.
     fn codes(&self, operation: &Value, refusals: &[Code], readings: &Readings) -> BTreeSet<Code> {
         let parameters = || operation["parameters"].as_array().into_iter().flatten();
         let rules: [(bool, &[Code]); 8] = [

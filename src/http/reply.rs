@@ -10,7 +10,7 @@ use crate::base::wire::Uri;
 
 /// A resource that knows its URI.
 pub trait Located {
-    /// Whether who has made it would read just what the answer to that is, which then has the tag of what is read.
+    /// Whether who has made it reads just what the answer to that was, which then has the tag that it is read with.
     const IS_AS_READ: bool = true;
 
     /// Its `self`.
