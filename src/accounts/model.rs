@@ -155,6 +155,9 @@ pub struct Account {
 }
 
 impl Located for Account {
+    /// Whoever has made it may have to log in first to read it.
+    const IS_AS_READ: bool = false;
+
     fn location(&self) -> &str {
         &self.uri.0
     }

@@ -4,6 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Context, ensure};
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+
+use super::wire::text_schema;
 
 /// A client's version: one to three numbers, of which those left out are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +28,20 @@ impl FromStr for ClientVersion {
         }
         ensure!(parts.next().is_none(), SHAPE);
         Ok(Self(version))
+    }
+}
+
+impl JsonSchema for ClientVersion {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "ClientVersion".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        text_schema(None, Some(r"^\d+(\.\d+){0,2}$"), None, None)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The endpoints behind the front door.
 
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +13,9 @@ use http::{Method, Request, Response, StatusCode, Uri, header};
 use super::extract::Passed;
 use super::front::{Admitted, Backend, Counted, Refused, check_version};
 use super::limits::{Limits, Standing};
+use super::protocol::Protocol;
 use super::reading::{self, Reader, Readings};
-use super::{Failure, Rq};
+use super::{Failure, Rq, tag};
 use crate::app::App;
 use crate::auth::{self, Caller};
 use crate::contract::{Arguments, Astray, Contract, Operation};
@@ -27,13 +29,14 @@ const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PA
 type Answer = Pin<Box<dyn Future<Output = Option<Response<Body>>> + Send>>;
 
 /// An endpoint that was found for a request.
-struct Endpoint {
+pub struct Endpoint {
     operation_id: String,
+    protocol: Arc<Protocol>,
     run: Run,
 }
 
 /// Runs an endpoint. Gives `None` when it fails, with the failure kept in [`Passed`].
-pub type Run = Box<dyn FnOnce(Rq, Request<Body>) -> Answer + Send>;
+type Run = Box<dyn FnOnce(Rq, Request<Body>) -> Answer + Send + Sync>;
 
 /// dropshot's own router as a function: its types are public but cannot be named.
 type Lookup = Box<dyn Fn(&Method, &str) -> Result<Endpoint, StatusCode> + Send + Sync>;
@@ -46,19 +49,26 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// These endpoints, with how the resources are read that they change, within these limits.
-    pub fn new(api: ApiDescription<Arc<App>>, readings: Readings, limits: Limits) -> Self {
+    /// These endpoints, with how each is served by its operationId, and how the resources are read that they change, within these
+    /// limits.
+    pub fn new(
+        api: ApiDescription<Arc<App>>,
+        protocols: HashMap<String, Arc<Protocol>>,
+        readings: Readings,
+        limits: Limits,
+    ) -> Self {
         let router = Arc::new(api.into_router());
         let lookup = move |method: &Method, path: &str| {
             let found = router.lookup_route(method, path.into(), None).map_err(|error| error.status_code.as_status())?;
             let operation_id = found.endpoint.operation_id.clone();
+            let protocol = protocols.get(&operation_id).cloned().ok_or(StatusCode::NOT_FOUND)?;
             let run = move |mut rq: Rq, request: Request<Body>| -> Answer {
                 Box::pin(async move {
                     rq.endpoint = found.endpoint;
                     found.handler.handle_request(rq, request).await.ok()
                 })
             };
-            Ok(Endpoint { operation_id, run: Box::new(run) })
+            Ok(Endpoint { operation_id, protocol, run: Box::new(run) })
         };
         Self { lookup: Box::new(lookup), readings, limits }
     }
@@ -66,14 +76,14 @@ impl Endpoints {
 
 impl Backend for Endpoints {
     type Context = Arc<App>;
-    type Found = Run;
+    type Found = Endpoint;
     type Guest = Option<Caller>;
     const KEEPS_CONTRACT: bool = true;
 
-    fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, Run), Astray> {
+    fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, Endpoint), Astray> {
         match (self.lookup)(method, path) {
             // What the contract doesn't have isn't served; drift tells of it. `get` is taken for `GET`, as dropshot does.
-            Ok(endpoint) => Ok((contract.operation(&endpoint.operation_id).ok_or(Astray::Path)?, endpoint.run)),
+            Ok(endpoint) => Ok((contract.operation(&endpoint.operation_id).ok_or(Astray::Path)?, endpoint)),
             Err(StatusCode::METHOD_NOT_ALLOWED) => {
                 let allowed = METHODS.iter().filter(|method| (self.lookup)(method, path).is_ok());
                 Err(Astray::Method(allowed.map(Method::to_string).collect()))
@@ -82,11 +92,11 @@ impl Backend for Endpoints {
         }
     }
 
-    async fn admit(&self, app: &Arc<App>, operation: &Operation, head: &Parts) -> Result<Option<Caller>, Failure> {
-        check_version(operation, &head.headers, app.settings.minimum_client_version)?;
-        if !operation.needs_key {
+    async fn admit(&self, app: &Arc<App>, _: &Operation, found: &Endpoint, head: &Parts) -> Result<Option<Caller>, Failure> {
+        if !found.protocol.needs_key() {
             return Ok(None);
         }
+        check_version(&head.headers, app.settings.minimum_client_version)?;
         let key = api_key(head).ok_or(Code::KeyMissing)?;
         Ok(Some(auth::authenticate(app, key).await?.ok_or(Code::KeyRefused)?))
     }
@@ -112,11 +122,22 @@ impl Backend for Endpoints {
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
-        let Admitted { rq, contract, operation, found: run, guest: caller, head, arguments } = request;
+        let protocol = Arc::clone(&request.found.protocol);
+        let known = if protocol.is_read() { tag::known(&request.head.headers) } else { Vec::new() };
+        let response = self.carry_out(request).await?;
+        let has_tag = protocol.has_tag() && response.status().is_success();
+        if has_tag { Ok(tag::tagged(response, protocol.needs_key(), &known).await?) } else { Ok(response) }
+    }
+}
+
+impl Endpoints {
+    /// Runs the endpoint that was found, once for an `Idempotency-Key` and under the condition of `If-Match`.
+    async fn carry_out(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
+        let Admitted { rq, contract, operation, found: Endpoint { protocol, run, .. }, guest: caller, head, arguments } = request;
         let Some(known) = &caller else { return run_in(None, arguments, run, rq, head).await };
         let app = Arc::clone(rq.context());
         let visit = visit(contract, operation, known, &head.uri, &rq.request_id);
-        let key = head.headers.get("idempotency-key").filter(|_| operation.takes("Idempotency-Key"));
+        let key = head.headers.get("idempotency-key").filter(|_| protocol.is_once());
         let attempt = match key.zip(api_key(&head)) {
             Some((key, api_key)) => {
                 let path = contract.without_prefix(head.uri.path());
@@ -125,27 +146,25 @@ impl Backend for Endpoints {
             }
             None => None,
         };
-        let condition = self.condition(operation, &app, known, &head, &arguments);
+        let condition = self.condition(&protocol, &app, known, &head, &arguments);
         let answer = reading::under(condition, run_in(caller, arguments, run, rq, head));
         journal::carry_out(&app, visit, attempt, answer).await
     }
-}
 
-impl Endpoints {
     /// The condition under which the caller wants something changed, where there is one.
     fn condition(
         &self,
-        operation: &Operation,
+        protocol: &Protocol,
         app: &Arc<App>,
         caller: &Caller,
         head: &Parts,
         arguments: &Arguments,
     ) -> Option<Arc<Condition>> {
-        if !head.headers.contains_key(header::IF_MATCH) || !operation.takes("If-Match") {
+        if !head.headers.contains_key(header::IF_MATCH) || !protocol.is_conditional(&self.readings) {
             return None;
         }
         let reader = Reader { app: Arc::clone(app), caller: caller.clone(), headers: head.headers.clone() };
-        self.readings.condition(&operation.path, &reader, &arguments.path)
+        self.readings.condition(protocol.path(), &reader, &arguments.path)
     }
 }
 

@@ -18,7 +18,7 @@ use slog::{Logger, debug, error};
 use super::body::BodyTime;
 use super::doors::Doors;
 use super::limits::Standing;
-use super::{Failure, head, headers, tag};
+use super::{Failure, head, headers};
 use crate::base::version::ClientVersion;
 use crate::contract::{Arguments, Astray, Contract, Operation};
 use crate::error::{Code, Error};
@@ -29,7 +29,7 @@ pub trait Backend: Send + Sync + 'static {
     /// What dropshot gives along with each request.
     type Context: ServerContext;
     /// What was found for a request's method and path, and answers it.
-    type Found: Send;
+    type Found: Send + Sync;
     /// Who was let in.
     type Guest: Send + Sync;
     /// Whether an answer that the contract doesn't declare is a failure.
@@ -46,6 +46,7 @@ pub trait Backend: Send + Sync + 'static {
         &self,
         context: &Self::Context,
         operation: &Operation,
+        found: &Self::Found,
         head: &Parts,
     ) -> impl Future<Output = Result<Self::Guest, Failure>> + Send;
 
@@ -245,7 +246,7 @@ impl<B: Backend> Front<B> {
         let contract = &self.contract;
         let (context, uri, id) = (rq.context(), &head.uri, rq.request_id.as_str());
         let refused = |guest| Refused { context, contract, operation, guest, uri, id };
-        let guest = match self.backend.admit(context, operation, &head).await {
+        let guest = match self.backend.admit(context, operation, &found, &head).await {
             Ok(guest) => guest,
             Err(failure) => return self.backend.refuse(refused(None), failure).await,
         };
@@ -253,11 +254,7 @@ impl<B: Backend> Front<B> {
             Ok(arguments) => arguments,
             Err(failure) => return self.backend.refuse(refused(Some(&guest)), failure).await,
         };
-        let known: Vec<_> = head.headers.get_all(header::IF_NONE_MATCH).into_iter().cloned().collect();
-        let response = match self.backend.answer(Admitted { rq, contract, operation, found, guest, head, arguments }).await {
-            Ok(response) => tag::tagged(operation, &known, response).await.map_err(Failure::from),
-            failed => failed,
-        };
+        let response = self.backend.answer(Admitted { rq, contract, operation, found, guest, head, arguments }).await;
         if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
     }
 
@@ -308,15 +305,14 @@ impl<B: Backend> Front<B> {
     }
 }
 
-/// Step 2 of the order of checks: the client's version, where the operation asks for it.
+/// Step 2 of the order of checks: the client's version.
 ///
 /// # Errors
 /// When it is missing, unreadable or below `minimum`.
-pub fn check_version(operation: &Operation, headers: &HeaderMap, minimum: ClientVersion) -> Result<(), Failure> {
+pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), Failure> {
     let version = headers.get("x-client-version").and_then(|value| value.to_str().ok());
     let version = version.and_then(|text| text.parse::<ClientVersion>().ok());
-    let is_served = !operation.needs_version || version.is_some_and(|version| version >= minimum);
-    if is_served { Ok(()) } else { Err(Code::ClientOutdated.into()) }
+    if version.is_some_and(|version| version >= minimum) { Ok(()) } else { Err(Code::ClientOutdated.into()) }
 }
 
 /// Seconds after which whoever was told that the server can't is to ask again. Short, because an outage that is over is soon
@@ -351,7 +347,8 @@ fn declared(operation: &Operation, response: Result<Response<Body>, Failure>) ->
     .into())
 }
 
-fn failure_response(failure: &Failure) -> Response<Body> {
+/// What a failure is answered with.
+pub fn failure_response(failure: &Failure) -> Response<Body> {
     let body = failure.body().unwrap_or_default();
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = failure.status();

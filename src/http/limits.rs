@@ -32,6 +32,9 @@ const FORGET_EVERY: u32 = 4096;
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
+/// What a refused request is told of its limit by.
+pub const HEADERS: [HeaderName; 3] = [RATE_LIMIT_POLICY, RATE_LIMIT, RETRY_AFTER];
+
 /// The limits of a server.
 pub struct Limits {
     keys: Option<Limit>,
@@ -124,11 +127,10 @@ impl Standing {
     /// Tells it in an answer's headers (RFC 6585, draft-ietf-httpapi-ratelimit-headers).
     pub fn tell(&self, headers: &mut HeaderMap) {
         let Self { name, per_minute, left, reset, .. } = self;
-        let policy = HeaderValue::try_from(format!("\"{name}\";q={per_minute};w=60"));
-        let standing = HeaderValue::try_from(format!("\"{name}\";r={left};t={}", seconds(*reset)));
-        headers.extend(policy.ok().map(|policy| (RATE_LIMIT_POLICY, policy)));
-        headers.extend(standing.ok().map(|standing| (RATE_LIMIT, standing)));
-        headers.extend(self.wait.map(|wait| (RETRY_AFTER, HeaderValue::from(seconds(wait)))));
+        let policy = HeaderValue::try_from(format!("\"{name}\";q={per_minute};w=60")).ok();
+        let standing = HeaderValue::try_from(format!("\"{name}\";r={left};t={}", seconds(*reset))).ok();
+        let wait = self.wait.map(|wait| HeaderValue::from(seconds(wait)));
+        headers.extend(HEADERS.into_iter().zip([policy, standing, wait]).filter_map(|(name, value)| Some((name, value?))));
     }
 }
 

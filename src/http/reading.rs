@@ -52,9 +52,9 @@ impl Readings {
         self.0.insert(path.to_owned(), Arc::new(reading));
     }
 
-    /// The paths of the resources.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+    /// Whether what stands at a path is read here.
+    pub fn has(&self, path: &str) -> bool {
+        self.0.contains_key(path)
     }
 
     /// The condition that a request's `If-Match` makes of what stands at its path; `None` where it makes none.

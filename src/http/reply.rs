@@ -5,10 +5,14 @@ use http::{HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::tag::Tag;
 use crate::base::wire::Uri;
 
 /// A resource that knows its URI.
 pub trait Located {
+    /// Whether who has made it reads just what the answer to that was, which then has the tag that it is read with.
+    const IS_AS_READ: bool = true;
+
     /// Its `self`.
     fn location(&self) -> &str;
 }
@@ -19,7 +23,14 @@ struct LocationHeader {
     location: Uri,
 }
 
-/// 201 with the new resource, and its URI in `Location`.
+/// The same, with the tag that the front door adds.
+#[derive(Serialize, JsonSchema)]
+struct LocationAndTagHeaders {
+    location: Uri,
+    etag: Tag,
+}
+
+/// 201 with the new resource, its URI in `Location`, and its tag if it is as it is read.
 #[derive(Debug)]
 pub struct Created<T>(pub T);
 
@@ -33,7 +44,11 @@ impl<T: Located + Serialize + JsonSchema + Send + Sync + 'static> HttpResponse f
     }
 
     fn response_metadata() -> ApiEndpointResponse {
-        HttpResponseHeaders::<HttpResponseCreated<T>, LocationHeader>::response_metadata()
+        if T::IS_AS_READ {
+            HttpResponseHeaders::<HttpResponseCreated<T>, LocationAndTagHeaders>::response_metadata()
+        } else {
+            HttpResponseHeaders::<HttpResponseCreated<T>, LocationHeader>::response_metadata()
+        }
     }
 
     fn status_code(&self) -> StatusCode {

@@ -1,6 +1,6 @@
 //! The list of endpoints, and the server that answers with them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use super::endpoints::Endpoints;
 use super::front::{Backend, Front};
 use super::head::{self, Gate};
 use super::limits::Limits;
+use super::protocol::Protocol;
 use super::reading::{Reader, Readings};
 use super::tls::Certificate;
 use crate::app::App;
-use crate::contract::drift::Server;
 use crate::contract::{Contract, METHODS};
 use crate::error::{Code, Result};
 use crate::log;
@@ -36,8 +36,8 @@ use crate::log;
 /// arguments or a body.
 pub struct Api {
     description: ApiDescription<Arc<App>>,
-    refusals: BTreeMap<String, &'static [Code]>,
-    open: BTreeSet<String>,
+    refusals: HashMap<String, &'static [Code]>,
+    protocols: HashMap<String, Arc<Protocol>>,
     readings: Readings,
 }
 
@@ -46,8 +46,8 @@ impl Api {
     pub fn new() -> Self {
         Self {
             description: ApiDescription::new(),
-            refusals: BTreeMap::new(),
-            open: BTreeSet::new(),
+            refusals: HashMap::new(),
+            protocols: HashMap::new(),
             readings: Readings::default(),
         }
     }
@@ -57,8 +57,12 @@ impl Api {
     /// # Panics
     /// When two endpoints cannot be told apart, which is a mistake in the code.
     pub fn add(&mut self, endpoint: impl Into<ApiEndpoint<Arc<App>>>, refusals: &'static [Code]) {
-        let endpoint = endpoint.into();
+        self.register(endpoint.into(), refusals, false);
+    }
+
+    fn register(&mut self, endpoint: ApiEndpoint<Arc<App>>, refusals: &'static [Code], is_open: bool) {
         self.refusals.insert(endpoint.operation_id.clone(), refusals);
+        self.protocols.insert(endpoint.operation_id.clone(), Arc::new(Protocol::new(&endpoint, is_open)));
         #[expect(clippy::expect_used, reason = "a mistake in the code, seen at the first start")]
         self.description.register(endpoint).expect("endpoints can be told apart");
     }
@@ -80,60 +84,27 @@ impl Api {
         self.add(endpoint, refusals);
     }
 
-    /// The paths of the resources that are changed under conditions.
-    pub fn resources(&self) -> impl Iterator<Item = &str> {
-        self.readings.paths()
-    }
-
     /// Adds an endpoint that asks for no key and no version: what a browser fetches by itself.
     pub fn add_open(&mut self, endpoint: impl Into<ApiEndpoint<Arc<App>>>, refusals: &'static [Code]) {
-        let endpoint = endpoint.into();
-        self.open.insert(endpoint.operation_id.clone());
-        self.add(endpoint, refusals);
+        self.register(endpoint.into(), refusals, true);
     }
 
-    /// The server's side of the drift report: what dropshot emits for the endpoints, and the error statuses of each.
+    /// The server's side of the drift report: what dropshot emits for the endpoints, with how each is served.
     ///
     /// # Errors
     /// When dropshot emits no JSON.
-    pub fn emitted(&self) -> anyhow::Result<Server> {
-        let openapi = self.description.openapi("boxoffice", Version::new(3, 0, 0)).json()?;
-        let mut error_statuses = BTreeMap::new();
-        let paths = openapi["paths"].as_object().context("dropshot emitted no paths")?;
-        for item in paths.values() {
-            for (method, operation) in METHODS.iter().filter_map(|method| Some((*method, item.get(method)?))) {
+    pub fn emitted(&self) -> anyhow::Result<Value> {
+        let mut openapi = self.description.openapi("boxoffice", Version::new(3, 0, 0)).json()?;
+        let errors = openapi["components"]["responses"].clone();
+        for item in openapi["paths"].as_object_mut().context("dropshot emitted no paths")?.values_mut() {
+            for method in METHODS {
+                let Some(operation) = item.get_mut(method) else { continue };
                 let id = operation["operationId"].as_str().unwrap_or_default();
-                error_statuses.insert(id.to_owned(), self.error_statuses(id, method, operation));
+                let (Some(protocol), Some(refusals)) = (self.protocols.get(id), self.refusals.get(id)) else { continue };
+                protocol.tell(operation, refusals, &self.readings, &errors);
             }
         }
-        Ok(Server { openapi, error_statuses })
-    }
-
-    /// The statuses that follow from what an operation takes, and those of its own rules.
-    fn error_statuses(&self, id: &str, method: &str, operation: &Value) -> BTreeSet<u16> {
-        let parameters = || operation["parameters"].as_array().into_iter().flatten();
-        let has_body = operation.get("requestBody").is_some();
-        let own = self.refusals.get(id).into_iter().copied().flatten().map(|code| code.status().as_u16());
-        let mut statuses: BTreeSet<u16> = own.chain([500, 503]).collect();
-        if !self.open.contains(id) {
-            statuses.extend([401, 403, 412, 429]);
-        }
-        match method {
-            // Who has it already asks only whether it has changed.
-            "get" => statuses.extend([304]),
-            "post" | "patch" => statuses.extend([409, 422]),
-            _ => {}
-        }
-        if has_body || parameters().next().is_some() {
-            statuses.insert(400);
-        }
-        if parameters().any(|parameter| parameter["in"] == "path" || parameter["name"] == "page") {
-            statuses.insert(404);
-        }
-        if has_body {
-            statuses.extend([408, 413, 415]);
-        }
-        statuses
+        Ok(openapi)
     }
 }
 
@@ -196,7 +167,7 @@ impl<C: ServerContext> Running<C> {
 pub fn start(app: Arc<App>, api: Api, contract: Contract, listener: impl Into<Listener>) -> anyhow::Result<Running<Arc<App>>> {
     let log = app.log.clone();
     let limits = Limits::new(app.settings.limits.keys, app.settings.limits.guesses);
-    serve(app, contract, Endpoints::new(api.description, api.readings, limits), listener, &log)
+    serve(app, contract, Endpoints::new(api.description, api.protocols, api.readings, limits), listener, &log)
 }
 
 /// Starts answering with what stands behind the front door.

@@ -4,16 +4,22 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use dropshot::Body;
-use http::header::{CONTENT_TYPE, ETAG, VARY};
+use http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 
-use crate::contract::{Operation, answer};
+use crate::base::wire::wire_text;
+use crate::contract::answer;
 use crate::error::Error;
 
 /// How much of a body's hash is its tag, in bytes: two bodies of the same tag are not found by trying.
 const LENGTH: usize = 16;
+
+wire_text!(
+    /// A tag that is made here.
+    Tag, None, Some(r#"^"[A-Za-z0-9_-]{22}"$"#), None, None
+);
 
 /// The strong tag of a body, in its quotation marks: other bytes have another one.
 pub fn of(body: &[u8]) -> String {
@@ -37,27 +43,29 @@ fn named<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> impl Iterator<
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
-/// An answer with its tag, where the contract declares one for it; or 304 in its place, where the contract declares that, and the
-/// tag is `known` by these lines of `If-None-Match`. The tag of JSON is made here; anything else, an image, has its own.
+/// The lines of `If-None-Match`.
+pub fn known(headers: &HeaderMap) -> Vec<HeaderValue> {
+    headers.get_all(IF_NONE_MATCH).into_iter().cloned().collect()
+}
+
+/// A success with its tag; or 304 in its place, where the tag is `known` by these lines of `If-None-Match`. The tag of JSON is made
+/// here; anything else, an image, has its own. `is_of_key` tells what is answered to a key.
 ///
 /// # Errors
 /// When the body can't be read.
-pub async fn tagged(operation: &Operation, known: &[HeaderValue], response: Response<Body>) -> Result<Response<Body>, Error> {
-    if !declares_tag(operation, &response) {
-        return Ok(response);
-    }
+pub async fn tagged(response: Response<Body>, is_of_key: bool, known: &[HeaderValue]) -> Result<Response<Body>, Error> {
     let (mut head, mut body) = response.into_parts();
     if is_json(&head.headers) {
         let whole = whole(body).await?;
         head.headers.insert(ETAG, HeaderValue::try_from(of(&whole)).map_err(anyhow::Error::from)?);
         body = whole.into();
     }
-    if operation.needs_key {
+    if is_of_key {
         // Whoever sends another key may see something else.
         head.headers.append(VARY, HeaderValue::from_static("x-api-key"));
     }
     let tag = head.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
-    if tag.is_some_and(|tag| is_known(known, tag)) && operation.statuses.contains(&StatusCode::NOT_MODIFIED.as_u16()) {
+    if tag.is_some_and(|tag| is_known(known, tag)) {
         head.status = StatusCode::NOT_MODIFIED;
         head.headers.remove(CONTENT_TYPE);
         body = Body::empty();
@@ -71,11 +79,6 @@ pub async fn tagged(operation: &Operation, known: &[HeaderValue], response: Resp
 /// When it is not.
 pub async fn whole(body: Body) -> Result<Bytes, Error> {
     Ok(body.collect().await.map_err(|error| anyhow::anyhow!("an answer's body: {error}"))?.to_bytes())
-}
-
-fn declares_tag(operation: &Operation, response: &Response<Body>) -> bool {
-    let declared = operation.answer(response.status().as_u16()).filter(|_| response.status().is_success());
-    declared.is_some_and(|answer| answer.headers.iter().any(|header| header.name.eq_ignore_ascii_case(ETAG.as_str())))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

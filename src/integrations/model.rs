@@ -35,6 +35,9 @@ pub struct IntegrationWithKey {
 }
 
 impl Located for IntegrationWithKey {
+    /// It has its key.
+    const IS_AS_READ: bool = false;
+
     fn location(&self) -> &str {
         &self.integration.uri.0
     }

@@ -1,9 +1,11 @@
 //! The media operations of the contract.
 
-use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseOk, Path, endpoint};
+use dropshot::{
+    ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseHeaders, HttpResponseOk, Path, endpoint,
+};
 use http::{HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::service::{self, ImageKind};
 use super::store::Stored;
@@ -76,6 +78,14 @@ struct Picture {
     keep: &'static str,
 }
 
+/// The headers that it has, as the contract declares them.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+struct PictureHeaders {
+    etag: String,
+    cache_control: String,
+}
+
 impl HttpResponse for Picture {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         let Self { image, keep } = self;
@@ -91,7 +101,7 @@ impl HttpResponse for Picture {
     }
 
     fn response_metadata() -> ApiEndpointResponse {
-        HttpResponseOk::<FreeformBody>::response_metadata()
+        HttpResponseHeaders::<HttpResponseOk<FreeformBody>, PictureHeaders>::response_metadata()
     }
 
     fn status_code(&self) -> StatusCode {

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use dropshot::Body;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Response, header};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use sha2::{Digest, Sha256};
 use slog::{Logger, info};
 
@@ -118,8 +118,10 @@ impl Backend for Mock {
         contract.find(method.as_str(), path).map(|operation| (operation, ()))
     }
 
-    async fn admit(&self, (): &(), operation: &Operation, head: &Parts) -> Result<Option<Box<Preferences>>, Failure> {
-        check_version(operation, &head.headers, self.minimum_client_version)?;
+    async fn admit(&self, (): &(), operation: &Operation, (): &(), head: &Parts) -> Result<Option<Box<Preferences>>, Failure> {
+        if operation.needs_version {
+            check_version(&head.headers, self.minimum_client_version)?;
+        }
         let preferences = Preferences::of(&head.headers);
         let role = preferences.as_ref().and_then(|preferences| preferences.role);
         key::check(operation, head, self.settings.key.as_deref(), role)?;
@@ -139,8 +141,20 @@ impl Backend for Mock {
         if !preferences.is_some_and(Preferences::choose) && self.is_changed(contract, operation, &head).await? {
             return self.refusal(contract, operation, Code::ResourceChanged.into());
         }
-        self.respond(contract, operation, preferences, &head, &arguments)
+        let response = self.respond(contract, operation, preferences, &head, &arguments)?;
+        if !declares_tag(operation, &response) {
+            return Ok(response);
+        }
+        let is_read = operation.statuses.contains(&StatusCode::NOT_MODIFIED.as_u16());
+        let known = if is_read { tag::known(&head.headers) } else { Vec::new() };
+        Ok(tag::tagged(response, operation.needs_key, &known).await?)
     }
+}
+
+/// Whether the document has a tag for this answer.
+fn declares_tag(operation: &Operation, response: &Response<Body>) -> bool {
+    let declared = operation.answer(response.status().as_u16()).filter(|_| response.status().is_success());
+    declared.is_some_and(|answer| answer.headers.iter().any(|header| header.name.eq_ignore_ascii_case(header::ETAG.as_str())))
 }
 
 impl Mock {

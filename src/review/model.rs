@@ -101,6 +101,9 @@ pub struct Submission {
 }
 
 impl Located for Submission {
+    /// The platform's staff alone read it.
+    const IS_AS_READ: bool = false;
+
     fn location(&self) -> &str {
         &self.uri.0
     }

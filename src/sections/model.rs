@@ -40,6 +40,9 @@ pub struct Section {
 }
 
 impl Located for Section {
+    /// A new one has its short URI.
+    const IS_AS_READ: bool = false;
+
     fn location(&self) -> &str {
         &self.uri.0
     }

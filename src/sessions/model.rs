@@ -24,6 +24,9 @@ pub struct Session {
 }
 
 impl Located for Session {
+    /// It has its key.
+    const IS_AS_READ: bool = false;
+
     fn location(&self) -> &str {
         &self.uri.0
     }

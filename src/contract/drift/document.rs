@@ -67,6 +67,11 @@ impl<'a> Document<'a> {
         all.map(|parameter| self.resolve(parameter)).map(|parameter| (place_of(parameter), parameter)).collect()
     }
 
+    /// What an operation asks a caller to prove itself with: its own, or else the whole document's.
+    pub(super) fn security(self, operation: &Operation<'a>) -> Option<&'a Value> {
+        operation.node.get("security").or_else(|| self.0.get("security"))
+    }
+
     /// The headers of a response; their names in lower case, because HTTP doesn't tell the cases apart.
     pub(super) fn headers(self, response: &'a Value) -> BTreeMap<String, &'a Value> {
         let all = response["headers"].as_object().into_iter().flatten();
@@ -132,11 +137,6 @@ impl<'a> Operation<'a> {
     /// The variables of the path, in order.
     pub(super) fn variables(&self) -> impl Iterator<Item = &'a str> {
         self.path.split('/').filter(|segment| is_variable(segment))
-    }
-
-    /// The operationId, or nothing when it has none.
-    pub(super) fn id(&self) -> &'a str {
-        self.node["operationId"].as_str().unwrap_or_default()
     }
 }
 

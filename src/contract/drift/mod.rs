@@ -1,20 +1,21 @@
 //! Drift: every way in which the contract document and the server as written disagree.
 //!
 //! The document (`spec/openapi.yaml`) is written by hand and decides. The server's side is what dropshot emits for the
-//! endpoints as they are, so a difference means that either an endpoint doesn't keep the contract or that the contract
-//! was changed and the endpoint is still to follow. There is no list of exceptions: what dropshot and schemars can't
-//! say is in `rules`, one named rule each, and everything else has to be equal, in both directions.
+//! endpoints as they are, with what the front door reads, refuses and adds for each of them. So a difference means that
+//! either the server doesn't keep the contract or that the contract was changed and the server is still to follow. There
+//! is no list of exceptions: what dropshot and schemars can't say is in `rules`, one named rule each, and everything else
+//! has to be equal, in both directions.
 //!
 //! Both sides are read with all references followed, so that it doesn't matter what is a shared component on one side
 //! and inline on the other. Prose is not compared, because only the document has it: summaries, descriptions, titles,
 //! examples and `x-*` extensions.
 //!
 //! ```text
-//! compare ── operations ─┬─ operation: id, tags, path variables
-//!                        ├─ parameters ───┐
-//!                        ├─ request body ─┼─ schemas (schema.rs), down to every property
-//!                        ├─ success ──────┤
-//!                        └─ errors ───────┘
+//! compare ── operations ─┬─ operation: id, tags, path variables, security
+//!                        ├─ parameters ───────────┐
+//!                        ├─ request body ─────────┼─ schemas (schema.rs), down to every property
+//!                        └─ responses: headers,   │
+//!                           bodies ───────────────┘
 //! ```
 
 mod document;
@@ -33,15 +34,6 @@ use self::document::{Document, Operation, keywords_of};
 const ABSENT: &str = "absent";
 /// The counterpart of [`ABSENT`], for what has no value to show.
 const PRESENT: &str = "present";
-
-/// The server's side of the comparison.
-#[derive(Debug, Clone)]
-pub struct Server {
-    /// What dropshot emits for the endpoints as written.
-    pub openapi: Value,
-    /// The statuses besides success that each operation can give, by operationId. dropshot knows only of `4XX` and `5XX`.
-    pub error_statuses: BTreeMap<String, BTreeSet<u16>>,
-}
 
 /// One disagreement between the document and the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -68,18 +60,19 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Every difference between the document and the server, by operation in the document's order; none when they agree.
+/// Every difference between the document and the one that the server emits, by operation in the document's order; none when they
+/// agree.
 #[must_use]
-pub fn compare(document: &Value, server: &Server) -> Vec<Difference> {
+pub fn compare(document: &Value, server: &Value) -> Vec<Difference> {
     let mut comparison = Comparison {
         document: Document(document),
-        server: Document(&server.openapi),
+        server: Document(server),
         operation: String::new(),
         open: Vec::new(),
         equal: HashSet::new(),
         found: Vec::new(),
     };
-    comparison.operations(&server.error_statuses);
+    comparison.operations();
     comparison.found
 }
 
@@ -101,39 +94,29 @@ struct Comparison<'a> {
 }
 
 impl<'a> Comparison<'a> {
-    fn operations(&mut self, error_statuses: &BTreeMap<String, BTreeSet<u16>>) {
+    fn operations(&mut self) {
         let by_shape = |operation: Operation<'a>| (operation.shape(), operation);
         let mut served: BTreeMap<_, _> = self.server.operations().into_iter().map(by_shape).collect();
-        let mut unserved_errors = error_statuses.clone();
         for operation in self.document.operations() {
             self.operation = operation.name();
             match served.remove(&operation.shape()) {
-                Some(other) => {
-                    let statuses = unserved_errors.remove(other.id()).unwrap_or_default();
-                    self.one_operation(&operation, &other, &statuses);
-                }
+                Some(other) => self.one_operation(&operation, &other),
                 None => self.one_sided("", "operation", true),
             }
         }
         for operation in served.values() {
             self.operation = operation.name();
-            unserved_errors.remove(operation.id());
             self.one_sided("", "operation", false);
-        }
-        for id in unserved_errors.into_keys() {
-            self.operation = id;
-            self.one_sided("errors", "operation with error statuses", false);
         }
     }
 
-    fn one_operation(&mut self, document: &Operation<'a>, server: &Operation<'a>, error_statuses: &BTreeSet<u16>) {
-        let handled = [&["parameters", "requestBody", "responses"], &rules::UNSAID_OF_OPERATIONS[..]].concat();
-        self.keywords("", document.node, server.node, &handled);
+    fn one_operation(&mut self, document: &Operation<'a>, server: &Operation<'a>) {
+        self.keywords("", document.node, server.node, &["parameters", "requestBody", "responses", "security"]);
+        self.values("", "security", self.document.security(document), self.server.security(server));
         self.path_variables(document, server);
         self.parameters(document, server);
         self.request_body(document.node.get("requestBody"), server.node.get("requestBody"));
-        self.successes(document.node, server.node);
-        self.errors(document.node, server.node, error_statuses);
+        self.responses(document.node, server.node);
     }
 
     /// The two paths have the same shape here, so that their variables can be compared one by one.
@@ -151,7 +134,6 @@ impl<'a> Comparison<'a> {
         for (place, documented, served) in aligned(&documented, &served) {
             match (documented, served) {
                 (Some(documented), Some(served)) => self.value_with_schema(place, documented, served),
-                (Some(_), None) if rules::is_front_door_header(place) => {}
                 _ => self.one_sided(place, "parameter", documented.is_some()),
             }
         }
@@ -186,42 +168,21 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The responses that are not errors: their statuses, headers and bodies.
-    fn successes(&mut self, document: &'a Value, server: &'a Value) {
-        let (documented, _) = responses(self.document, document);
-        let (served, _) = responses(self.server, server);
-        for (status, documented, served) in aligned(&documented, &served) {
-            match (documented, served) {
-                (Some(documented), Some(served)) => {
-                    self.contents(status, documented, served);
-                    if !rules::is_raw_body(served) {
-                        self.headers(status, documented, served);
-                    }
-                }
-                _ => self.one_sided(status, "status", documented.is_some()),
-            }
-        }
-    }
-
-    /// The error statuses of one operation, and each of the different bodies that the document gives them.
-    fn errors(&mut self, document: &'a Value, server: &'a Value, statuses: &BTreeSet<u16>) {
-        let (_, documented) = responses(self.document, document);
-        let (_, classes) = responses(self.server, server);
-        let given: BTreeSet<String> = statuses.iter().map(u16::to_string).collect();
-        for status in documented.keys().cloned().collect::<BTreeSet<_>>().symmetric_difference(&given) {
-            self.one_sided(status, "status", documented.contains_key(status));
-        }
+    /// The responses: their statuses, headers and bodies. What most errors share is compared once for the operation.
+    fn responses(&mut self, document: &'a Value, server: &'a Value) {
+        let documented = responses(self.document, document);
+        let served = responses(self.server, server);
         let mut compared = Vec::new();
-        for (status, response) in documented.into_iter().filter(|(status, _)| status.starts_with(['4', '5'])) {
-            let class = rules::error_class(&status);
-            let body = (class, schemas(response));
-            if compared.contains(&body) {
+        for (status, documented, served) in aligned(&documented, &served) {
+            let (Some(documented), Some(served)) = (documented, served) else {
+                self.one_sided(status, "status", documented.is_some());
                 continue;
-            }
-            compared.push(body);
-            match classes.get(class) {
-                Some(served) => self.contents(&status, response, served),
-                None => self.one_sided(&status, "error body", true),
+            };
+            self.headers(status, documented, served);
+            let bodies = (schemas(documented), schemas(served));
+            if !compared.contains(&bodies) {
+                self.contents(status, documented, served);
+                compared.push(bodies);
             }
         }
     }
@@ -233,7 +194,6 @@ impl<'a> Comparison<'a> {
             let place = format!("{status}.headers.{name}");
             match (documented, served) {
                 (Some(documented), Some(served)) => self.value_with_schema(&place, documented, served),
-                (Some(_), None) if rules::is_front_door_header(&place) => {}
                 _ => self.one_sided(&place, "header", documented.is_some()),
             }
         }
@@ -303,11 +263,10 @@ fn aligned<'m, K: Ord, D, S>(
     keys.into_iter().map(|key| (key, document.get(key), server.get(key)))
 }
 
-/// The responses of an operation by status, the errors apart from the others.
-fn responses<'a>(side: Document<'a>, operation: &'a Value) -> (BTreeMap<String, &'a Value>, BTreeMap<String, &'a Value>) {
+/// The responses of an operation by status.
+fn responses<'a>(side: Document<'a>, operation: &'a Value) -> BTreeMap<&'a str, &'a Value> {
     let all = operation["responses"].as_object().into_iter().flatten();
-    all.map(|(status, response)| (status.clone(), side.resolve(response)))
-        .partition(|(status, _)| status.starts_with('2') || status.as_str() == "default")
+    all.map(|(status, response)| (status.as_str(), side.resolve(response))).collect()
 }
 
 /// The schema of each media type of a request body or response.

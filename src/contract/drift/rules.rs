@@ -10,19 +10,8 @@ use serde_json::Value;
 
 use super::document::{Keywords, NOT_BLANK, keywords_of};
 
-/// **Security.** dropshot emits no security requirements, so whether an operation needs a key is not compared here: the
-/// front of every operation asks the document itself.
-pub(super) const UNSAID_OF_OPERATIONS: [&str; 1] = ["security"];
-
-/// **Front-door headers.** The front door checks `X-Client-Version` before any handler runs, keeps answers by their
-/// `Idempotency-Key`, and compares the tags of what it answers itself, so no endpoint declares these headers.
-pub(super) fn is_front_door_header(place: &str) -> bool {
-    let asked = ["header.x-client-version", "header.idempotency-key", "header.if-match", "header.if-none-match"];
-    asked.contains(&place) || ["200.headers.etag", "201.headers.etag"].contains(&place)
-}
-
 /// **Raw bodies.** A body that isn't made from a type (`HttpResponseOk<FreeformBody>`) is emitted as `*/*` with an empty
-/// schema and without headers. `Response<Body>` hides the status too, and all errors, so no rule admits it.
+/// schema. `Response<Body>` hides the status too, and all errors, so no rule admits it.
 pub(super) fn is_raw_body(response: &Value) -> bool {
     response["content"].get("*/*").is_some()
 }
@@ -48,13 +37,6 @@ pub(super) fn take_not_blank<'a>(documented: &mut Keywords<'a>) -> BTreeSet<&'a 
 /// Applies **optional values** and **not blank** to the server's schema.
 pub(super) fn forget_nullable(served: &mut Keywords) {
     served.remove("nullable");
-}
-
-/// **Error classes.** dropshot emits one error response for all of `4XX` and one for all of `5XX`, without headers. So
-/// the statuses themselves come from the server's own list, bodies are compared with those of the class, and headers of
-/// errors are not compared.
-pub(super) fn error_class(status: &str) -> &'static str {
-    if status.starts_with('5') { "5XX" } else { "4XX" }
 }
 
 /// **Documented variants.** Where the variants of an enumeration have doc comments, schemars emits a `oneOf` of small

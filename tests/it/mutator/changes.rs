@@ -69,6 +69,8 @@ fn operations(changes: &mut Vec<Change>) {
         let kept = node["parameters"].as_array()?.split_last()?.1;
         (!kept.is_empty()).then(|| set(node, "parameters", json!(kept)))
     });
+    add(changes, kind, "security emptied", |node, _| (node["security"] != json!([])).then(|| set(node, "security", json!([]))));
+    add(changes, kind, "security removed", |node, _| without(node, "security"));
     add(changes, kind, "request body removed", |node, _| without(node, "requestBody"));
     add(changes, kind, "request body added", |node, _| {
         let body = json!({"required": true, "content": {"application/json": {"schema": {"type": "object"}}}});
@@ -130,16 +132,12 @@ fn bodies(changes: &mut Vec<Change>) {
         (site.context == Context::Success).then_some(())?;
         set_new(node, "content", json!({"application/json": {"schema": {"type": "string"}}}))
     });
-    add(changes, Kind::Response, "header added", |node, site| {
-        let comparable = site.context == Context::Success && (is_json(node) || node.get("content").is_none());
-        comparable.then(|| {
-            let headers = node.get("headers").cloned().unwrap_or(json!({}));
-            set(node, "headers", set(&headers, "X-Added", json!({"schema": {"type": "string"}})))
-        })
+    add(changes, Kind::Response, "header added", |node, _| {
+        let headers = node.get("headers").cloned().unwrap_or(json!({}));
+        Some(set(node, "headers", set(&headers, "X-Added", json!({"schema": {"type": "string"}}))))
     });
-    add(changes, Kind::Response, "header removed", |node, _| is_json(node).then(|| without(node, "headers"))?);
+    add(changes, Kind::Response, "header removed", |node, _| without(node, "headers"));
     add(changes, Kind::Response, "header renamed", |node, _| {
-        is_json(node).then_some(())?;
         replace(node, "headers", |headers| rename_first(headers, |_| true, |name| format!("{name}-Other")))
     });
 }

@@ -87,10 +87,8 @@ impl Walk<'_> {
 
     fn parameter(&mut self, pointer: &str) {
         let pointer = self.resolved(pointer);
-        if self.node(&pointer)["name"] != "X-Client-Version" {
-            self.site(Kind::Parameter, Context::Parameter, &pointer, false);
-            self.schema(&child(&pointer, "schema"), Context::Parameter, false);
-        }
+        self.site(Kind::Parameter, Context::Parameter, &pointer, false);
+        self.schema(&child(&pointer, "schema"), Context::Parameter, false);
     }
 
     fn response(&mut self, pointer: &str, status: &str) {
@@ -98,12 +96,10 @@ impl Walk<'_> {
         let pointer = self.resolved(pointer);
         self.site(Kind::Response, context, &pointer, false);
         self.content(&pointer, context);
-        if context == Context::Success && !self.is_raw(&pointer) {
-            for name in self.keys(&child(&pointer, "headers")) {
-                let header = self.resolved(&child(&child(&pointer, "headers"), &name));
-                self.site(Kind::Header, context, &header, false);
-                self.schema(&child(&header, "schema"), context, false);
-            }
+        for name in self.keys(&child(&pointer, "headers")) {
+            let header = self.resolved(&child(&child(&pointer, "headers"), &name));
+            self.site(Kind::Header, context, &header, false);
+            self.schema(&child(&header, "schema"), context, false);
         }
     }
 

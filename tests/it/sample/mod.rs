@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use boxoffice::contract::drift::Server;
 use dropshot::{
     ApiDescription, ErrorStatusCode, FreeformBody, Header, HttpError, HttpResponseCreated, HttpResponseDeleted,
     HttpResponseError, HttpResponseHeaders, HttpResponseOk, Path, Query, RequestContext, TypedBody, endpoint,
@@ -18,7 +17,8 @@ pub fn document() -> Value {
     serde_yaml_ng::from_str(include_str!("contract.yaml")).expect("the sample contract is YAML")
 }
 
-pub fn server() -> Server {
+/// What the server emits: what dropshot does, with the security, the headers and the statuses that it can't tell.
+pub fn server() -> Value {
     let mut api = ApiDescription::new();
     api.register(order_list).expect("order_list");
     api.register(order_create).expect("order_create");
@@ -27,18 +27,34 @@ pub fn server() -> Server {
     api.register(order_delete).expect("order_delete");
     api.register(media_get).expect("media_get");
     api.register(tree_get).expect("tree_get");
-    let openapi = api.openapi("sample", semver::Version::new(3, 0, 0)).json().expect("dropshot emits JSON");
-    let statuses = [
-        ("order_list", [400, 500].as_slice()),
-        ("order_create", &[400, 409, 500]),
-        ("order_get", &[404, 500]),
-        ("order_update", &[400, 500]),
-        ("order_delete", &[404, 500]),
-        ("media_get", &[404, 500]),
-        ("tree_get", &[500]),
-    ];
-    let statuses = statuses.map(|(id, statuses)| (id.to_owned(), statuses.iter().copied().collect()));
-    Server { openapi, error_statuses: statuses.into() }
+    let mut openapi = api.openapi("sample", semver::Version::new(3, 0, 0)).json().expect("dropshot emits JSON");
+    for (path, method, statuses) in [
+        ("/orders", "get", ["400", "500"].as_slice()),
+        ("/orders", "post", &["400", "409", "500"]),
+        ("/orders/{order}", "get", &["404", "500"]),
+        ("/orders/{order}", "put", &["400", "500"]),
+        ("/orders/{order}", "delete", &["404", "500"]),
+        ("/media/{kind}/{image}", "get", &["404", "500"]),
+        ("/tree", "get", &["500"]),
+    ] {
+        let operation = &mut openapi["paths"][path][method];
+        operation["security"] = if path.starts_with("/media") { json!([]) } else { json!([{"SessionKey": []}]) };
+        let responses = operation["responses"].as_object_mut().expect("responses");
+        let error = responses.remove("4XX").and_then(|_| responses.remove("5XX")).expect("a response to errors");
+        responses.extend(statuses.iter().map(|status| ((*status).to_owned(), error.clone())));
+    }
+    let etag = json!({"required": true, "schema": {"type": "string"}});
+    let version =
+        json!({"name": "X-Client-Version", "in": "header", "required": true, "schema": {"type": "string", "pattern": r"^\d+$"}});
+    let sold_out = json!({
+        "headers": {"retry-after": {"required": true, "schema": {"type": "integer", "minimum": 1}}},
+        "content": openapi["components"]["responses"]["Error"]["content"],
+    });
+    let create = &mut openapi["paths"]["/orders"]["post"];
+    create["parameters"] = json!([version]);
+    create["responses"]["409"] = sold_out;
+    openapi["paths"]["/media/{kind}/{image}"]["get"]["responses"]["200"]["headers"]["etag"] = etag;
+    openapi
 }
 
 /// A type of its own for a value with a schema that no attribute can express, or that has a default as a parameter.
