@@ -195,13 +195,12 @@ async fn a_wait_that_is_too_long_is_not_begun() {
 }
 
 async fn nothing_is_sent_again_where_that_is_not_wanted() {
-    let (client, heads) = server([Cuts]).await;
+    let (client, _heads) = server([Cuts, Answers("200 OK", REGION)]).await;
     let client = client.with_retries(Retries::NONE);
 
     let lost = client.region_get().region("1").send().await;
 
     assert!(matches!(lost, Err(boxoffice_client::Error::CommunicationError(_))), "{lost:?}");
-    assert_eq!(heads.await.unwrap().len(), 1);
 }
 
 async fn what_a_lost_delete_has_removed_is_gone() {
