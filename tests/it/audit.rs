@@ -212,8 +212,12 @@ async fn entries_are_never_changed(world: World) {
     make_region(&world, &world.staff.key, "Volta").await;
     let before = entries(&world, "").await;
 
-    for change in ["update audit set status = 500", "delete from audit"] {
+    for change in ["update audit set status = 500", "delete from audit", "truncate audit"] {
         let mut tx = world.app.db.begin().await.unwrap();
+        // SQLite has no such statement.
+        if change.starts_with("truncate") && !tx.is_postgres() {
+            continue;
+        }
         let refused = tx.query(change).execute().await.unwrap_err();
         assert!(format!("{refused:?}").contains("append-only"), "{change}: {refused:?}");
     }
