@@ -223,6 +223,9 @@ async fn a_change_leaves_what_it_does_not_name(world: World) {
     assert_eq!(world.request("GET", &path).key(&ama.key).send().await.body, expected);
     let emptied = world.request("PUT", &path).key(&ama.key).json(&json!({ "city": "" })).send().await;
     assert_eq!((&emptied.body["city"], &emptied.body["firstName"]), (&json!(""), &json!("ama")));
+    // What has no place for a blank is not named by one.
+    let blank = world.request("PUT", &path).key(&ama.key).json(&json!({ "title": " ", "dateOfBirth": "" })).send().await;
+    assert_eq!((blank.status, &blank.body), (200, &emptied.body));
 }
 
 async fn a_change_may_not_blank_what_an_account_needs(world: World) {

@@ -1,6 +1,7 @@
 //! Passwords: which ones nobody may have, how they are kept, and how many are checked at once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use argon2::password_hash::PasswordHasher;
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -9,9 +10,10 @@ use boxoffice::auth::{Passwords, Scope};
 use boxoffice::{log, setup};
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::on_both_databases;
-use crate::support::{ANYWHERE, Answer, PASSWORD, Person, World};
+use crate::support::{ANYWHERE, Answer, PASSWORD, Person, World, refusal};
 
 on_both_databases![
     a_password_that_many_have_is_refused_wherever_one_is_set,
@@ -84,7 +86,7 @@ async fn nobody_has_their_own_name_for_a_password(world: World) {
     for password in ["AMA.mensah", "ama.mensah@example.com"] {
         assert_refused(&world.change(&ama, json!({ "password": password })).await, own);
     }
-    let both = json!({ "username": "ama.owusu", "password": "ama.owusu" });
+    let both = json!({ "username": "Ama.Owusu", "password": "ama.OWUSU" });
     assert_refused(&world.change(&ama, both).await, own);
     let renamed = json!({ "username": "ama.owusu", "password": "ama.mensah" });
     assert_eq!(world.change(&ama, renamed).await.status, 200, "it is her name no more");
@@ -142,13 +144,20 @@ async fn who_cannot_wait_for_a_password_is_told_to_come_back(world: World) {
     // No hash can run here, so nobody may wait for one.
     Arc::get_mut(&mut app).unwrap().passwords = Passwords::new(0);
     let platform = Platform::start(app, ANYWHERE).unwrap();
-    let sign_in = json!({ "identification": "ama", "password": PASSWORD });
+    let sign_in = async |name: &str| {
+        let body = json!({ "identification": name, "password": PASSWORD });
+        let answer = world.request("POST", "/sessions").at(platform.address()).json(&body).send();
+        // Or whoever is let in waits for ever.
+        timeout(Duration::from_secs(30), answer).await.expect("an answer")
+    };
 
-    let refused = world.request("POST", "/sessions").at(platform.address()).json(&sign_in).send().await;
+    let refused = sign_in("ama").await;
+    let nobody = sign_in("nobody").await;
     let time = world.request("GET", "/time").at(platform.address()).send().await;
 
     assert_eq!((refused.status, refused.code()), (503, "server.unavailable"));
     assert!(refused.header("retry-after").parse::<u32>().is_ok(), "{:?}", refused.headers);
+    assert_eq!(refusal(&nobody), (503, "server.unavailable"), "a name that nobody has costs the same work");
     assert_eq!(time.status, 200, "only who needs a hash has to wait for one");
     platform.stop().await.unwrap();
     assert!(world.sign_in("ama", PASSWORD).await.is_ok(), "and no other server has to");

@@ -19,6 +19,7 @@ use crate::support::{ANYWHERE, Answer, PASSWORD, Person, Request, World, by_card
 on_both_databases![
     what_is_sent_again_is_the_same_request_however_it_is_written,
     a_key_belongs_to_its_caller,
+    what_is_kept_is_given_to_the_key_that_sent_it_alone,
     a_key_has_the_contracts_form,
     a_refusal_is_given_again_too,
     a_declined_payment_is_declined_once,
@@ -29,6 +30,7 @@ on_both_databases![
     a_request_sent_to_two_servers_at_once_has_one_effect,
     many_tries_at_once_have_one_effect,
     a_payment_whose_server_ended_is_made_anew,
+    a_failure_that_comes_late_takes_no_answer_away,
     nothing_is_done_without_its_answer,
 ];
 
@@ -97,6 +99,26 @@ async fn a_key_belongs_to_its_caller(world: World) {
     assert_eq!((first.status, of_another.status), (200, 200));
     assert_eq!(of_another.body["identification"], "kofi");
     assert!(!is_replayed(&of_another));
+}
+
+/// Not even to whoever writes a key of their own into the database.
+async fn what_is_kept_is_given_to_the_key_that_sent_it_alone(world: World) {
+    let ama = world.person("ama").await;
+    let look_up = async |key: &str| {
+        let request = world.request("POST", "/lookups").key(key).header("Idempotency-Key", "one");
+        request.json(&json!({ "identification": "ama" })).send().await
+    };
+    let first = look_up(&ama.key).await;
+    let forged = secret::api_key();
+    let mut tx = world.app.db.begin().await.unwrap();
+    let update = tx.query("update api_keys set hash = $1 where hash = $2");
+    assert_eq!(update.bind(secret::hash(&forged)).bind(secret::hash(&ama.key)).execute().await.unwrap(), 1);
+    tx.commit().await.unwrap();
+
+    let stolen = look_up(&forged).await;
+
+    assert_eq!(first.status, 200, "{}", first.body);
+    assert_eq!(refusal(&stolen), (422, "idempotency.other-request"), "{}", stolen.body);
 }
 
 async fn a_key_has_the_contracts_form(world: World) {
@@ -242,14 +264,24 @@ async fn many_tries_at_once_have_one_effect(world: World) {
     assert!(is_replayed(&make_zone(&world, "one", zone()).await));
 }
 
-/// The first server has the gateway's answer to wait for, and is as good as gone.
-async fn a_payment_whose_server_ended_is_made_anew(world: World) {
-    let (ama, order, _) = sale(&world).await;
-    // With a gateway of its own, which doesn't let anybody wait.
+/// Ama pays at a server that is as good as gone: it has the gateway's answer to wait for. She pays with the same key at another one,
+/// whose gateway doesn't let anybody wait.
+struct TwicePaid {
+    ama: Person,
+    order: String,
+    /// What the second server answers at once, within the lease of the first, and after it.
+    second: [Answer; 3],
+    /// What the first answers in the end.
+    first: Answer,
+}
+
+/// `meanwhile` is done before the gateway answers the first server.
+async fn pay_twice(world: &World, meanwhile: impl FnOnce()) -> TwicePaid {
+    let (ama, order, _) = sale(world).await;
     let second = App::open(&world.database_url, world.app.settings.clone(), boxoffice::log::silent()).await.unwrap();
     let server = Platform::start(Arc::clone(&second), ANYWHERE).unwrap();
     world.till.hold();
-    let first = pay(&world, &ama, &order, "one", part(203.98));
+    let first = pay(world, &ama, &order, "one", part(203.98));
     let again = || {
         let request = world.request("POST", &format!("{order}/payments")).at(server.address()).key(&ama.key);
         request.header("Idempotency-Key", "one").json(&part(203.98)).send()
@@ -258,38 +290,66 @@ async fn a_payment_whose_server_ended_is_made_anew(world: World) {
     let then = async {
         world.till.until(1).await;
         let at_once = again().await;
-        let lease = Duration::from_secs(3 * 60);
-        world.advance(lease);
-        second.clock.advance(lease);
+        let advance = |time| {
+            world.advance(time);
+            second.clock.advance(time);
+        };
+        advance(Duration::from_secs(150));
+        let within_the_lease = again().await;
+        advance(Duration::from_secs(30));
         // A job gives up what the first had begun, and the gateway its money back.
         world.expire_due().await;
         let anew = again().await;
+        meanwhile();
         world.till.release();
-        (at_once, anew)
+        [at_once, within_the_lease, anew]
     };
-    let (first, (at_once, anew)) = join(first, then).await;
-
-    assert_eq!(refusal(&at_once), (409, "idempotency.under-way"));
-    assert_eq!((anew.status, is_replayed(&anew)), (201, false), "{anew:?}");
-    assert_eq!(refusal(&first), (409, "order.not-open"), "what came too late is given back");
-    let replayed = pay(&world, &ama, &order, "one", part(203.98)).await;
-    assert_eq!((replayed.status, is_replayed(&replayed), &replayed.body), (201, true, &anew.body));
-    let confirmed = world.payments(&order).await.into_iter().filter(|(_, status)| status == "Confirmed").count();
-    assert_eq!((world.read(&order).await["status"].as_str(), confirmed), (Some("Fulfilled"), 1));
+    let (first, second) = join(first, then).await;
     server.stop().await.unwrap();
+    TwicePaid { ama, order, second, first }
+}
+
+impl TwicePaid {
+    /// The second server's payment is the one that counts, and what its sender is told from then on.
+    async fn check(&self, world: &World) {
+        let [at_once, within_the_lease, anew] = &self.second;
+        assert_eq!(refusal(at_once), (409, "idempotency.under-way"));
+        assert_eq!(refusal(within_the_lease), (409, "idempotency.under-way"), "longer than a payment may be pending");
+        assert_eq!((anew.status, is_replayed(anew)), (201, false), "{anew:?}");
+        let replayed = pay(world, &self.ama, &self.order, "one", part(203.98)).await;
+        assert_eq!((replayed.status, is_replayed(&replayed), &replayed.body), (201, true, &anew.body));
+        let confirmed = world.payments(&self.order).await.into_iter().filter(|(_, status)| status == "Confirmed").count();
+        assert_eq!((world.read(&self.order).await["status"].as_str(), confirmed), (Some("Fulfilled"), 1));
+    }
+}
+
+async fn a_payment_whose_server_ended_is_made_anew(world: World) {
+    let paid = pay_twice(&world, || ()).await;
+
+    assert_eq!(refusal(&paid.first), (409, "order.not-open"), "what came too late is given back");
+    paid.check(&world).await;
+}
+
+async fn a_failure_that_comes_late_takes_no_answer_away(world: World) {
+    let paid = pay_twice(&world, || world.till.lose_answers(true)).await;
+    world.till.lose_answers(false);
+
+    assert_eq!(refusal(&paid.first), (502, "payment.gateway"));
+    paid.check(&world).await;
 }
 
 async fn nothing_is_done_without_its_answer(world: World) {
     world.expects_failures();
-    world.run_sql("alter table idempotency rename column answer to gone").await;
+    let kept = make_zone(&world, "one", zone()).await;
+    world.run_sql("create unique index one_answer on idempotency (key_id) where answer is not null").await;
 
-    let failed = make_zone(&world, "one", zone()).await;
+    let failed = make_zone(&world, "two", zone()).await;
 
-    assert_eq!(failed.status, 500);
-    assert_eq!(count(&world, "select count(*) from zones").await, 0);
-    assert_eq!(count(&world, "select count(*) from idempotency").await, 0);
-    world.run_sql("alter table idempotency rename column gone to answer").await;
-    assert_eq!(make_zone(&world, "one", zone()).await.status, 201);
+    assert_eq!((kept.status, failed.status), (201, 500));
+    assert_eq!(count(&world, "select count(*) from zones").await, 1);
+    assert_eq!(count(&world, "select count(*) from idempotency").await, 1);
+    world.run_sql("drop index one_answer").await;
+    assert_eq!(make_zone(&world, "two", zone()).await.status, 201);
 }
 
 /// Sends a request twice at once, while everything that it would write waits for the test: the one that is told that the

@@ -1,9 +1,8 @@
 //! HTTPS, and its certificate.
 
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use boxoffice::http::{Certificate, Listener};
@@ -13,7 +12,6 @@ use http_body_util::Empty;
 use hyper::body::{Bytes, Incoming};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, SignatureAlgorithm};
-use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -22,6 +20,7 @@ use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
 
 use super::raw::request;
+use crate::support::program::{Server, boxoffice};
 use crate::support::{ANYWHERE, World};
 use crate::{on_both_databases, plain_tests};
 
@@ -54,9 +53,12 @@ impl Pair {
         Certificate::open(&self.folder.join("certificate.pem"), &self.folder.join("key.pem")).unwrap()
     }
 
-    fn options(&self) -> [String; 4] {
-        let file = |name: &str| self.folder.join(name).display().to_string();
-        ["--tls-certificate".to_owned(), file("certificate.pem"), "--tls-key".to_owned(), file("key.pem")]
+    /// The program that does this with it, on an address that it may choose.
+    fn program(&self, command: &str) -> Command {
+        let mut program = boxoffice(&self.folder, &[command]);
+        program.arg("--tls-certificate").arg(self.folder.join("certificate.pem"));
+        program.arg("--tls-key").arg(self.folder.join("key.pem"));
+        program
     }
 }
 
@@ -194,20 +196,15 @@ fn what_cannot_be_used_is_told() {
     }
 }
 
-/// The program with its data in this folder.
-fn boxoffice(folder: &Path, arguments: &[String]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
-    command.args(arguments).env_clear().env("BOXOFFICE_DATA_DIR", folder).env("BOXOFFICE_LISTEN", "127.0.0.1:0");
-    command
-}
-
 fn the_program_refuses_what_it_cannot_use() {
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair::write(folder.path());
     std::fs::write(folder.path().join("key.pem"), KeyPair::generate().unwrap().serialize_pem()).unwrap();
+    // One that takes it ends all the same.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
 
     for command in ["serve", "mock"] {
-        let refused = boxoffice(folder.path(), &[&[command.to_owned()], &pair.options()[..]].concat()).output().unwrap();
+        let refused = pair.program(command).env("BOXOFFICE_LISTEN", taken.local_addr().unwrap().to_string()).output().unwrap();
 
         let told = String::from_utf8(refused.stderr).unwrap();
         assert_eq!(refused.status.code(), Some(1), "{told}");
@@ -219,47 +216,29 @@ fn the_program_refuses_what_it_cannot_use() {
 fn one_file_asks_for_the_other() {
     let folder = tempfile::tempdir().unwrap();
     for option in ["--tls-certificate", "--tls-key"] {
-        let arguments = ["serve", option, "file.pem"].map(str::to_owned);
-        let refused = boxoffice(folder.path(), &arguments).output().unwrap();
+        let refused = boxoffice(folder.path(), &["serve", option, "file.pem"]).output().unwrap();
 
         assert_eq!(refused.status.code(), Some(2), "{option}");
-    }
-}
-
-/// The program while it serves, ended with the test.
-struct Serving(Child);
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ended_already = self.0.kill();
-        let _waited_for = self.0.wait();
     }
 }
 
 async fn the_program_shows_a_new_certificate_when_told() {
     let folder = tempfile::tempdir().unwrap();
     let first = Pair::write(folder.path());
-    let arguments = [&["serve".to_owned()], &first.options()[..]].concat();
-    let mut command = boxoffice(folder.path(), &arguments);
-    let mut serving = Serving(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap());
-    let mut log = BufReader::new(serving.0.stderr.take().unwrap()).lines();
-    let mut logged = |field: &str| {
-        log.find_map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()[field].as_str().map(str::to_owned)).unwrap()
-    };
-    let server: SocketAddr = logged("address").parse().unwrap();
-    let hang_up = || assert!(Command::new("kill").args(["-HUP", &serving.0.id().to_string()]).status().unwrap().success());
+    let serving = Server::start(first.program("serve"));
+    let server: SocketAddr = serving.address.trim_start_matches("http://").parse().unwrap();
     let shows = async |pair: &Pair| connect(server, &pair.der, b"h2", &[&TLS13]).await.is_ok();
     assert!(shows(&first).await);
 
     let second = Pair::write(folder.path());
     assert!(shows(&first).await, "nobody has told it yet");
-    hang_up();
-    assert_eq!(logged("msg"), "the certificate was read again");
+    serving.signal("HUP");
+    assert_eq!(serving.logged("msg"), "the certificate was read again");
     assert!(shows(&second).await && !shows(&first).await);
 
     std::fs::write(folder.path().join("key.pem"), "broken").unwrap();
-    hang_up();
-    let told = logged("cause");
+    serving.signal("HUP");
+    let told = serving.logged("cause");
     assert!(told.contains("--tls-key takes a PEM file"), "{told}");
     assert!(shows(&second).await, "what was good is kept");
     let answer = ask_http_1(connect(server, &second.der, b"http/1.1", &[&TLS13]).await.unwrap(), "x").await;

@@ -6,7 +6,7 @@ use boxoffice::log;
 use serde_json::json;
 
 use crate::on_both_databases;
-use crate::support::{RESERVATION, World, books, by_card, section};
+use crate::support::{RESERVATION, World, books, by_card, eventually, section};
 
 on_both_databases![
     identifiers_rise_though_the_clock_steps_back,
@@ -84,6 +84,9 @@ async fn what_is_due_does_not_wait_though_the_clock_steps_back(world: World) {
 
     assert_eq!((asked.status, again.status), (201, 201));
     world.letter_to("ama@example.com", 2).await;
+    let now = async || world.request("GET", "/time").send().await.body["utc"].as_i64().unwrap();
+    let before = now().await;
+    eventually(async || now().await > before).await;
 }
 
 async fn a_step_forward_expires_everything_once(world: World) {

@@ -75,6 +75,7 @@ async fn pay_and_die(world: &World) -> Scene {
 
 async fn assert_books(world: &World) {
     assert_eq!(books(&mut world.app.db.read().await.unwrap()).await, [""; 0]);
+    world.check_till().await;
 }
 
 async fn a_charge_that_nobody_wrote_down_is_undone(world: World) {

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -46,6 +47,18 @@ impl Server {
     pub fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
+    }
+
+    /// What the next entry of its log says in a field that it has; waits for one.
+    pub fn logged(&self, field: &str) -> String {
+        loop {
+            let line =
+                self.log.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| panic!("nothing with {field} was logged"));
+            let entry = serde_json::from_str::<Value>(&line).unwrap_or_default();
+            if let Some(told) = entry[field].as_str() {
+                return told.to_owned();
+            }
+        }
     }
 
     /// What it printed, how it ended, and what it has logged since it began to answer; waits for its end.

@@ -121,10 +121,10 @@ impl Gateway for Till {
         if outcome != Outcome::Declined {
             self.take(charge.payment.0, charge.amount.0);
         }
+        self.until_released().await;
         if self.0.loses_answers.load(Ordering::SeqCst) {
             bail!("the line is dead");
         }
-        self.until_released().await;
         Ok(outcome)
     }
 
