@@ -1,6 +1,7 @@
 """What schemathesis can't read in the contract: our formats, the rules that no schema says, and what `self` leads to."""
 
 import atexit
+import copy
 import json
 import random
 import re
@@ -31,6 +32,7 @@ BLANK_MISSING = "what is required, or may not be blank, counts as missing where 
 BLANK_ABSENT = "what is optional counts as absent where it is blank and its schema refuses blanks"
 NO_BODY = "no body at all counts as one without any argument"
 CHANGED = "If-Match names another state of the resource than its own"
+NO_HTTP = "a header with control characters is no HTTP: 400 without a body"
 NUL = "must not contain the character NUL"
 UNSEEN = "must not contain the character U+"
 
@@ -78,7 +80,7 @@ PERIODS = [("start", "end"), ("salesStart", "salesEnd"), ("availableFrom", "avai
 
 @schemathesis.hook
 def before_load_schema(context, raw_schema):
-    """Learns the paths. Where a pattern stands beside a format of ours, values come from the format: most that match it are no dates."""
+    """Learns the paths. A format of ours counts without the pattern beside it, as most that match that are no dates."""
     shapes.update({path: re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path) for path in raw_schema["paths"] if "{" in path})
     stack = [raw_schema]
     while stack:
@@ -99,7 +101,9 @@ explained = Counter()
 def filter_failure(context, failure, case, response):
     """Whether a failure counts: not where rules that the contract tells in words explain all of it."""
     rules = set()
-    if isinstance(failure, RejectedPositiveData) and response.status_code == 400:
+    if is_no_http(response):
+        rules = {NO_HTTP}
+    elif isinstance(failure, RejectedPositiveData) and response.status_code == 400:
         fields = response.json().get("fields", [])
         # All that is wrong with one argument is told in one detail.
         rules = {rule_of_refusal(case, field["name"], part) for field in fields for part in field["detail"].split("; ")}
@@ -136,6 +140,13 @@ def rule_of_refusal(case, name, detail):
         character = chr(int(detail.removeprefix(UNSEEN), 16))
         return UNSEEN if character in json.dumps(value, ensure_ascii=False) or json.dumps(character)[1:-1] in json.dumps(value) else None
     return next((rule for rule in RULES if re.fullmatch(rule, detail)), None)
+
+
+def is_no_http(response):
+    """Whether a request could not be read for a control character in its headers, which the server answers without a body."""
+    values = (value.decode("latin-1") if isinstance(value, bytes) else value for value in response.request.headers.values())
+    has_control = any(re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value) for value in values)
+    return has_control and response.status_code == 400 and not response.content
 
 
 def takes_nothing(bodies):
@@ -182,8 +193,8 @@ def is_blank(value):
     return isinstance(value, str) and not re.search(r"[^\s]|[\x1c-\x1f]", value)
 
 
-# What the URI of each path is like. By path, the variables of the resources that an answer told of; "serial" is a ticket's. The URIs
-# of those that were removed: others may go on telling of them. The tag that each URI was last answered with.
+# What the URI of each path is like. By path, the variables of the resources that an answer told of, and by "serial" the tickets.
+# The URIs of those that were removed: others may go on telling of them. The tag that each URI was last answered with.
 shapes, seen, gone, tags = {}, {}, set(), {}
 # Which resource is named next is the same in each run, as far as the server's answers are.
 choice = random.Random(1)
@@ -220,6 +231,8 @@ def before_call(context, case, kwargs):
     if not case.meta.is_negative_at(ParameterLocation.PATH):
         name_in_path(case)
     if isinstance(case.body, dict) and not case.meta.is_negative_at(ParameterLocation.BODY):
+        # What schemathesis made is shown, and may be sent, once more.
+        case.body = copy.deepcopy(case.body)
         name_in_body(case)
         put_in_order(case.body)
     if case.headers and not case.meta.is_negative_at(ParameterLocation.HEADER):
@@ -243,13 +256,15 @@ def name_in_body(case):
     """Names resources that are there, those of the path's own event where it has one."""
     for name, template in {**BY_URI, **BY_IDENTIFIER}.items():
         value, resources = case.body.get(name), seen.get(template, {})
-        known = {*resources, *(uri.rsplit("/", 1)[-1] for uri in resources)}
-        near = [uri for uri, variables in resources.items() if variables.items() >= common(case.path_parameters, variables).items()]
+        known = {*resources, *map(identifier, resources)}
+        near = [uri for uri, variables in resources.items() if agree(variables, case.path_parameters)]
         if value and near and not known.intersection([value] if isinstance(value, str) else value):
             uri = choose(near)
-            text = uri if name in BY_URI else uri.rsplit("/", 1)[-1]
-            named = {dict: lambda: {text: next(iter(value.values()))}, list: lambda: [text], str: lambda: text}[type(value)]()
-            case.body = {**case.body, name: named}
+            text = uri if name in BY_URI else identifier(uri)
+            if isinstance(value, dict):
+                case.body[name] = {text: next(iter(value.values()))}
+            else:
+                case.body[name] = text if isinstance(value, str) else [text]
 
 
 def put_in_order(body):
@@ -260,9 +275,14 @@ def put_in_order(body):
                 period[end] = "2040-01-01T00:00"
 
 
-def common(variables, others):
-    """Those variables that the others have as well."""
-    return {name: value for name, value in variables.items() if name in others}
+def identifier(uri):
+    """What a URI ends with."""
+    return uri.rsplit("/", 1)[-1]
+
+
+def agree(variables, others):
+    """Whether what is in both is the same."""
+    return all(others.get(name, value) == value for name, value in variables.items())
 
 
 def choose(resources):
