@@ -206,8 +206,8 @@ def after_call(context, case, response):
     if case.method == "DELETE" and response.status_code < 300:
         gone.add(case.formatted_path)
         seen.get(case.path, {}).pop(case.formatted_path, None)
-    if response.status_code == 404 and "page" not in case.query:
-        # It may have gone along with another.
+    if response.status_code == 404 and "page" not in case.query or b'"resource.not-yours"' in response.content:
+        # It may have gone along with another, or be somebody else's.
         for template in templates_of(case):
             seen[template].pop(template.format(**case.path_parameters), None)
     if "etag" in response.headers and not urlsplit(response.request.url).query:
