@@ -1,9 +1,13 @@
 """What schemathesis can't read in the contract: our formats, the rules that no schema says, and what `self` leads to."""
 
 import atexit
+import copy
 import json
+import random
 import re
+import uuid
 from collections import Counter
+from datetime import datetime
 from urllib.parse import parse_qs, urlsplit
 
 import schemathesis
@@ -12,9 +16,11 @@ from schemathesis.core.failures import AcceptedNegativeData
 from schemathesis.core.parameters import ParameterLocation
 from schemathesis.openapi.checks import RejectedPositiveData
 
+# Most of all moments are centuries from now, so that half of them are taken from those that a sale or an event may have.
+MOMENTS = st.datetimes() | st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1))
 FORMATS = {
     "birth-date": st.dates().map(str),
-    "event-time": st.datetimes().map(lambda moment: moment.isoformat(timespec="seconds")),
+    "event-time": MOMENTS.map(lambda moment: moment.isoformat(timespec="seconds")),
     # A pixel.
     "image": st.just("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC"),
 }
@@ -25,6 +31,8 @@ for name, values in FORMATS.items():
 BLANK_MISSING = "what is required, or may not be blank, counts as missing where it is blank"
 BLANK_ABSENT = "what is optional counts as absent where it is blank and its schema refuses blanks"
 NO_BODY = "no body at all counts as one without any argument"
+CHANGED = "If-Match names another state of the resource than its own"
+NO_HTTP = "a header with control characters is no HTTP: 400 without a body"
 NUL = "must not contain the character NUL"
 UNSEEN = "must not contain the character U+"
 
@@ -48,10 +56,32 @@ RULES = [
 # What a payment needs besides, by its method.
 NEEDED = {"card": "token", "external": "reference"}
 
+# What a property refers to by a URI, and what by the identifier alone.
+BY_URI = {
+    "category": "/categories/{category}",
+    "host": "/hosts/{host}",
+    "items": "/sections/{section}",
+    "region": "/regions/{region}",
+    "sections": "/events/{event}/sections/{section}",
+    "venue": "/venues/{venue}",
+}
+BY_IDENTIFIER = {
+    "account": "/accounts/{number}",
+    "customer": "/accounts/{number}",
+    "event": "/events/{event}",
+    "recipient": "/accounts/{number}",
+    "serials": "serial",
+    "tickets": "serial",
+    "zones": "/zones/{zone}",
+}
+# What begins before it ends.
+PERIODS = [("start", "end"), ("salesStart", "salesEnd"), ("availableFrom", "availableTo")]
+
 
 @schemathesis.hook
 def before_load_schema(context, raw_schema):
-    """Where a pattern stands beside a format of ours, values come from the format: most that match the pattern are no dates."""
+    """Learns the paths. A format of ours counts without the pattern beside it, as most that match that are no dates."""
+    shapes.update({path: re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path) for path in raw_schema["paths"] if "{" in path})
     stack = [raw_schema]
     while stack:
         item = stack.pop()
@@ -71,10 +101,14 @@ explained = Counter()
 def filter_failure(context, failure, case, response):
     """Whether a failure counts: not where rules that the contract tells in words explain all of it."""
     rules = set()
-    if isinstance(failure, RejectedPositiveData) and response.status_code == 400:
+    if is_no_http(response):
+        rules = {NO_HTTP}
+    elif isinstance(failure, RejectedPositiveData) and response.status_code == 400:
         fields = response.json().get("fields", [])
         # All that is wrong with one argument is told in one detail.
         rules = {rule_of_refusal(case, field["name"], part) for field in fields for part in field["detail"].split("; ")}
+    elif isinstance(failure, RejectedPositiveData) and response.status_code == 412 and "If-Match" in response.request.headers:
+        rules = {CHANGED} if response.json()["code"] == "resource.changed" else set()
     elif isinstance(failure, AcceptedNegativeData) and not response.request.body and takes_nothing(case.operation.body):
         rules = {NO_BODY}
     elif isinstance(failure, AcceptedNegativeData) and is_wrong_by_blanks_alone(case, response):
@@ -106,6 +140,13 @@ def rule_of_refusal(case, name, detail):
         character = chr(int(detail.removeprefix(UNSEEN), 16))
         return UNSEEN if character in json.dumps(value, ensure_ascii=False) or json.dumps(character)[1:-1] in json.dumps(value) else None
     return next((rule for rule in RULES if re.fullmatch(rule, detail)), None)
+
+
+def is_no_http(response):
+    """Whether a request could not be read for a control character in its headers, which the server answers without a body."""
+    values = (value.decode("latin-1") if isinstance(value, bytes) else value for value in response.request.headers.values())
+    has_control = any(re.search(r"[\x00-\x08\x0a-\x1f\x7f]", value) for value in values)
+    return has_control and response.status_code == 400 and not response.content
 
 
 def takes_nothing(bodies):
@@ -152,35 +193,107 @@ def is_blank(value):
     return isinstance(value, str) and not re.search(r"[^\s]|[\x1c-\x1f]", value)
 
 
-# The variables of each path that a resource of the server's was seen at, and the URIs of those that were removed: others may go
-# on telling of them.
-seen, gone = {}, set()
+# What the URI of each path is like. By path, the variables of the resources that an answer told of, and by "serial" the tickets.
+# The URIs of those that were removed: others may go on telling of them. The tag that each URI was last answered with.
+shapes, seen, gone, tags = {}, {}, set(), {}
+# Which resource is named next is the same in each run, as far as the server's answers are.
+choice = random.Random(1)
 
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """Remembers where the resources are that an answer tells of; schemathesis would only follow links."""
+    """Remembers what answers tell of; schemathesis would only follow links."""
     if case.method == "DELETE" and response.status_code < 300:
         gone.add(case.formatted_path)
         seen.get(case.path, {}).pop(case.formatted_path, None)
-    if response.status_code == 404:
-        # It may have gone along with another.
-        for template, resources in seen.items():
-            if f"{case.path}/".startswith(f"{template}/"):
-                resources.pop(template.format(**case.path_parameters), None)
-    for template in {operation.ok().path for operation in case.operation.schema.get_all_operations()}:
-        shape = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", template)
-        for uri in re.findall(rb'"self":"([^"]+)"', response.content):
-            if (found := re.fullmatch(shape, uri.decode())) and found.group() not in gone:
-                seen.setdefault(template, {})[found.group()] = found.groupdict()
+    if response.status_code == 404 and "page" not in case.query or b'"resource.not-yours"' in response.content:
+        # It may have gone along with another, or be somebody else's.
+        for template in templates_of(case):
+            seen[template].pop(template.format(**case.path_parameters), None)
+    if "etag" in response.headers and not urlsplit(response.request.url).query:
+        [path] = response.headers.get("location", [case.formatted_path])
+        [tags[path]] = response.headers["etag"]
+    if response.headers.get("content-type") != ["application/json"]:
+        return
+    for uri in re.findall(r'"(/[^"]+)"', response.text):
+        for template, shape in shapes.items():
+            if (found := re.fullmatch(shape, uri)) and uri not in gone:
+                seen.setdefault(template, {})[uri] = found.groupdict()
+    for serial in re.findall(r'"serial":"([^"]+)"', response.text):
+        seen.setdefault("serial", {})[serial] = {}
 
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Asks for a resource that is there, where any would do and this one is not known to be there or to have been removed."""
-    if case.meta is None or case.meta.is_negative_at(ParameterLocation.PATH):
+    """Asks for what is there, about what is there, where any value would do and this one is not known to be there or removed."""
+    if case.meta is None:
         return
-    for template, resources in seen.items():
-        if resources and template.count("{") == case.path.count("{") and f"{case.path}/".startswith(f"{template}/"):
-            if template.format(**case.path_parameters) not in gone.union(resources):
-                case.path_parameters = dict(list(resources.values())[-1])
+    if not case.meta.is_negative_at(ParameterLocation.PATH):
+        name_in_path(case)
+    if isinstance(case.body, dict) and not case.meta.is_negative_at(ParameterLocation.BODY):
+        # What schemathesis made is shown, and may be sent, once more.
+        case.body = copy.deepcopy(case.body)
+        name_in_body(case)
+        put_in_order(case.body)
+    if case.headers and not case.meta.is_negative_at(ParameterLocation.HEADER):
+        tell_states_and_requests_apart(case)
+
+
+def name_in_path(case):
+    """Names resources that are there."""
+    for template in templates_of(case):
+        resources = seen[template]
+        if resources and template.format(**case.path_parameters) not in gone.union(resources):
+            case.path_parameters = dict(resources[choose(resources)])
+
+
+def templates_of(case):
+    """The paths of what was seen that have all variables of this one and are where it begins."""
+    return [path for path in seen if path.count("{") == case.path.count("{") and f"{case.path}/".startswith(f"{path}/")]
+
+
+def name_in_body(case):
+    """Names resources that are there, those of the path's own event where it has one."""
+    for name, template in {**BY_URI, **BY_IDENTIFIER}.items():
+        value, resources = case.body.get(name), seen.get(template, {})
+        known = {*resources, *map(identifier, resources)}
+        near = [uri for uri, variables in resources.items() if agree(variables, case.path_parameters)]
+        if value and near and not known.intersection([value] if isinstance(value, str) else value):
+            uri = choose(near)
+            text = uri if name in BY_URI else identifier(uri)
+            if isinstance(value, dict):
+                case.body[name] = {text: next(iter(value.values()))}
+            else:
+                case.body[name] = text if isinstance(value, str) else [text]
+
+
+def put_in_order(body):
+    """Has what begins end later."""
+    for period in [body, *(body.get("schedule") or [])]:
+        for begin, end in PERIODS:
+            if str(period.get(begin, "")) >= str(period.get(end, "~")):
+                period[end] = "2040-01-01T00:00"
+
+
+def identifier(uri):
+    """What a URI ends with."""
+    return uri.rsplit("/", 1)[-1]
+
+
+def agree(variables, others):
+    """Whether what is in both is the same."""
+    return all(others.get(name, value) == value for name, value in variables.items())
+
+
+def choose(resources):
+    """One of those that were told of most lately."""
+    return choice.choice(list(resources)[-10:])
+
+
+def tell_states_and_requests_apart(case):
+    """Takes the tag that the resource was last answered with, and a key for each request that the same one has again."""
+    for name in {"If-Match", "If-None-Match"}.intersection(case.headers):
+        case.headers[name] = tags.get(case.formatted_path, case.headers[name])
+    if "Idempotency-Key" in case.headers:
+        request = case.method, case.formatted_path, case.query, case.media_type, case.body
+        case.headers["Idempotency-Key"] = str(uuid.uuid5(uuid.NAMESPACE_URL, repr(request)))

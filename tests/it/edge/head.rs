@@ -11,6 +11,7 @@ use crate::{on_both_databases, plain_tests};
 
 on_both_databases![
     a_head_has_its_size,
+    what_is_no_http_is_refused_without_a_body,
     the_size_is_looked_at_before_all_else,
     the_longest_query_of_the_contract_fits,
     a_path_that_cannot_be_read_does_not_exist,
@@ -54,6 +55,24 @@ async fn a_head_has_its_size(world: World) {
     assert_eq!(most.status, 404);
     let error = "The request's headers together are larger than 32768 bytes.";
     assert_eq!((large.status, &large.body), (431, &json!({ "error": error, "code": "headers.too-large" })));
+}
+
+async fn what_is_no_http_is_refused_without_a_body(world: World) {
+    // Beside the two that every request of ours has.
+    let most = say(world.server, &request("GET /nowhere", &["x: y"; 98], "")).await.unwrap();
+    let many = say(world.server, &request("GET /nowhere", &["x: y"; 99], "")).await.unwrap();
+
+    assert_eq!((most.status, most.code()), (404, "endpoint.unknown"));
+    assert_eq!((many.status, many.header("content-length"), many.header("connection")), (431, "0", "close"));
+    for line in ["If-Match: \0", "If-Match: \x13", "If-Match: \x7f", "If Match: *", "If-Match"] {
+        let answer = say(world.server, &request("GET /nowhere", &[line], "")).await.unwrap();
+
+        assert_eq!(
+            (answer.status, answer.header("content-length"), answer.header("connection")),
+            (400, "0", "close"),
+            "{line:?}"
+        );
+    }
 }
 
 async fn the_longest_query_of_the_contract_fits(world: World) {
