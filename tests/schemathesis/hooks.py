@@ -1,4 +1,4 @@
-"""What schemathesis can't read in the contract: our formats, the rules that no schema says, and what `self` leads to."""
+"""What schemathesis can't read in the contract: our formats, the rules that no schema says, and what answers told of."""
 
 import atexit
 import copy
