@@ -1,5 +1,7 @@
 //! A dropshot endpoint that does nothing but answer: the most that a server on this stack can do.
 
+use std::io::{Write, stderr};
+
 use bytes::Bytes;
 use dropshot::{
     ApiDescription, Body, ConfigDropshot, ConfigLogging, ConfigLoggingLevel, HttpError, Path, RequestContext, ServerBuilder,
@@ -8,6 +10,7 @@ use dropshot::{
 use http::{Response, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 
 #[derive(Deserialize, JsonSchema)]
 struct Any {
@@ -31,6 +34,6 @@ pub async fn serve(bytes: Bytes) -> anyhow::Result<()> {
     let config = ConfigDropshot { bind_address: ([127, 0, 0, 1], 0).into(), ..ConfigDropshot::default() };
     let log = ConfigLogging::StderrTerminal { level: ConfigLoggingLevel::Critical }.to_logger("bare")?;
     let server = ServerBuilder::new(api, bytes, log).config(config).start().map_err(|error| anyhow::anyhow!(error))?;
-    let _heard = std::io::Write::write_all(&mut std::io::stderr(), format!("serving {}\n", server.local_addr()).as_bytes());
+    writeln!(stderr(), "{}", json!({ "address": server.local_addr() }))?;
     server.await.map_err(anyhow::Error::msg)
 }

@@ -35,7 +35,9 @@ pub struct Database {
 struct Cluster {
     shell: Child,
     pgbench: PathBuf,
-    socket: PathBuf,
+    socket: TempDir,
+    /// Removed after the shell has ended, which empties it also when nobody is left to do this.
+    _data: TempDir,
 }
 
 impl Database {
@@ -61,7 +63,7 @@ impl Database {
     pub fn pgbench(&self) -> Option<Command> {
         let cluster = self.cluster.as_ref()?;
         let mut command = Command::new(&cluster.pgbench);
-        command.arg("-h").arg(&cluster.socket).args(["-U", "postgres", "postgres"]);
+        command.arg("-h").arg(cluster.socket.path()).args(["-U", "postgres", "postgres"]);
         Some(command)
     }
 }
@@ -74,16 +76,17 @@ impl Cluster {
         let socket = programs.make_folder(Path::new("/tmp"))?;
         let script = SCRIPT.replace("SOCKET", &socket.path().display().to_string());
         let shell = programs.shell(data.path(), &script)?;
-        let (data, socket) = (data.keep(), socket.keep());
         let begin = Instant::now();
-        while !is_ready(&data) {
+        while !is_ready(data.path()) {
             if begin.elapsed() > START_LIMIT {
-                bail!("PostgreSQL does not start:\n{}", fs::read_to_string(data.join("log")).unwrap_or_default());
+                bail!("PostgreSQL does not start:\n{}", fs::read_to_string(data.path().join("log")).unwrap_or_default());
             }
             thread::sleep(Duration::from_millis(20));
         }
-        let url = format!("postgres://postgres@localhost/postgres?host={}", socket.display());
-        Ok((Self { shell, pgbench: programs.folder.join("pgbench"), socket }, url))
+        let url = format!("postgres://postgres@localhost/postgres?host={}", socket.path().display());
+        // Where it was found there may be links to the server's programs alone.
+        let pgbench = fs::canonicalize(programs.folder.join("postgres"))?.with_file_name("pgbench");
+        Ok((Self { shell, pgbench, socket, _data: data }, url))
     }
 }
 
@@ -106,5 +109,5 @@ server=$!
 cat <&3
 kill -INT $server
 wait $server
-rm -rf "$FOLDER" SOCKET
+rm -rf "$FOLDER"/* SOCKET/*
 "#;

@@ -20,7 +20,7 @@ pub struct Row {
     pub connections: usize,
     /// How often a second it was asked; none where each asks as soon as it is answered.
     pub asked_per_second: Option<f64>,
-    /// Answers of the expected status, a second.
+    /// Successes a second.
     pub per_second: f64,
     /// Milliseconds within which so many of them came.
     pub milliseconds: Percentiles,

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 
 use anyhow::{Context, bail};
+use serde_json::Value;
 
 /// The kernel counts a process's time in these (`sysconf(_SC_CLK_TCK)`, which is 100 wherever Linux runs).
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -42,7 +43,7 @@ impl Server {
         Self::start(command)
     }
 
-    /// Starts a process which tells on standard error, as a log, the address that it serves.
+    /// Starts a process whose log, on standard error, tells the address that it serves.
     fn start(mut command: Command) -> anyhow::Result<Self> {
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let log = process.stderr.take().context("the log was asked for")?;
@@ -104,11 +105,9 @@ impl Drop for Server {
     }
 }
 
-/// The address in a line of the log that tells where is served.
+/// The address in a line of the log that tells it.
 fn served(line: &str) -> Option<SocketAddr> {
-    let (_, address) = line.split_once("127.0.0.1:").filter(|_| line.contains("serving"))?;
-    let port: String = address.chars().take_while(char::is_ascii_digit).collect();
-    Some(SocketAddr::from(([127, 0, 0, 1], port.parse().ok()?)))
+    serde_json::from_str::<Value>(line).ok()?["address"].as_str()?.parse().ok()
 }
 
 /// Builds the platform as it is released, and gives the program.

@@ -147,7 +147,7 @@ const LISTED: &str = for_each_number!(
 );
 const PLACES: &str = for_each_number!(
     "insert into sections (id, event_id, name, description, base_price, capacity, sold, reserved, sales_start, sales_end, active)
-     select 14200000000000 + n, 14100000000000 + n, 'Floor', '', 5000, 10000000, 0, 0, sales_start, sales_end, active
+     select 14200000000000 + n, 14100000000000 + n, 'Floor', '', 5000, 1000000, 0, 0, sales_start, sales_end, active
      from g, sections where sections.id = (select min(id) from sections where event_id = (select id from origin))"
 );
 const ORDERS: &str = for_each_number!(
@@ -265,7 +265,7 @@ impl Maker {
         let mut sections = Vec::new();
         for (name, price) in [("Lawn", 45.0), ("Terrace", 60.0), ("Balcony", 80.0), ("Box", 150.0), ("Stage", 199.99)] {
             let section = json!({
-                "name": name, "basePrice": price, "capacity": 10_000_000, "salesStart": "2020-01-01T00:00",
+                "name": name, "basePrice": price, "capacity": 1_000_000, "salesStart": "2020-01-01T00:00",
                 "salesEnd": "2090-12-01T23:00",
             });
             let section = owner.section_create().event(id).body(read::<types::SectionCreate>(section)?).send().await;

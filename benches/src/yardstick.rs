@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use boxoffice::db::Db;
-use http::StatusCode;
 
 use crate::database::Database;
 use crate::drive::{Ask, Asks, Load, ask_once, drive};
@@ -26,10 +25,10 @@ const ORDER: i64 = 16_000_000_000_000;
 pub async fn bare(load: &Load, server: &Server, asks: &Asks, folder: &Path) -> anyhow::Result<f64> {
     let first: Ask = asks(0).context("there is a request")?;
     let answer = folder.join("answer.json");
-    fs::write(&answer, ask_once(server.address, StatusCode::OK, &first).await?)?;
+    fs::write(&answer, ask_once(server.address, &first).await?)?;
     let bare = Server::bare(&answer)?;
     let load = Load { address: bare.address, ..load.clone() };
-    Ok(drive(&load, StatusCode::OK, asks, || ()).await?.rate())
+    Ok(drive(&load, asks, || ()).await?.rate())
 }
 
 /// Whose places are taken.
