@@ -12,7 +12,8 @@ use std::{env, fs, thread};
 
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 
-use super::postgres::{Programs, START_LIMIT, is_ready};
+use super::postgres::START_LIMIT;
+use super::programs::{Programs, is_ready};
 
 /// The server. It is stopped, and its folder removed, when this is dropped.
 pub struct Cluster {

@@ -28,6 +28,7 @@ mod people;
 mod post;
 pub mod postgres;
 pub mod program;
+mod programs;
 mod proxy;
 mod sales;
 mod snapshot;
