@@ -84,6 +84,8 @@ impl Db {
                 let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(PATIENCE);
                 // sqlx asks a connection whether it is alive when it is taken and when it is given back, and waits without end. With
                 // one that was cut off without a word, whoever takes it would be told 503, and its place would never be free again.
+                // What can't be reached from here is sqlx's own question after `after_release`: one that is cut in that very moment
+                // keeps its place until the kernel gives the connection up.
                 let pool = pool.test_before_acquire(false).before_acquire(|idle, _| outage::still_answers(idle).boxed());
                 let pool = pool.after_release(|used, _| outage::still_answers(used).boxed());
                 let beside = pool.clone().max_connections(2).connect_lazy_with(options.clone());
