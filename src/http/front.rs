@@ -157,7 +157,7 @@ impl<B: Backend> Front<B> {
         let inside = self.doors.enter();
         let mut standing = None;
         let (mut response, operation) = match &inside {
-            Some(_) => self.lead(rq, request, &mut standing).await,
+            Some(_) => self.lead(rq, request, &request_id, &mut standing).await,
             None => {
                 (failure_response(&Code::ServerUnavailable.because("The server is stopping. Try again shortly.").into()), None)
             }
@@ -181,15 +181,15 @@ impl<B: Backend> Front<B> {
         &self,
         rq: RequestContext<B::Context>,
         request: Request<Body>,
+        request_id: &str,
         standing: &mut Option<Standing>,
     ) -> (Response<Body>, Option<&Operation>) {
         match self.route(&request) {
             Route::Operation(operation, found) => {
-                let request_id = rq.request_id.clone();
                 let passed = AssertUnwindSafe(self.pass(operation, found, rq, request, standing));
                 let outcome = passed.catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
-                (outcome.unwrap_or_else(|failure| self.refuse(&failure, &operation.id, &request_id)), Some(operation))
+                (outcome.unwrap_or_else(|failure| self.refuse(&failure, &operation.id, request_id)), Some(operation))
             }
             Route::Nowhere(response) => (response, None),
         }
