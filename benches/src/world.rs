@@ -81,18 +81,12 @@ impl World {
             (0..BUYERS).map(|n| Buyer { number: format!("LD-{}", 10_000_000 + n), key: secret::api_key().into() }).collect();
         insert_buyers(&db, &buyers).await.map_err(refused)?;
         progress.tell("buyers", BUYERS, BUYERS);
-        for (what, count, statements) in [
-            ("events", EVENTS, [LISTED, PLACES].as_slice()),
-            ("orders", orders, &[ORDERS, ITEMS, PAYMENTS, TRANSACTIONS, SHARES, TICKETS]),
-            ("tickets at the gate", GATE, &[WAITING_TICKETS]),
+        let template = number(&event)?;
+        for (what, count, origin, statements) in [
+            ("events", EVENTS, template, [LISTED, PLACES].as_slice()),
+            ("orders", orders, template, &[ORDERS, ITEMS, PAYMENTS, TRANSACTIONS, SHARES, TICKETS]),
+            ("tickets at the gate", GATE, hot_section, &[WAITING_TICKETS]),
         ] {
-            let origin = if what == "events" {
-                number(&event)?
-            } else if what == "orders" {
-                orders
-            } else {
-                hot_section
-            };
             let mut done = 0;
             while done < count {
                 let upto = (done + CHUNK).min(count);
