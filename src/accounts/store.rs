@@ -33,6 +33,14 @@ pub async fn find_by_number(tx: &mut Tx, number: impl AsRef<str>) -> Result<Opti
     find.bind(number.as_ref().to_owned()).optional().await
 }
 
+/// The accounts of these numbers that have not been removed, in no order.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find_by_numbers(tx: &mut Tx, numbers: Vec<String>) -> Result<Vec<AccountRow>> {
+    tx.select("* from accounts where removed = false").and_in("number", numbers).all().await
+}
+
 /// Which account has this number, removed or not: for who looks into the books.
 ///
 /// # Errors
@@ -50,6 +58,15 @@ pub async fn id_of(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<Id>> {
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
     let lock = tx.query("update accounts set activated = activated where id = $1 and removed = false returning *");
     lock.bind(id).optional().await
+}
+
+/// The same of several, without those that have been removed.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
+    let locked = if tx.is_postgres() { " order by id for no key update" } else { "" };
+    tx.select("* from accounts where removed = false").and_in("id", ids).push(locked).all().await
 }
 
 /// Lets only one transaction at a time change whether administrators are active. The oldest one's row stands for all of them:
@@ -90,12 +107,11 @@ pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
 
 /// Accounts, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<Rows<AccountRow>> {
-    tx.list("a.* from accounts a where a.removed = false")
+    tx.list("a.*", "from accounts a where a.removed = false")
         .and("a.number = ?", filter.number.clone().map(|number| number.0))
         .and("lower(a.email) = lower(?)", filter.email.clone())
         .and("lower(a.username) = lower(?)", filter.username.clone())
-        .push(" order by a.id")
-        .page(filter.paging)
+        .page("a.id", filter.paging)
         .await
 }
 

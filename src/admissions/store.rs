@@ -9,7 +9,7 @@ use crate::tokens::{self, Reach};
 
 /// The admissions to what is within reach of an event, the oldest first.
 pub async fn list(tx: &mut Tx, event: Id, reach: Reach, filter: &AdmissionFilter) -> Result<Rows<AdmissionRow>> {
-    tx.list("a.*, t.serial from admissions a join tickets t on t.id = a.ticket_id where true")
+    tx.list("a.*, t.serial", "from admissions a join tickets t on t.id = a.ticket_id where true")
         .and("a.event_id = ?", Some(event))
         .and(&tokens::covers("a.section_id"), reach.token())
         .and("a.redeemer = ?", filter.redeemer.clone())
@@ -20,8 +20,7 @@ pub async fn list(tx: &mut Tx, event: Id, reach: Reach, filter: &AdmissionFilter
             filter.patron.as_ref().map(|patron| patron.number()),
         )
         .and("a.section_id = ?", filter.section.as_ref().map(|section| section.of(event)))
-        .push(" order by a.id")
-        .page(filter.paging)
+        .page("a.id", filter.paging)
         .await
 }
 
@@ -33,7 +32,7 @@ pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<AdmissionRow>
         .await
 }
 
-pub async fn insert(tx: &mut Tx, rows: &[AdmissionRow]) -> Result<()> {
+pub async fn insert(tx: &mut Tx, rows: &[&AdmissionRow]) -> Result<()> {
     let into = "admissions (id, event_id, section_id, ticket_id, patron_id, redeemer, device, admitted)";
     tx.insert_rows(into, rows, |row, values| {
         values

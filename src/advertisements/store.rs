@@ -36,15 +36,14 @@ pub async fn list(tx: &mut Tx, paging: Paging, narrowing: Narrowing<'_>, now: Ti
     const ACTIVE: &str = "(a.status = 'Listed' and exists (select 1 from advertisement_slots s
         where s.advertisement_id = a.id and s.starts <= ? and s.ends > ?))";
     const BOOKED: &str = "exists (select 1 from advertisement_zones z where z.advertisement_id = a.id and z.zone_id = ?)";
-    show(tx.list("a.* from advertisements a join events e on e.id = a.event_id where true"), &narrowing.shown)
+    show(tx.list("a.*", "from advertisements a join events e on e.id = a.event_id where true"), &narrowing.shown)
         .and("e.host_id = ?", narrowing.host)
         .and("a.event_id = ?", narrowing.event)
         .and(BOOKED, narrowing.zone)
         .and("a.status = ?", narrowing.status)
         .and(ACTIVE, (narrowing.active == Some(true)).then_some(now))
         .and(&format!("not {ACTIVE}"), (narrowing.active == Some(false)).then_some(now))
-        .push(" order by a.id")
-        .page(paging)
+        .page("a.id", paging)
         .await
 }
 

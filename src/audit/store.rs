@@ -9,8 +9,8 @@ use crate::error::Result;
 /// A page of the trail, the newest first.
 pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Result<Rows<AuditRow>> {
     let entries = tx.list(
-        "t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request
-         from audit t left join accounts a on a.id = t.account_id where true",
+        "t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request",
+        "from audit t left join accounts a on a.id = t.account_id where true",
     );
     let entries = match filter.outcome {
         Some(Outcome::Done) => entries.push(" and t.status < 400"),
@@ -24,7 +24,6 @@ pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Res
         .and("t.key_id = ?", filter.key)
         .and("t.operation = ?", filter.operation.clone())
         .and("t.resource = ?", filter.resource.clone())
-        .push(" order by t.id desc")
-        .page(filter.paging)
+        .page("t.id desc", filter.paging)
         .await
 }

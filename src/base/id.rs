@@ -31,6 +31,12 @@ impl fmt::Display for Id {
     }
 }
 
+impl From<Id> for serde_json::Value {
+    fn from(id: Id) -> Self {
+        id.0.into()
+    }
+}
+
 /// In a path, where an identifier of another shape simply names no resource.
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

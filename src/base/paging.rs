@@ -12,7 +12,7 @@ pub const RECORDS_DEFAULT: i64 = 25;
 pub const RECORDS_MAXIMUM: i64 = 100;
 
 /// Which page of a list, and how many entries a page has.
-#[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct Paging {
     #[serde(default)]
     records: Records,
@@ -21,11 +21,11 @@ pub struct Paging {
 }
 
 /// Entries on a page.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 struct Records(i64);
 
 /// A page's number, from 1.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 struct PageNumber(i64);
 
 impl Default for Records {
@@ -85,7 +85,7 @@ impl Paging {
 }
 
 /// The direction of a sort, which only counts when a sort is asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SortOrder {
     /// The smallest first.

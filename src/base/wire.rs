@@ -1,5 +1,6 @@
 //! The texts of the wire whose shape the contract names: URIs, times, references to other resources.
 
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
 use schemars::JsonSchema;
@@ -163,6 +164,27 @@ pub struct Reference<C> {
     /// The identifier that was named.
     pub id: Id,
     collection: PhantomData<C>,
+}
+
+// By hand, because a derived one would ask the same of the collection.
+impl<C> Clone for Reference<C> {
+    fn clone(&self) -> Self {
+        Self { id: self.id, collection: PhantomData }
+    }
+}
+
+impl<C> PartialEq for Reference<C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl<C> Eq for Reference<C> {}
+
+impl<C> Hash for Reference<C> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
 }
 
 impl<'de, C: Collection> Deserialize<'de> for Reference<C> {

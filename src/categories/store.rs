@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// Categories, the oldest first.
 pub async fn list(tx: &mut Tx, paging: Paging) -> Result<Rows<CategoryRow>> {
-    tx.list("* from categories order by id").page(paging).await
+    tx.list("*", "from categories").page("id", paging).await
 }
 
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<CategoryRow>> {

@@ -1,39 +1,11 @@
-//! An `INSERT` of many rows in one statement.
+//! An `INSERT` of many rows.
 
-use sqlx::query_builder::Separated;
-use sqlx::{Postgres, Sqlite};
-
-use super::outage::in_time;
 use super::pool::Tx;
-use super::query::Param;
-use super::statement::Statement;
+use super::statement::Values;
 use crate::error::Result;
 
 /// Values that one statement may bind: SQLite allows 32766, PostgreSQL 65535.
 const BINDS: usize = 30_000;
-
-/// The values of one row, bound in the order of the columns.
-pub enum Values<'a> {
-    /// On the embedded database.
-    Sqlite(Separated<'a, Sqlite, &'static str>),
-    /// On PostgreSQL.
-    Postgres(Separated<'a, Postgres, &'static str>),
-}
-
-impl Values<'_> {
-    /// Binds the next column's value.
-    pub fn bind<T: for<'q> Param<'q>>(&mut self, value: T) -> &mut Self {
-        match self {
-            Self::Sqlite(row) => {
-                row.push_bind(value);
-            }
-            Self::Postgres(row) => {
-                row.push_bind(value);
-            }
-        }
-        self
-    }
-}
 
 impl Tx {
     /// Inserts rows; `into` is a table and its columns, such as `tickets (id, serial)`, and `bind` gives a row's values, one
@@ -51,22 +23,13 @@ impl Tx {
         &mut self,
         into: &str,
         rows: impl IntoIterator<Item = R>,
-        bind: impl Fn(R, &mut Values<'_>) + Send,
+        bind: impl Fn(R, &mut Values<'_, '_>) + Send,
     ) -> Result<()> {
         let columns = into.matches(',').count() + 1;
         let mut rows: Vec<R> = rows.into_iter().collect();
         while !rows.is_empty() {
             let rest = rows.split_off(rows.len().min(BINDS / columns));
-            match self.build("insert into ", &format!("{into} ")) {
-                Statement::Sqlite(connection, mut query) => {
-                    query.push_values(rows, |values, row| bind(row, &mut Values::Sqlite(values)));
-                    query.build().execute(connection).await?;
-                }
-                Statement::Postgres(connection, mut query) => {
-                    query.push_values(rows, |values, row| bind(row, &mut Values::Postgres(values)));
-                    in_time(query.build().execute(connection)).await?;
-                }
-            }
+            self.insert(into).values(rows, &bind).execute().await?;
             rows = rest;
         }
         Ok(())

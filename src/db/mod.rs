@@ -6,9 +6,11 @@
 //! let row: Option<OrderRow> = tx.query("select * from orders where id = $1").bind(id).optional().await?;
 //! ```
 
+mod batches;
 mod condition;
 mod identifiers;
 mod insert;
+mod lent;
 mod outage;
 mod pool;
 mod query;
@@ -16,11 +18,12 @@ mod statement;
 mod unit;
 mod violation;
 
+pub use batches::Batches;
 pub use condition::Condition;
-pub use insert::Values;
+
 pub(crate) use pool::transaction;
 pub use pool::{Attempts, Db, Tx};
 pub use query::{Param, Query, Record, Scalar};
-pub use statement::Statement;
+pub use statement::{Statement, Values};
 pub use unit::{Opening, Unit, afterwards, settle};
 pub use violation::{Violation, ViolationExt};

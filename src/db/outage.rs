@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use sqlx::error::DatabaseError;
+use sqlx::pool::PoolConnectionMetadata;
 use sqlx::postgres::PgDatabaseError;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
@@ -39,11 +40,14 @@ pub(super) async fn in_time<T>(answer: impl Future<Output = sqlx::Result<T>>) ->
     Ok(answer.map_err(Error::Unavailable)??)
 }
 
-/// Whether a connection's server answers, soon.
+/// Whether a connection's server answers, soon. It is not asked where it has just answered.
 ///
 /// # Errors
 /// When it doesn't: the connection can't even be closed in good order.
-pub(super) async fn still_answers(connection: &mut PgConnection) -> sqlx::Result<bool> {
+pub(super) async fn is_alive(connection: &mut PgConnection, rest: PoolConnectionMetadata) -> sqlx::Result<bool> {
+    if rest.idle_for < SIGN_OF_LIFE {
+        return Ok(true);
+    }
     let answer = tokio::time::timeout(SIGN_OF_LIFE, connection.ping()).await;
     answer.map_err(|_| sqlx::Error::PoolTimedOut)?.map(|()| true)
 }

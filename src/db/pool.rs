@@ -10,8 +10,9 @@ use futures::FutureExt;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use sqlx::{PgPool, Sqlite, SqlitePool, Transaction};
 
+use super::lent::Lent;
 use super::query::Query;
 use super::{condition, outage, unit, violation};
 use crate::error::{Error, Result};
@@ -48,11 +49,11 @@ pub enum Tx {
     /// A transaction that holds SQLite's write lock from its beginning.
     Sqlite(Transaction<'static, Sqlite>),
     /// A transaction at PostgreSQL's default level, read committed.
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(Lent),
     /// A read-only connection; each statement sees what is committed when it begins.
     SqliteReader(PoolConnection<Sqlite>),
     /// A connection used for reading; each statement sees what is committed when it begins.
-    PostgresReader(PoolConnection<Postgres>),
+    PostgresReader(Lent),
 }
 
 /// How often a transaction has been run, and since when.
@@ -82,12 +83,9 @@ impl Db {
             Some(("postgres" | "postgresql", _)) => {
                 let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
                 let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(PATIENCE);
-                // sqlx asks a connection whether it is alive when it is taken and when it is given back, and waits without end. With
-                // one that was cut off without a word, whoever takes it would be told 503, and its place would never be free again.
-                // What can't be reached from here is sqlx's own question after `after_release`: one that is cut in that very moment
-                // keeps its place until the kernel gives the connection up.
-                let pool = pool.test_before_acquire(false).before_acquire(|idle, _| outage::still_answers(idle).boxed());
-                let pool = pool.after_release(|used, _| outage::still_answers(used).boxed());
+                // sqlx asks every connection that is taken whether it is alive, and waits without end: with one that was cut off
+                // without a word, whoever takes it would be told 503.
+                let pool = pool.test_before_acquire(false).before_acquire(|idle, rest| outage::is_alive(idle, rest).boxed());
                 let beside = pool.clone().max_connections(2).connect_lazy_with(options.clone());
                 Self::Postgres { pool: pool.connect_with(options).await.context("cannot reach PostgreSQL")?, beside }
             }
@@ -128,8 +126,8 @@ impl Db {
         unit::settle().await?;
         Ok(match self {
             Self::Sqlite { readers, .. } => Tx::SqliteReader(readers.acquire().await?),
-            Self::Postgres { beside, .. } if condition::is_asking() => Tx::PostgresReader(beside.acquire().await?),
-            Self::Postgres { pool, .. } => Tx::PostgresReader(pool.acquire().await?),
+            Self::Postgres { beside, .. } if condition::is_asking() => Tx::PostgresReader(beside.acquire().await?.into()),
+            Self::Postgres { pool, .. } => Tx::PostgresReader(pool.acquire().await?.into()),
         })
     }
 
@@ -142,7 +140,7 @@ impl Db {
         unit::settle().await?;
         let mut tx = match self {
             Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres { pool, .. } => Tx::Postgres(outage::in_time(pool.begin()).await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(Lent::begin(pool).await?),
         };
         unit::open(&mut tx).await?;
         Ok(tx)
@@ -225,7 +223,7 @@ impl Tx {
     pub(super) async fn commit_now(self) -> Result<()> {
         let committed = match self {
             Self::Sqlite(tx) => tx.commit().await.map_err(Error::from),
-            Self::Postgres(tx) => outage::in_time(tx.commit()).await,
+            Self::Postgres(tx) => tx.commit().await,
             Self::SqliteReader(_) | Self::PostgresReader(_) => Ok(()),
         };
         committed.map_err(outage::of_commit)

@@ -1,8 +1,12 @@
-//! A statement that is put together at run time: a list with the filters that were asked for, a change of some rows.
+//! A statement that is put together at run time: a list with the filters that were asked for, a change of some rows, many rows
+//! at once.
 
-use sqlx::postgres::PgRow;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{FromRow, PgConnection, Postgres, QueryBuilder, Row, Sqlite, SqliteConnection};
+use std::fmt::Write;
+
+use serde_json::Value;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Row, SqliteConnection, Type};
 
 use super::outage::in_time;
 use super::pool::Tx;
@@ -10,13 +14,21 @@ use super::query::{Param, Record};
 use crate::base::paging::{Paging, Rows};
 use crate::error::{Code, Result};
 
-/// A statement in the making, in the dialect of the transaction that it was begun on.
+const BOUND: &str = "both databases take every value that can be bound";
+
+/// A statement in the making, for the transaction that it was begun on. Values are bound, and never part of its text.
 #[must_use]
-pub enum Statement<'a> {
-    /// On the embedded database.
-    Sqlite(&'a mut SqliteConnection, QueryBuilder<Sqlite>),
-    /// On PostgreSQL.
-    Postgres(&'a mut PgConnection, QueryBuilder<Postgres>),
+pub struct Statement<'a> {
+    text: String,
+    /// What a list shows of its rows. Its text begins with `from`.
+    columns: &'static str,
+    bound: Bound<'a>,
+}
+
+/// Where it is going to run, with what has been bound to it so far.
+enum Bound<'a> {
+    Sqlite(&'a mut SqliteConnection, SqliteArguments),
+    Postgres(&'a mut PgConnection, PgArguments),
 }
 
 impl Tx {
@@ -25,9 +37,9 @@ impl Tx {
         self.build("select ", rest)
     }
 
-    /// The same for a list that is answered in pages: every row also counts them all. To be ended by [`Statement::page`].
-    pub fn list(&mut self, rest: &str) -> Statement<'_> {
-        self.build("select count(*) over () as list_total, ", rest)
+    /// The same for a list that is answered in pages, where `rest` begins with `from`. To be ended by [`Statement::page`].
+    pub fn list(&mut self, columns: &'static str, rest: &str) -> Statement<'_> {
+        Statement { columns, ..self.build("", rest) }
     }
 
     /// Begins `update …` of the rows that its conditions tell; to be ended by `returning`, which gives those it changed.
@@ -40,38 +52,37 @@ impl Tx {
         self.build("delete from ", rest)
     }
 
-    /// Begins any statement that is put together at run time.
-    pub(super) fn build(&mut self, start: &str, rest: &str) -> Statement<'_> {
-        let text = format!("{start}{rest}");
-        match self {
-            Self::Sqlite(tx) => Statement::Sqlite(tx, QueryBuilder::new(text)),
-            Self::SqliteReader(connection) => Statement::Sqlite(connection, QueryBuilder::new(text)),
-            Self::Postgres(tx) => Statement::Postgres(tx, QueryBuilder::new(text)),
-            Self::PostgresReader(connection) => Statement::Postgres(connection, QueryBuilder::new(text)),
-        }
+    /// Begins `insert into …`, a table and its columns; [`Statement::values`] goes on.
+    pub fn insert(&mut self, into: &str) -> Statement<'_> {
+        self.build("insert into ", into)
+    }
+
+    fn build(&mut self, start: &str, rest: &str) -> Statement<'_> {
+        let bound = match self {
+            Self::Sqlite(tx) => Bound::Sqlite(tx, SqliteArguments::default()),
+            Self::SqliteReader(connection) => Bound::Sqlite(connection, SqliteArguments::default()),
+            Self::Postgres(lent) | Self::PostgresReader(lent) => Bound::Postgres(lent, PgArguments::default()),
+        };
+        Statement { text: format!("{start}{rest}"), columns: "", bound }
     }
 }
 
 impl Statement<'_> {
     /// Adds text that binds nothing.
     pub fn push(mut self, text: &str) -> Self {
-        self.text(text);
+        self.text.push_str(text);
         self
     }
 
     /// Adds text in which every `?` stands for `value`.
-    pub fn with<T: Clone + for<'q> Param<'q>>(mut self, text: &str, value: T) -> Self {
-        for (index, part) in text.split('?').enumerate() {
-            if index > 0 {
-                self.value(value.clone());
-            }
-            self.text(part);
-        }
+    pub fn with<T: for<'q> Param<'q>>(mut self, text: &str, value: T) -> Self {
+        let place = self.bind(value);
+        self.text.push_str(&text.replace('?', &place));
         self
     }
 
     /// Adds `and` and a condition in which every `?` stands for `value`; nothing where there is no value.
-    pub fn and<T: Clone + for<'q> Param<'q>>(self, condition: &str, value: Option<T>) -> Self {
+    pub fn and<T: for<'q> Param<'q>>(self, condition: &str, value: Option<T>) -> Self {
         let Some(value) = value else { return self };
         self.push(" and ").with(condition, value)
     }
@@ -84,37 +95,71 @@ impl Statement<'_> {
         self.and(&format!(r"lower({column}) like lower(?) escape '\'"), pattern)
     }
 
-    /// Adds `and column in (…)`. No values: no row.
-    pub fn and_in<T: for<'q> Param<'q>>(mut self, column: &str, values: impl IntoIterator<Item = T>) -> Self {
-        self.text(" and ");
-        self.text(column);
-        self.text(" in (null");
-        for value in values {
-            self.text(", ");
-            self.value(value);
+    /// Adds `and column in (…)`. No values: no row. They are bound as one, so that the text is the same for any number of them,
+    /// and the database needs to plan it once.
+    pub fn and_in<T>(mut self, column: &str, values: impl IntoIterator<Item = T>) -> Self
+    where
+        T: Into<Value>,
+        Vec<T>: for<'q> Encode<'q, Postgres> + Type<Postgres>,
+    {
+        let condition = match &mut self.bound {
+            Bound::Sqlite(_, bound) => {
+                let values: Vec<Value> = values.into_iter().map(Into::into).collect();
+                bound.add(Value::Array(values).to_string()).expect(BOUND);
+                format!(" and {column} in (select value from json_each(${}))", bound.len())
+            }
+            Bound::Postgres(_, bound) => {
+                bound.add(values.into_iter().collect::<Vec<T>>()).expect(BOUND);
+                format!(" and {column} = any(${})", bound.len())
+            }
+        };
+        self.push(&condition)
+    }
+
+    /// Adds `values (…), (…) …`, of at least one row; `bind` gives a row's values. Where they are a table, its columns are called
+    /// `column1`, `column2` …
+    pub fn values<R>(mut self, rows: impl IntoIterator<Item = R>, bind: impl Fn(R, &mut Values<'_, '_>)) -> Self {
+        for (index, row) in rows.into_iter().enumerate() {
+            self.text.push_str(if index == 0 { " values " } else { ", " });
+            bind(row, &mut Values { statement: &mut self, separator: '(' });
+            self.text.push(')');
         }
-        self.text(")");
         self
+    }
+
+    /// Runs it and tells how many rows it touched.
+    pub async fn execute(self) -> Result<u64> {
+        let text = AssertSqlSafe(self.text);
+        Ok(match self.bound {
+            Bound::Sqlite(connection, bound) => sqlx::query_with(text, bound).execute(connection).await?.rows_affected(),
+            Bound::Postgres(connection, bound) => {
+                in_time(sqlx::query_with(text, bound).execute(connection)).await?.rows_affected()
+            }
+        })
     }
 
     /// Every row.
     pub async fn all<R: Record>(self) -> Result<Vec<R>> {
-        let rows: sqlx::Result<Vec<R>> = match self {
-            Self::Sqlite(connection, mut query) => query.build().fetch_all(connection).await?.iter().map(R::from_row).collect(),
-            Self::Postgres(connection, mut query) => {
-                in_time(query.build().fetch_all(connection)).await?.iter().map(R::from_row).collect()
+        let text = AssertSqlSafe(self.text);
+        let rows: sqlx::Result<Vec<R>> = match self.bound {
+            Bound::Sqlite(connection, bound) => {
+                sqlx::query_with(text, bound).fetch_all(connection).await?.iter().map(R::from_row).collect()
+            }
+            Bound::Postgres(connection, bound) => {
+                in_time(sqlx::query_with(text, bound).fetch_all(connection)).await?.iter().map(R::from_row).collect()
             }
         };
         Ok(rows?)
     }
 
-    /// One page of a [`Tx::list`]. A page past the last one is an error; the first page of an empty list is not (wire facts).
-    pub async fn page<R: Record>(mut self, paging: Paging) -> Result<Rows<R>> {
-        self.text(" limit ");
-        self.value(paging.limit());
-        self.text(" offset ");
-        self.value(paging.offset());
-        let counted: Vec<Counted<R>> = self.all().await?;
+    /// One page of a [`Tx::list`] in this order, and how many rows there are on all pages. A page past the last one is an error;
+    /// the first page of an empty list is not (wire facts).
+    ///
+    /// The rows are counted beside the page, in the same statement, so that none but the page's is read as a whole.
+    pub async fn page<R: Record>(mut self, order: &str, paging: Paging) -> Result<Rows<R>> {
+        let (from, columns) = (std::mem::take(&mut self.text), self.columns);
+        self.text = format!("select (select count(*) {from}) as list_total, {columns} {from} order by {order}");
+        let counted: Vec<Counted<R>> = self.with(" limit ?", paging.limit()).with(" offset ?", paging.offset()).all().await?;
         if counted.is_empty() && !paging.is_first() {
             return Err(Code::PagePastEnd.into());
         }
@@ -122,26 +167,35 @@ impl Statement<'_> {
         Ok(Rows { total, rows: counted.into_iter().map(|counted| counted.row).collect() })
     }
 
-    fn text(&mut self, text: &str) {
-        match self {
-            Self::Sqlite(_, query) => {
-                query.push(text);
+    /// Binds a value, and gives its place in the text.
+    fn bind<T: for<'q> Param<'q>>(&mut self, value: T) -> String {
+        let number = match &mut self.bound {
+            Bound::Sqlite(_, bound) => {
+                bound.add(value).expect(BOUND);
+                bound.len()
             }
-            Self::Postgres(_, query) => {
-                query.push(text);
+            Bound::Postgres(_, bound) => {
+                bound.add(value).expect(BOUND);
+                bound.len()
             }
-        }
+        };
+        format!("${number}")
     }
+}
 
-    fn value<T: for<'q> Param<'q>>(&mut self, value: T) {
-        match self {
-            Self::Sqlite(_, query) => {
-                query.push_bind(value);
-            }
-            Self::Postgres(_, query) => {
-                query.push_bind(value);
-            }
-        }
+/// The values of one row.
+pub struct Values<'s, 'a> {
+    statement: &'s mut Statement<'a>,
+    separator: char,
+}
+
+impl Values<'_, '_> {
+    /// Binds the next column's value.
+    pub fn bind<T: for<'q> Param<'q>>(&mut self, value: T) -> &mut Self {
+        let place = self.statement.bind(value);
+        let _fits = write!(self.statement.text, "{}{place}", self.separator);
+        self.separator = ',';
+        self
     }
 }
 

@@ -4,13 +4,13 @@ use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
-use super::service;
+use super::{service, shown};
 use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
 use crate::hosts::HostPath;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Query, Rq, Written};
 use crate::review::Submission;
 
 /// Adds these operations to the server.
@@ -49,8 +49,8 @@ async fn account_event_list(
 }
 
 #[endpoint { method = GET, path = "/published-events", tags = ["Events"] }]
-async fn published_event_list(rq: Rq, query: Query<PublishedEventQuery>) -> Result<HttpResponseOk<Page<Event>>, Failure> {
-    Ok(HttpResponseOk(service::list_published(rq.context(), query.0).await?))
+async fn published_event_list(rq: Rq, query: Query<PublishedEventQuery>) -> Result<Written<Page<Event>>, Failure> {
+    Ok(shown::list_published(rq.context(), query.0).await?)
 }
 
 #[endpoint { method = GET, path = "/events", tags = ["Events"] }]
@@ -64,8 +64,8 @@ async fn event_create(rq: Rq, caller: Caller, body: Json<EventCreate>) -> Result
 }
 
 #[endpoint { method = GET, path = "/events/{event}", tags = ["Events"] }]
-async fn event_get(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<Event>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().event).await?))
+async fn event_get(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<Written<Event>, Failure> {
+    Ok(shown::get(rq.context(), &caller, path.into_inner().event).await?)
 }
 
 #[endpoint { method = PUT, path = "/events/{event}", tags = ["Events"] }]

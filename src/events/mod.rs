@@ -11,11 +11,13 @@ mod images;
 mod model;
 mod requests;
 mod service;
+mod shown;
 mod store;
 mod view;
 
 pub use endpoints::register;
 pub use model::{Event, EventPath, EventRow, EventStatus, Events};
 pub use service::{decide, load, load_managed, load_visible};
+pub use shown::OnShow;
 pub use store::{find, lock, of_ids};
 pub use view::views;

@@ -16,7 +16,7 @@ use crate::regions::Regions;
 use crate::venues::Venues;
 
 /// By what a list of events can be sorted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EventSort {
     Alphabetical,
@@ -26,7 +26,7 @@ pub enum EventSort {
 }
 
 /// What every list of events can be narrowed and sorted by.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct EventFilter {
     #[serde(flatten)]
     pub paging: Paging,
@@ -42,7 +42,7 @@ pub struct EventFilter {
     pub order: SortOrder,
 }
 
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct PublishedEventQuery {
     #[serde(flatten)]
     pub filter: EventFilter,

@@ -46,14 +46,26 @@ pub async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
 /// [`Error::NOT_FOUND`] where there is none, [`Error::NOT_YOURS`] for anyone else.
 pub async fn load_visible(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
     let row = load(tx, id).await?;
-    if caller.scope == Scope::Redeemer {
-        let is_its_own = caller.redeemer.is_some_and(|redeemer| redeemer.event == id);
-        return if is_its_own { Ok(row) } else { Err(Error::NOT_YOURS) };
-    }
-    if !row.status.is_public() {
-        hosts::require_administrator(tx, caller, row.host_id).await?;
-    }
+    require_visible(tx, caller, &row).await?;
     Ok(row)
+}
+
+/// Succeeds for who may see an event.
+///
+/// # Errors
+/// [`Error::NOT_YOURS`] for anyone else.
+pub async fn require_visible(tx: &mut Tx, caller: &Caller, row: &EventRow) -> Result<()> {
+    match caller.redeemer {
+        Some(redeemer) if redeemer.event == row.id => Ok(()),
+        _ if is_for_all(caller, row) => Ok(()),
+        _ if caller.scope == Scope::Redeemer => Err(Error::NOT_YOURS),
+        _ => hosts::require_administrator(tx, caller, row.host_id).await,
+    }
+}
+
+/// Whether an event is there for everyone, among whom redeemers are not.
+pub fn is_for_all(caller: &Caller, row: &EventRow) -> bool {
+    row.status.is_public() && caller.scope != Scope::Redeemer
 }
 
 /// The same as [`load_managed`], for a change that depends on what the event is: others wait until this transaction ends.

@@ -35,13 +35,13 @@ pub struct Narrowing<'a> {
 pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>, now: Timestamp) -> Result<Rows<EventRow>> {
     let direction = filter.order.sql();
     let order = match filter.sort {
-        None => " order by e.id".to_owned(),
-        Some(EventSort::Alphabetical) => format!(" order by lower(e.title){direction}, e.id"),
-        Some(EventSort::Published) => format!(" order by e.published is null, e.published{direction}, e.id"),
-        Some(EventSort::Popularity) => format!(" order by e.popularity{direction}, e.id"),
-        Some(EventSort::Start) => format!(" order by e.starts{direction}, e.id"),
+        None => "e.id".to_owned(),
+        Some(EventSort::Alphabetical) => format!("lower(e.title){direction}, e.id"),
+        Some(EventSort::Published) => format!("e.published is null, e.published{direction}, e.id"),
+        Some(EventSort::Popularity) => format!("e.popularity{direction}, e.id"),
+        Some(EventSort::Start) => format!("e.starts{direction}, e.id"),
     };
-    let select = show(tx.list("e.* from events e where true"), &narrowing.shown)
+    let select = show(tx.list("e.*", "from events e where true"), &narrowing.shown)
         .and("e.venue_id in (select v.id from venues v where v.region_id = ?)", filter.region.as_ref().map(|region| region.id))
         .and("e.host_id = ?", narrowing.host)
         .and_contains("e.title", filter.title.as_deref())
@@ -49,7 +49,7 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>, n
         .and("e.ends > ?", (filter.active == Some(true)).then_some(now))
         .and("e.ends <= ?", (filter.active == Some(false)).then_some(now))
         .and("e.public = ?", narrowing.public);
-    with_section(select, filter.section.as_deref()).push(&order).page(filter.paging).await
+    with_section(select, filter.section.as_deref()).page(&order, filter.paging).await
 }
 
 /// Listed and Cancelled events are for anyone, all others for their host's administrators and the platform's staff. Whoever holds

@@ -11,11 +11,7 @@ pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<Rows<HostRow>> {
     const ADMINISTERED: &str = "exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
         where m.host_id = h.id and a.number = ?)";
     let account = filter.account.as_ref().map(|number| number.0.clone());
-    tx.list("h.* from hosts h where h.removed = false")
-        .and(ADMINISTERED, account)
-        .push(" order by h.id")
-        .page(filter.paging)
-        .await
+    tx.list("h.*", "from hosts h where h.removed = false").and(ADMINISTERED, account).page("h.id", filter.paging).await
 }
 
 /// A host that has not been removed.
@@ -55,10 +51,9 @@ pub async fn remove(tx: &mut Tx, id: Id) -> Result<bool> {
 
 /// Who administers a host, the oldest account first.
 pub async fn administrators(tx: &mut Tx, host: Id, paging: Paging) -> Result<Rows<AdministratorRow>> {
-    tx.list("m.account_id from host_administrators m where true")
+    tx.list("m.account_id", "from host_administrators m where true")
         .and("m.host_id = ?", Some(host))
-        .push(" order by m.account_id")
-        .page(paging)
+        .page("m.account_id", paging)
         .await
 }
 

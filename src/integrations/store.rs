@@ -12,11 +12,11 @@ use crate::error::Result;
 pub async fn list(tx: &mut Tx, paging: Paging) -> Result<Rows<IntegrationRow>> {
     // The kind is in the text, which lets the partial index of integrations be used.
     tx.list(
-        "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used from api_keys k join accounts a on a.id = k.account_id
+        "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used",
+        "from api_keys k join accounts a on a.id = k.account_id
          where k.kind = 'integration' and k.ended is null and a.removed = false",
     )
-    .push(" order by k.id")
-    .page(paging)
+    .page("k.id", paging)
     .await
 }
 

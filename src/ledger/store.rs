@@ -11,24 +11,20 @@ use crate::error::Result;
 
 /// Every entry, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &TransactionFilter) -> Result<Rows<TransactionRow>> {
-    narrowed(tx.list("t.* from transactions t where true"), filter).page(filter.paging).await
+    narrowed(tx.list("t.*", "from transactions t where true"), filter).page("t.id", filter.paging).await
 }
 
 /// The entries of which a host has a part, with that part's amounts, the oldest first.
 pub async fn list_of_host(tx: &mut Tx, host: Id, filter: &TransactionFilter) -> Result<Rows<TransactionRow>> {
     let entries = tx.list(
-        "t.id, t.type, t.order_id, t.payment_id, s.amount, s.fees, t.placed
-         from transactions t join transaction_shares s on s.transaction_id = t.id where true",
+        "t.id, t.type, t.order_id, t.payment_id, s.amount, s.fees, t.placed",
+        "from transactions t join transaction_shares s on s.transaction_id = t.id where true",
     );
-    narrowed(entries.and("s.host_id = ?", Some(host)), filter).page(filter.paging).await
+    narrowed(entries.and("s.host_id = ?", Some(host)), filter).page("t.id", filter.paging).await
 }
 
 fn narrowed<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> Statement<'a> {
-    entries
-        .and("t.placed >= ?", filter.period.start())
-        .and("t.placed < ?", filter.period.end())
-        .and("t.type = ?", filter.kind)
-        .push(" order by t.id")
+    entries.and("t.placed >= ?", filter.period.start()).and("t.placed < ?", filter.period.end()).and("t.type = ?", filter.kind)
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransactionRow>> {

@@ -1,5 +1,7 @@
 //! SQL of orders, and of the counts of places and tickets that they change.
 
+use std::collections::BTreeMap;
+
 use super::model::{AppliedRow, Criteria, ItemRow, OrderRow, OrderStatus, Places, Revocation, SellerRow};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
@@ -13,8 +15,8 @@ pub const SEARCH_BATCH: usize = 2000;
 
 /// Orders by the time of placing, which is the order of their identifiers.
 pub async fn list(tx: &mut Tx, criteria: Criteria, paging: Paging, now: Timestamp) -> Result<Rows<OrderRow>> {
-    let orders = narrowed(tx.list("o.* from orders o where true"), criteria, now);
-    orders.push(" order by o.id").push(criteria.direction.sql()).page(paging).await
+    let orders = narrowed(tx.list("o.*", "from orders o where true"), criteria, now);
+    orders.page(&format!("o.id{}", criteria.direction.sql()), paging).await
 }
 
 /// The next identifiers after `after`, at most [`SEARCH_BATCH`].
@@ -96,34 +98,23 @@ pub async fn hold_event(tx: &mut Tx, id: Id) -> Result<Option<EventStatus>> {
     Ok(row.map(|(status,)| status))
 }
 
-/// How many open orders an account has.
-pub async fn count_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<i64> {
-    tx.query("select count(*) from orders where account_id = $1 and status = 'Placed' and expires > $2")
-        .bind(account)
-        .bind(now)
-        .scalar()
-        .await
+/// How many open orders each of these accounts has, where it has any.
+pub async fn count_open(tx: &mut Tx, accounts: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<(Id, i64)>> {
+    let open = tx.select("account_id, count(*) from orders where status = 'Placed'").and("expires > ?", Some(now));
+    open.and_in("account_id", accounts).push(" group by account_id").all().await
 }
 
-pub async fn insert(tx: &mut Tx, row: &OrderRow, fulfilled: Option<Timestamp>) -> Result<()> {
-    tx.query(
-        "insert into orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
-    )
-    .bind(row.id)
-    .bind(row.account_id)
-    .bind(row.stored())
-    .bind(row.placed)
-    .bind(row.expires)
-    .bind(fulfilled)
-    .bind(row.subtotal)
-    .bind(row.fees)
-    .execute()
-    .await?;
-    Ok(())
+/// Inserts orders, each with the moment of its fulfilment.
+pub async fn insert(tx: &mut Tx, orders: impl Iterator<Item = (&OrderRow, Option<Timestamp>)> + Send) -> Result<()> {
+    let into = "orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees)";
+    tx.insert_rows(into, orders, |(order, fulfilled), values| {
+        values.bind(order.id).bind(order.account_id).bind(order.stored()).bind(order.placed).bind(order.expires);
+        values.bind(fulfilled).bind(order.subtotal).bind(order.fees);
+    })
+    .await
 }
 
-pub async fn insert_items(tx: &mut Tx, items: &[ItemRow]) -> Result<()> {
+pub async fn insert_items(tx: &mut Tx, items: impl Iterator<Item = &ItemRow> + Send) -> Result<()> {
     let into = "order_items (order_id, position, event_id, section_id, quantity, unit_price, unit_fee)";
     tx.insert_rows(into, items, |item, values| {
         values.bind(item.order_id).bind(item.position).bind(item.event_id).bind(item.section_id);
@@ -132,16 +123,16 @@ pub async fn insert_items(tx: &mut Tx, items: &[ItemRow]) -> Result<()> {
     .await
 }
 
-pub async fn insert_applied(tx: &mut Tx, applied: &[AppliedRow]) -> Result<()> {
+pub async fn insert_applied(tx: &mut Tx, applied: impl Iterator<Item = &AppliedRow> + Send) -> Result<()> {
     tx.insert_rows("order_item_modifiers (order_id, position, modifier_id)", applied, |row, values| {
         values.bind(row.order_id).bind(row.position).bind(row.modifier_id);
     })
     .await
 }
 
-/// Writes down which places an order holds until when; [`reserve`] has taken them.
-pub async fn insert_reservations(tx: &mut Tx, order: &OrderRow, items: &[ItemRow]) -> Result<()> {
-    tx.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |item, values| {
+/// Writes down which places orders hold until when; [`take`] has taken them.
+pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>) -> Result<()> {
+    tx.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |(order, item), values| {
         values.bind(order.id).bind(item.section_id).bind(item.quantity).bind(order.expires);
     })
     .await
@@ -162,15 +153,23 @@ pub async fn reserved_sections(tx: &mut Tx, orders: Vec<Id>) -> Result<Vec<Id>> 
     Ok(found.into_iter().map(|(id,)| id).collect())
 }
 
-/// Reserves places in a section if that many are left, and tells whether they were.
-pub async fn reserve(tx: &mut Tx, places: Places) -> Result<bool> {
-    let sql = "update sections set reserved = reserved + $2 where id = $1 and sold + reserved + $2 <= capacity";
-    change(tx, sql, places).await
+/// How many places are left in these sections, which nobody else changes before this transaction ends.
+pub async fn hold_places(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, i64)>> {
+    let held = if tx.is_postgres() { " order by id for no key update" } else { "" };
+    tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).push(held).all().await
 }
 
-/// Sells places that nobody had reserved, likewise.
-pub async fn sell(tx: &mut Tx, places: Places) -> Result<bool> {
-    change(tx, "update sections set sold = sold + $2 where id = $1 and sold + reserved + $2 <= capacity", places).await
+/// Takes places in sections that are held: so many are reserved, and so many sold.
+pub async fn take(tx: &mut Tx, taken: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
+    if taken.is_empty() {
+        return Ok(());
+    }
+    let change = "sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
+    let update = tx.update(change).values(taken, |(section, (reserved, sold)), values| {
+        values.bind(*section).bind(*reserved).bind(*sold);
+    });
+    update.push(") as v where sections.id = v.column1").execute().await?;
+    Ok(())
 }
 
 /// Sells places that were reserved.

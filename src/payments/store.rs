@@ -15,15 +15,17 @@ use crate::db::{Query, Tx};
 use crate::error::Result;
 use crate::ledger::Tickets;
 
-const SHOWN: &str = "p.*, p.status as shown from payments p where p.status not in ('Pending', 'Abandoned')";
+const SHOWN: &str = "p.*, p.status as shown";
+const FROM_SHOWN: &str = "from payments p where p.status not in ('Pending', 'Abandoned')";
 
 /// Payments of an order, the oldest first.
 pub async fn list(tx: &mut Tx, order: Id, paging: Paging) -> Result<Rows<ShownRow>> {
-    tx.list(SHOWN).and("p.order_id = ?", Some(order)).push(" order by p.id").page(paging).await
+    tx.list(SHOWN, FROM_SHOWN).and("p.order_id = ?", Some(order)).page("p.id", paging).await
 }
 
 pub async fn find(tx: &mut Tx, order: Id, id: Id) -> Result<Option<ShownRow>> {
-    let mut found = tx.select(SHOWN).and("p.order_id = ?", Some(order)).and("p.id = ?", Some(id)).all().await?;
+    let mut found =
+        tx.select(&format!("{SHOWN} {FROM_SHOWN}")).and("p.order_id = ?", Some(order)).and("p.id = ?", Some(id)).all().await?;
     Ok(found.pop())
 }
 

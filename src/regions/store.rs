@@ -13,11 +13,10 @@ pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<
         where v.region_id = r.id and e.status = 'Listed' and e.ends > ?)";
     let coming = (filter.active == Some(true)).then_some(now);
     let others = (filter.active == Some(false)).then_some(now);
-    tx.list("r.* from regions r where true")
+    tx.list("r.*", "from regions r where true")
         .and(COMING, coming)
         .and(&format!("not {COMING}"), others)
-        .push(" order by r.id")
-        .page(filter.paging)
+        .page("r.id", filter.paging)
         .await
 }
 

@@ -10,12 +10,11 @@ use crate::error::Result;
 /// What waits for a decision, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &SubmissionFilter) -> Result<Rows<SubmissionRow>> {
     tx.list(
-        "s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter
-         from submissions s left join accounts a on a.id = s.submitter_id where s.status = 'Pending'",
+        "s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter",
+        "from submissions s left join accounts a on a.id = s.submitter_id where s.status = 'Pending'",
     )
     .and("s.type = ?", filter.kind)
-    .push(" order by s.id")
-    .page(filter.paging)
+    .page("s.id", filter.paging)
     .await
 }
 

@@ -40,11 +40,10 @@ pub async fn started(tx: &mut Tx, key: Id) -> Result<Timestamp> {
 
 /// The sessions of an account, the oldest first.
 pub async fn list(tx: &mut Tx, account: Id, paging: Paging) -> Result<Rows<SessionRow>> {
-    tx.list("id, created, expires, last_used, ended from api_keys where true")
+    tx.list("id, created, expires, last_used, ended", "from api_keys where true")
         .and("account_id = ?", Some(account))
         .and("kind = ?", Some(KeyKind::Session))
-        .push(" order by id")
-        .page(paging)
+        .page("id", paging)
         .await
 }
 

@@ -16,18 +16,17 @@ pub async fn list_of_event(
     modified_since: Option<Timestamp>,
     paging: Paging,
 ) -> Result<Rows<TicketRow>> {
-    tx.list("* from tickets where status <> 'Void'")
+    tx.list("*", "from tickets where status <> 'Void'")
         .and("event_id = ?", Some(event))
         .and(&tokens::covers("section_id"), reach.token())
         .and("modified >= ?", modified_since)
-        .push(" order by id")
-        .page(paging)
+        .page("id", paging)
         .await
 }
 
 /// What an account holds, the oldest first.
 pub async fn list_of_account(tx: &mut Tx, account: Id, paging: Paging) -> Result<Rows<TicketRow>> {
-    tx.list("* from tickets where true").and("owner_id = ?", Some(account)).push(" order by id").page(paging).await
+    tx.list("*", "from tickets where true").and("owner_id = ?", Some(account)).page("id", paging).await
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
@@ -64,23 +63,31 @@ pub async fn insert(tx: &mut Tx, tickets: &[TicketRow]) -> Result<()> {
     .await
 }
 
-/// Redeems those of these tickets that are Issued and within reach, and gives them, in no order.
-///
-/// One update that asks for the status it replaces, so that of two gates with the same ticket exactly one gets it: the other
-/// waits for the first one's commit and then finds it Redeemed.
+/// Makes everyone else who changes the tickets of these serials wait until this transaction ends.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn redeem(tx: &mut Tx, event: Id, serials: &[String], reach: Reach, now: Timestamp) -> Result<Vec<TicketRow>> {
+pub async fn lock_all(tx: &mut Tx, serials: impl IntoIterator<Item = String>) -> Result<()> {
     let for_update = for_update(tx);
-    let locked = tx.select("id from tickets where true").and("event_id = ?", Some(event)).and_in("serial", serials.to_vec());
-    let _locked: Vec<(Id,)> = locked.push(" order by id").push(for_update).all().await?;
+    let locked = tx.select("id from tickets where true").and_in("serial", serials).push(" order by id").push(for_update);
+    let _locked: Vec<(Id,)> = locked.all().await?;
+    Ok(())
+}
+
+/// Redeems those of these tickets that are Issued and within reach, and gives them, in no order. They are [locked](lock_all).
+///
+/// The update asks for the status that it replaces, so that of two gates with the same ticket exactly one gets it: the other waits
+/// for the first one's commit and then finds it Redeemed.
+///
+/// # Errors
+/// When the database fails.
+pub async fn redeem(tx: &mut Tx, event: Id, serials: Vec<String>, reach: Reach, now: Timestamp) -> Result<Vec<TicketRow>> {
     tx.update("tickets")
         .with(" set status = ?", TicketStatus::Redeemed)
         .with(", redeemed = ?, modified = ?", now)
         .with(" where status = ?", TicketStatus::Issued)
         .and("event_id = ?", Some(event))
-        .and_in("serial", serials.to_vec())
+        .and_in("serial", serials)
         .and(&tokens::covers("section_id"), reach.token())
         .push(" returning *")
         .all()

@@ -10,11 +10,10 @@ use crate::error::Result;
 
 /// An event's tokens: the global one first, the others from the oldest on.
 pub async fn list(tx: &mut Tx, event: Id, filter: &TokenFilter) -> Result<Rows<TokenRow>> {
-    tx.list("* from tokens where true")
+    tx.list("*", "from tokens where true")
         .and("event_id = ?", Some(event))
         .and("global = ?", filter.global)
-        .push(" order by global desc, id")
-        .page(filter.paging)
+        .page("global desc, id", filter.paging)
         .await
 }
 

@@ -13,11 +13,10 @@ pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) 
         Some(Direction::Sent) => "sender_id = ?",
         Some(Direction::Received) => "recipient_id = ?",
     };
-    tx.list("* from transfers where true")
+    tx.list("*", "from transfers where true")
         .and(side, Some(account))
         .and("status = ?", filter.status)
-        .push(" order by id")
-        .page(filter.paging)
+        .page("id", filter.paging)
         .await
 }
 

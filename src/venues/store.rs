@@ -8,11 +8,10 @@ use crate::error::Result;
 
 /// Approved venues, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<Rows<VenueRow>> {
-    tx.list("v.* from venues v where v.approved")
+    tx.list("v.*", "from venues v where v.approved")
         .and("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
         .and_contains("v.name", filter.name.as_deref())
-        .push(" order by v.id")
-        .page(filter.paging)
+        .page("v.id", filter.paging)
         .await
 }
 

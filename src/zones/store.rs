@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// Zones, the oldest first.
 pub async fn list(tx: &mut Tx, paging: Paging) -> Result<Rows<ZoneRow>> {
-    tx.list("* from zones order by id").page(paging).await
+    tx.list("*", "from zones").page("id", paging).await
 }
 
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
