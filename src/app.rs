@@ -8,15 +8,18 @@ use std::thread::available_parallelism;
 use anyhow::anyhow;
 use slog::Logger;
 
-use crate::auth::Passwords;
+use crate::admissions::Gate;
+use crate::auth::{Keys, Passwords};
 use crate::base::clock::Clock;
 use crate::config::Settings;
 use crate::contract::Contract;
 use crate::db::Db;
+use crate::events::OnShow;
 use crate::http::{self, Api, Doors, Listener, Running};
 use crate::jobs::Jobs;
 use crate::journal::Journal;
 use crate::media::MediaStore;
+use crate::orders::OrderDesk;
 use crate::outbox::{self, Carrier};
 use crate::payments::{Gateway, Sandbox};
 
@@ -30,6 +33,10 @@ pub struct App {
     pub settings: Settings,
     /// Hashes and checks passwords.
     pub passwords: Passwords,
+    /// The keys that are being looked up.
+    pub keys: Keys,
+    /// The events and lists that are being read.
+    pub on_show: OnShow,
     /// Where images are kept.
     pub media: MediaStore,
     /// Who takes the money.
@@ -38,6 +45,10 @@ pub struct App {
     pub unsettled_after: AtomicI64,
     /// Who takes the mail.
     pub carrier: Box<dyn Carrier>,
+    /// Where orders are placed.
+    pub orders: OrderDesk,
+    /// Where tickets are redeemed.
+    pub gate: Gate,
     /// What is kept of requests that change something.
     pub journal: Journal,
     /// The log.
@@ -58,10 +69,14 @@ impl App {
             clock,
             // The other cores are for everybody else.
             passwords: Passwords::new((cores / 2).max(1)),
+            keys: Keys::default(),
+            on_show: OnShow::default(),
             media: MediaStore::open(&settings.media)?,
             gateway: Box::new(Sandbox),
             unsettled_after: AtomicI64::new(0),
             carrier: outbox::carrier(&settings.mail)?,
+            orders: OrderDesk::default(),
+            gate: Gate::default(),
             journal: Journal::default(),
             settings,
             log,

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use anyhow::anyhow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -165,6 +166,28 @@ impl Error {
     /// Whether nothing was changed for certain, so that what was prepared for the change can be thrown away.
     pub fn is_certain(&self) -> bool {
         !matches!(self, Self::Unavailable(_))
+    }
+
+    /// Tells a refusal, which is an outcome, from a failure.
+    ///
+    /// # Errors
+    /// With the failure.
+    pub fn refusal<T>(result: Result<T>) -> Result<Result<T>> {
+        match result {
+            Err(failure @ (Self::Database(_) | Self::Unavailable(_) | Self::Internal(_))) => Err(failure),
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// The same for another who has waited for the same work.
+    pub fn for_another(&self) -> Self {
+        match self {
+            Self::Invalid(problems) => Self::Invalid(problems.clone()),
+            Self::Refused(code, text) => Self::Refused(*code, text.clone()),
+            Self::Database(cause) => Self::Internal(anyhow!("{cause}")),
+            Self::Unavailable(cause) => Self::Unavailable(anyhow!("{cause:#}")),
+            Self::Internal(cause) => Self::Internal(anyhow!("{cause:#}")),
+        }
     }
 
     /// One invalid argument; `detail` completes the sentence that its name begins.

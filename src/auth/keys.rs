@@ -1,5 +1,7 @@
 //! API keys: sessions, integrations and admission tokens, all looked up alike.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use slog::warn;
@@ -9,7 +11,7 @@ use crate::auth::{Caller, Redeemer, Scope};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::secret;
-use crate::db::{Tx, transaction};
+use crate::db::{Batches, Db, Tx, transaction};
 use crate::error::Result;
 
 /// How long a session's key lives after its last use (decisions).
@@ -48,17 +50,92 @@ pub struct NewKey<'a> {
     pub expires: Option<Timestamp>,
 }
 
+/// Keys that are looked up at a time, at the most.
+const BATCH: usize = 256;
+/// Keys that are remembered, at the most.
+const REMEMBERED: usize = 50_000;
+
+/// The keys that are being looked up, and those that were.
+pub struct Keys {
+    batches: Arc<Batches<(), String, Option<Arc<KeyRow>>>>,
+    known: Arc<Mutex<Known>>,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self { batches: Batches::of(BATCH), known: Arc::default() }
+    }
+}
+
+/// Keys by their hashes, as they are for as long as the database has counted so many changes of keys and accounts. It is asked for
+/// that count before any of them is believed, once for all who ask at the same time: so a key that has been ended, by whichever
+/// server, is not believed once more. An admission token's key is not among them: it depends on more.
+#[derive(Default)]
+struct Known {
+    changes: i64,
+    rows: HashMap<String, Arc<KeyRow>>,
+}
+
+impl Known {
+    /// What is known of these keys, of which there have been so many changes.
+    fn of(&mut self, hashes: &[String], changes: i64) -> HashMap<String, Arc<KeyRow>> {
+        if self.changes != changes {
+            *self = Self { changes, rows: HashMap::new() };
+        }
+        hashes
+            .iter()
+            .filter_map(|hash| self.rows.get_key_value(hash))
+            .map(|(hash, row)| (hash.clone(), Arc::clone(row)))
+            .collect()
+    }
+
+    fn learn(&mut self, rows: &HashMap<String, Arc<KeyRow>>) {
+        if self.rows.len() > REMEMBERED {
+            self.rows.clear();
+        }
+        let lasting = rows.iter().filter(|(_, row)| row.token_id.is_none());
+        self.rows.extend(lasting.map(|(hash, row)| (hash.clone(), Arc::clone(row))));
+    }
+}
+
+impl Keys {
+    /// The key of this hash, unless it has been ended.
+    async fn find(&self, app: &App, hash: &str) -> Result<Option<Arc<KeyRow>>> {
+        let (db, known) = (app.db.clone(), Arc::clone(&self.known));
+        self.batches.join((), hash.to_owned(), move |(), hashes| look_up(db.clone(), Arc::clone(&known), hashes)).await
+    }
+
+    /// Forgets what is known of a key, because it has been used.
+    fn forget(&self, hash: &str) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).rows.remove(hash);
+    }
+}
+
 #[derive(sqlx::FromRow)]
 struct KeyRow {
+    hash: String,
     id: Id,
     kind: KeyKind,
     role: Scope,
     account_id: Option<Id>,
+    expires: Option<Timestamp>,
     last_used: Option<Timestamp>,
     account_role: Option<Scope>,
     activated: Option<bool>,
     token_id: Option<Id>,
     event_id: Option<Id>,
+    event_ends: Option<Timestamp>,
+}
+
+impl KeyRow {
+    /// Whether it counts: neither it nor the event that it admits to is over, and its account is active.
+    fn is_valid(&self, now: Timestamp) -> bool {
+        let is_over = match self.event_ends {
+            Some(ends) => ends <= now.minus(ADMISSION_LIFE),
+            None => self.expires.is_some_and(|expires| expires <= now),
+        };
+        !is_over && self.activated != Some(false)
+    }
 }
 
 /// Issues a key: its identifier, and the key itself, which is kept nowhere.
@@ -105,23 +182,14 @@ pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
 /// # Errors
 /// When the database fails.
 pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
-    let now = app.clock.now();
-    let mut tx = app.db.read().await?;
-    let row: Option<KeyRow> = tx
-        .query(
-            "select k.id, k.kind, k.role, k.account_id, k.last_used, a.role as account_role, a.activated, k.token_id, t.event_id
-             from api_keys k left join accounts a on a.id = k.account_id left join tokens t on t.id = k.token_id
-             left join events e on e.id = t.event_id
-             where k.hash = $1 and k.ended is null
-             and case when e.id is null then k.expires is null or k.expires > $2 else e.ends > $3 end",
-        )
-        .bind(secret::hash(key))
-        .bind(now)
-        .bind(now.minus(ADMISSION_LIFE))
-        .optional()
-        .await?;
-    drop(tx);
-    let Some(row) = row.filter(|row| row.activated != Some(false)) else { return Ok(None) };
+    let (now, hash) = (app.clock.now(), secret::hash(key));
+    let mut row = app.keys.find(app, &hash).await?;
+    if row.as_ref().is_some_and(|row| !row.is_valid(now)) {
+        // Another server may have prolonged a session's life since it was remembered here.
+        app.keys.forget(&hash);
+        row = app.keys.find(app, &hash).await?;
+    }
+    let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
     if row.last_used.is_none_or(|last_used| last_used <= now.minus(NOTED)) {
         note_use(app, &row, now).await;
@@ -135,6 +203,27 @@ pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
         is_session,
         redeemer: row.token_id.zip(row.event_id).map(|(token, event)| Redeemer { token, event }),
     }))
+}
+
+/// The keys of these hashes that have not been ended, in their order.
+async fn look_up(db: Db, known: Arc<Mutex<Known>>, hashes: Vec<String>) -> Result<Vec<Option<Arc<KeyRow>>>> {
+    let mut tx = db.read().await?;
+    let changes = tx.query("select count from key_changes").scalar().await?;
+    let mut found = known.lock().unwrap_or_else(PoisonError::into_inner).of(&hashes, changes);
+    let unknown: Vec<String> = hashes.iter().filter(|hash| !found.contains_key(*hash)).cloned().collect();
+    if !unknown.is_empty() {
+        let keys = tx.select(
+            "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.role as account_role, a.activated, k.token_id,
+             t.event_id, e.ends as event_ends
+             from api_keys k left join accounts a on a.id = k.account_id left join tokens t on t.id = k.token_id
+             left join events e on e.id = t.event_id where k.ended is null",
+        );
+        let rows: Vec<KeyRow> = keys.and_in("k.hash", unknown).all().await?;
+        let rows = rows.into_iter().map(|row| (row.hash.clone(), Arc::new(row))).collect();
+        known.lock().unwrap_or_else(PoisonError::into_inner).learn(&rows);
+        found.extend(rows);
+    }
+    Ok(hashes.iter().map(|hash| found.get(hash).cloned()).collect())
 }
 
 /// Notes that a key is used, which prolongs a session's life. Where that can't be written, the log tells, and the request, which may
@@ -155,6 +244,7 @@ async fn note_use(app: &App, key: &KeyRow, now: Timestamp) {
         .execute()
         .await
     });
+    app.keys.forget(&key.hash);
     if let Err(error) = noted {
         warn!(app.log, "the use of a key was not noted"; "key" => key.id.0, "cause" => format!("{error:?}"));
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
 use dropshot::{ApiDescription, Body};
+use futures::FutureExt;
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Uri, header};
 
@@ -147,7 +148,8 @@ impl Endpoints {
             None => None,
         };
         let condition = self.condition(&protocol, &app, known, &head, &arguments);
-        let answer = reading::under(condition, run_in(caller, arguments, run, rq, head));
+        // Boxed, because it is moved from one to the next of those through whom it goes.
+        let answer = reading::under(condition, run_in(caller, arguments, run, rq, head).boxed()).boxed();
         journal::carry_out(&app, visit, attempt, answer).await
     }
 

@@ -186,7 +186,7 @@ impl<B: Backend> Front<B> {
     ) -> (Response<Body>, Option<&Operation>) {
         match self.route(&request) {
             Route::Operation(operation, found) => {
-                let passed = AssertUnwindSafe(self.pass(operation, found, rq, request, standing));
+                let passed = AssertUnwindSafe(self.pass(operation, found, rq, request, standing).boxed());
                 let outcome = passed.catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
                 (outcome.unwrap_or_else(|failure| self.refuse(&failure, &operation.id, request_id)), Some(operation))

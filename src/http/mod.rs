@@ -24,7 +24,7 @@ pub use failure::Failure;
 pub use front::{Admitted, Backend, Refused, check_version};
 pub use options::{LimitOptions, LimitSettings, TlsOptions};
 pub use reading::Reader;
-pub use reply::{Created, Located};
+pub use reply::{Created, Located, Written};
 pub use server::{Api, Listener, Running, serve, start};
 pub use tls::Certificate;
 

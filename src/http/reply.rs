@@ -1,12 +1,16 @@
 //! The successful answers that dropshot has no type for.
 
-use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponse, HttpResponseCreated, HttpResponseHeaders};
-use http::{HeaderValue, StatusCode, header};
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponse, HttpResponseCreated, HttpResponseHeaders, HttpResponseOk};
+use http::{HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::tag::Tag;
+use super::tag::{self, Tag};
 use crate::base::wire::Uri;
+use crate::error::Result;
 
 /// A resource that knows its URI.
 pub trait Located {
@@ -35,7 +39,7 @@ struct LocationAndTagHeaders {
 pub struct Created<T>(pub T);
 
 impl<T: Located + Serialize + JsonSchema + Send + Sync + 'static> HttpResponse for Created<T> {
-    fn to_result(self) -> Result<http::Response<Body>, HttpError> {
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
         let location = HeaderValue::from_str(self.0.location());
         let location = location.map_err(|error| HttpError::for_internal_error(error.to_string()))?;
         let mut response = HttpResponseCreated(self.0).to_result()?;
@@ -53,5 +57,48 @@ impl<T: Located + Serialize + JsonSchema + Send + Sync + 'static> HttpResponse f
 
     fn status_code(&self) -> StatusCode {
         StatusCode::CREATED
+    }
+}
+
+/// 200 with what has been written down once for all who ask for it at the same time, with its tag.
+#[derive(Debug)]
+pub struct Written<T> {
+    body: Bytes,
+    tag: HeaderValue,
+    what: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize> Written<T> {
+    /// Writes this down.
+    ///
+    /// # Errors
+    /// When it is no JSON.
+    pub fn new(what: &T) -> Result<Self> {
+        let body = serde_json::to_vec(what).map_err(anyhow::Error::from)?;
+        let tag = HeaderValue::try_from(tag::of(&body)).map_err(anyhow::Error::from)?;
+        Ok(Self { body: body.into(), tag, what: PhantomData })
+    }
+}
+
+impl<T> Clone for Written<T> {
+    fn clone(&self) -> Self {
+        Self { body: self.body.clone(), tag: self.tag.clone(), what: PhantomData }
+    }
+}
+
+impl<T: Serialize + JsonSchema + Send + Sync + 'static> HttpResponse for Written<T> {
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
+        let mut response = Response::new(Body::from(self.body));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response.headers_mut().insert(header::ETAG, self.tag);
+        Ok(response)
+    }
+
+    fn response_metadata() -> ApiEndpointResponse {
+        HttpResponseOk::<T>::response_metadata()
+    }
+
+    fn status_code(&self) -> StatusCode {
+        StatusCode::OK
     }
 }

@@ -49,13 +49,13 @@ pub fn known(headers: &HeaderMap) -> Vec<HeaderValue> {
 }
 
 /// A success with its tag; or 304 in its place, where the tag is `known` by these lines of `If-None-Match`. The tag of JSON is made
-/// here; anything else, an image, has its own. `is_of_key` tells what is answered to a key.
+/// here, unless it has one; anything else, an image, has its own. `is_of_key` tells what is answered to a key.
 ///
 /// # Errors
 /// When the body can't be read.
 pub async fn tagged(response: Response<Body>, is_of_key: bool, known: &[HeaderValue]) -> Result<Response<Body>, Error> {
     let (mut head, mut body) = response.into_parts();
-    if is_json(&head.headers) {
+    if is_json(&head.headers) && !head.headers.contains_key(ETAG) {
         let whole = whole(body).await?;
         head.headers.insert(ETAG, HeaderValue::try_from(of(&whole)).map_err(anyhow::Error::from)?);
         body = whole.into();
