@@ -17,7 +17,8 @@ mod store;
 pub use activation::{erase, lock_dispensable};
 pub use endpoints::register;
 pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role};
-pub use service::{create, load, view, view_for_others, views_for};
+pub use service::{create, load, view, view_for, view_for_others, views_for};
 pub use store::{
-    any, exists, find, find_by_number, hold_active, id_of, lock, lock_by_email, may_name, set_password, set_verified,
+    any, exists, find, find_all, find_by_number, find_by_numbers, hold_active, id_of, lock, lock_all, lock_by_email, may_name,
+    set_password, set_verified,
 };

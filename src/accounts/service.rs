@@ -78,11 +78,12 @@ pub async fn load(tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Resul
 /// # Errors
 /// When the database fails.
 pub async fn views_for(tx: &mut Tx, caller: &Caller, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Account>> {
-    let shown = |row: AccountRow| {
-        let is_known = caller.is_administrator() || caller.is(row.id);
-        (row.id, if is_known { view(row) } else { view_for_others(row) })
-    };
-    Ok(store::find_all(tx, ids).await?.into_iter().map(shown).collect())
+    Ok(store::find_all(tx, ids).await?.into_iter().map(|row| (row.id, view_for(caller, row))).collect())
+}
+
+/// One of them.
+pub fn view_for(caller: &Caller, row: AccountRow) -> Account {
+    if caller.is_administrator() || caller.is(row.id) { view(row) } else { view_for_others(row) }
 }
 
 /// An account as somebody else sees it who has to do with its tickets or administers a host with it: who it is and its e-mail

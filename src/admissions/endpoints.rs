@@ -3,7 +3,7 @@
 use dropshot::{HttpResponseCreated, HttpResponseOk, Path, endpoint};
 
 use super::model::{Admission, AdmissionCreate, AdmissionFilter, AdmissionPath};
-use super::service;
+use super::{gate, service};
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
@@ -35,7 +35,7 @@ async fn event_admission_create(
     path: Path<EventPath>,
     body: Json<AdmissionCreate>,
 ) -> Result<HttpResponseCreated<Vec<Admission>>, Failure> {
-    Ok(HttpResponseCreated(service::create(rq.context(), &caller, path.into_inner().event, &body.0).await?))
+    Ok(HttpResponseCreated(gate::admit(rq.context(), caller, path.into_inner().event, body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/admissions/{admission}", tags = ["Admissions"] }]

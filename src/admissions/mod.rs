@@ -4,8 +4,10 @@
 //! is just not among them. The ticket and its admission change in one transaction.
 
 mod endpoints;
+mod gate;
 mod model;
 mod service;
 mod store;
 
 pub use endpoints::register;
+pub use gate::Gate;

@@ -24,7 +24,7 @@ use crate::base::id::Id;
 use crate::base::secret;
 use crate::contract::Arguments;
 use crate::db::{Opening, Tx, transaction};
-use crate::error::{Code, Result};
+use crate::error::{Code, Error, Result};
 
 /// How long an answer is kept (contract).
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -110,30 +110,36 @@ impl Attempt {
         }
     }
 
-    /// Makes the request this try's, for the rest of the transaction and after it; or tells what is known of it.
-    pub(super) async fn claim(&self, tx: &mut Tx) -> Result<Option<Known>> {
-        let claimed = tx
-            .query(
-                "insert into idempotency (key_id, hash, fingerprint, attempt, claimed, answer) values ($1, $2, $3, $4, $5, null)
-                 on conflict (key_id, hash) do update set fingerprint = excluded.fingerprint, attempt = excluded.attempt,
-                     claimed = excluded.claimed, answer = null
-                 where idempotency.claimed <= $6
-                     or (idempotency.answer is null and idempotency.fingerprint = excluded.fingerprint
-                         and (idempotency.claimed <= $7 or idempotency.attempt = excluded.attempt))",
-            )
-            .bind(self.key)
-            .bind(self.hash.clone())
-            .bind(self.fingerprint.clone())
-            .bind(self.number)
-            .bind(self.began)
-            .bind(self.began.minus(KEPT))
-            .bind(self.began.minus(LEASE))
-            .execute()
-            .await?;
-        if claimed > 0 {
-            return Ok(None);
+    /// Makes each of these requests its try's, for the rest of the transaction and after it; or tells what is known of it.
+    pub(super) async fn claim_all(tx: &mut Tx, attempts: &[&Self]) -> Result<Vec<Option<Known>>> {
+        if attempts.is_empty() {
+            return Ok(Vec::new());
         }
-        Ok(Some(self.look_up(tx).await?.unwrap_or(Known::UnderWay)))
+        // In one order on all servers, so that they don't wait for one another in a circle.
+        let mut sorted = attempts.to_vec();
+        sorted.sort_by_key(|attempt| (attempt.key, &attempt.hash));
+        let insert = tx.insert("idempotency (key_id, hash, fingerprint, attempt, claimed)").values(sorted, |attempt, values| {
+            values.bind(attempt.key).bind(attempt.hash.clone()).bind(attempt.fingerprint.clone()).bind(attempt.number);
+            values.bind(attempt.began);
+        });
+        let claimed: Vec<(Id, String)> = insert
+            .push(
+                " on conflict (key_id, hash) do update set fingerprint = excluded.fingerprint, attempt = excluded.attempt,
+                      claimed = excluded.claimed, answer = null",
+            )
+            .with(" where idempotency.claimed <= excluded.claimed - ?", micros(KEPT))
+            .push(" or (idempotency.answer is null and idempotency.fingerprint = excluded.fingerprint")
+            .with(" and (idempotency.claimed <= excluded.claimed - ? or idempotency.attempt = excluded.attempt))", micros(LEASE))
+            .push(" returning key_id, hash")
+            .all()
+            .await?;
+        let claimed: HashSet<(Id, &str)> = claimed.iter().map(|(key, hash)| (*key, hash.as_str())).collect();
+        let mut known = Vec::with_capacity(attempts.len());
+        for attempt in attempts {
+            let is_claimed = claimed.contains(&(attempt.key, attempt.hash.as_str()));
+            known.push(if is_claimed { None } else { Some(attempt.look_up(tx).await?.unwrap_or(Known::UnderWay)) });
+        }
+        Ok(known)
     }
 
     /// What claims the request in the first transaction of its work, and ends that where another try was first.
@@ -142,12 +148,19 @@ impl Attempt {
         Box::new(move |tx| {
             let attempt = Arc::clone(&attempt);
             async move {
-                let Some(known) = attempt.claim(tx).await? else { return Ok(()) };
-                *attempt.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
-                Err(Code::IdempotencyUnderWay.into())
+                match Self::claim_all(tx, &[&attempt]).await?.pop().flatten() {
+                    Some(known) => Err(attempt.has_found(known)),
+                    None => Ok(()),
+                }
             }
             .boxed()
         })
+    }
+
+    /// Keeps what is known already, and gives what the work ends with for it.
+    pub(super) fn has_found(&self, known: Known) -> Error {
+        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+        Code::IdempotencyUnderWay.into()
     }
 
     /// What the first transaction of the work ended on.
@@ -155,15 +168,22 @@ impl Attempt {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Keeps the answer to a request that is this try's; one that has been taken from it meanwhile gets the other's.
-    pub(super) async fn keep(&self, tx: &mut Tx, answer: &Answer) -> Result<()> {
-        tx.query("update idempotency set answer = $4 where key_id = $1 and hash = $2 and attempt = $3")
-            .bind(self.key)
-            .bind(self.hash.clone())
-            .bind(self.number)
-            .bind(self.seal.close(answer, &self.fingerprint)?)
-            .execute()
-            .await?;
+    /// Keeps the answers to requests that are these tries'; one that has been taken from its try meanwhile gets the other's.
+    pub(super) async fn keep_all(tx: &mut Tx, answers: impl IntoIterator<Item = (&Self, &Answer)>) -> Result<()> {
+        let seal = |(attempt, answer): (&Self, &Answer)| {
+            Ok((attempt.key, attempt.hash.clone(), attempt.number, attempt.seal.close(answer, &attempt.fingerprint)?))
+        };
+        let answers = answers.into_iter().map(seal).collect::<Result<Vec<_>>>()?;
+        if answers.is_empty() {
+            return Ok(());
+        }
+        let update =
+            tx.update("idempotency set answer = v.column4 from (").values(answers, |(key, hash, number, sealed), values| {
+                values.bind(key).bind(hash).bind(number).bind(sealed);
+            });
+        let own =
+            ") as v where idempotency.key_id = v.column1 and idempotency.hash = v.column2 and idempotency.attempt = v.column3";
+        update.push(own).execute().await?;
         Ok(())
     }
 
@@ -191,6 +211,10 @@ impl Known {
             Self::OtherRequest => Err(Code::IdempotencyOtherRequest.into()),
         }
     }
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// The requests that this server is about.

@@ -5,12 +5,14 @@
 //! read by the feature `audit`.
 
 mod answer;
+mod desk;
 mod group;
 mod idempotency;
 mod resource;
 mod trail;
 mod work;
 
+pub use desk::Desk;
 pub use idempotency::{Attempt, forget_old};
 pub use trail::Entry;
 pub use work::{Visit, carry_out, refuse};

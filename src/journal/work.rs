@@ -7,6 +7,7 @@ use dropshot::Body;
 use http::{Response, Uri};
 
 use super::answer::Answer;
+use super::desk::Seat;
 use super::group::Kept;
 use super::idempotency::{Attempt, Known};
 use super::resource::resource;
@@ -90,7 +91,8 @@ pub async fn refuse(app: &App, visit: Visit<'_>, failure: Failure) -> Outcome {
 
 async fn commit(app: &App, visit: Visit<'_>, attempt: Option<Arc<Attempt>>, work: impl Future<Output = Outcome>) -> Outcome {
     let unit = Unit::new(attempt.as_ref().map(Attempt::opening));
-    let outcome = unit.run(work).await;
+    let seat = Seat::new(attempt.clone());
+    let outcome = unit.run(seat.run(work)).await;
     if let Some(known) = attempt.as_ref().and_then(|attempt| attempt.found()) {
         return Ok(known.answer()?);
     }
@@ -101,14 +103,25 @@ async fn commit(app: &App, visit: Visit<'_>, attempt: Option<Arc<Attempt>>, work
             (Some((attempt, answer)), outcome)
         }
     };
+    if let Some(part) = seat.part() {
+        // Dropped with all that was done in its transaction.
+        if is_lost(&outcome) {
+            return outcome;
+        }
+        part.keep(Some(Kept { entry: visit.entry(app, &outcome), answer })).await?;
+        unit.finish(app).await;
+        return outcome;
+    }
     match unit.parked() {
         // Dropped with all that was done in it.
         Some(_) if is_internal(&outcome) => return outcome,
         Some(mut tx) => {
             trail::insert(&mut tx, [&visit.entry(app, &outcome)]).await?;
-            if let Some((attempt, answer)) = &answer {
+            match &answer {
                 // What the gateway has failed to do may be asked for again.
-                if is_lost(&outcome) { attempt.forget(&mut tx).await? } else { attempt.keep(&mut tx, answer).await? }
+                Some((attempt, _)) if is_lost(&outcome) => attempt.forget(&mut tx).await?,
+                Some((attempt, answer)) => Attempt::keep_all(&mut tx, [(&**attempt, answer)]).await?,
+                None => {}
             }
             tx.commit().await?;
         }

@@ -39,7 +39,7 @@ async fn order_list(rq: Rq, caller: Caller, query: Query<OrderFilter>) -> Result
 
 #[endpoint { method = POST, path = "/orders", tags = ["Orders"] }]
 async fn order_create(rq: Rq, caller: Caller, body: Json<OrderCreate>) -> Result<Created<Order>, Failure> {
-    Ok(Created(placement::place(rq.context(), &caller, &body.0).await?))
+    Ok(Created(placement::place(rq.context(), caller, body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/orders/{order}", tags = ["Orders"] }]

@@ -19,6 +19,7 @@ mod store;
 
 pub use endpoints::register;
 pub use model::{OrderNumber, OrderRow, OrderStatus, uri};
+pub use placement::OrderDesk;
 pub use search::parse as read_number_filter;
 pub use service::{find_own, lock_own};
 pub use settlement::{cancel_all, expire_due, fulfil, takes_place};

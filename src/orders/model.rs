@@ -281,6 +281,11 @@ impl OrderRow {
         Self { stored, ..self }
     }
 
+    /// Whether its tickets are delivered.
+    pub fn is_fulfilled(&self) -> bool {
+        self.stored == OrderStatus::Fulfilled
+    }
+
     /// Whether it can still be paid and cancelled.
     pub fn is_open(&self, now: Timestamp) -> bool {
         self.status(now) == OrderStatus::Placed

@@ -6,7 +6,7 @@ use futures::FutureExt;
 use super::model::{AccountOrderFilter, AppliedRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow};
 use super::model::{OrderStatus, uri};
 use super::{search, settlement, store};
-use crate::accounts::{self, AccountNumber};
+use crate::accounts::{self, Account, AccountNumber};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::base::clock::Timestamp;
@@ -107,21 +107,26 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp
     let orders = rows.into_iter().map(|row| {
         let customer = customers.get(&row.account_id).cloned();
         let customer = customer.ok_or_else(|| anyhow::anyhow!("the order {} has no customer", row.id))?;
-        let items = items.extract_if(.., |item| item.order_id == row.id).map(|item| item_view(item, &mut applied)).collect();
-        Ok(Order {
-            uri: uri(row.id),
-            number: OrderNumber(row.id.to_string()),
-            status: row.status(now),
-            placed: DateTime(row.placed.to_offset_seconds()),
-            subtotal: row.subtotal,
-            fees: row.fees,
-            total: row.total(),
-            items,
-            customer,
-            payments: Uri(format!("/orders/{}/payments", row.id)),
-        })
+        let items = items.extract_if(.., |item| item.order_id == row.id).collect();
+        Ok(shown(row, items, &mut applied, customer, now))
     });
     orders.collect()
+}
+
+/// An order as it is answered, with its items and what applied to them taken from `applied`.
+pub fn shown(row: OrderRow, items: Vec<ItemRow>, applied: &mut Vec<AppliedRow>, customer: Account, now: Timestamp) -> Order {
+    Order {
+        uri: uri(row.id),
+        number: OrderNumber(row.id.to_string()),
+        status: row.status(now),
+        placed: DateTime(row.placed.to_offset_seconds()),
+        subtotal: row.subtotal,
+        fees: row.fees,
+        total: row.total(),
+        items: items.into_iter().map(|item| item_view(item, applied)).collect(),
+        customer,
+        payments: Uri(format!("/orders/{}/payments", row.id)),
+    }
 }
 
 /// An item as it is answered, with what applied to it taken from `applied`.

@@ -14,7 +14,8 @@ use crate::base::id::Id;
 use crate::db::{Tx, transaction};
 use crate::error::Result;
 use crate::events::EventStatus;
-use crate::{payments, sections, tickets};
+use crate::tickets::{self, NewTickets};
+use crate::{payments, sections};
 
 /// Whether an order can still be paid as far as its events go: none of them is cancelled, nor will be before this transaction ends.
 ///
@@ -52,7 +53,8 @@ pub async fn fulfil(app: &App, tx: &mut Tx, order: &OrderRow, now: Timestamp) ->
         store::sell_reserved(tx, places).await?;
     }
     store::set_fulfilled(tx, order.id, now).await?;
-    deliver(app, tx, order, &items).await?;
+    let sold: Vec<_> = items.iter().map(|item| (order, item)).collect();
+    deliver(app, tx, &sold).await?;
     Ok(true)
 }
 
@@ -106,15 +108,21 @@ async fn free(tx: &mut Tx, held: Vec<Places>) -> Result<()> {
     Ok(())
 }
 
-/// Issues the tickets of an order whose places are sold, and counts them for their events.
-pub async fn deliver(app: &App, tx: &mut Tx, order: &OrderRow, items: &[ItemRow]) -> Result<()> {
+/// Issues the tickets of items of orders, whose places are sold, and counts them for their events.
+pub async fn deliver(app: &App, tx: &mut Tx, items: &[(&OrderRow, &ItemRow)]) -> Result<()> {
     let mut sold: BTreeMap<Id, i64> = BTreeMap::new();
-    for item in items {
+    for (_, item) in items {
         *sold.entry(item.event_id).or_default() += item.quantity;
     }
     for (event, quantity) in sold {
         store::raise_popularity(tx, event, quantity).await?;
     }
-    let items: Vec<_> = items.iter().map(|item| (item.event_id, item.section_id, item.quantity)).collect();
-    tickets::issue(app, tx, order.id, order.account_id, &items).await
+    let tickets = items.iter().map(|(order, item)| NewTickets {
+        order: item.order_id,
+        owner: order.account_id,
+        event: item.event_id,
+        section: item.section_id,
+        quantity: item.quantity,
+    });
+    tickets::issue(app, tx, tickets).await
 }

@@ -11,5 +11,5 @@ mod store;
 
 pub use endpoints::register;
 pub use model::{Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
-pub use service::issue;
-pub use store::{holds_coming, lock_of_order, lock_own, of_order, offer, redeem, release, void};
+pub use service::{NewTickets, issue};
+pub use store::{holds_coming, lock_all, lock_of_order, lock_own, of_order, offer, redeem, release, void};

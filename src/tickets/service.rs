@@ -44,21 +44,36 @@ pub async fn get(app: &App, caller: &Caller, ticket: Id) -> Result<Ticket> {
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
-/// Issues the tickets of a fulfilled order to an account: for each (event, section, quantity) that many.
+/// Tickets of one section that an order buys.
+#[derive(Debug, Clone, Copy)]
+pub struct NewTickets {
+    /// The order.
+    pub order: Id,
+    /// Whose they will be.
+    pub owner: Id,
+    /// The event.
+    pub event: Id,
+    /// Its section.
+    pub section: Id,
+    /// How many.
+    pub quantity: i64,
+}
+
+/// Issues tickets.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn issue(app: &App, tx: &mut Tx, order: Id, account: Id, items: &[(Id, Id, i64)]) -> Result<()> {
+pub async fn issue(app: &App, tx: &mut Tx, new: impl IntoIterator<Item = NewTickets>) -> Result<()> {
     let now = app.clock.now();
     let mut tickets = Vec::new();
-    for &(event_id, section_id, quantity) in items {
+    for NewTickets { order, owner, event, section, quantity } in new {
         tickets.extend((0..quantity).map(|_| TicketRow {
             id: app.clock.next_id(),
             serial: secret::ticket_serial(),
             order_id: order,
-            event_id,
-            section_id,
-            owner_id: account,
+            event_id: event,
+            section_id: section,
+            owner_id: owner,
             status: TicketStatus::Issued,
             issued: now,
             redeemed: None,

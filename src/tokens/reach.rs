@@ -9,7 +9,7 @@ use crate::events::EventRow;
 use crate::hosts;
 
 /// The sections of an event that a caller may admit to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reach {
     /// All of them: an administrator of its host, or of the platform.
     Event,

@@ -1,0 +1,137 @@
+//! Admitting: redeemers admit to the sections of their token, the event's host to all of it. What all gates scan at the same time is
+//! redeemed together, and of two with the same ticket the one that came first gets it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::model::{Admission, AdmissionCreate, AdmissionRow};
+use super::{service, store};
+use crate::accounts::{self, AccountRow};
+use crate::app::App;
+use crate::auth::Caller;
+use crate::base::id::Id;
+use crate::db::Tx;
+use crate::error::{Code, Error, Result};
+use crate::events::{self, EventRow};
+use crate::journal::Desk;
+use crate::tickets::{self, TicketRow};
+use crate::tokens::{self, Reach};
+
+/// Where tickets are redeemed.
+#[derive(Default)]
+pub struct Gate(Desk<Scan, Vec<Admission>>);
+
+/// Tickets that were scanned.
+struct Scan {
+    caller: Caller,
+    event: Id,
+    new: AdmissionCreate,
+}
+
+/// Redeems what can be redeemed and records the admissions, in the order in which their serials were given first.
+pub async fn admit(app: &Arc<App>, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Vec<Admission>> {
+    app.gate.0.decide(app, Scan { caller, event, new }, admit_together).await
+}
+
+fn admit_together<'a>(app: &'a App, tx: &'a mut Tx, scans: &'a [&'a Scan]) -> BoxFuture<'a, Result<Vec<Result<Vec<Admission>>>>> {
+    admit_all(app, tx, scans).boxed()
+}
+
+async fn admit_all(app: &App, tx: &mut Tx, scans: &[&Scan]) -> Result<Vec<Result<Vec<Admission>>>> {
+    let now = app.clock.now();
+    let reaches = reaches(tx, scans).await?;
+    let mut wanted: BTreeMap<(Id, Reach), Vec<String>> = BTreeMap::new();
+    for (scan, reach) in scans.iter().zip(&reaches) {
+        if let Ok(reach) = reach {
+            wanted.entry((scan.event, *reach)).or_default().extend(scan.new.serials.iter().map(|serial| serial.0.clone()));
+        }
+    }
+    tickets::lock_all(tx, wanted.values().flatten().cloned()).await?;
+    let mut redeemed: HashMap<(Id, Reach, String), TicketRow> = HashMap::new();
+    for ((event, reach), serials) in wanted {
+        let tickets = tickets::redeem(tx, event, serials, reach, now).await?;
+        redeemed.extend(tickets.into_iter().map(|ticket| ((event, reach, ticket.serial.clone()), ticket)));
+    }
+    let names = names(tx, scans).await?;
+    let mut outcomes: Vec<Result<Vec<AdmissionRow>>> = Vec::with_capacity(scans.len());
+    for (scan, reach) in scans.iter().zip(reaches) {
+        outcomes.push(reach.and_then(|reach| {
+            let device = given(scan.new.device.as_ref()).unwrap_or_default();
+            let redeemer = given(scan.new.redeemer.as_ref()).unwrap_or_else(|| redeemer(&scan.caller, &names));
+            // Taking a ticket out leaves nothing for the same serial given again.
+            let tickets = scan.new.serials.iter().filter_map(|serial| redeemed.remove(&(scan.event, reach, serial.0.clone())));
+            let admitted: Vec<AdmissionRow> = tickets
+                .map(|ticket| AdmissionRow {
+                    id: app.clock.next_id(),
+                    event_id: scan.event,
+                    section_id: ticket.section_id,
+                    ticket_id: ticket.id,
+                    serial: ticket.serial,
+                    patron_id: ticket.owner_id,
+                    redeemer: redeemer.clone(),
+                    device: device.clone(),
+                    admitted: now,
+                })
+                .collect();
+            if admitted.is_empty() {
+                return Err(Code::AdmissionNone.because("None of these tickets can be admitted."));
+            }
+            Ok(admitted)
+        }));
+    }
+    let admitted: Vec<&AdmissionRow> = outcomes.iter().flatten().flatten().collect();
+    store::insert(tx, &admitted).await?;
+    let parts = service::Parts::load(tx, admitted, now).await?;
+    let views = scans
+        .iter()
+        .zip(outcomes)
+        .map(|(scan, rows)| rows.and_then(|rows| rows.into_iter().map(|row| parts.view(&scan.caller, row)).collect()));
+    Ok(views.collect())
+}
+
+/// What each scan may admit to, or why nothing. Each key is asked about once for an event.
+async fn reaches(tx: &mut Tx, scans: &[&Scan]) -> Result<Vec<Result<Reach>>> {
+    let ids: BTreeSet<Id> = scans.iter().map(|scan| scan.event).collect();
+    let events: HashMap<Id, EventRow> = events::of_ids(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
+    let mut known: HashMap<(Id, Id), Result<Reach>> = HashMap::new();
+    for scan in scans {
+        let whose = (scan.caller.key, scan.event);
+        if !known.contains_key(&whose) {
+            let reach = match events.get(&scan.event) {
+                Some(event) => tokens::reach(tx, &scan.caller, event).await,
+                None => Err(Error::NOT_FOUND),
+            };
+            known.insert(whose, Error::refusal(reach)?);
+        }
+    }
+    let reach = |scan: &&Scan| match known.get(&(scan.caller.key, scan.event)) {
+        Some(Ok(reach)) => Ok(*reach),
+        Some(Err(refusal)) => Err(refusal.for_another()),
+        None => Err(Error::NOT_FOUND),
+    };
+    Ok(scans.iter().map(reach).collect())
+}
+
+/// What was told, unless it is blank.
+fn given(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty()).cloned()
+}
+
+/// The accounts' numbers of those who scan.
+async fn names(tx: &mut Tx, scans: &[&Scan]) -> Result<HashMap<Id, String>> {
+    let accounts: BTreeSet<Id> = scans.iter().filter_map(|scan| scan.caller.account).collect();
+    let accounts: Vec<AccountRow> = accounts::find_all(tx, accounts).await?;
+    Ok(accounts.into_iter().map(|account| (account.id, account.number)).collect())
+}
+
+/// What the caller is recorded as where the request tells no redeemer: its token's URI, or its account's number.
+fn redeemer(caller: &Caller, names: &HashMap<Id, String>) -> String {
+    match (caller.redeemer, caller.account) {
+        (Some(redeemer), _) => tokens::uri(redeemer.event, redeemer.token).0,
+        (None, Some(account)) => names.get(&account).cloned().unwrap_or_default(),
+        (None, None) => String::new(),
+    }
+}

@@ -1,0 +1,202 @@
+//! Requests whose changes are made and committed together.
+//!
+//! Everyone who buys when a section goes on sale changes the same row. In transactions of their own they would wait for one
+//! another's commits, each of which takes a flush of the disk. Here all that arrive while one transaction is committed are decided
+//! by the next one: each has an outcome, a row in the trail and an answer of its own, and one commit makes them durable.
+//!
+//! A request that is refused leaves the others as they are. Where the database refuses a transaction, each of its requests is
+//! carried out by itself, so that none fails for another.
+
+use std::future::Future;
+use std::iter::repeat_with;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::anyhow;
+use futures::FutureExt;
+use futures::future::{BoxFuture, try_join_all};
+use tokio::sync::oneshot;
+
+use super::group::{self, Kept};
+use super::idempotency::Attempt;
+use crate::app::App;
+use crate::db::{Attempts, Batches, Tx};
+use crate::error::{Error, Result};
+
+/// Requests that are decided at a time, at the most: so many that what each of them costs by itself is the most of it.
+const BATCH: usize = 100;
+
+/// Decides what several want, in their order, and does what it grants: one outcome for each. The error is the database's, and then
+/// nothing is done for any of them.
+pub type Work<T, R> = for<'a> fn(&'a App, &'a mut Tx, &'a [&'a T]) -> BoxFuture<'a, Result<Vec<Result<R>>>>;
+
+/// Where requests of one kind are decided together.
+pub struct Desk<T, R>(Arc<Batches<(), (T, Party<R>), Result<()>>>);
+
+/// Who waits for an outcome.
+struct Party<R> {
+    attempt: Option<Arc<Attempt>>,
+    told: oneshot::Sender<(Result<R>, oneshot::Sender<Option<Kept>>)>,
+}
+
+tokio::task_local! {
+    static SEAT: Arc<Seat>;
+}
+
+/// A request that may come to a desk.
+pub struct Seat {
+    attempt: Option<Arc<Attempt>>,
+    part: Mutex<Option<Part>>,
+}
+
+/// A request's part in a transaction, which has made its changes, and is to be told what to keep of it. Dropped instead, it has
+/// nothing of that transaction committed.
+pub struct Part {
+    kept: oneshot::Sender<Option<Kept>>,
+    committed: BoxFuture<'static, Result<()>>,
+}
+
+impl Seat {
+    /// Of a request, which may be a try of one that carries an `Idempotency-Key`.
+    pub fn new(attempt: Option<Arc<Attempt>>) -> Arc<Self> {
+        Arc::new(Self { attempt, part: Mutex::default() })
+    }
+
+    /// Runs an endpoint.
+    pub async fn run<F: Future>(self: &Arc<Self>, endpoint: F) -> F::Output {
+        SEAT.scope(Arc::clone(self), endpoint).await
+    }
+
+    /// The part that the request has taken.
+    pub fn part(&self) -> Option<Part> {
+        self.part.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Part {
+    /// Keeps this of the request, and waits until all is committed.
+    ///
+    /// # Errors
+    /// When it isn't.
+    pub async fn keep(self, kept: Option<Kept>) -> Result<()> {
+        // Nobody receives it where the transaction has ended, which the other tells.
+        let _ended = self.kept.send(kept);
+        self.committed.await
+    }
+}
+
+impl<T: Send + Sync + 'static, R: Send + 'static> Default for Desk<T, R> {
+    fn default() -> Self {
+        Self(Batches::of(BATCH))
+    }
+}
+
+impl<T: Send + Sync + 'static, R: Send + 'static> Desk<T, R> {
+    /// Has this decided, with whatever else is wanted meanwhile. In a request the commit comes with the answer.
+    ///
+    /// # Errors
+    /// With the refusal, or when the database fails.
+    pub async fn decide(&self, app: &Arc<App>, wanted: T, work: Work<T, R>) -> Result<R> {
+        let seat = SEAT.try_with(Arc::clone).ok();
+        let (told, outcome) = oneshot::channel();
+        let party = Party { attempt: seat.as_ref().and_then(|seat| seat.attempt.clone()), told };
+        let app = Arc::clone(app);
+        let committed = self.0.join((), (wanted, party), move |(), parties| carry_out(Arc::clone(&app), parties, work));
+        let committed = committed.map(Result::flatten).boxed();
+        let Ok((outcome, kept)) = outcome.await else {
+            committed.await?;
+            return Err(Error::Internal(anyhow!("a request was not decided")));
+        };
+        let part = Part { kept, committed };
+        match seat {
+            Some(seat) => *seat.part.lock().unwrap_or_else(PoisonError::into_inner) = Some(part),
+            None => part.keep(None).await?,
+        }
+        outcome
+    }
+}
+
+async fn carry_out<T, R>(app: Arc<App>, parties: Vec<(T, Party<R>)>, work: Work<T, R>) -> Result<Vec<Result<()>>>
+where
+    T: Send + Sync,
+    R: Send,
+{
+    let (wanted, parties): (Vec<T>, Vec<Party<R>>) = parties.into_iter().unzip();
+    let count = parties.len();
+    match decide(&app, &wanted.iter().collect::<Vec<_>>(), &parties.iter().collect::<Vec<_>>(), work).await {
+        Ok((tx, outcomes)) => {
+            let committed = conclude(tx, parties, outcomes).await;
+            Ok(repeat_with(|| committed.as_ref().copied().map_err(Error::for_another)).take(count).collect())
+        }
+        Err(error) if error.is_certain() && count > 1 => {
+            let mut all = Vec::with_capacity(count);
+            for (wanted, party) in wanted.iter().zip(parties) {
+                all.push(match decide(&app, &[wanted], &[&party], work).await {
+                    Ok((tx, outcomes)) => conclude(tx, vec![party], outcomes).await,
+                    Err(error) => Err(error),
+                });
+            }
+            Ok(all)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What comes of each, and the transaction in which it is done; none for those of which something is known already.
+async fn decide<T, R>(app: &App, wanted: &[&T], parties: &[&Party<R>], work: Work<T, R>) -> Result<(Tx, Vec<Option<Result<R>>>)>
+where
+    T: Sync,
+    R: Send,
+{
+    let mut attempts = Attempts::first();
+    loop {
+        let decided = async {
+            let mut tx = app.db.begin().await?;
+            let outcomes = decide_in(app, &mut tx, wanted, parties, work).await?;
+            Ok((tx, outcomes))
+        };
+        if let ControlFlow::Break(decided) = app.db.again(decided.await, &mut attempts).await {
+            return decided;
+        }
+    }
+}
+
+async fn decide_in<T, R>(
+    app: &App,
+    tx: &mut Tx,
+    wanted: &[&T],
+    parties: &[&Party<R>],
+    work: Work<T, R>,
+) -> Result<Vec<Option<Result<R>>>>
+where
+    T: Sync,
+    R: Send,
+{
+    let attempts: Vec<&Attempt> = parties.iter().filter_map(|party| party.attempt.as_deref()).collect();
+    let mut found = Attempt::claim_all(tx, &attempts).await?.into_iter();
+    let mut is_new = Vec::with_capacity(parties.len());
+    for party in parties {
+        let known = party.attempt.as_ref().and_then(|attempt| found.next().flatten().map(|known| attempt.has_found(known)));
+        is_new.push(known.is_none());
+    }
+    let new: Vec<&T> = wanted.iter().zip(&is_new).filter(|(_, is_new)| **is_new).map(|(wanted, _)| *wanted).collect();
+    let mut outcomes = work(app, tx, &new).await?.into_iter();
+    Ok(is_new.into_iter().map(|is_new| if is_new { outcomes.next() } else { None }).collect())
+}
+
+/// Tells everyone the outcome, takes what is to be kept of each, and commits.
+async fn conclude<R>(mut tx: Tx, parties: Vec<Party<R>>, outcomes: Vec<Option<Result<R>>>) -> Result<()> {
+    let mut keeping = Vec::with_capacity(parties.len());
+    for (party, outcome) in parties.into_iter().zip(outcomes) {
+        // Who is told nothing finds what is known already in its attempt.
+        let Some(outcome) = outcome else { continue };
+        let (kept, to_keep) = oneshot::channel();
+        // Whoever has gone away drops this, too.
+        let _gone = party.told.send((outcome, kept));
+        keeping.push(to_keep);
+    }
+    let lost = |_| Error::Unavailable(anyhow!("a request that was decided together with others has failed"));
+    let kept: Vec<Option<Kept>> = try_join_all(keeping).await.map_err(lost)?;
+    group::keep(&mut tx, kept.iter().flatten()).await?;
+    tx.commit().await
+}
