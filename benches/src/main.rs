@@ -62,6 +62,9 @@ struct Options {
     /// Requests a second, however fast they are answered [default: each connection asks as soon as it is answered]
     #[arg(long)]
     rate: Option<f64>,
+    /// What the server is loaded with at the same time, by an eighth as many connections
+    #[arg(long)]
+    beside: Option<Scenario>,
     /// Seconds that are measured of each scenario, after two to warm up
     #[arg(long, default_value_t = 10)]
     seconds: u64,
@@ -140,7 +143,16 @@ async fn measure(
     };
     server.forget_peak()?;
     let mut used = Vec::new();
-    let measured = drive(&load, &asks, || used.push(server.processor_seconds())).await?;
+    let measuring = drive(&load, &asks, || used.push(server.processor_seconds()));
+    let measured = match options.beside {
+        Some(beside) => {
+            let others = Load { connections: (load.connections / 8).max(1), rate: None, ..load.clone() };
+            let asks = beside.asks(world, server.address).await?;
+            let (measured, _beside) = futures::future::try_join(measuring, drive(&others, &asks, || ())).await?;
+            measured
+        }
+        None => measuring.await?,
+    };
     let used = used.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
     let peak_mebibytes = server.peak_memory()?;
     let beside = match scenario {
@@ -160,7 +172,7 @@ async fn measure(
     progress.end();
     let answers = measured.latencies.len() + measured.others.values().sum::<u64>();
     Ok(Row {
-        scenario: scenario.to_string(),
+        scenario: options.beside.map_or_else(|| scenario.to_string(), |beside| format!("{scenario} beside {beside}")),
         database: "",
         orders: 0,
         connections: options.connections,

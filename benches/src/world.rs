@@ -100,10 +100,19 @@ impl World {
             }
         }
         let mut tx = db.begin().await.map_err(refused)?;
-        for statement in COUNTS.iter().chain(&["analyze"]) {
+        for statement in COUNTS {
             tx.query(statement).execute().await.map_err(refused)?;
         }
+        if !tx.is_postgres() {
+            tx.query("analyze").execute().await.map_err(refused)?;
+        }
         tx.commit().await.map_err(refused)?;
+        let mut tx = db.read().await.map_err(refused)?;
+        if tx.is_postgres() {
+            // As PostgreSQL does by itself, some time later.
+            tx.query("vacuum analyze").execute().await.map_err(refused)?;
+        }
+        drop(tx);
         db.close().await;
         progress.end();
         let event = event.rsplit('/').next().unwrap_or_default().to_owned();

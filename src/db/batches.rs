@@ -68,7 +68,10 @@ where
     where
         F: Future<Output = Result<Vec<R>>>,
     {
-        while let Some(batch) = self.next(&kind) {
+        loop {
+            // Whoever is about to ask comes along: the more there are, the less each costs.
+            tokio::task::yield_now().await;
+            let Some(batch) = self.next(&kind) else { return };
             let (items, senders): (Vec<T>, Vec<_>) = batch.into_iter().unzip();
             // A panic is the batch's, and not of those who wait for the next one.
             let results = AssertUnwindSafe(work(kind.clone(), items)).catch_unwind().await;

@@ -23,7 +23,7 @@ impl Tx {
         &mut self,
         into: &str,
         rows: impl IntoIterator<Item = R>,
-        bind: impl Fn(R, &mut Values<'_, '_>) + Send,
+        bind: impl Fn(R, &mut Values<'_>) + Send,
     ) -> Result<()> {
         let columns = into.matches(',').count() + 1;
         let mut rows: Vec<R> = rows.into_iter().collect();

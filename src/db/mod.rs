@@ -7,6 +7,7 @@
 //! ```
 
 mod batches;
+mod column;
 mod condition;
 mod identifiers;
 mod insert;

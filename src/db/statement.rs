@@ -8,6 +8,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Row, SqliteConnection, Type};
 
+use super::column::Column;
 use super::outage::in_time;
 use super::pool::Tx;
 use super::query::{Param, Record};
@@ -116,13 +117,26 @@ impl Statement<'_> {
         self.push(&condition)
     }
 
-    /// Adds `values (…), (…) …`, of at least one row; `bind` gives a row's values. Where they are a table, its columns are called
-    /// `column1`, `column2` …
-    pub fn values<R>(mut self, rows: impl IntoIterator<Item = R>, bind: impl Fn(R, &mut Values<'_, '_>)) -> Self {
-        for (index, row) in rows.into_iter().enumerate() {
-            self.text.push_str(if index == 0 { " values " } else { ", " });
-            bind(row, &mut Values { statement: &mut self, separator: '(' });
-            self.text.push(')');
+    /// Adds a table of at least one row; `bind` gives a row's values. It follows the columns of an `insert`; elsewhere, in brackets,
+    /// its columns are called `column1`, `column2` …
+    pub fn values<R>(mut self, rows: impl IntoIterator<Item = R>, bind: impl Fn(R, &mut Values<'_>)) -> Self {
+        match &mut self.bound {
+            Bound::Sqlite(_, bound) => {
+                for (index, row) in rows.into_iter().enumerate() {
+                    self.text.push_str(if index == 0 { " values " } else { ", " });
+                    bind(row, &mut Values::Sqlite { text: &mut self.text, bound, separator: '(' });
+                    self.text.push(')');
+                }
+            }
+            Bound::Postgres(_, bound) => {
+                let mut columns = Vec::new();
+                rows.into_iter().for_each(|row| bind(row, &mut Values::Postgres { columns: &mut columns, next: 0 }));
+                for (column, number) in columns.into_iter().zip(1..) {
+                    bound.add(column).expect(BOUND);
+                    let start = if number == 1 { " select" } else { "," };
+                    let _fits = write!(self.text, "{start} unnest(${}) as column{number}", bound.len());
+                }
+            }
         }
         self
     }
@@ -184,17 +198,42 @@ impl Statement<'_> {
 }
 
 /// The values of one row.
-pub struct Values<'s, 'a> {
-    statement: &'s mut Statement<'a>,
-    separator: char,
+pub enum Values<'s> {
+    /// Become part of the text.
+    Sqlite {
+        /// The statement's.
+        text: &'s mut String,
+        /// What is bound to it.
+        bound: &'s mut SqliteArguments,
+        /// What stands before the next one.
+        separator: char,
+    },
+    /// Become the last in their columns.
+    Postgres {
+        /// The columns.
+        columns: &'s mut Vec<Column>,
+        /// The next one's place.
+        next: usize,
+    },
 }
 
-impl Values<'_, '_> {
+impl Values<'_> {
     /// Binds the next column's value.
     pub fn bind<T: for<'q> Param<'q>>(&mut self, value: T) -> &mut Self {
-        let place = self.statement.bind(value);
-        let _fits = write!(self.statement.text, "{}{place}", self.separator);
-        self.separator = ',';
+        match self {
+            Self::Sqlite { text, bound, separator } => {
+                bound.add(value).expect(BOUND);
+                let _fits = write!(text, "{separator}${}", bound.len());
+                *separator = ',';
+            }
+            Self::Postgres { columns, next } => {
+                if *next == columns.len() {
+                    columns.push(Column::default());
+                }
+                columns[*next].push(&value).expect(BOUND);
+                *next += 1;
+            }
+        }
         self
     }
 }
