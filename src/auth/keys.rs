@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::FutureExt;
 use slog::warn;
 
 use crate::app::App;
@@ -192,7 +193,7 @@ pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
     let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
     if row.last_used.is_none_or(|last_used| last_used <= now.minus(NOTED)) {
-        note_use(app, &row, now).await;
+        note_use(app, &row, now).boxed().await;
     }
     let scope = row.account_role.filter(|_| is_session).unwrap_or(row.role);
     Ok(Some(Caller {

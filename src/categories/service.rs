@@ -16,9 +16,12 @@ use crate::error::{Code, Error, Result};
 /// # Errors
 /// When the database fails.
 pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Category>> {
-    let rows = store::of_ids(tx, ids).await?;
-    let ids: Vec<Id> = rows.iter().map(|row| row.id).collect();
-    Ok(ids.into_iter().zip(with_subcategories(tx, rows).await?).collect())
+    let mut categories: HashMap<Id, Category> = HashMap::new();
+    for (id, name, subcategory) in store::of_ids(tx, ids).await? {
+        let category = categories.entry(id).or_insert_with(|| view(CategoryRow { id, name }, Vec::new()));
+        category.subcategories.extend(subcategory);
+    }
+    Ok(categories)
 }
 
 pub async fn list(app: &App, paging: Paging) -> Result<Page<Category>> {

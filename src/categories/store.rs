@@ -11,8 +11,10 @@ pub async fn list(tx: &mut Tx, paging: Paging) -> Result<Rows<CategoryRow>> {
     tx.list("*", "from categories").page("id", paging).await
 }
 
-pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<CategoryRow>> {
-    tx.select("* from categories where true").and_in("id", ids).all().await
+/// These categories, each with every one of its subcategories in their order, or with none where it has none.
+pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, String, Option<String>)>> {
+    let both = "c.id, c.name, s.name from categories c left join subcategories s on s.category_id = c.id where true";
+    tx.select(both).and_in("c.id", ids).push(" order by c.id, s.position").all().await
 }
 
 /// The subcategories of these categories, each one's in their order.

@@ -101,3 +101,80 @@ where
 fn tell<R>(sender: oneshot::Sender<Result<R>>, result: Result<R>) {
     let _gone = sender.send(result);
 }
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use futures::future::{join_all, ready};
+
+    use super::*;
+    use crate::error::Code;
+
+    /// Tells everyone how many were in the batch; a 13 makes it panic, and a 0 makes it fail.
+    async fn count((): (), numbers: Vec<u32>) -> Result<Vec<usize>> {
+        tokio::task::yield_now().await;
+        assert!(!numbers.contains(&13));
+        if numbers.contains(&0) { Err(Code::SectionSoldOut.into()) } else { Ok(vec![numbers.len(); numbers.len()]) }
+    }
+
+    async fn ask(batches: &Arc<Batches<(), u32, usize>>, numbers: &[u32]) -> Vec<Result<usize>> {
+        join_all(numbers.iter().map(|number| batches.join((), *number, count))).await
+    }
+
+    #[tokio::test]
+    async fn who_asks_at_the_same_time_is_in_one_batch_of_no_more_than_so_many() {
+        let batches = Batches::of(3);
+
+        let counts: Vec<usize> = ask(&batches, &[1, 2, 3, 4, 5]).await.into_iter().map(Result::unwrap).collect();
+
+        assert_eq!(counts, [3, 3, 3, 2, 2]);
+        assert!(batches.waiting().is_empty(), "a kind that nobody waits for takes no room");
+    }
+
+    #[tokio::test]
+    async fn what_is_asked_for_later_is_not_answered_from_before() {
+        let batches = Batches::<(), (), u64>::of(10);
+        let clock = Arc::new(Mutex::new(0));
+        let ask = || {
+            let clock = Arc::clone(&clock);
+            batches.join((), (), move |(), all| {
+                let now = *clock.lock().unwrap();
+                let told = vec![now; all.len()];
+                async move {
+                    tokio::task::yield_now().await;
+                    Ok(told)
+                }
+            })
+        };
+        let first = ask();
+        // The first batch has begun, and is not done.
+        tokio::task::yield_now().await;
+        tokio::task::yield_now().await;
+        *clock.lock().unwrap() = 1;
+        let second = ask();
+
+        assert_eq!((first.await.unwrap(), second.await.unwrap()), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn a_failure_and_a_panic_are_told_to_their_batch_alone() {
+        let batches = Batches::of(2);
+
+        let told = ask(&batches, &[1, 0, 2, 13, 3, 4]).await;
+
+        assert!(told[..2].iter().all(|told| matches!(told, Err(Error::Refused(Code::SectionSoldOut, _)))), "{told:?}");
+        assert!(told[2..4].iter().all(|told| matches!(told, Err(Error::Internal(_)))), "{told:?}");
+        assert!(matches!(told[4..], [Ok(2), Ok(2)]), "{told:?}");
+    }
+
+    #[tokio::test]
+    async fn kinds_do_not_wait_for_each_other() {
+        let batches = Batches::<&str, (), usize>::of(10);
+        let never = batches.join("never", (), |_, _: Vec<()>| futures::future::pending());
+
+        let other = batches.join("other", (), |_, all| ready(Ok(vec![1; all.len()])));
+
+        assert_eq!(other.await.unwrap(), 1);
+        drop(never);
+    }
+}

@@ -111,7 +111,7 @@ impl Backend for Endpoints {
     async fn refuse(&self, request: Refused<'_, Self>, failure: Failure) -> Result<Response<Body>, Failure> {
         let Refused { context: app, contract, operation, guest, uri, id } = request;
         let Some(caller) = guest.and_then(Option::as_ref) else { return Err(failure) };
-        journal::refuse(app, visit(contract, operation, caller, uri, id), failure).await
+        journal::refuse(app, visit(contract, operation, caller, uri, id), failure).boxed().await
     }
 
     fn count(&self, request: &Counted<'_, Self>) -> Option<Standing> {
@@ -148,9 +148,9 @@ impl Endpoints {
             None => None,
         };
         let condition = self.condition(&protocol, &app, known, &head, &arguments);
-        // Boxed, because it is moved from one to the next of those through whom it goes.
+        // Boxed, as what follows: a future is as large as all that it waits for, and is moved from one to the next through whom it goes.
         let answer = reading::under(condition, run_in(caller, arguments, run, rq, head).boxed()).boxed();
-        journal::carry_out(&app, visit, attempt, answer).await
+        journal::carry_out(&app, visit, attempt, answer).boxed().await
     }
 
     /// The condition under which the caller wants something changed, where there is one.

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use dropshot::Body;
+use futures::FutureExt;
 use http::{Response, Uri};
 
 use super::answer::Answer;
@@ -15,8 +16,8 @@ use super::trail::{self, Entry};
 use crate::app::App;
 use crate::base::id::Id;
 use crate::contract::{Contract, Operation};
-use crate::db::Unit;
-use crate::error::Code;
+use crate::db::{Tx, Unit};
+use crate::error::{Code, Error};
 use crate::http::Failure;
 
 /// What is answered.
@@ -62,8 +63,25 @@ impl Visit<'_> {
 ///
 /// # Errors
 /// With the refusal or the failure to be answered.
-pub async fn carry_out(app: &App, visit: Visit<'_>, attempt: Option<Attempt>, work: impl Future<Output = Outcome>) -> Outcome {
-    let Some(attempt) = attempt.map(Arc::new) else { return commit(app, visit, None, work).await };
+pub async fn carry_out(
+    app: &App,
+    visit: Visit<'_>,
+    attempt: Option<Attempt>,
+    work: impl Future<Output = Outcome> + Send,
+) -> Outcome {
+    match attempt {
+        None => commit(app, visit, None, work).await,
+        // Boxed, as all that few requests come to: so that the way of most is short, which is moved from one to the next.
+        Some(attempt) => carry_out_once(app, visit, Arc::new(attempt), work).boxed().await,
+    }
+}
+
+async fn carry_out_once(
+    app: &App,
+    visit: Visit<'_>,
+    attempt: Arc<Attempt>,
+    work: impl Future<Output = Outcome> + Send,
+) -> Outcome {
     // What is under way will stand in the trail when it has been done.
     let _turn = app.journal.under_way.enter(&attempt).ok_or(Code::IdempotencyUnderWay)?;
     // Not within the `match`, which would hold the connection while a refusal waits for one to write with.
@@ -115,21 +133,15 @@ async fn commit(app: &App, visit: Visit<'_>, attempt: Option<Arc<Attempt>>, work
     match unit.parked() {
         // Dropped with all that was done in it.
         Some(_) if is_internal(&outcome) => return outcome,
-        Some(mut tx) => {
-            trail::insert(&mut tx, [&visit.entry(app, &outcome)]).await?;
-            match &answer {
-                // What the gateway has failed to do may be asked for again.
-                Some((attempt, _)) if is_lost(&outcome) => attempt.forget(&mut tx).await?,
-                Some((attempt, answer)) => Attempt::keep_all(&mut tx, [(&**attempt, answer)]).await?,
-                None => {}
-            }
-            tx.commit().await?;
+        Some(tx) => {
+            let entry = visit.entry(app, &outcome);
+            conclude(tx, &entry, answer.as_ref(), is_lost(&outcome)).boxed().await?;
         }
         // A failure after a part has been committed stands in the trail, and its request is under way until that is given up.
         None if visit.is_change() && (!is_lost(&outcome) || unit.is_committed()) => {
             let answer = answer.filter(|_| !is_lost(&outcome));
             let kept = Kept { entry: visit.entry(app, &outcome), answer };
-            if let Some(known) = app.journal.group.keep(&app.db, kept).await? {
+            if let Some(known) = app.journal.group.keep(&app.db, kept).boxed().await? {
                 return Ok(known.answer()?);
             }
         }
@@ -137,6 +149,18 @@ async fn commit(app: &App, visit: Visit<'_>, attempt: Option<Arc<Attempt>>, work
     }
     unit.finish(app).await;
     outcome
+}
+
+/// Adds what is kept of a request to the transaction of its change, and commits.
+async fn conclude(mut tx: Tx, entry: &Entry, answer: Option<&(Arc<Attempt>, Answer)>, is_lost: bool) -> Result<(), Error> {
+    trail::insert(&mut tx, [entry]).await?;
+    match answer {
+        // What the gateway has failed to do may be asked for again.
+        Some((attempt, _)) if is_lost => attempt.forget(&mut tx).await?,
+        Some((attempt, answer)) => Attempt::keep_all(&mut tx, [(&**attempt, answer)]).await?,
+        None => {}
+    }
+    tx.commit().await
 }
 
 /// The answer to be kept.

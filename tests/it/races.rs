@@ -12,6 +12,7 @@ race_tests![
     the_last_places_are_sold_once,
     free_places_are_given_away_once,
     orders_of_the_same_sections_in_any_order_do_not_block_each_other,
+    an_order_that_the_database_refuses_fails_alone,
     places_that_time_out_are_sold_once,
     of_eleven_orders_at_once_ten_are_open,
     an_order_paid_twice_at_once_is_paid_once,
@@ -73,6 +74,21 @@ async fn free_places_are_given_away_once(world: World) {
     assert_eq!(world.read(&event.uri).await["popularity"], 6);
     let mut tx = world.app.db.read().await.unwrap();
     assert_eq!(tx.query("select count(*) from tickets").scalar::<i64>().await.unwrap(), 6);
+}
+
+/// Orders that come at the same time are committed together.
+async fn an_order_that_the_database_refuses_fails_alone(world: World) {
+    world.expects_failures();
+    let event = concert(&world, &[(10.0, 100)]).await;
+    let crowd = crowd(&world, 6).await;
+    let floor = event.sections[0].as_str();
+    world.run_sql("create unique index one_order_of_thirteen on order_items (quantity) where quantity = 13").await;
+
+    let wanted = crowd.iter().flat_map(|person| [person; 4]).zip([1, 1, 13, 1, 1, 1, 1, 13].into_iter().chain([1; 16]));
+    let answers = join_all(wanted.map(|(person, tickets)| world.place(&person.key, json!({ floor: tickets })))).await;
+
+    assert_eq!(tally(&answers, [201, 500]), [23, 1]);
+    assert_eq!(world.places(floor).await, (0, 22 + 13));
 }
 
 async fn orders_of_the_same_sections_in_any_order_do_not_block_each_other(world: World) {

@@ -19,6 +19,7 @@ on_two_servers![
     payments_begun_at_once_are_two,
     images_stored_at_once_are_two,
     mails_written_at_once_are_two,
+    a_key_that_is_ended_is_refused_by_both_at_once,
     what_is_owed_is_given_back_once,
     places_are_sold_by_whichever_clock,
 ];
@@ -108,6 +109,29 @@ async fn images_stored_at_once_are_two(world: World) {
     // What one of them takes away is not the other's.
     assert_eq!(put(&other.uri, "").await, 200);
     assert!(!get(&one.uri).await.is_empty(), "the first event has its banner still");
+}
+
+/// A server remembers keys, and no longer than they are good.
+async fn a_key_that_is_ended_is_refused_by_both_at_once(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    let asked = async |key: &str| {
+        let mut statuses = Vec::new();
+        for _ in 0..4 {
+            statuses.push(world.request("GET", "/time").key(key).send().await.status);
+        }
+        statuses
+    };
+    assert_eq!((asked(&ama.key).await, asked(&kofi.key).await), (vec![200; 4], vec![200; 4]));
+
+    ama.client.session_active_delete().send().await.unwrap();
+    assert_eq!((asked(&ama.key).await, asked(&kofi.key).await), (vec![403; 4], vec![200; 4]));
+
+    assert_eq!(world.toggle(&kofi.number).await.status, 200);
+    assert_eq!(asked(&kofi.key).await, vec![403; 4]);
+
+    assert_eq!(world.toggle(&kofi.number).await.status, 200);
+    let again = world.sign_in("kofi", PASSWORD).await.unwrap();
+    assert_eq!(asked(&again.key).await, vec![200; 4]);
 }
 
 async fn mails_written_at_once_are_two(world: World) {
