@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use boxoffice::db::Db;
 use bytes::Bytes;
 use clap::ValueEnum;
 use http::Method;
@@ -13,8 +13,8 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::drive::{Ask, Asks, Load, ask_once, drive};
-use crate::world::{BUYERS, GATE, PASSWORD, World};
+use crate::drive::{Ask, Asks, Load, drive};
+use crate::world::{BUYER, BUYERS, GATE, PASSWORD, World, refused};
 
 /// Open orders that a buyer may have.
 const OPEN_MAXIMUM: u64 = 10;
@@ -129,21 +129,15 @@ async fn payments(world: &Arc<World>, address: SocketAddr) -> anyhow::Result<Ask
     let place: Asks = Arc::new(move |n| order(&placing, 2, n, placing.spread(n % SPREAD)));
     let load = Load { address, connections: 32, warm_up: Duration::ZERO, time: Duration::from_secs(5), rate: None };
     drive(&load, &place, || ()).await?;
-    let staff = Arc::clone(&world.staff_key);
-    let mut open = Vec::new();
-    for buyer in world.buyers.iter().skip(2 * SHARE as usize).take(SHARE as usize) {
-        let path = format!("/v3/accounts/{}/orders?status=Placed&records=100", buyer.number);
-        let list = Ask { method: Method::GET, path, key: Arc::clone(&staff), body: Bytes::new() };
-        let list: Value = serde_json::from_slice(&ask_once(address, &list).await?)?;
-        for order in list["entries"].as_array().context("a list of orders")? {
-            let number = order["number"].as_str().context("an order's number")?;
-            open.push(post(
-                format!("/v3/orders/{number}/payments"),
-                &buyer.key,
-                &json!({ "method": "card", "token": "tok_approve" }),
-            ));
-        }
-    }
+    let db = Db::open(&world.database_url).await?;
+    let placed = db.read().await.map_err(refused)?.query("select id, account_id from orders where status = 'Placed'").all().await;
+    let placed: Vec<(i64, i64)> = placed.map_err(refused)?;
+    db.close().await;
+    let by_card = json!({ "method": "card", "token": "tok_approve" });
+    let pay = |(order, account): (i64, i64)| {
+        post(format!("/v3/orders/{order:014}/payments"), &world.buyers[(account - BUYER) as usize].key, &by_card)
+    };
+    let mut open: Vec<Ask> = placed.into_iter().map(pay).collect();
     open.shuffle(&mut StdRng::seed_from_u64(2));
     Ok(Arc::new(move |n| open.get(n as usize).cloned()))
 }

@@ -44,6 +44,8 @@ pub struct Buyer {
 
 /// A filled database.
 pub struct World {
+    /// Where it is.
+    pub database_url: String,
     /// A key of an application.
     pub public_key: Arc<str>,
     /// A key of the platform's staff.
@@ -116,7 +118,16 @@ impl World {
         db.close().await;
         progress.end();
         let event = event.rsplit('/').next().unwrap_or_default().to_owned();
-        Ok(Self { public_key: public_key.into(), staff_key: staff_key.into(), event, hot: hot.clone(), hot_section, buyers })
+        let database_url = database_url.to_owned();
+        Ok(Self {
+            database_url,
+            public_key: public_key.into(),
+            staff_key: staff_key.into(),
+            event,
+            hot: hot.clone(),
+            hot_section,
+            buyers,
+        })
     }
 
     /// The long URI of one of the sections that there is one of in each event.

@@ -1,6 +1,8 @@
 //! What a change leaves behind of the request itself, in the transaction of the change: a row of the audit trail, and, where the
 //! request carried an `Idempotency-Key`, its answer, so that it has one effect however often it is sent.
 //!
+//! Changes that everyone wants at the same time are made together, at a [`Desk`].
+//!
 //! The front door hands every request that it lets in to [`carry_out`]; what it refuses before that, to [`refuse`]. The trail is
 //! read by the feature `audit`.
 
