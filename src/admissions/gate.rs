@@ -1,6 +1,7 @@
 //! Admitting: redeemers admit to the sections of their token, the event's host to all of it. What all gates scan at the same time is
 //! redeemed together, and of two with the same ticket the one that came first gets it.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -98,13 +99,12 @@ async fn reaches(tx: &mut Tx, scans: &[&Scan]) -> Result<Vec<Result<Reach>>> {
     let events: HashMap<Id, EventRow> = events::of_ids(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
     let mut known: HashMap<(Id, Id), Result<Reach>> = HashMap::new();
     for scan in scans {
-        let whose = (scan.caller.key, scan.event);
-        if !known.contains_key(&whose) {
+        if let Entry::Vacant(unknown) = known.entry((scan.caller.key, scan.event)) {
             let reach = match events.get(&scan.event) {
                 Some(event) => tokens::reach(tx, &scan.caller, event).await,
                 None => Err(Error::NOT_FOUND),
             };
-            known.insert(whose, Error::refusal(reach)?);
+            unknown.insert(Error::refusal(reach)?);
         }
     }
     let reach = |scan: &&Scan| match known.get(&(scan.caller.key, scan.event)) {

@@ -31,7 +31,10 @@ const BATCH: usize = 100;
 pub type Work<T, R> = for<'a> fn(&'a App, &'a mut Tx, &'a [&'a T]) -> BoxFuture<'a, Result<Vec<Result<R>>>>;
 
 /// Where requests of one kind are decided together.
-pub struct Desk<T, R>(Arc<Batches<(), (T, Party<R>), Result<()>>>);
+pub struct Desk<T, R>(Arc<Parties<T, R>>);
+
+/// Those who wait for a decision, each of whom is told of its commit.
+type Parties<T, R> = Batches<(), (T, Party<R>), Result<()>>;
 
 /// Who waits for an outcome.
 struct Party<R> {
