@@ -5,7 +5,8 @@
 //! by the next one: each has an outcome, a row in the trail and an answer of its own, and one commit makes them durable.
 //!
 //! A request that is refused leaves the others as they are. Where the database refuses a transaction, each of its requests is
-//! carried out by itself, so that none fails for another.
+//! carried out by itself, so that none fails for another. No condition is asked here before the commit (`db::Condition`), for what
+//! comes here adds something, and changes nothing that was read before.
 
 use std::future::Future;
 use std::iter::repeat_with;
@@ -18,7 +19,7 @@ use futures::future::{BoxFuture, try_join_all};
 use tokio::sync::oneshot;
 
 use super::group::{self, Kept};
-use super::idempotency::Attempt;
+use super::idempotency::{Attempt, Known};
 use crate::app::App;
 use crate::db::{Attempts, Batches, Tx};
 use crate::error::{Error, Result};
@@ -145,8 +146,11 @@ where
     }
 }
 
-/// What comes of each, and the transaction in which it is done; none for those of which something is known already.
-async fn decide<T, R>(app: &App, wanted: &[&T], parties: &[&Party<R>], work: Work<T, R>) -> Result<(Tx, Vec<Option<Result<R>>>)>
+/// What comes of a request: its outcome, or what is known of it already.
+type Decided<R> = Result<Result<R>, Known>;
+
+/// What comes of each, and the transaction in which it is done.
+async fn decide<T, R>(app: &App, wanted: &[&T], parties: &[&Party<R>], work: Work<T, R>) -> Result<(Tx, Vec<Decided<R>>)>
 where
     T: Sync,
     R: Send,
@@ -170,33 +174,38 @@ async fn decide_in<T, R>(
     wanted: &[&T],
     parties: &[&Party<R>],
     work: Work<T, R>,
-) -> Result<Vec<Option<Result<R>>>>
+) -> Result<Vec<Decided<R>>>
 where
     T: Sync,
     R: Send,
 {
     let attempts: Vec<&Attempt> = parties.iter().filter_map(|party| party.attempt.as_deref()).collect();
     let mut found = Attempt::claim_all(tx, &attempts).await?.into_iter();
-    let mut is_new = Vec::with_capacity(parties.len());
-    for party in parties {
-        let known = party.attempt.as_ref().and_then(|attempt| found.next().flatten().map(|known| attempt.has_found(known)));
-        is_new.push(known.is_none());
-    }
-    let new: Vec<&T> = wanted.iter().zip(&is_new).filter(|(_, is_new)| **is_new).map(|(wanted, _)| *wanted).collect();
+    let known: Vec<Option<Known>> =
+        parties.iter().map(|party| party.attempt.as_ref().and_then(|_| found.next().flatten())).collect();
+    let new: Vec<&T> = wanted.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(wanted, _)| *wanted).collect();
     let mut outcomes = work(app, tx, &new).await?.into_iter();
-    Ok(is_new.into_iter().map(|is_new| if is_new { outcomes.next() } else { None }).collect())
+    let undecided = || Err(Error::Internal(anyhow!("a request was not decided")));
+    let decided = |known: Option<Known>| known.map_or_else(|| Ok(outcomes.next().unwrap_or_else(undecided)), Err);
+    Ok(known.into_iter().map(decided).collect())
 }
 
 /// Tells everyone the outcome, takes what is to be kept of each, and commits.
-async fn conclude<R>(mut tx: Tx, parties: Vec<Party<R>>, outcomes: Vec<Option<Result<R>>>) -> Result<()> {
+async fn conclude<R>(mut tx: Tx, parties: Vec<Party<R>>, decided: Vec<Decided<R>>) -> Result<()> {
     let mut keeping = Vec::with_capacity(parties.len());
-    for (party, outcome) in parties.into_iter().zip(outcomes) {
-        // Who is told nothing finds what is known already in its attempt.
-        let Some(outcome) = outcome else { continue };
+    for (party, decided) in parties.into_iter().zip(decided) {
         let (kept, to_keep) = oneshot::channel();
+        let outcome = match (decided, party.attempt) {
+            (Ok(outcome), _) => {
+                keeping.push(to_keep);
+                outcome
+            }
+            // There is nothing to keep of it.
+            (Err(known), Some(attempt)) => Err(attempt.has_found(known)),
+            (Err(_), None) => continue,
+        };
         // Whoever has gone away drops this, too.
         let _gone = party.told.send((outcome, kept));
-        keeping.push(to_keep);
     }
     let lost = |_| Error::Unavailable(anyhow!("a request that was decided together with others has failed"));
     let kept: Vec<Option<Kept>> = try_join_all(keeping).await.map_err(lost)?;
