@@ -8,7 +8,7 @@ use http::{HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::tag::{self, Tag};
+use super::tag::{self, IsTagged, Tag};
 use crate::base::wire::Uri;
 use crate::error::Result;
 
@@ -91,6 +91,7 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> HttpResponse for Written
         let mut response = Response::new(Body::from(self.body));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response.headers_mut().insert(header::ETAG, self.tag);
+        response.extensions_mut().insert(IsTagged);
         Ok(response)
     }
 

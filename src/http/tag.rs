@@ -21,6 +21,10 @@ wire_text!(
     Tag, None, Some(r#"^"[A-Za-z0-9_-]{22}"$"#), None, None
 );
 
+/// Goes with an answer whose tag was made when its body was.
+#[derive(Debug, Clone, Copy)]
+pub struct IsTagged;
+
 /// The strong tag of a body, in its quotation marks: other bytes have another one.
 pub fn of(body: &[u8]) -> String {
     let hash = Sha256::digest(body);
@@ -49,13 +53,13 @@ pub fn known(headers: &HeaderMap) -> Vec<HeaderValue> {
 }
 
 /// A success with its tag; or 304 in its place, where the tag is `known` by these lines of `If-None-Match`. The tag of JSON is made
-/// here, unless it has one; anything else, an image, has its own. `is_of_key` tells what is answered to a key.
+/// here, unless that is [done](IsTagged); anything else, an image, has its own. `is_of_key` tells what is answered to a key.
 ///
 /// # Errors
 /// When the body can't be read.
 pub async fn tagged(response: Response<Body>, is_of_key: bool, known: &[HeaderValue]) -> Result<Response<Body>, Error> {
     let (mut head, mut body) = response.into_parts();
-    if is_json(&head.headers) && !head.headers.contains_key(ETAG) {
+    if is_json(&head.headers) && head.extensions.get::<IsTagged>().is_none() {
         let whole = whole(body).await?;
         head.headers.insert(ETAG, HeaderValue::try_from(of(&whole)).map_err(anyhow::Error::from)?);
         body = whole.into();
