@@ -4,7 +4,7 @@ use futures::FutureExt;
 
 use super::images::{Images, discard_replaced};
 use super::model::{Event, EventRow, EventStatus};
-use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
+use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery};
 use super::store::{self, Narrowing, Shown};
 use super::view::{view_one, views};
 use crate::accounts::{self, AccountNumber};
@@ -78,12 +78,6 @@ async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> 
 pub async fn list(app: &App, caller: &Caller, query: EventQuery) -> Result<Page<Event>> {
     let host = query.host.map(|host| host.id);
     let narrowing = Narrowing { shown: Shown::To(caller), host, status: query.status, public: query.public };
-    page(app, &mut app.db.read().await?, &query.filter, narrowing).await
-}
-
-pub async fn list_published(app: &App, query: PublishedEventQuery) -> Result<Page<Event>> {
-    let host = query.host.map(|host| host.id);
-    let narrowing = Narrowing { shown: Shown::Published, host, status: None, public: None };
     page(app, &mut app.db.read().await?, &query.filter, narrowing).await
 }
 

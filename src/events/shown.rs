@@ -1,41 +1,133 @@
-//! What many ask for at the same time, above all while tickets go on sale: it is read and written down once for all of them.
+//! What many ask for at the same time, above all while tickets go on sale: it is read and written down once for all of them, and
+//! of what only hosts and staff change nothing is read again until they have.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::model::{Event, EventRow};
-use super::requests::PublishedEventQuery;
-use super::{service, store, view};
+use super::requests::{EventSort, PublishedEventQuery};
+use super::store::{CountRow, Narrowing};
+use super::view::{self, FullEvent};
+use super::{service, store};
 use crate::app::App;
 use crate::auth::Caller;
+use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Page;
-use crate::db::Batches;
+use crate::db::{Batches, Tx};
 use crate::error::{Error, Result};
 use crate::http::Written;
 
 /// Events that are read at a time, at the most.
 const BATCH: usize = 100;
+/// How much is remembered at the most, in bytes as [`FullEvent::weight`] counts them.
+const REMEMBERED: usize = 16 << 20;
 
 /// An event, and what is answered to whoever may see it.
 type Shown = (EventRow, Written<Event>);
 
-/// The events and lists that are being read.
+/// The events and lists that are being read, and what is known of those that were.
 pub struct OnShow {
     events: Arc<Batches<(), Id, Option<Arc<Shown>>>>,
     published: Arc<Batches<PublishedEventQuery, (), Written<Page<Event>>>>,
+    known: Mutex<Known>,
 }
 
 impl Default for OnShow {
     fn default() -> Self {
-        Self { events: Batches::of(BATCH), published: Batches::of(usize::MAX) }
+        Self { events: Batches::of(BATCH), published: Batches::of(usize::MAX), known: Mutex::default() }
+    }
+}
+
+impl OnShow {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Events, and pages of those published, as they are for as long as the database has counted so many changes by hosts and staff. It
+/// is asked for that count, and for all that buyers change, before any of them is shown: so nothing is that is out of date,
+/// whichever server has changed it.
+#[derive(Default)]
+struct Known {
+    changes: i64,
+    events: HashMap<Id, Arc<FullEvent>>,
+    pages: HashMap<PublishedEventQuery, Arc<Listing>>,
+    weight: usize,
+}
+
+/// A page of the published events.
+struct Listing {
+    changes: i64,
+    total: i64,
+    events: Vec<Id>,
+}
+
+impl Known {
+    /// Forgets what was known before so many changes.
+    fn at(&mut self, changes: i64) -> &mut Self {
+        if self.changes != changes {
+            *self = Self { changes, ..Self::default() };
+        }
+        self
+    }
+
+    /// The event that is counted here; `None` where it isn't known, or has other sections by now.
+    fn event(&self, counts: &[CountRow]) -> Option<FullEvent> {
+        let known = self.events.get(&counts.first()?.event_id)?;
+        let mut event = FullEvent::clone(known);
+        event.count(counts).then_some(event)
+    }
+
+    fn learn_events(&mut self, changes: i64, events: &[FullEvent]) {
+        for event in events {
+            self.room_at(changes, event.weight()).events.insert(event.row.id, Arc::new(event.clone()));
+        }
+    }
+
+    fn learn_page(&mut self, query: PublishedEventQuery, page: Listing) {
+        let weight = size_of_val(&query) + size_of_val(page.events.as_slice());
+        self.room_at(page.changes, weight).pages.insert(query, Arc::new(page));
+    }
+
+    /// Makes room for so much more, by forgetting everything where there is none.
+    fn room_at(&mut self, changes: i64, weight: usize) -> &mut Self {
+        let known = self.at(changes);
+        if known.weight + weight > REMEMBERED {
+            *known = Self { changes, ..Self::default() };
+        }
+        known.weight += weight;
+        known
+    }
+}
+
+impl FullEvent {
+    /// Takes what buyers have changed from its counts; tells whether these are of the sections that it has.
+    fn count(&mut self, counts: &[CountRow]) -> bool {
+        let sections = self.sections.iter_mut();
+        let counted = counts.iter().filter_map(|count| Some((count.section_id?, count.sold?, count.reserved?)));
+        let mut counted = counted.peekable();
+        for section in sections {
+            match counted.next_if(|(id, ..)| *id == section.id) {
+                Some((_, sold, reserved)) => (section.sold, section.reserved) = (sold, reserved),
+                None => return false,
+            }
+        }
+        self.row.popularity = counts.first().map_or(self.row.popularity, |count| count.popularity);
+        counted.peek().is_none()
+    }
+
+    /// About how much memory it takes, in bytes: all but its longest texts is small.
+    fn weight(&self) -> usize {
+        let sections = self.sections.iter().map(|section| size_of_val(section) + section.description.len());
+        size_of_val(self) + self.row.description.len() + self.row.disclaimer.len() + sections.sum::<usize>()
     }
 }
 
 /// An event, for who may see it.
 pub async fn get(app: &Arc<App>, caller: &Caller, id: Id) -> Result<Written<Event>> {
     let reading = Arc::clone(app);
-    let shown = app.on_show.events.join((), id, move |(), ids| read(Arc::clone(&reading), ids)).await?;
+    let shown = app.on_show.events.join((), id, move |(), ids| read_events(Arc::clone(&reading), ids)).await?;
     let shown = shown.ok_or(Error::NOT_FOUND)?;
     if !service::is_for_all(caller, &shown.0) {
         service::require_visible(&mut app.db.read().await?, caller, &shown.0).await?;
@@ -49,7 +141,7 @@ pub async fn list_published(app: &Arc<App>, query: PublishedEventQuery) -> Resul
     let list = move |query, waiting: Vec<()>| {
         let app = Arc::clone(&reading);
         async move {
-            let page = Written::new(&service::list_published(&app, query).await?)?;
+            let page = Written::new(&read_page(&app, query).await?)?;
             Ok(vec![page; waiting.len()])
         }
     };
@@ -57,11 +149,73 @@ pub async fn list_published(app: &Arc<App>, query: PublishedEventQuery) -> Resul
 }
 
 /// These events as they are shown, in this order.
-async fn read(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<Shown>>>> {
-    let mut tx = app.db.read().await?;
-    let rows = store::of_ids(&mut tx, ids.clone()).await?;
-    let events = view::views(&app, &mut tx, rows.clone()).await?;
-    let written = rows.into_iter().zip(&events).map(|(row, event)| Ok((row.id, Arc::new((row, Written::new(event)?)))));
+async fn read_events(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<Shown>>>> {
+    let now = app.clock.now();
+    let events = load(&app, &mut app.db.read().await?, &ids, now).await?.events;
+    let written = events.into_iter().map(|(id, event)| {
+        let row = event.row.clone();
+        Ok((id, Arc::new((row, Written::new(&view::view(&app, event, now)?)?))))
+    });
     let shown: HashMap<Id, Arc<Shown>> = written.collect::<Result<_>>()?;
     Ok(ids.iter().map(|id| shown.get(id).cloned()).collect())
+}
+
+async fn read_page(app: &App, query: PublishedEventQuery) -> Result<Page<Event>> {
+    let (now, paging) = (app.clock.now(), query.filter.paging);
+    let mut tx = app.db.read().await?;
+    let known = app.on_show.known().pages.get(&query).cloned();
+    if let Some(page) = known {
+        let mut found = load(app, &mut tx, &page.events, now).await?;
+        if found.changes == Some(page.changes) {
+            let events = page.events.iter().filter_map(|id| found.events.remove(id));
+            return Ok(paging.page(page.total, events.map(|event| view::view(app, event, now)).collect::<Result<_>>()?));
+        }
+    }
+    let changes = store::count_changes(&mut tx).await?;
+    let narrowing =
+        Narrowing { shown: store::Shown::Published, host: query.host.as_ref().map(|host| host.id), status: None, public: None };
+    let found = store::list(&mut tx, &query.filter, narrowing, now).await?;
+    if is_lasting(&query) && !found.rows.is_empty() {
+        let page = Listing { changes, total: found.total, events: found.rows.iter().map(|row| row.id).collect() };
+        app.on_show.known().learn_page(query, page);
+    }
+    Ok(paging.page(found.total, view::views(app, &mut tx, found.rows).await?))
+}
+
+/// Whether hosts and staff alone change what is listed: neither time nor sales do, nor what isn't counted, a new section.
+fn is_lasting(query: &PublishedEventQuery) -> bool {
+    let filter = &query.filter;
+    filter.active.is_none() && filter.section.is_none() && filter.sort != Some(EventSort::Popularity)
+}
+
+/// Events that were asked for, as they are now.
+struct Found {
+    /// How many changes had been counted; `None` where none of them was found.
+    changes: Option<i64>,
+    events: HashMap<Id, FullEvent>,
+}
+
+async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Found> {
+    let counts = store::counts(tx, ids.iter().copied(), now).await?;
+    let Some(changes) = counts.first().map(|count| count.changes) else {
+        return Ok(Found { changes: None, events: HashMap::new() });
+    };
+    let (mut events, mut unknown) = (HashMap::new(), Vec::new());
+    {
+        let mut known = app.on_show.known();
+        let known = known.at(changes);
+        for counts in counts.chunk_by(|one, other| one.event_id == other.event_id) {
+            match known.event(counts) {
+                Some(event) => drop(events.insert(event.row.id, event)),
+                None => unknown.extend(counts.first().map(|count| count.event_id)),
+            }
+        }
+    }
+    if !unknown.is_empty() {
+        let rows = store::of_ids(tx, unknown).await?;
+        let loaded = view::load(tx, rows, now).await?;
+        app.on_show.known().learn_events(changes, &loaded);
+        events.extend(loaded.into_iter().map(|event| (event.row.id, event)));
+    }
+    Ok(Found { changes: Some(changes), events })
 }

@@ -8,7 +8,7 @@ use crate::base::id::Id;
 use crate::base::paging::Rows;
 use crate::db::{Statement, Tx};
 use crate::error::Result;
-use crate::sections::SectionUri;
+use crate::sections::{self, SectionUri};
 
 /// Which events a list may show.
 #[derive(Debug)]
@@ -93,6 +93,36 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
 /// When the database fails.
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<EventRow>> {
     tx.select("* from events where true").and_in("id", ids).all().await
+}
+
+/// What buyers change of an event and one of its sections.
+#[derive(sqlx::FromRow)]
+pub struct CountRow {
+    /// How often hosts and staff have changed what events show.
+    pub changes: i64,
+    pub event_id: Id,
+    pub popularity: i64,
+    /// `None` in the one row of an event without sections.
+    pub section_id: Option<Id>,
+    pub sold: Option<i64>,
+    pub reserved: Option<i64>,
+}
+
+/// What buyers change of these events, those of an event together, and the oldest of its sections first. One statement: nothing
+/// else has changed what these events show since the number of changes was another one.
+pub async fn counts(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<CountRow>> {
+    tx.select("(select count from event_changes) as changes, e.id as event_id, e.popularity, s.id as section_id, s.sold, ")
+        .with(sections::store::RESERVED, now)
+        .push(" from events e left join sections s on s.event_id = e.id where true")
+        .and_in("e.id", ids)
+        .push(" order by e.id, s.id")
+        .all()
+        .await
+}
+
+/// How often hosts and staff have changed what events show.
+pub async fn count_changes(tx: &mut Tx) -> Result<i64> {
+    tx.query("select count from event_changes").scalar().await
 }
 
 /// The event as it is after everyone else's changes, which then wait until this transaction ends.

@@ -57,17 +57,17 @@ impl PricedRow {
     }
 }
 
+/// Places of a section `s` that are held for open orders now, which `?` stands for.
+pub const RESERVED: &str = "s.reserved - coalesce((select cast(sum(r.quantity) as bigint) from reservations r
+     where r.section_id = s.id and r.expires <= ?), 0) as reserved";
+
 fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
-    tx.select(
-        "s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.sales_start, s.sales_end, s.active,
-         s.reserved - coalesce((select cast(sum(r.quantity) as bigint) from reservations r where r.section_id = s.id",
-    )
-    .and("r.expires <= ?", Some(now))
-    .push(
-        "), 0) as reserved,
-         m.id as modifier_id, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order
-         from sections s left join modifiers m on m.section_id = s.id and m.active where true",
-    )
+    tx.select("s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.sales_start, s.sales_end, s.active, ")
+        .with(RESERVED, now)
+        .push(
+            ", m.id as modifier_id, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order
+             from sections s left join modifiers m on m.section_id = s.id and m.active where true",
+        )
 }
 
 /// The selected sections with their price modifiers, both the oldest first. One statement for the two, so that a price is never
