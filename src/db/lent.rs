@@ -1,79 +1,198 @@
-//! A connection to PostgreSQL that is given back, whatever has become of its server.
+//! Connections, each lent to one at a time and given back as the next one needs it.
+//!
+//! sqlx's own pools ask a connection whether it is alive whenever it is given back, which costs as much as the statement that it was
+//! lent for, and wait for the answer without end: the place of one that was cut off without a word would never be free again.
 
+use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use sqlx::pool::PoolConnection;
-use sqlx::{Executor, PgConnection, PgPool, Postgres};
-use tokio::time::timeout;
+use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, QueueMode, RecycleResult};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
+use tokio::time::{sleep, timeout};
 
-use super::outage::in_time;
-use crate::error::Result;
+use super::outage::{in_time, is_outage};
+use crate::error::{Error, Result};
 
-/// How long a connection may take to be given back, with what was done on it rolled back. Longer, and it is closed.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a request waits for a connection, whether all are lent or the server is away.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a connection may take to say that it is alive, or to roll back what was done on it. Short, because whoever waits for
+/// it can have a new one.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 const LENT: &str = "the connection is here until this is dropped";
 
-/// A connection out of a pool.
-///
-/// sqlx gives one back by asking it whether it is alive, and waits without end for its answer: the place of one that was cut off
-/// without a word would never be free again. So it is given back from here, within a limit.
+/// A connection to either database.
+pub trait Line: Connection + Send + 'static {
+    /// Whether its database is another machine's or at least another process: it may answer nothing at all.
+    const IS_REMOTE: bool;
+
+    /// Runs a statement that gives nothing.
+    fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>>;
+}
+
+impl Line for SqliteConnection {
+    const IS_REMOTE: bool = false;
+
+    fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>> {
+        async move { self.execute(sql).await.map(drop) }.boxed()
+    }
+}
+
+impl Line for PgConnection {
+    const IS_REMOTE: bool = true;
+
+    fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>> {
+        async move { self.execute(sql).await.map(drop) }.boxed()
+    }
+}
+
+/// Connections to a database, at most so many.
 #[derive(Debug)]
-pub struct Lent {
-    connection: Option<PoolConnection<Postgres>>,
-    is_in_transaction: bool,
-}
+pub struct Lender<C: Line>(Pool<Lines<C>>);
 
-impl From<PoolConnection<Postgres>> for Lent {
-    fn from(connection: PoolConnection<Postgres>) -> Self {
-        Self { connection: Some(connection), is_in_transaction: false }
+impl<C: Line> Clone for Lender<C> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
     }
 }
 
-impl Lent {
-    /// Begins a transaction on a connection out of this pool.
-    pub(super) async fn begin(pool: &PgPool) -> Result<Self> {
-        let mut lent = Self::from(pool.acquire().await?);
-        // Before there is an answer, which may be given up.
-        lent.is_in_transaction = true;
-        in_time(lent.execute("begin")).await?;
-        Ok(lent)
+/// How they are made.
+#[derive(Debug)]
+struct Lines<C: Line>(<C as Connection>::Options);
+
+impl<C: Line> Manager for Lines<C> {
+    type Type = C;
+    type Error = sqlx::Error;
+
+    /// A server that is starting, or starting again, refuses: it is asked until whoever waits gives up.
+    async fn create(&self) -> sqlx::Result<C> {
+        let mut pause = Duration::from_millis(10);
+        loop {
+            match C::connect_with(&self.0).await {
+                Err(error) if C::IS_REMOTE && is_outage(&error) => sleep(pause).await,
+                made => return made,
+            }
+            pause = (pause * 2).min(SIGN_OF_LIFE);
+        }
     }
 
-    /// Commits what was done.
-    pub(super) async fn commit(mut self) -> Result<()> {
-        in_time(self.execute("commit")).await?;
-        self.is_in_transaction = false;
+    /// Asks whether it is alive, unless it has been lent just before.
+    async fn recycle(&self, connection: &mut C, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
+        if metrics.last_used() >= SIGN_OF_LIFE {
+            timeout(SIGN_OF_LIFE, connection.ping()).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
+        }
         Ok(())
     }
 }
 
-impl Deref for Lent {
-    type Target = PgConnection;
+impl<C: Line> Lender<C> {
+    /// Lends no more than so many at the same time, each made when it is first needed.
+    pub(super) fn of(options: C::Options, most: usize) -> anyhow::Result<Self> {
+        // The last one that was given back is the likeliest to be alive, and to know the statement.
+        let pool = Pool::builder(Lines(options)).max_size(most).queue_mode(QueueMode::Lifo).build();
+        Ok(Self(pool?))
+    }
 
-    fn deref(&self) -> &PgConnection {
+    /// A connection.
+    ///
+    /// # Errors
+    /// When none can be had.
+    pub(super) async fn lend(&self) -> sqlx::Result<Lent<C>> {
+        let connection = timeout(PATIENCE, self.0.get()).await.map_err(|_| sqlx::Error::PoolTimedOut)?;
+        let connection = connection.map_err(|error| match error {
+            PoolError::Backend(error) => error,
+            PoolError::Closed => sqlx::Error::PoolClosed,
+            _ => sqlx::Error::PoolTimedOut,
+        })?;
+        Ok(Lent { connection: Some(connection), is_answered: true, is_in_transaction: false })
+    }
+
+    /// A connection on which a transaction was begun.
+    ///
+    /// # Errors
+    /// When none can be had, or the database doesn't begin one.
+    pub(super) async fn begin(&self, begin: &'static str) -> Result<Lent<C>> {
+        let mut lent = self.lend().await?;
+        // Before there is an answer, which may be given up.
+        lent.is_in_transaction = true;
+        lent.answer(|connection| connection.run(begin)).await?;
+        Ok(lent)
+    }
+
+    /// Closes those that are not lent in good order, and lends no more.
+    pub(super) async fn close(&self) {
+        for connection in self.0.retain(|_, _| false).removed {
+            // The other end may be gone already.
+            let _closed = timeout(SIGN_OF_LIFE, connection.close()).await;
+        }
+        self.0.close();
+    }
+}
+
+/// A connection that is lent until this is dropped.
+#[derive(Debug)]
+pub struct Lent<C: Line> {
+    connection: Option<Object<Lines<C>>>,
+    is_answered: bool,
+    is_in_transaction: bool,
+}
+
+impl<C: Line> Lent<C> {
+    /// Asks it something. Whoever asks a remote database waits for the answer, and not for ever.
+    pub(super) async fn answer<'c, T, F>(&'c mut self, ask: impl FnOnce(&'c mut C) -> F) -> Result<T>
+    where
+        F: Future<Output = sqlx::Result<T>>,
+    {
+        let Self { connection, is_answered, .. } = self;
+        *is_answered = false;
+        let answer = ask(connection.as_mut().expect(LENT));
+        let answer = if C::IS_REMOTE { in_time(answer).await? } else { answer.await.map_err(Error::from)? };
+        *is_answered = true;
+        Ok(answer)
+    }
+
+    /// Commits what was done.
+    ///
+    /// # Errors
+    /// When the database refuses. It may have committed where its answer is lost.
+    pub(super) async fn commit(mut self) -> Result<()> {
+        if self.is_in_transaction {
+            self.answer(|connection| connection.run("commit")).await?;
+            self.is_in_transaction = false;
+        }
+        Ok(())
+    }
+}
+
+impl<C: Line> Deref for Lent<C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
         self.connection.as_ref().expect(LENT)
     }
 }
 
-impl DerefMut for Lent {
-    fn deref_mut(&mut self) -> &mut PgConnection {
+impl<C: Line> DerefMut for Lent<C> {
+    fn deref_mut(&mut self) -> &mut C {
         self.connection.as_mut().expect(LENT)
     }
 }
 
-impl Drop for Lent {
+impl<C: Line> Drop for Lent<C> {
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
+        if self.is_answered && !self.is_in_transaction {
+            return;
+        }
         let is_in_transaction = self.is_in_transaction;
         tokio::spawn(async move {
-            let rolled_back = async { if is_in_transaction { connection.execute("rollback").await.is_ok() } else { true } };
-            if timeout(PATIENCE, rolled_back).await.unwrap_or(false) {
-                // Given up, it is closed, and its place is free.
-                let _is_back = timeout(PATIENCE, connection.return_to_pool()).await;
-            } else {
-                // Closed outside the pool, which ends its transaction.
-                drop(connection.detach());
+            // Where SQLite itself has rolled back, because the disk is full or fails, this fails too.
+            let ready = async { if is_in_transaction { connection.run("rollback").await } else { connection.ping().await } };
+            if !matches!(timeout(SIGN_OF_LIFE, ready).await, Ok(Ok(()))) {
+                // It is closed, which ends its transaction, and another one can be made in its place.
+                drop(Object::take(connection));
             }
         });
     }

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use sqlx::error::DatabaseError;
-use sqlx::pool::PoolConnectionMetadata;
 use sqlx::postgres::PgDatabaseError;
-use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use crate::error::{Error, Result};
 
@@ -30,37 +28,11 @@ pub(super) fn cause(error: &Error) -> Option<&sqlx::Error> {
     }
 }
 
-/// How long a connection that is at rest may take to say that it lives. Short, because whoever waits for it can have a new one.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
-
-/// Waits for PostgreSQL's answer, and not for ever.
+/// Waits for a remote database's answer, and not for ever.
 pub(super) async fn in_time<T>(answer: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
     let answer = tokio::time::timeout(PATIENCE, answer).await;
     let answer = answer.with_context(|| format!("the database has not answered within {} s", PATIENCE.as_secs()));
     Ok(answer.map_err(Error::Unavailable)??)
-}
-
-/// Whether a connection's server answers, soon. It is not asked where it has just answered.
-///
-/// # Errors
-/// When it doesn't: the connection can't even be closed in good order.
-pub(super) async fn is_alive(connection: &mut PgConnection, rest: PoolConnectionMetadata) -> sqlx::Result<bool> {
-    if rest.idle_for < SIGN_OF_LIFE {
-        return Ok(true);
-    }
-    let answer = tokio::time::timeout(SIGN_OF_LIFE, connection.ping()).await;
-    answer.map_err(|_| sqlx::Error::PoolTimedOut)?.map(|()| true)
-}
-
-/// Whether a connection can begin a transaction again. Where a disk is full or fails, SQLite itself rolls back; sqlx's own rollback
-/// then finds no transaction, fails, and takes the connection to be inside one for ever.
-///
-/// # Errors
-/// When the connection is broken.
-pub(super) async fn is_out_of_transactions(connection: &mut SqliteConnection) -> sqlx::Result<bool> {
-    // It is answered after the rollback of a transaction that was dropped.
-    connection.ping().await?;
-    Ok(!connection.is_in_transaction())
 }
 
 /// A commit whose answer is lost was done or was not: nobody can tell from here, so the client is told to ask again.
@@ -71,7 +43,8 @@ pub(super) fn of_commit(error: Error) -> Error {
     }
 }
 
-fn is_outage(error: &sqlx::Error) -> bool {
+/// Whether it is the database's failure, which may pass.
+pub(super) fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // Refused, reset, closed, or no such socket: the server isn't there. The pool ran out, or is closed by a server that stops.
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => true,

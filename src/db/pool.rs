@@ -6,20 +6,15 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use futures::FutureExt;
-use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{PgPool, Sqlite, SqlitePool, Transaction};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{PgConnection, SqliteConnection};
 
-use super::lent::Lent;
+use super::lent::{Lender, Lent, PATIENCE};
 use super::query::Query;
 use super::{condition, outage, unit, violation};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
-/// How long a request waits for a connection, whether all are taken or the server is away. sqlx asks a server that refuses it
-/// again meanwhile, with pauses of a fifth of this at the most: so long may it take to be noticed when it is back.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a transaction is run before the database's refusal is given to the caller.
 const ATTEMPTS: u32 = 8;
 
@@ -29,31 +24,28 @@ pub enum Db {
     /// The embedded one: any number of readers beside one writer, whose turn is waited for here and not in the file.
     Sqlite {
         /// Read-only connections.
-        readers: SqlitePool,
+        readers: Lender<SqliteConnection>,
         /// The one connection that writes.
-        writer: SqlitePool,
+        writer: Lender<SqliteConnection>,
     },
     /// A server that several programs can share.
     Postgres {
         /// The connections of all that goes on.
-        pool: PgPool,
+        pool: Lender<PgConnection>,
         /// Those by which a transaction's condition is asked about. They wait for no lock; one of the others might not be had
         /// before those who wait for this transaction's locks give up.
-        beside: PgPool,
+        beside: Lender<PgConnection>,
     },
 }
 
-/// A transaction, or a connection for reading.
+/// A transaction: on SQLite it holds the write lock from its beginning, on PostgreSQL its level is the default, read committed. Or a
+/// connection for reading, on which each statement sees what is committed when it begins.
 #[derive(Debug)]
 pub enum Tx {
-    /// A transaction that holds SQLite's write lock from its beginning.
-    Sqlite(Transaction<'static, Sqlite>),
-    /// A transaction at PostgreSQL's default level, read committed.
-    Postgres(Lent),
-    /// A read-only connection; each statement sees what is committed when it begins.
-    SqliteReader(PoolConnection<Sqlite>),
-    /// A connection used for reading; each statement sees what is committed when it begins.
-    PostgresReader(Lent),
+    /// On the embedded database.
+    Sqlite(Lent<SqliteConnection>),
+    /// On PostgreSQL.
+    Postgres(Lent<PgConnection>),
 }
 
 /// How often a transaction has been run, and since when.
@@ -79,27 +71,28 @@ impl Db {
     /// and brings its tables up to date.
     pub async fn open(url: &str) -> anyhow::Result<Self> {
         let db = match url.split_once(':') {
-            Some(("sqlite", path)) => Self::open_sqlite(path.trim_start_matches("//")).await?,
+            Some(("sqlite", path)) => Self::open_sqlite(path.trim_start_matches("//"))?,
             Some(("postgres" | "postgresql", _)) => {
                 let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
-                let pool = PgPoolOptions::new().max_connections(16).acquire_timeout(PATIENCE);
-                // sqlx asks every connection that is taken whether it is alive, and waits without end: with one that was cut off
-                // without a word, whoever takes it would be told 503.
-                let pool = pool.test_before_acquire(false).before_acquire(|idle, rest| outage::is_alive(idle, rest).boxed());
-                let beside = pool.clone().max_connections(2).connect_lazy_with(options.clone());
-                Self::Postgres { pool: pool.connect_with(options).await.context("cannot reach PostgreSQL")?, beside }
+                Self::Postgres { pool: Lender::of(options.clone(), 16)?, beside: Lender::of(options, 2)? }
             }
             _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
         };
         match &db {
-            Self::Sqlite { writer, .. } => sqlx::migrate!("migrations/sqlite").run(writer).await,
-            Self::Postgres { pool, .. } => sqlx::migrate!("migrations/postgres").run(pool).await,
+            Self::Sqlite { writer, .. } => {
+                let mut writer = writer.lend().await.with_context(|| format!("cannot open {url}"))?;
+                sqlx::migrate!("migrations/sqlite").run(&mut *writer).await
+            }
+            Self::Postgres { pool, .. } => {
+                let mut connection = pool.lend().await.context("cannot reach PostgreSQL")?;
+                sqlx::migrate!("migrations/postgres").run(&mut *connection).await
+            }
         }
         .context("cannot bring the database's tables up to date")?;
         Ok(db)
     }
 
-    async fn open_sqlite(path: &str) -> anyhow::Result<Self> {
+    fn open_sqlite(path: &str) -> anyhow::Result<Self> {
         if let Some(folder) = Path::new(path).parent() {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         }
@@ -110,12 +103,7 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5));
-        let writer = SqlitePoolOptions::new().max_connections(1).acquire_timeout(PATIENCE);
-        let writer = writer.after_release(|connection, _| outage::is_out_of_transactions(connection).boxed());
-        let writer = writer.connect_with(options.clone()).await.with_context(|| format!("cannot open {path}"))?;
-        let readers = SqlitePoolOptions::new().max_connections(8).acquire_timeout(PATIENCE);
-        let readers = readers.connect_with(options.read_only(true)).await?;
-        Ok(Self::Sqlite { readers, writer })
+        Ok(Self::Sqlite { writer: Lender::of(options.clone(), 1)?, readers: Lender::of(options.read_only(true), 8)? })
     }
 
     /// A connection for reading. What the request has done so far is committed first, so that it is seen.
@@ -125,9 +113,9 @@ impl Db {
     pub async fn read(&self) -> Result<Tx> {
         unit::settle().await?;
         Ok(match self {
-            Self::Sqlite { readers, .. } => Tx::SqliteReader(readers.acquire().await?),
-            Self::Postgres { beside, .. } if condition::is_asking() => Tx::PostgresReader(beside.acquire().await?.into()),
-            Self::Postgres { pool, .. } => Tx::PostgresReader(pool.acquire().await?.into()),
+            Self::Sqlite { readers, .. } => Tx::Sqlite(readers.lend().await?),
+            Self::Postgres { beside, .. } if condition::is_asking() => Tx::Postgres(beside.lend().await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(pool.lend().await?),
         })
     }
 
@@ -139,8 +127,8 @@ impl Db {
     pub async fn begin(&self) -> Result<Tx> {
         unit::settle().await?;
         let mut tx = match self {
-            Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres { pool, .. } => Tx::Postgres(Lent::begin(pool).await?),
+            Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin("begin immediate").await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(pool.begin("begin").await?),
         };
         unit::open(&mut tx).await?;
         Ok(tx)
@@ -222,9 +210,8 @@ impl Tx {
     /// Makes what was done durable at once.
     pub(super) async fn commit_now(self) -> Result<()> {
         let committed = match self {
-            Self::Sqlite(tx) => tx.commit().await.map_err(Error::from),
-            Self::Postgres(tx) => tx.commit().await,
-            Self::SqliteReader(_) | Self::PostgresReader(_) => Ok(()),
+            Self::Sqlite(lent) => lent.commit().await,
+            Self::Postgres(lent) => lent.commit().await,
         };
         committed.map_err(outage::of_commit)
     }
@@ -232,15 +219,13 @@ impl Tx {
     /// Begins a statement; its text is the same on both databases, with `$1`, `$2` … for what is bound.
     pub fn query(&mut self, sql: &'static str) -> Query<'_> {
         match self {
-            Self::Sqlite(tx) => Query::Sqlite(tx, sqlx::query(sql)),
-            Self::SqliteReader(connection) => Query::Sqlite(connection, sqlx::query(sql)),
-            Self::Postgres(tx) => Query::Postgres(tx, sqlx::query(sql)),
-            Self::PostgresReader(connection) => Query::Postgres(connection, sqlx::query(sql)),
+            Self::Sqlite(lent) => Query::Sqlite(lent, sqlx::query(sql)),
+            Self::Postgres(lent) => Query::Postgres(lent, sqlx::query(sql)),
         }
     }
 
     /// Whether this is PostgreSQL, for the few statements whose text must differ.
     pub fn is_postgres(&self) -> bool {
-        matches!(self, Self::Postgres(_) | Self::PostgresReader(_))
+        matches!(self, Self::Postgres(_))
     }
 }

@@ -4,7 +4,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Decode, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Type};
 
-use super::outage::in_time;
+use super::lent::Lent;
 use crate::error::Result;
 
 /// A value that both databases can take.
@@ -29,33 +29,37 @@ impl<T> Record for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'
 #[must_use]
 pub enum Query<'a> {
     /// On the embedded database.
-    Sqlite(&'a mut SqliteConnection, sqlx::query::Query<'a, Sqlite, SqliteArguments>),
+    Sqlite(&'a mut Lent<SqliteConnection>, sqlx::query::Query<'a, Sqlite, SqliteArguments>),
     /// On PostgreSQL.
-    Postgres(&'a mut PgConnection, sqlx::query::Query<'a, Postgres, PgArguments>),
+    Postgres(&'a mut Lent<PgConnection>, sqlx::query::Query<'a, Postgres, PgArguments>),
 }
 
 impl<'a> Query<'a> {
     /// Binds the next value.
     pub fn bind<T: Param<'a>>(self, value: T) -> Self {
         match self {
-            Self::Sqlite(connection, query) => Self::Sqlite(connection, query.bind(value)),
-            Self::Postgres(connection, query) => Self::Postgres(connection, query.bind(value)),
+            Self::Sqlite(lent, query) => Self::Sqlite(lent, query.bind(value)),
+            Self::Postgres(lent, query) => Self::Postgres(lent, query.bind(value)),
         }
     }
 
     /// Runs it and tells how many rows it touched.
     pub async fn execute(self) -> Result<u64> {
         Ok(match self {
-            Self::Sqlite(connection, query) => query.execute(connection).await?.rows_affected(),
-            Self::Postgres(connection, query) => in_time(query.execute(connection)).await?.rows_affected(),
+            Self::Sqlite(lent, query) => lent.answer(|connection| query.execute(connection)).await?.rows_affected(),
+            Self::Postgres(lent, query) => lent.answer(|connection| query.execute(connection)).await?.rows_affected(),
         })
     }
 
     /// Every row.
     pub async fn all<R: Record>(self) -> Result<Vec<R>> {
         let rows: sqlx::Result<Vec<R>> = match self {
-            Self::Sqlite(connection, query) => query.fetch_all(connection).await?.iter().map(R::from_row).collect(),
-            Self::Postgres(connection, query) => in_time(query.fetch_all(connection)).await?.iter().map(R::from_row).collect(),
+            Self::Sqlite(lent, query) => {
+                lent.answer(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
+            }
+            Self::Postgres(lent, query) => {
+                lent.answer(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
+            }
         };
         Ok(rows?)
     }
@@ -63,8 +67,12 @@ impl<'a> Query<'a> {
     /// The first row, if there is one.
     pub async fn optional<R: Record>(self) -> Result<Option<R>> {
         let row: Option<sqlx::Result<R>> = match self {
-            Self::Sqlite(connection, query) => query.fetch_optional(connection).await?.map(|row| R::from_row(&row)),
-            Self::Postgres(connection, query) => in_time(query.fetch_optional(connection)).await?.map(|row| R::from_row(&row)),
+            Self::Sqlite(lent, query) => {
+                lent.answer(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
+            }
+            Self::Postgres(lent, query) => {
+                lent.answer(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
+            }
         };
         Ok(row.transpose()?)
     }

@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Row, SqliteConnection, Type};
 
 use super::column::Column;
-use super::outage::in_time;
+use super::lent::Lent;
 use super::pool::Tx;
 use super::query::{Param, Record};
 use crate::base::paging::{Paging, Rows};
@@ -28,8 +28,8 @@ pub struct Statement<'a> {
 
 /// Where it is going to run, with what has been bound to it so far.
 enum Bound<'a> {
-    Sqlite(&'a mut SqliteConnection, SqliteArguments),
-    Postgres(&'a mut PgConnection, PgArguments),
+    Sqlite(&'a mut Lent<SqliteConnection>, SqliteArguments),
+    Postgres(&'a mut Lent<PgConnection>, PgArguments),
 }
 
 impl Tx {
@@ -60,9 +60,8 @@ impl Tx {
 
     fn build(&mut self, start: &str, rest: &str) -> Statement<'_> {
         let bound = match self {
-            Self::Sqlite(tx) => Bound::Sqlite(tx, SqliteArguments::default()),
-            Self::SqliteReader(connection) => Bound::Sqlite(connection, SqliteArguments::default()),
-            Self::Postgres(lent) | Self::PostgresReader(lent) => Bound::Postgres(lent, PgArguments::default()),
+            Self::Sqlite(lent) => Bound::Sqlite(lent, SqliteArguments::default()),
+            Self::Postgres(lent) => Bound::Postgres(lent, PgArguments::default()),
         };
         Statement { text: format!("{start}{rest}"), columns: "", bound }
     }
@@ -145,9 +144,11 @@ impl Statement<'_> {
     pub async fn execute(self) -> Result<u64> {
         let text = AssertSqlSafe(self.text);
         Ok(match self.bound {
-            Bound::Sqlite(connection, bound) => sqlx::query_with(text, bound).execute(connection).await?.rows_affected(),
-            Bound::Postgres(connection, bound) => {
-                in_time(sqlx::query_with(text, bound).execute(connection)).await?.rows_affected()
+            Bound::Sqlite(lent, bound) => {
+                lent.answer(|connection| sqlx::query_with(text, bound).execute(connection)).await?.rows_affected()
+            }
+            Bound::Postgres(lent, bound) => {
+                lent.answer(|connection| sqlx::query_with(text, bound).execute(connection)).await?.rows_affected()
             }
         })
     }
@@ -156,11 +157,13 @@ impl Statement<'_> {
     pub async fn all<R: Record>(self) -> Result<Vec<R>> {
         let text = AssertSqlSafe(self.text);
         let rows: sqlx::Result<Vec<R>> = match self.bound {
-            Bound::Sqlite(connection, bound) => {
-                sqlx::query_with(text, bound).fetch_all(connection).await?.iter().map(R::from_row).collect()
+            Bound::Sqlite(lent, bound) => {
+                let rows = lent.answer(|connection| sqlx::query_with(text, bound).fetch_all(connection)).await?;
+                rows.iter().map(R::from_row).collect()
             }
-            Bound::Postgres(connection, bound) => {
-                in_time(sqlx::query_with(text, bound).fetch_all(connection)).await?.iter().map(R::from_row).collect()
+            Bound::Postgres(lent, bound) => {
+                let rows = lent.answer(|connection| sqlx::query_with(text, bound).fetch_all(connection)).await?;
+                rows.iter().map(R::from_row).collect()
             }
         };
         Ok(rows?)
