@@ -66,6 +66,28 @@ pub struct Measured {
 }
 
 impl Measured {
+    /// What came back before anything was asked.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn nothing() -> anyhow::Result<Self> {
+        Ok(Self { latencies: histogram()?, others: BTreeMap::new(), time: Duration::ZERO, is_exhausted: false })
+    }
+
+    /// Adds what came back from more of the same.
+    ///
+    /// # Errors
+    /// Never.
+    pub fn add(&mut self, more: &Self) -> anyhow::Result<()> {
+        self.latencies.add(&more.latencies).context("histograms of one form")?;
+        for (status, count) in &more.others {
+            *self.others.entry(*status).or_default() += count;
+        }
+        self.time += more.time;
+        self.is_exhausted |= more.is_exhausted;
+        Ok(())
+    }
+
     /// Successes a second.
     pub fn rate(&self) -> f64 {
         self.latencies.len() as f64 / self.time.as_secs_f64()
@@ -101,7 +123,7 @@ pub async fn drive(load: &Load, asks: &Asks, mut at_edges: impl FnMut()) -> anyh
     }
     sleep_until(course.begin).await;
     at_edges();
-    let mut measured = Measured { latencies: histogram()?, others: BTreeMap::new(), time: load.time, is_exhausted: false };
+    let mut measured = Measured::nothing()?;
     let asking = join_all(connections);
     let mut asking = std::pin::pin!(asking);
     // Whoever waits for the last answers doesn't count them.

@@ -18,7 +18,7 @@ use crate::db::{Batches, Tx};
 use crate::error::{Error, Result};
 use crate::http::Written;
 
-/// Events that are read at a time, at the most.
+/// Those who are told of events or of a list at a time, at the most.
 const BATCH: usize = 100;
 /// How much is remembered at the most, in bytes as [`FullEvent::weight`] counts them.
 const REMEMBERED: usize = 16 << 20;
@@ -35,7 +35,7 @@ pub struct OnShow {
 
 impl Default for OnShow {
     fn default() -> Self {
-        Self { events: Batches::of(BATCH), published: Batches::of(usize::MAX), known: Mutex::default() }
+        Self { events: Batches::of(BATCH), published: Batches::of(BATCH), known: Mutex::default() }
     }
 }
 

@@ -4,6 +4,7 @@ mod changes;
 mod held;
 mod images;
 mod lists;
+mod shown;
 mod states;
 mod unlisting;
 

@@ -1,0 +1,88 @@
+//! What servers remember of events on show: nobody is shown anything that has been changed since, whatever it is, and by whichever
+//! server.
+
+use serde_json::{Value, json};
+
+use super::{change, delete, read, uri};
+use crate::race_tests;
+use crate::support::{RESERVATION, World, by_card, section};
+
+race_tests![what_is_changed_is_shown_at_once];
+
+/// The list of the published events under each of these filters, and every event, by either server, beside the list of all events,
+/// of which nothing is remembered.
+async fn check(world: &World, region: &str, after: &str) {
+    let region = format!("&region={region}");
+    for query in ["", "&sort=alphabetical", "&sort=popularity", "&title=night", "&active=true", "&records=1", &region] {
+        let expected = world.read(&format!("/events?status=Listed&public=true{query}")).await;
+        for _ in 0..2 {
+            let shown = read(world, &world.public_key, &format!("/published-events?order=asc{query}")).await;
+            assert_eq!(shown.body, expected, "{query} after {after}");
+        }
+    }
+    for expected in world.read("/events?records=100").await["entries"].as_array().unwrap() {
+        for _ in 0..2 {
+            assert_eq!(world.read(expected["self"].as_str().unwrap()).await, *expected, "after {after}");
+        }
+    }
+}
+
+async fn what_is_changed_is_shown_at_once(world: World) {
+    let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Stalls", 40.0, 10), section("Circle", 60.0, 10)]).await;
+    let other = world.listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let (stalls, circle) = (event.sections[0].as_str(), event.sections[1].as_str());
+    let shown = world.read(&event.uri).await;
+    let (category, venue) = (shown["category"]["self"].as_str().unwrap(), shown["venue"]["self"].as_str().unwrap());
+    let (region, elsewhere) = (shown["venue"]["region"]["self"].as_str().unwrap_or_default(), world.region().await);
+    let region = if region.is_empty() { shown["venue"]["region"].as_str().unwrap() } else { region };
+    let check = async |after: &str| check(&world, region, after).await;
+    let put = async |key: &str, path: &str, body: Value| {
+        let changed = change(&world, key, path, body).await;
+        assert_eq!(changed.status, 200, "{path}: {}", changed.body);
+        check(path).await;
+    };
+    let post = async |key: &str, path: &str, body: Value| {
+        let made = world.request("POST", path).key(key).json(&body).send().await;
+        assert_eq!(made.status, 201, "{path}: {}", made.body);
+        check(path).await;
+        made
+    };
+    check("the beginning").await;
+
+    put(&kofi.key, &event.uri, json!({ "title": "Night of the Drums", "tags": ["drums"] })).await;
+    put(&kofi.key, stalls, json!({ "name": "Front Stalls", "capacity": 12 })).await;
+    let balcony = json!({
+        "name": "Balcony", "basePrice": 30, "capacity": 5, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00",
+    });
+    let balcony = uri(&post(&kofi.key, &format!("{}/sections", event.uri), balcony).await);
+    assert_eq!(delete(&world, &kofi.key, &format!("{}{balcony}", event.uri)).await.status, 204);
+    check("a section is removed").await;
+    let early = json!({ "name": "Early", "priceDelta": -5 });
+    let early = uri(&post(&kofi.key, &format!("{circle}/modifiers"), early).await);
+    put(&kofi.key, &early, json!({ "priceDelta": -10 })).await;
+    assert_eq!(delete(&world, &kofi.key, &early).await.status, 204);
+    check("a modifier is removed").await;
+    put(&world.staff.key, category, json!({ "name": "Sounds", "subcategories": ["Drums", "Jazz"] })).await;
+    put(&world.staff.key, venue, json!({ "name": "The Hall", "region": elsewhere })).await;
+
+    let order = uri(&post(&ama.key, "/orders", json!({ "items": { stalls: 2 } })).await);
+    post(&ama.key, &format!("{order}/payments"), by_card()).await;
+    post(&ama.key, "/orders", json!({ "items": { circle: 3 } })).await;
+    world.advance(RESERVATION);
+    check("an order is over").await;
+
+    for withdrawn in ["withdrawals", "submissions"] {
+        let asked = world.request("POST", &format!("{}/{withdrawn}", other.uri)).key(&kofi.key).send().await;
+        assert!(asked.status < 300, "{withdrawn}: {}", asked.body);
+        check(withdrawn).await;
+    }
+    let draft = world.draft(&host).await;
+    check("a draft is made").await;
+    world.list(&host, &draft).await;
+    check("it is listed").await;
+    let cancelled = world.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
+    assert!(cancelled.status < 300, "{}", cancelled.body);
+    check("an event is cancelled").await;
+}
