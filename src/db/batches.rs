@@ -26,7 +26,7 @@ pub struct Batches<K, T, R> {
 
 impl<K, T, R> Batches<K, T, R>
 where
-    K: Clone + Eq + Hash + Send + Sync + 'static,
+    K: Clone + Eq + Hash + Send + 'static,
     T: Send + 'static,
     R: Send + 'static,
 {
@@ -69,7 +69,8 @@ where
         F: Future<Output = Result<Vec<R>>>,
     {
         loop {
-            self.gather(&kind).await;
+            // Whoever is about to ask comes along: the more there are, the less each costs.
+            tokio::task::yield_now().await;
             let Some(batch) = self.next(&kind) else { return };
             let (items, senders): (Vec<T>, Vec<_>) = batch.into_iter().unzip();
             // A panic is the batch's, and not of those who wait for the next one.
@@ -77,19 +78,6 @@ where
             match results.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the work on a batch has panicked")))) {
                 Ok(results) => senders.into_iter().zip(results).for_each(|(sender, result)| tell(sender, Ok(result))),
                 Err(error) => senders.into_iter().for_each(|sender| tell(sender, Err(error.for_another()))),
-            }
-        }
-    }
-
-    /// Lets everyone come along who is about to ask, for the more there are, the less each costs: until all tasks that are ready have
-    /// had a turn in which nobody came, or the batch is full.
-    async fn gather(&self, kind: &K) {
-        let count = || self.waiting().get(kind).map_or(0, Vec::len);
-        loop {
-            let before = count();
-            tokio::task::yield_now().await;
-            if !(before + 1..self.most).contains(&count()) {
-                return;
             }
         }
     }
