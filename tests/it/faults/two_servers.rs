@@ -111,9 +111,9 @@ async fn images_stored_at_once_are_two(world: World) {
     assert!(!get(&one.uri).await.is_empty(), "the first event has its banner still");
 }
 
-/// A server remembers keys, and no longer than they are good.
+/// A server remembers keys, and no longer than they are good: whatever ends them, both servers refuse them once it is answered.
 async fn a_key_that_is_ended_is_refused_by_both_at_once(world: World) {
-    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    let (ama, kofi, yaw) = (world.person("ama").await, world.person("kofi").await, world.person("yaw").await);
     let asked = async |key: &str| {
         let mut statuses = Vec::new();
         for _ in 0..4 {
@@ -121,17 +121,35 @@ async fn a_key_that_is_ended_is_refused_by_both_at_once(world: World) {
         }
         statuses
     };
-    assert_eq!((asked(&ama.key).await, asked(&kofi.key).await), (vec![200; 4], vec![200; 4]));
+    // Both have believed it just before, and one of them at least at the very moment.
+    let ends = async |what: &str, key: &str, method: &str, path: &str, by: &str, body: Value| {
+        assert_eq!(asked(key).await, vec![200; 4], "before {what}");
+        let request = world.request(method, path).key(by);
+        let answer = if body.is_null() { request.send().await } else { request.json(&body).send().await };
+        assert!(answer.status < 300, "{what}: {} {}", answer.status, answer.body);
+        assert_eq!(asked(key).await, vec![403; 4], "after {what}");
+    };
+    let session = async |name: &str, password: &str| world.sign_in(name, password).await.unwrap().key.clone();
+    let staff = world.staff.key.as_str();
 
-    ama.client.session_active_delete().send().await.unwrap();
-    assert_eq!((asked(&ama.key).await, asked(&kofi.key).await), (vec![403; 4], vec![200; 4]));
-
+    let key = session("ama", PASSWORD).await;
+    ends("a log-out", &key, "DELETE", "/sessions/active", &key, Value::Null).await;
+    let key = session("ama", PASSWORD).await;
+    let active = world.request("GET", "/sessions/active").key(&key).send().await;
+    let path = active.body["self"].as_str().unwrap();
+    ends("the end of one session", &key, "DELETE", path, &ama.key, Value::Null).await;
+    let key = session("ama", PASSWORD).await;
+    let (account, another) = (format!("/accounts/{}", ama.number), json!({ "password": "another-Passw0rd-of-hers" }));
+    ends("another password", &key, "PUT", &account, &ama.key, another).await;
+    let program =
+        world.request("POST", "/integrations").key(staff).json(&json!({ "name": "Shop", "role": "public" })).send().await;
+    let (key, path) = (program.body["key"].as_str().unwrap(), program.body["self"].as_str().unwrap());
+    ends("the end of an integration", key, "DELETE", path, staff, Value::Null).await;
+    let toggles = format!("/accounts/{}/toggles", kofi.number);
+    ends("a deactivation", &kofi.key, "POST", &toggles, staff, Value::Null).await;
     assert_eq!(world.toggle(&kofi.number).await.status, 200);
-    assert_eq!(asked(&kofi.key).await, vec![403; 4]);
-
-    assert_eq!(world.toggle(&kofi.number).await.status, 200);
-    let again = world.sign_in("kofi", PASSWORD).await.unwrap();
-    assert_eq!(asked(&again.key).await, vec![200; 4]);
+    assert_eq!(asked(&session("kofi", PASSWORD).await).await, vec![200; 4]);
+    ends("an account's removal", &yaw.key, "DELETE", &format!("/accounts/{}", yaw.number), staff, Value::Null).await;
 }
 
 async fn mails_written_at_once_are_two(world: World) {
