@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use boxoffice::base::id::Id;
 use boxoffice::log;
-use futures::future::join;
+use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use crate::on_two_servers;
@@ -112,7 +112,21 @@ async fn images_stored_at_once_are_two(world: World) {
 }
 
 /// A server remembers keys, and no longer than they are good: whatever ends them, both servers refuse them once it is answered.
+/// Meanwhile others keep both busy, so that they have asked the database just before.
 async fn a_key_that_is_ended_is_refused_by_both_at_once(world: World) {
+    let others = async || {
+        loop {
+            let time = || world.request("GET", "/time").send();
+            join_all([time(), time(), time(), time()]).await;
+        }
+    };
+    tokio::select! {
+        () = others() => {}
+        () = end_keys(&world) => {}
+    }
+}
+
+async fn end_keys(world: &World) {
     let (ama, kofi, yaw) = (world.person("ama").await, world.person("kofi").await, world.person("yaw").await);
     let asked = async |key: &str| {
         let mut statuses = Vec::new();
