@@ -6,7 +6,7 @@ use super::model::{Account, AccountNumber, AccountRow, Role};
 use super::service::{load, view};
 use super::store;
 use crate::app::App;
-use crate::auth::{self, Caller};
+use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::secret;
@@ -16,9 +16,7 @@ use crate::outbox::{self, Mail};
 
 /// Deactivates an account that is active, and activates any other. Who may, the contract's scopes say.
 pub async fn toggle(app: &App, number: &AccountNumber) -> Result<Account> {
-    let row = transaction!(app.db, |tx| flip(tx, number).await)?;
-    auth::until_forgotten(app).await;
-    Ok(view(row))
+    transaction!(app.db, |tx| flip(tx, number).await).map(view)
 }
 
 async fn flip(tx: &mut Tx, number: &AccountNumber) -> Result<AccountRow> {
@@ -29,9 +27,7 @@ async fn flip(tx: &mut Tx, number: &AccountNumber) -> Result<AccountRow> {
 
 /// Deactivates an account whose removal is asked for, and ends its sessions.
 pub async fn request_deletion(app: &App, caller: &Caller, number: &AccountNumber) -> Result<Account> {
-    let row = transaction!(app.db, |tx| retire(app, tx, caller, number).await)?;
-    auth::until_forgotten(app).await;
-    Ok(view(row))
+    transaction!(app.db, |tx| retire(app, tx, caller, number).await).map(view)
 }
 
 async fn retire(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {

@@ -59,9 +59,6 @@ pub async fn update(app: &App, caller: &Caller, number: &AccountNumber, mut chan
     let row = transaction!(app.db, |tx| apply(app, tx, caller, account.id, &change, hash.as_deref()).await)
         .or_unique("accounts_username_key", taken(&["username"]))
         .or_unique("accounts_email_key", taken(&["email"]))?;
-    if hash.is_some() {
-        auth::until_forgotten(app).await;
-    }
     Ok(view(row))
 }
 

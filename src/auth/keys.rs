@@ -1,19 +1,18 @@
 //! API keys: sessions, integrations and admission tokens, all looked up alike.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::FutureExt;
 use slog::warn;
-use tokio::time::sleep;
 
 use crate::app::App;
 use crate::auth::{Caller, Redeemer, Scope};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::secret;
-use crate::db::{self, Batches, Db, Tx, transaction};
+use crate::db::{Batches, Db, Tx, transaction};
 use crate::error::Result;
 
 /// How long a session's key lives after its last use (decisions).
@@ -56,8 +55,6 @@ pub struct NewKey<'a> {
 const BATCH: usize = 256;
 /// Keys that are remembered, at the most.
 const REMEMBERED: usize = 50_000;
-/// How long what the database has said of a key is believed without asking it again. Whoever ends a key waits for as long.
-const BELIEVED: Duration = Duration::from_millis(5);
 
 /// The keys that are being looked up, and those that were.
 pub struct Keys {
@@ -72,30 +69,20 @@ impl Default for Keys {
 }
 
 /// Keys by their hashes, as they are for as long as the database has counted so many changes of keys and accounts. It is asked for
-/// that count once for all who ask at the same time, and then believed for [a moment](BELIEVED). Whatever ends a key, on whichever
-/// server, is [not answered](until_forgotten) before that moment is over everywhere: so a key whose end has been told is not believed
-/// once more. An admission token's key is not among them: it depends on more.
+/// that count before any of them is believed, once for all who ask at the same time: so a key that has been ended, by whichever
+/// server, is not believed once more. An admission token's key is not among them: it depends on more.
 #[derive(Default)]
 struct Known {
     changes: i64,
-    /// Before the database was asked last.
-    asked: Option<Instant>,
     rows: HashMap<String, Arc<KeyRow>>,
 }
 
 impl Known {
-    /// A key that need not be asked about now.
-    fn believed(&self, hash: &str) -> Option<Arc<KeyRow>> {
-        self.asked.filter(|asked| asked.elapsed() < BELIEVED)?;
-        self.rows.get(hash).cloned()
-    }
-
     /// What is known of these keys, of which there have been so many changes.
-    fn of(&mut self, hashes: &[String], changes: i64, asked: Instant) -> HashMap<String, Arc<KeyRow>> {
+    fn of(&mut self, hashes: &[String], changes: i64) -> HashMap<String, Arc<KeyRow>> {
         if self.changes != changes {
-            *self = Self { changes, ..Self::default() };
+            *self = Self { changes, rows: HashMap::new() };
         }
-        self.asked = Some(asked);
         hashes
             .iter()
             .filter_map(|hash| self.rows.get_key_value(hash))
@@ -115,22 +102,14 @@ impl Known {
 impl Keys {
     /// The key of this hash, unless it has been ended.
     async fn find(&self, app: &App, hash: &str) -> Result<Option<Arc<KeyRow>>> {
-        let believed = locked(&self.known).believed(hash);
-        if believed.is_some() {
-            return Ok(believed);
-        }
         let (db, known) = (app.db.clone(), Arc::clone(&self.known));
         self.batches.join((), hash.to_owned(), move |(), hashes| look_up(db.clone(), Arc::clone(&known), hashes)).await
     }
 
     /// Forgets what is known of a key, because it has been used.
     fn forget(&self, hash: &str) {
-        locked(&self.known).rows.remove(hash);
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).rows.remove(hash);
     }
-}
-
-fn locked(known: &Mutex<Known>) -> MutexGuard<'_, Known> {
-    known.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(sqlx::FromRow)]
@@ -190,19 +169,13 @@ pub async fn issue(app: &App, tx: &mut Tx, new: &NewKey<'_>) -> Result<(Id, Stri
     Ok((id, key))
 }
 
-/// Ends a key, which [`until_forgotten`] waits for.
+/// Ends a key at once.
 ///
 /// # Errors
 /// When the database fails.
 pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
     tx.query("update api_keys set ended = $2 where id = $1 and ended is null").bind(key).bind(now).execute().await?;
     Ok(())
-}
-
-/// Has a request answered only when no server believes a key any more that it has ended, or whose account it has changed. To be called
-/// by everything that does so, with the transaction's end.
-pub async fn until_forgotten(app: &App) {
-    db::afterwards(app, |_| sleep(BELIEVED).boxed()).await;
 }
 
 /// Whom a key stands for; `None` when it is unknown, ended, expired or of a deactivated account.
@@ -236,9 +209,8 @@ pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
 /// The keys of these hashes that have not been ended, in their order.
 async fn look_up(db: Db, known: Arc<Mutex<Known>>, hashes: Vec<String>) -> Result<Vec<Option<Arc<KeyRow>>>> {
     let mut tx = db.read().await?;
-    let asked = Instant::now();
     let changes = tx.query("select count from key_changes").scalar().await?;
-    let mut found = locked(&known).of(&hashes, changes, asked);
+    let mut found = known.lock().unwrap_or_else(PoisonError::into_inner).of(&hashes, changes);
     let unknown: Vec<String> = hashes.iter().filter(|hash| !found.contains_key(*hash)).cloned().collect();
     if !unknown.is_empty() {
         let keys = tx.select(
@@ -249,7 +221,7 @@ async fn look_up(db: Db, known: Arc<Mutex<Known>>, hashes: Vec<String>) -> Resul
         );
         let rows: Vec<KeyRow> = keys.and_in("k.hash", unknown).all().await?;
         let rows = rows.into_iter().map(|row| (row.hash.clone(), Arc::new(row))).collect();
-        locked(&known).learn(&rows);
+        known.lock().unwrap_or_else(PoisonError::into_inner).learn(&rows);
         found.extend(rows);
     }
     Ok(hashes.iter().map(|hash| found.get(hash).cloned()).collect())

@@ -7,5 +7,5 @@ mod keys;
 mod password;
 
 pub use caller::{Caller, Redeemer, Scope};
-pub use keys::{ADMISSION_LIFE, KeyKind, Keys, NewKey, authenticate, end, issue, until_forgotten};
+pub use keys::{ADMISSION_LIFE, KeyKind, Keys, NewKey, authenticate, end, issue};
 pub use password::{Passwords, is_outdated, require_uncommon};

@@ -91,9 +91,7 @@ pub async fn redeem(app: &App, kind: Kind, identifier: Identifier, given: Digits
     };
     transaction!(app.db, |tx| try_it(app, tx, &code.row, &given).await)?;
     // What is wrong with it is told only now that the try is counted for good.
-    if given?.is_some() {
-        auth::until_forgotten(app).await;
-    }
+    given?;
     code.standing = Standing::Used;
     Ok(code)
 }

@@ -5,7 +5,7 @@ use futures::future::join_all;
 
 use crate::accounts::{self, AccountNumber};
 use crate::app::App;
-use crate::auth::{self, Caller};
+use crate::auth::Caller;
 use crate::base::id::Id;
 use crate::base::secret;
 use crate::db::{self, Tx, transaction};
@@ -19,7 +19,6 @@ pub async fn delete(app: &App, caller: &Caller, number: &AccountNumber) -> Resul
     let nobodys = app.passwords.hash(secret::api_key()).await?;
     let cancelled = transaction!(app.db, |tx| erase(app, tx, caller, number, &nobodys).await)?;
     db::afterwards(app, move |app| give_back(app, cancelled).boxed()).await;
-    auth::until_forgotten(app).await;
     Ok(())
 }
 

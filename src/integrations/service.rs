@@ -31,7 +31,6 @@ pub async fn get(app: &App, id: Id) -> Result<Integration> {
 pub async fn delete(app: &App, id: Id) -> Result<()> {
     let now = app.clock.now();
     let ended = transaction!(app.db, |tx| store::end(tx, id, now).await)?;
-    auth::until_forgotten(app).await;
     if ended { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 

@@ -61,9 +61,7 @@ pub async fn active(app: &App, caller: &Caller, key: String) -> Result<Session> 
 /// Ends the session that this key belongs to.
 pub async fn end(app: &App, caller: &Caller) -> Result<()> {
     account_of(caller)?;
-    transaction!(app.db, |tx| auth::end(tx, caller.key, app.clock.now()).await)?;
-    auth::until_forgotten(app).await;
-    Ok(())
+    transaction!(app.db, |tx| auth::end(tx, caller.key, app.clock.now()).await)
 }
 
 /// Every session of an account, whether or not it is open.
@@ -87,7 +85,6 @@ pub async fn get(app: &App, caller: &Caller, path: &SessionPath) -> Result<Accou
 /// Ends one session of an account.
 pub async fn end_one(app: &App, caller: &Caller, path: &SessionPath) -> Result<()> {
     let ended = transaction!(app.db, |tx| end_in(tx, caller, path, app.clock.now()).await)?;
-    auth::until_forgotten(app).await;
     if ended { Ok(()) } else { Err(Code::SessionEnded.into()) }
 }
 
