@@ -145,13 +145,13 @@ async fn the_demo_fills_an_empty_database_and_no_other() {
 }
 
 async fn another_database_is_named_by_its_url() {
-    let Some(url) = postgres::new_database().await else { return };
+    let Some(database) = postgres::new_database().await else { return };
     let folder = tempfile::tempdir().unwrap();
 
-    let migrated = boxoffice(folder.path(), &["migrate"]).env("DATABASE_URL", &url).output().unwrap();
-    let key = boxoffice(folder.path(), &["key", "create", "--role", "public", "--database", &url]).output().unwrap();
+    let migrated = boxoffice(folder.path(), &["migrate"]).env("DATABASE_URL", &database.url).output().unwrap();
+    let key = boxoffice(folder.path(), &["key", "create", "--role", "public", "--database", &database.url]).output().unwrap();
     let mut serve = boxoffice(folder.path(), &["serve"]);
-    serve.env("DATABASE_URL", &url);
+    serve.env("DATABASE_URL", &database.url);
     let server = Server::start(serve);
     let anyone = Client::connect(&server.address, text(&key.stdout).trim()).unwrap();
 

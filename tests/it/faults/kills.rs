@@ -187,8 +187,8 @@ async fn nothing_acknowledged_is_lost_on_sqlite() {
 }
 
 async fn nothing_acknowledged_is_lost_on_postgres() {
-    let Some(url) = postgres::new_database().await else { return };
-    let site = Site::open(Some(url));
+    let Some(database) = postgres::new_database().await else { return };
+    let site = Site::open(Some(database.url.clone()));
     kill_and_look("PostgreSQL", &site, None, || site.program()).await;
 }
 
@@ -203,8 +203,8 @@ async fn no_money_is_lost_or_taken_twice_on_sqlite() {
 }
 
 async fn no_money_is_lost_or_taken_twice_on_postgres() {
-    let Some(url) = postgres::new_database().await else { return };
-    no_money_is_lost_or_taken_twice("PostgreSQL", Site::open(Some(url))).await;
+    let Some(database) = postgres::new_database().await else { return };
+    no_money_is_lost_or_taken_twice("PostgreSQL", Site::open(Some(database.url.clone()))).await;
 }
 
 /// When all is settled, the till outside holds for each payment what the database says of it, and nothing for any other.

@@ -25,8 +25,9 @@ const AT_ONCE: usize = 8;
 const RELEASED: Duration = Duration::from_secs(3 * 60);
 
 async fn every_mail_arrives_whoever_is_killed() {
-    let Some(url) = postgres::new_database().await else { return };
-    let (site, post, till) = (Site::open(Some(url)), MailServer::start(Mood::TakesItsTime).await, Till::default());
+    let Some(database) = postgres::new_database().await else { return };
+    let (site, post, till) =
+        (Site::open(Some(database.url.clone())), MailServer::start(Mood::TakesItsTime).await, Till::default());
     let till = till.open().await;
     let start = |ahead| {
         let mut command = site.with_till(till, ahead);

@@ -60,8 +60,8 @@ async fn under_a_load_on_sqlite_it_loses_nothing() {
 }
 
 async fn under_a_load_on_postgresql_it_loses_nothing() {
-    let Some(url) = postgres::new_database().await else { return };
-    stop_under_load(&url, tempfile::tempdir().unwrap().path()).await;
+    let Some(database) = postgres::new_database().await else { return };
+    stop_under_load(&database.url, tempfile::tempdir().unwrap().path()).await;
 }
 
 /// A server that is told to stop while it has half of a request.

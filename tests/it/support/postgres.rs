@@ -1,14 +1,14 @@
 //! PostgreSQL for the tests: a private server, started at the first call and gone when the test process is.
 //!
 //! ```ignore
-//! let Some(url) = postgres::new_database().await else { return };
+//! let Some(database) = postgres::new_database().await else { return };
 //! ```
 //!
 //! `TEST_POSTGRES_URL` names a server to use instead, as a URL whose user may create databases. Where there is neither that nor
 //! an installed PostgreSQL, tests do without and one line on stderr says so; with `CI=true` that is a failure.
 //!
 //! The server lies in the usual temporary folder. `TMPDIR=/dev/shm` puts it in memory, which makes databases several times
-//! faster where the disk is slow at making files; each takes 8 MB until the end of the run.
+//! faster where the disk is slow at making files; each takes 8 MB until the test that has it is over.
 //!
 //! Rust drops no statics and a killed process drops nothing, so our process can't be relied on to stop the server. A shell
 //! does it: it starts the server, then reads from a pipe that only our process can write to. However our process ends, the
@@ -17,9 +17,10 @@
 use std::env;
 use std::fs;
 use std::io::{self, Write};
+use std::mem;
 use std::process::Child;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -35,21 +36,40 @@ const OLDEST_RUN: Duration = Duration::from_secs(3600);
 /// A loaded machine takes a few seconds to make and start a server.
 pub(super) const START_LIMIT: Duration = Duration::from_secs(60);
 
-/// The URL of a fresh empty database, or nothing where there is no PostgreSQL.
+/// Names of the databases whose tests are over.
+static LEFT: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// A database of one test. Nobody can wait for a server in a drop, so the next that is made takes it away.
+pub struct Database {
+    /// Where it is.
+    pub url: String,
+    name: String,
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        LEFT.lock().unwrap().push(mem::take(&mut self.name));
+    }
+}
+
+/// A fresh empty database, or nothing where there is no PostgreSQL.
 ///
 /// # Panics
 ///
 /// Where PostgreSQL is installed or named but doesn't work, and where `CI=true` and there is none.
-pub async fn new_database() -> Option<String> {
+pub async fn new_database() -> Option<Database> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     static RUN: OnceLock<String> = OnceLock::new();
 
     let server = server().await?;
     let run = RUN.get_or_init(|| format!("{PREFIX}{}_{:08x}", unix_seconds(), rand::random::<u32>()));
     let name = format!("{run}_{}", COUNT.fetch_add(1, Ordering::Relaxed));
+    let left = mem::take(&mut *LEFT.lock().unwrap());
+    let mut statements: Vec<_> = left.iter().map(|name| format!("DROP DATABASE {name} WITH (FORCE)")).collect();
     // template1 can't be copied while anybody is connected to it; template0 always can.
-    server.execute(format!("CREATE DATABASE {name} TEMPLATE template0 {}", server.strategy())).await;
-    Some(server.database(&name))
+    statements.push(format!("CREATE DATABASE {name} TEMPLATE template0 {}", server.strategy()));
+    server.execute(&statements).await;
+    Some(Database { url: server.database(&name), name })
 }
 
 /// The one server of this process. Tests run on runtimes of their own, so nothing in here belongs to any of them.
@@ -113,13 +133,15 @@ impl Server {
         format!("{}/{name}{separator}{parameters}", &address[..path])
     }
 
-    async fn execute(&self, sql: String) {
+    async fn execute(&self, statements: &[String]) {
         let mut connection = self.connect().await;
         if let Server::Named { swept, .. } = self {
             swept.get_or_init(|| drop_old_databases(&mut connection)).await;
         }
-        let result = sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(&mut connection).await;
-        result.unwrap_or_else(|error| panic!("the tests' PostgreSQL refuses `{sql}`: {error}"));
+        for sql in statements {
+            let result = sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(&mut connection).await;
+            result.unwrap_or_else(|error| panic!("the tests' PostgreSQL refuses `{sql}`: {error}"));
+        }
         // Otherwise the server logs an error about a lost client.
         let _ = connection.close().await;
     }
@@ -186,7 +208,7 @@ exec 3<&0 </dev/null
 if "$BIN/initdb" -D "$FOLDER/data" -U postgres --auth=trust --encoding=UTF8 --locale=C.UTF-8 --no-sync --no-instructions; then
     "$BIN/postgres" -D "$FOLDER/data" -k "$FOLDER" -c listen_addresses= -c port=5432 -c max_connections=300 \
         -c shared_buffers=32MB -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
-        -c wal_level=minimal -c max_wal_senders=0 -c autovacuum=off -c jit=off &
+        -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=64MB -c autovacuum=off -c jit=off &
     server=$!
     {
         cat <&3

@@ -62,6 +62,7 @@ pub struct World {
     notes: Notes,
     _platforms: Vec<Platform>,
     _folder: TempDir,
+    _database: Option<postgres::Database>,
 }
 
 impl World {
@@ -74,14 +75,18 @@ impl World {
 
     /// On a fresh PostgreSQL database, where there is a PostgreSQL.
     pub async fn on_postgres() -> Option<Self> {
-        let url = postgres::new_database().await?;
-        Some(Self::start(&url, tempfile::tempdir().unwrap()).await)
+        Self::on_servers(1).await
     }
 
     /// On a fresh PostgreSQL database that two servers share: each answers every other request. The till and the post are one.
     pub async fn on_two_servers() -> Option<Self> {
-        let url = postgres::new_database().await?;
-        Some(Self::start_servers(2, &url, tempfile::tempdir().unwrap()).await)
+        Self::on_servers(2).await
+    }
+
+    async fn on_servers(servers: usize) -> Option<Self> {
+        let database = postgres::new_database().await?;
+        let world = Self::start_servers(servers, &database.url, tempfile::tempdir().unwrap()).await;
+        Some(Self { _database: Some(database), ..world })
     }
 
     /// On an empty database of the test's own, with images and mail in this folder.
@@ -130,6 +135,7 @@ impl World {
             other,
             _platforms: platforms,
             _folder: folder,
+            _database: None,
         }
     }
 
