@@ -79,12 +79,17 @@ impl Measured {
     /// # Errors
     /// Never.
     pub fn add(&mut self, more: &Self) -> anyhow::Result<()> {
-        self.latencies.add(&more.latencies).context("histograms of one form")?;
-        for (status, count) in &more.others {
-            *self.others.entry(*status).or_default() += count;
-        }
+        self.count(&more.latencies, &more.others)?;
         self.time += more.time;
         self.is_exhausted |= more.is_exhausted;
+        Ok(())
+    }
+
+    fn count(&mut self, latencies: &Histogram<u64>, others: &BTreeMap<u16, u64>) -> anyhow::Result<()> {
+        self.latencies.add(latencies).context("histograms of one form")?;
+        for (status, count) in others {
+            *self.others.entry(*status).or_default() += count;
+        }
         Ok(())
     }
 
@@ -136,10 +141,7 @@ pub async fn drive(load: &Load, asks: &Asks, mut at_edges: impl FnMut()) -> anyh
     };
     for connection in ended {
         let (latencies, others) = connection.context("a connection's task has panicked")??;
-        measured.latencies.add(latencies).context("histograms of one form")?;
-        for (status, count) in others {
-            *measured.others.entry(status).or_default() += count;
-        }
+        measured.count(&latencies, &others)?;
     }
     measured.is_exhausted = course.is_exhausted.load(Ordering::Relaxed);
     if measured.latencies.is_empty() {

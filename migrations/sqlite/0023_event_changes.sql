@@ -4,8 +4,9 @@
 CREATE TABLE event_changes (count BIGINT NOT NULL);
 INSERT INTO event_changes (count) VALUES (0);
 
-CREATE TRIGGER event_changes_of_events AFTER UPDATE OF host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts, ends,
-    disclaimer, tags, banner_id, thumbnail_id, published ON events
+CREATE TRIGGER event_changes_of_events
+AFTER UPDATE OF host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts, ends, disclaimer,
+    tags, banner_id, thumbnail_id, published ON events
 BEGIN
     UPDATE event_changes SET count = count + 1;
 END;
@@ -17,7 +18,8 @@ CREATE TRIGGER event_changes_of_removed_events AFTER DELETE ON events WHEN old.s
 BEGIN
     UPDATE event_changes SET count = count + 1;
 END;
-CREATE TRIGGER event_changes_of_sections AFTER UPDATE OF event_id, name, description, base_price, capacity, sales_start, sales_end, active ON sections
+CREATE TRIGGER event_changes_of_sections
+AFTER UPDATE OF event_id, name, description, base_price, capacity, sales_start, sales_end, active ON sections
 BEGIN
     UPDATE event_changes SET count = count + 1;
 END;

@@ -13,7 +13,7 @@ use futures::future::BoxFuture;
 use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
-use super::outage::{in_time, is_outage};
+use super::outage::{in_time, is_starting};
 use crate::error::{Error, Result};
 
 /// How long a request waits for a connection, whether all are lent or the server is away.
@@ -66,12 +66,12 @@ impl<C: Line> Manager for Lines<C> {
     type Type = C;
     type Error = sqlx::Error;
 
-    /// A server that is starting, or starting again, refuses: it is asked until whoever waits gives up.
+    /// A server that is starting is asked again until whoever waits gives up.
     async fn create(&self) -> sqlx::Result<C> {
         let mut pause = Duration::from_millis(10);
         loop {
             match C::connect_with(&self.0).await {
-                Err(error) if C::IS_REMOTE && is_outage(&error) => sleep(pause).await,
+                Err(error) if C::IS_REMOTE && is_starting(&error) => sleep(pause).await,
                 made => return made,
             }
             pause = (pause * 2).min(SIGN_OF_LIFE);

@@ -1,6 +1,7 @@
 //! What a database can't do at the moment, told apart from what it will never do: the first may be asked for again.
 
 use std::future::Future;
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -43,8 +44,17 @@ pub(super) fn of_commit(error: Error) -> Error {
     }
 }
 
-/// Whether it is the database's failure, which may pass.
-pub(super) fn is_outage(error: &sqlx::Error) -> bool {
+/// Whether a server that takes no connection may be about to: it is starting, or has no room. Whatever else is wrong, such as its
+/// address, is told at once.
+pub(super) fn is_starting(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
+        sqlx::Error::Database(error) => is_passing(error.as_ref()),
+        _ => false,
+    }
+}
+
+fn is_outage(error: &sqlx::Error) -> bool {
     match error {
         // Refused, reset, closed, or no such socket: the server isn't there. The pool ran out, or is closed by a server that stops.
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => true,

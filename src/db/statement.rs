@@ -11,7 +11,7 @@ use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Ro
 use super::column::Column;
 use super::lent::Lent;
 use super::pool::Tx;
-use super::query::{Param, Record};
+use super::query::{Param, Query, Record};
 use crate::base::paging::{Paging, Rows};
 use crate::error::{Code, Result};
 
@@ -67,7 +67,7 @@ impl Tx {
     }
 }
 
-impl Statement<'_> {
+impl<'a> Statement<'a> {
     /// Adds text that binds nothing.
     pub fn push(mut self, text: &str) -> Self {
         self.text.push_str(text);
@@ -142,31 +142,20 @@ impl Statement<'_> {
 
     /// Runs it and tells how many rows it touched.
     pub async fn execute(self) -> Result<u64> {
-        let text = AssertSqlSafe(self.text);
-        Ok(match self.bound {
-            Bound::Sqlite(lent, bound) => {
-                lent.answer(|connection| sqlx::query_with(text, bound).execute(connection)).await?.rows_affected()
-            }
-            Bound::Postgres(lent, bound) => {
-                lent.answer(|connection| sqlx::query_with(text, bound).execute(connection)).await?.rows_affected()
-            }
-        })
+        self.query().execute().await
     }
 
     /// Every row.
     pub async fn all<R: Record>(self) -> Result<Vec<R>> {
+        self.query().all().await
+    }
+
+    fn query(self) -> Query<'a> {
         let text = AssertSqlSafe(self.text);
-        let rows: sqlx::Result<Vec<R>> = match self.bound {
-            Bound::Sqlite(lent, bound) => {
-                let rows = lent.answer(|connection| sqlx::query_with(text, bound).fetch_all(connection)).await?;
-                rows.iter().map(R::from_row).collect()
-            }
-            Bound::Postgres(lent, bound) => {
-                let rows = lent.answer(|connection| sqlx::query_with(text, bound).fetch_all(connection)).await?;
-                rows.iter().map(R::from_row).collect()
-            }
-        };
-        Ok(rows?)
+        match self.bound {
+            Bound::Sqlite(lent, bound) => Query::Sqlite(lent, sqlx::query_with(text, bound)),
+            Bound::Postgres(lent, bound) => Query::Postgres(lent, sqlx::query_with(text, bound)),
+        }
     }
 
     /// One page of a [`Tx::list`] in this order, and how many rows there are on all pages. A page past the last one is an error;

@@ -51,7 +51,7 @@ impl OnShow {
 #[derive(Default)]
 struct Known {
     changes: i64,
-    events: HashMap<Id, Arc<FullEvent>>,
+    events: HashMap<Id, FullEvent>,
     pages: HashMap<PublishedEventQuery, Arc<Listing>>,
     weight: usize,
 }
@@ -73,15 +73,14 @@ impl Known {
     }
 
     /// The event that is counted here; `None` where it isn't known, or has other sections by now.
-    fn event(&self, counts: &[CountRow]) -> Option<FullEvent> {
-        let known = self.events.get(&counts.first()?.event_id)?;
-        let mut event = FullEvent::clone(known);
+    fn event(&self, id: Id, counts: &[CountRow]) -> Option<FullEvent> {
+        let mut event = self.events.get(&id)?.clone();
         event.count(counts).then_some(event)
     }
 
     fn learn_events(&mut self, changes: i64, events: &[FullEvent]) {
         for event in events {
-            self.room_at(changes, event.weight()).events.insert(event.row.id, Arc::new(event.clone()));
+            self.room_at(changes, event.weight()).events.insert(event.row.id, event.clone());
         }
     }
 
@@ -205,9 +204,10 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Foun
         let mut known = app.on_show.known();
         let known = known.at(changes);
         for counts in counts.chunk_by(|one, other| one.event_id == other.event_id) {
-            match known.event(counts) {
-                Some(event) => drop(events.insert(event.row.id, event)),
-                None => unknown.extend(counts.first().map(|count| count.event_id)),
+            let Some(id) = counts.first().map(|count| count.event_id) else { continue };
+            match known.event(id, counts) {
+                Some(event) => _ = events.insert(id, event),
+                None => unknown.push(id),
             }
         }
     }

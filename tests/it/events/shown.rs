@@ -35,8 +35,7 @@ async fn what_is_changed_is_shown_at_once(world: World) {
     let (stalls, circle) = (event.sections[0].as_str(), event.sections[1].as_str());
     let shown = world.read(&event.uri).await;
     let (category, venue) = (shown["category"]["self"].as_str().unwrap(), shown["venue"]["self"].as_str().unwrap());
-    let (region, elsewhere) = (shown["venue"]["region"]["self"].as_str().unwrap_or_default(), world.region().await);
-    let region = if region.is_empty() { shown["venue"]["region"].as_str().unwrap() } else { region };
+    let (region, elsewhere) = (shown["venue"]["region"].as_str().unwrap(), world.region().await);
     let check = async |after: &str| check(&world, region, after).await;
     let put = async |key: &str, path: &str, body: Value| {
         let changed = change(&world, key, path, body).await;
