@@ -79,23 +79,19 @@ struct Known {
 
 impl Known {
     /// What is known of these keys, of which there have been so many changes.
-    fn of(&mut self, hashes: &[String], changes: i64) -> HashMap<String, Arc<KeyRow>> {
+    fn of(&mut self, hashes: &[String], changes: i64) -> Vec<Option<Arc<KeyRow>>> {
         if self.changes != changes {
             *self = Self { changes, rows: HashMap::new() };
         }
-        hashes
-            .iter()
-            .filter_map(|hash| self.rows.get_key_value(hash))
-            .map(|(hash, row)| (hash.clone(), Arc::clone(row)))
-            .collect()
+        hashes.iter().map(|hash| self.rows.get(hash).cloned()).collect()
     }
 
-    fn learn(&mut self, rows: &HashMap<String, Arc<KeyRow>>) {
+    fn learn<'a>(&mut self, rows: impl Iterator<Item = &'a Arc<KeyRow>>) {
         if self.rows.len() > REMEMBERED {
             self.rows.clear();
         }
-        let lasting = rows.iter().filter(|(_, row)| row.token_id.is_none());
-        self.rows.extend(lasting.map(|(hash, row)| (hash.clone(), Arc::clone(row))));
+        let lasting = rows.filter(|row| row.token_id.is_none());
+        self.rows.extend(lasting.map(|row| (row.hash.clone(), Arc::clone(row))));
     }
 }
 
@@ -211,7 +207,7 @@ async fn look_up(db: Db, known: Arc<Mutex<Known>>, hashes: Vec<String>) -> Resul
     let mut tx = db.read().await?;
     let changes = tx.query("select count from key_changes").scalar().await?;
     let mut found = known.lock().unwrap_or_else(PoisonError::into_inner).of(&hashes, changes);
-    let unknown: Vec<String> = hashes.iter().filter(|hash| !found.contains_key(*hash)).cloned().collect();
+    let unknown: Vec<String> = hashes.iter().zip(&found).filter(|(_, row)| row.is_none()).map(|(hash, _)| hash.clone()).collect();
     if !unknown.is_empty() {
         let keys = tx.select(
             "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.role as account_role, a.activated, k.token_id,
@@ -220,11 +216,13 @@ async fn look_up(db: Db, known: Arc<Mutex<Known>>, hashes: Vec<String>) -> Resul
              left join events e on e.id = t.event_id where k.ended is null",
         );
         let rows: Vec<KeyRow> = keys.and_in("k.hash", unknown).all().await?;
-        let rows = rows.into_iter().map(|row| (row.hash.clone(), Arc::new(row))).collect();
-        known.lock().unwrap_or_else(PoisonError::into_inner).learn(&rows);
-        found.extend(rows);
+        let rows: HashMap<String, Arc<KeyRow>> = rows.into_iter().map(|row| (row.hash.clone(), Arc::new(row))).collect();
+        known.lock().unwrap_or_else(PoisonError::into_inner).learn(rows.values());
+        for (hash, row) in hashes.iter().zip(&mut found) {
+            *row = row.take().or_else(|| rows.get(hash).cloned());
+        }
     }
-    Ok(hashes.iter().map(|hash| found.get(hash).cloned()).collect())
+    Ok(found)
 }
 
 /// Notes that a key is used, which prolongs a session's life. Where that can't be written, the log tells, and the request, which may

@@ -48,7 +48,9 @@ pub fn hash(secret: &str) -> String {
 /// Bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).for_each(|digit| text.push(digit));
+    text
 }
 
 fn random(alphabet: &[u8], length: usize) -> String {

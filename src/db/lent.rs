@@ -70,7 +70,8 @@ impl<C: Line> Manager for Lines<C> {
     async fn create(&self) -> sqlx::Result<C> {
         let mut pause = Duration::from_millis(10);
         loop {
-            match C::connect_with(&self.0).await {
+            // Boxed, so that whoever is lent one that is there already does not carry the room to make one.
+            match C::connect_with(&self.0).boxed().await {
                 Err(error) if C::IS_REMOTE && is_starting(&error) => sleep(pause).await,
                 made => return made,
             }

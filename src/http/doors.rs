@@ -18,6 +18,7 @@ const CLOSED: u8 = 2;
 #[derive(Debug, Default)]
 pub struct Doors {
     state: AtomicU8,
+    /// Watched for nobody being inside, and told of nothing else: to tell each coming and going takes time.
     inside: watch::Sender<usize>,
 }
 
@@ -27,7 +28,10 @@ pub struct Inside<'a>(&'a Doors);
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.0.inside.send_modify(|inside| *inside -= 1);
+        self.0.inside.send_if_modified(|inside| {
+            *inside -= 1;
+            *inside == 0
+        });
     }
 }
 
@@ -35,7 +39,10 @@ impl Doors {
     /// Lets a request in; `None` once they are closed.
     pub fn enter(&self) -> Option<Inside<'_>> {
         // Counted first, so that whoever closes them sees everyone who was still let in.
-        self.inside.send_modify(|inside| *inside += 1);
+        self.inside.send_if_modified(|inside| {
+            *inside += 1;
+            false
+        });
         let inside = Inside(self);
         (self.state.load(Ordering::SeqCst) != CLOSED).then_some(inside)
     }

@@ -12,7 +12,7 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode, Uri, header};
 
 use super::extract::Passed;
-use super::front::{Admitted, Backend, Counted, Refused, check_version};
+use super::front::{Admitted, Asked, Backend, Counted, Refused, check_version};
 use super::limits::{Limits, Standing};
 use super::protocol::Protocol;
 use super::reading::{self, Reader, Readings};
@@ -124,7 +124,7 @@ impl Backend for Endpoints {
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
         let protocol = Arc::clone(&request.found.protocol);
-        let known = if protocol.is_read() { tag::known(&request.head.headers) } else { Vec::new() };
+        let known = if protocol.is_read() { tag::known(&request.asked.head.headers) } else { Vec::new() };
         let response = self.carry_out(request).await?;
         let has_tag = protocol.has_tag() && response.status().is_success();
         if has_tag { Ok(tag::tagged(response, protocol.needs_key(), &known).await?) } else { Ok(response) }
@@ -134,22 +134,28 @@ impl Backend for Endpoints {
 impl Endpoints {
     /// Runs the endpoint that was found, once for an `Idempotency-Key` and under the condition of `If-Match`.
     async fn carry_out(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
-        let Admitted { rq, contract, operation, found: Endpoint { protocol, run, .. }, guest: caller, head, arguments } = request;
-        let Some(known) = &caller else { return run_in(None, arguments, run, rq, head).await };
+        let Admitted { asked, contract, operation, found: Endpoint { protocol, run, .. }, guest: caller, arguments } = request;
+        let Some(known) = &caller else { return run_in(None, arguments, run, asked).await };
+        let Asked { rq, head } = &*asked;
         let app = Arc::clone(rq.context());
         let visit = visit(contract, operation, known, &head.uri, &rq.request_id);
         let key = head.headers.get("idempotency-key").filter(|_| protocol.is_once());
-        let attempt = match key.zip(api_key(&head)) {
+        let attempt = match key.zip(api_key(head)) {
             Some((key, api_key)) => {
                 let path = contract.without_prefix(head.uri.path());
                 let key = key.to_str().unwrap_or_default();
-                Some(Attempt::new((known.key, api_key), key, (&operation.method, path), &arguments, app.clock.now())?)
+                let what = (operation.method.as_str(), path);
+                Some(Arc::new(Attempt::new((known.key, api_key), key, what, &arguments, app.clock.now())?))
             }
             None => None,
         };
-        let condition = self.condition(&protocol, &app, known, &head, &arguments);
+        let condition = self.condition(&protocol, &app, known, head, &arguments);
         // Boxed, as what follows: a future is as large as all that it waits for, and is moved from one to the next through whom it goes.
-        let answer = reading::under(condition, run_in(caller, arguments, run, rq, head).boxed()).boxed();
+        let answer = run_in(caller, arguments, run, asked).boxed();
+        let answer = match condition {
+            Some(condition) => reading::under(condition, answer).boxed(),
+            None => answer,
+        };
         journal::carry_out(&app, visit, attempt, answer).boxed().await
     }
 
@@ -183,7 +189,13 @@ fn api_key(head: &Parts) -> Option<&str> {
 }
 
 /// Runs an endpoint.
-async fn run_in(caller: Option<Caller>, arguments: Arguments, run: Run, rq: Rq, head: Parts) -> Result<Response<Body>, Failure> {
+async fn run_in(
+    caller: Option<Caller>,
+    arguments: Arguments,
+    run: Run,
+    asked: Box<Asked<Arc<App>>>,
+) -> Result<Response<Body>, Failure> {
+    let Asked { rq, head } = *asked;
     let passed = Arc::new(Passed { caller, arguments: Mutex::new(arguments), failure: Mutex::new(None) });
     let response = Arc::clone(&passed).with(run(rq, Request::from_parts(head, Body::empty()))).await;
     response.ok_or_else(|| {

@@ -77,10 +77,18 @@ pub trait Backend: Send + Sync + 'static {
     fn answer(&self, request: Admitted<'_, Self>) -> impl Future<Output = Result<Response<Body>, Failure>> + Send;
 }
 
+/// A request as it came, without its body. Boxed, because it goes from one to the next and is large.
+pub struct Asked<C: ServerContext> {
+    /// What dropshot knows of it.
+    pub rq: RequestContext<C>,
+    /// Its method, address and headers.
+    pub head: Parts,
+}
+
 /// A request that has passed the front door.
 pub struct Admitted<'a, B: Backend + ?Sized> {
-    /// What dropshot knows of it.
-    pub rq: RequestContext<B::Context>,
+    /// The request.
+    pub asked: Box<Asked<B::Context>>,
     /// What it was held against.
     pub contract: &'a Contract,
     /// What it asks for.
@@ -89,8 +97,6 @@ pub struct Admitted<'a, B: Backend + ?Sized> {
     pub found: B::Found,
     /// Whose it is.
     pub guest: B::Guest,
-    /// Its method, address and headers.
-    pub head: Parts,
     /// What it says.
     pub arguments: Arguments,
 }
@@ -152,12 +158,14 @@ impl<B: Backend> Front<B> {
 
     /// Answers a request, whatever it is, unless the server is about to stop.
     pub async fn answer(&self, rq: RequestContext<B::Context>, request: Request<Body>) -> Response<Body> {
-        let is_http_1 = request.version() <= Version::HTTP_11;
+        let (head, body) = request.into_parts();
+        let is_http_1 = head.version <= Version::HTTP_11;
         let request_id = rq.request_id.clone();
+        let asked = Box::new(Asked { rq, head });
         let inside = self.doors.enter();
         let mut standing = None;
         let (mut response, operation) = match &inside {
-            Some(_) => self.lead(rq, request, &request_id, &mut standing).await,
+            Some(_) => self.lead(asked, body, &request_id, &mut standing).await,
             None => {
                 (failure_response(&Code::ServerUnavailable.because("The server is stopping. Try again shortly.").into()), None)
             }
@@ -179,14 +187,14 @@ impl<B: Backend> Front<B> {
     /// Answers a request by what it leads to; tells the operation, if it is one.
     async fn lead(
         &self,
-        rq: RequestContext<B::Context>,
-        request: Request<Body>,
+        asked: Box<Asked<B::Context>>,
+        body: Body,
         request_id: &str,
         standing: &mut Option<Standing>,
     ) -> (Response<Body>, Option<&Operation>) {
-        match self.route(&request) {
+        match self.route(&asked.head) {
             Route::Operation(operation, found) => {
-                let passed = AssertUnwindSafe(self.pass(operation, found, rq, request, standing).boxed());
+                let passed = AssertUnwindSafe(self.pass(operation, found, asked, body, standing).boxed());
                 let outcome = passed.catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
                 (outcome.unwrap_or_else(|failure| self.refuse(&failure, &operation.id, request_id)), Some(operation))
@@ -196,17 +204,17 @@ impl<B: Backend> Front<B> {
     }
 
     /// Step 1 of the order of checks: the head's size, the path and the method.
-    fn route(&self, request: &Request<Body>) -> Route<'_, B::Found> {
-        if let Err(failure) = head::check_size(request) {
+    fn route(&self, head: &Parts) -> Route<'_, B::Found> {
+        if let Err(failure) = head::check_size(&head.uri, &head.headers) {
             return Route::Nowhere(failure_response(&failure));
         }
-        if request.method() == Method::OPTIONS {
+        if head.method == Method::OPTIONS {
             return Route::Nowhere(preflight());
         }
-        match self.find(request) {
+        match self.find(&head.method, head.uri.path()) {
             Ok((operation, found)) => Route::Operation(operation, found),
             Err(astray) => {
-                let (failure, allowed) = told(astray, request.uri().path());
+                let (failure, allowed) = told(astray, head.uri.path());
                 let mut response = failure_response(&failure);
                 response.headers_mut().extend(allowed);
                 Route::Nowhere(response)
@@ -217,11 +225,11 @@ impl<B: Backend> Front<B> {
     /// Refuses a request that doesn't get as far as [`answer`](Self::answer), because dropshot's router can't lead it there; with
     /// the headers of the refusal.
     pub fn refuse_astray(&self, request: &Request<Body>) -> (Failure, HeaderMap) {
-        let (failure, mut headers) = head::check_size(request).err().map_or_else(
+        let path = request.uri().path();
+        let (failure, mut headers) = head::check_size(request.uri(), request.headers()).err().map_or_else(
             || {
-                let is_readable = head::is_readable(request.uri().path());
-                let astray = self.find(request).err().filter(|_| is_readable).unwrap_or(Astray::Path);
-                told(astray, request.uri().path())
+                let astray = self.find(request.method(), path).err().filter(|_| head::is_readable(path));
+                told(astray.unwrap_or(Astray::Path), path)
             },
             |too_large| (too_large, HeaderMap::new()),
         );
@@ -229,8 +237,8 @@ impl<B: Backend> Front<B> {
         (failure, headers)
     }
 
-    fn find(&self, request: &Request<Body>) -> Result<(&Operation, B::Found), Astray> {
-        self.backend.find(&self.contract, request.method(), self.contract.without_prefix(request.uri().path()))
+    fn find(&self, method: &Method, path: &str) -> Result<(&Operation, B::Found), Astray> {
+        self.backend.find(&self.contract, method, self.contract.without_prefix(path))
     }
 
     /// The other steps, and the endpoint.
@@ -238,23 +246,22 @@ impl<B: Backend> Front<B> {
         &self,
         operation: &Operation,
         found: B::Found,
-        rq: RequestContext<B::Context>,
-        request: Request<Body>,
+        asked: Box<Asked<B::Context>>,
+        body: Body,
         standing: &mut Option<Standing>,
     ) -> Result<Response<Body>, Failure> {
-        let (head, body) = request.into_parts();
         let contract = &self.contract;
-        let (context, uri, id) = (rq.context(), &head.uri, rq.request_id.as_str());
+        let (context, uri, id) = (asked.rq.context(), &asked.head.uri, asked.rq.request_id.as_str());
         let refused = |guest| Refused { context, contract, operation, guest, uri, id };
-        let guest = match self.backend.admit(context, operation, &found, &head).await {
+        let guest = match self.backend.admit(context, operation, &found, &asked.head).await {
             Ok(guest) => guest,
             Err(failure) => return self.backend.refuse(refused(None), failure).await,
         };
-        let arguments = match self.check(operation, &guest, &rq, &head, body, standing).await {
+        let arguments = match self.check(operation, &guest, &asked, body, standing).await {
             Ok(arguments) => arguments,
             Err(failure) => return self.backend.refuse(refused(Some(&guest)), failure).await,
         };
-        let response = self.backend.answer(Admitted { rq, contract, operation, found, guest, head, arguments }).await;
+        let response = self.backend.answer(Admitted { asked, contract, operation, found, guest, arguments }).await;
         if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
     }
 
@@ -263,11 +270,11 @@ impl<B: Backend> Front<B> {
         &self,
         operation: &Operation,
         guest: &B::Guest,
-        rq: &RequestContext<B::Context>,
-        head: &Parts,
+        asked: &Asked<B::Context>,
         mut body: Body,
         standing: &mut Option<Standing>,
     ) -> Result<Arguments, Failure> {
+        let Asked { rq, head } = asked;
         // Asked first, and told once it is counted: one who is refused asks no more often than anybody else.
         let reach = self.backend.check_reach(operation, guest);
         let path = self.contract.without_prefix(head.uri.path());

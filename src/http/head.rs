@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use dropshot::{Body, DynamicVersionPolicy, ErrorStatusCode, HttpError};
-use http::Request;
 use http::header::{HeaderName, HeaderValue};
+use http::{HeaderMap, Request, Uri};
 use percent_encoding::percent_decode_str;
 use semver::Version;
 use slog::Logger;
@@ -33,13 +33,13 @@ pub const METHODS: [&str; 40] = [
 ///
 /// # Errors
 /// 414 for the path and the query, 431 for the headers.
-pub fn check_size<T>(request: &Request<T>) -> Result<(), Failure> {
-    let uri = request.uri().path_and_query().map_or(0, |uri| uri.as_str().len());
+pub fn check_size(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
+    let uri = uri.path_and_query().map_or(0, |uri| uri.as_str().len());
     if uri > URI_LIMIT {
         return Err(Code::UriTooLong.because(format!("The request's path and query are longer than {URI_LIMIT} bytes.")).into());
     }
     let line = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + ": ".len() + value.len() + "\r\n".len();
-    if request.headers().iter().map(line).sum::<usize>() > HEADERS_LIMIT {
+    if headers.iter().map(line).sum::<usize>() > HEADERS_LIMIT {
         let text = format!("The request's headers together are larger than {HEADERS_LIMIT} bytes.");
         return Err(Code::HeadersTooLarge.because(text).into());
     }

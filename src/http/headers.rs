@@ -7,18 +7,20 @@ use http::header::{
     HeaderName, HeaderValue, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 
-const ALWAYS: [(HeaderName, &str); 7] = [
-    (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+static ALWAYS: [(HeaderName, HeaderValue); 7] = [
+    (ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
     (
         ACCESS_CONTROL_EXPOSE_HEADERS,
-        "allow, etag, idempotency-replayed, location, preference-applied, ratelimit, ratelimit-policy, retry-after, x-mock-refusal, x-request-id",
+        HeaderValue::from_static(
+            "allow, etag, idempotency-replayed, location, preference-applied, ratelimit, ratelimit-policy, retry-after, x-mock-refusal, x-request-id",
+        ),
     ),
-    (X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    (CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
-    (X_FRAME_OPTIONS, "DENY"),
-    (REFERRER_POLICY, "no-referrer"),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'")),
+    (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
     // Images are shown, and answers read, by pages of any origin.
-    (HeaderName::from_static("cross-origin-resource-policy"), "cross-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("cross-origin")),
 ];
 
 /// Two years, as the cheat sheet has it; what else is served below the same name is not for us to decide.
@@ -29,8 +31,10 @@ const STRICT: HeaderValue = HeaderValue::from_static("max-age=63072000");
 pub fn add(headers: &mut HeaderMap, is_secret: bool, is_tls: bool) {
     let may_be_kept = headers.contains_key(ETAG) && !is_secret;
     let kept = if may_be_kept { "private, no-cache" } else { "no-store" };
+    // With what stands below and what dropshot and hyper add, so that it grows once.
+    headers.reserve(ALWAYS.len() + 4);
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(kept));
-    headers.extend(ALWAYS.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    headers.extend(ALWAYS.iter().cloned());
     if is_tls {
         headers.insert(STRICT_TRANSPORT_SECURITY, STRICT);
     }

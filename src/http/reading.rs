@@ -75,11 +75,10 @@ impl Readings {
 
 /// Answers a request under its condition. Whether the resource has changed is told before what stands against the change (400,
 /// 409), and also where there was nothing to be done; but after whether it is there (404) and this caller's (403).
-pub async fn under<F>(condition: Option<Arc<Condition>>, answer: F) -> Result<Response<Body>, Failure>
+pub async fn under<F>(condition: Arc<Condition>, answer: F) -> Result<Response<Body>, Failure>
 where
     F: Future<Output = Result<Response<Body>, Failure>>,
 {
-    let Some(condition) = condition else { return answer.await };
     let answer = condition.over(answer).await;
     let is_told_first = |failure: &Failure| ![StatusCode::BAD_REQUEST, StatusCode::CONFLICT].contains(&failure.status());
     if !condition.was_met() && !answer.as_ref().is_err_and(is_told_first) {

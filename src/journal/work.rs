@@ -66,13 +66,13 @@ impl Visit<'_> {
 pub async fn carry_out(
     app: &App,
     visit: Visit<'_>,
-    attempt: Option<Attempt>,
+    attempt: Option<Arc<Attempt>>,
     work: impl Future<Output = Outcome> + Send,
 ) -> Outcome {
     match attempt {
         None => commit(app, visit, None, work).await,
         // Boxed, as all that few requests come to: so that the way of most is short, which is moved from one to the next.
-        Some(attempt) => carry_out_once(app, visit, Arc::new(attempt), work).boxed().await,
+        Some(attempt) => carry_out_once(app, visit, attempt, work).boxed().await,
     }
 }
 

@@ -133,15 +133,16 @@ impl Backend for Mock {
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
-        let Admitted { contract, operation, guest: preferences, head, arguments, .. } = request;
+        let Admitted { asked, contract, operation, guest: preferences, arguments, .. } = request;
+        let head = &asked.head;
         let preferences = preferences.as_deref();
         if let Some(delay) = preferences.and_then(|preferences| preferences.delay) {
             tokio::time::sleep(delay).await;
         }
-        if !preferences.is_some_and(Preferences::choose) && self.is_changed(contract, operation, &head).await? {
+        if !preferences.is_some_and(Preferences::choose) && self.is_changed(contract, operation, head).await? {
             return self.refusal(contract, operation, Code::ResourceChanged.into());
         }
-        let response = self.respond(contract, operation, preferences, &head, &arguments)?;
+        let response = self.respond(contract, operation, preferences, head, &arguments)?;
         if !declares_tag(operation, &response) {
             return Ok(response);
         }
