@@ -18,9 +18,13 @@ use crate::error::{Error, Result};
 
 type Waiting<T, R> = Vec<(T, oneshot::Sender<Result<R>>)>;
 
+/// How much of a batch an item fills.
+type Weigh<T> = Box<dyn Fn(&T) -> usize + Send + Sync>;
+
 /// What waits, by its kind. A kind has an entry while a batch of it is worked on.
 pub struct Batches<K, T, R> {
     most: usize,
+    weigh: Weigh<T>,
     waiting: Mutex<HashMap<K, Waiting<T, R>>>,
 }
 
@@ -32,7 +36,12 @@ where
 {
     /// Batches of at most so many.
     pub fn of(most: usize) -> Arc<Self> {
-        Arc::new(Self { most, waiting: Mutex::default() })
+        Self::weighing(most, |_| 1)
+    }
+
+    /// Batches of at most so much by what each item weighs, or of one that weighs more.
+    pub fn weighing(most: usize, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { most, weigh: Box::new(weigh), waiting: Mutex::default() })
     }
 
     /// Has `item` worked on in the next batch of its kind, which it is part of as soon as this returns: `work` gives one result for
@@ -89,7 +98,13 @@ where
             waiting.remove(kind);
             return None;
         }
-        Some(all.drain(..all.len().min(self.most)).collect())
+        let mut weight = 0;
+        let fits = |(item, _): &&(T, _)| {
+            weight += (self.weigh)(item);
+            weight <= self.most
+        };
+        let count = all.iter().take_while(fits).count().max(1);
+        Some(all.drain(..count).collect())
     }
 
     fn waiting(&self) -> MutexGuard<'_, HashMap<K, Waiting<T, R>>> {
@@ -133,6 +148,15 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert!(batches.waiting().is_empty(), "a kind that nobody waits for takes no room");
+    }
+
+    #[tokio::test]
+    async fn what_weighs_much_fills_a_batch() {
+        let batches = Batches::weighing(4, |weight| *weight as usize);
+
+        let counts: Vec<usize> = ask(&batches, &[1, 3, 2, 9, 2, 2]).await.into_iter().map(Result::unwrap).collect();
+
+        assert_eq!(counts, [2, 2, 1, 1, 2, 2]);
     }
 
     #[tokio::test]
