@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use dropshot::{
-    ApiDescription, ApiEndpoint, ApiEndpointVersions, ConfigDropshot, ConfigTls, HandlerTaskMode, HttpError, HttpServer, Path,
-    RawRequest, RequestContext, ServerBuilder, ServerContext, SharedExtractor, VersionPolicy,
+    ApiDescription, ApiEndpoint, ApiEndpointVersions, Body, ConfigDropshot, ConfigTls, HttpError, HttpServer, Path, RawRequest,
+    RequestContext, ServerBuilder, ServerContext, SharedExtractor, VersionPolicy,
 };
-use http::Method;
+use http::{Method, Response};
 use schemars::JsonSchema;
 use semver::Version;
 use serde::de::DeserializeOwned;
@@ -188,28 +188,18 @@ pub fn serve<B: Backend>(
     let mut dispatcher = ApiDescription::new();
     for method in head::METHODS {
         let front = Arc::clone(&front);
-        let method = method.parse::<Method>()?;
-        let only_reads = method.is_safe();
         let answer = move |rq: RequestContext<B::Context>, request: RawRequest| {
-            let (front, request) = (Arc::clone(&front), request.into_inner());
-            async move {
-                // Whoever asks for a change may go away, and it is made; what is read for one who has gone is read for nobody.
-                let answered = if only_reads {
-                    Ok(front.answer(rq, request).await)
-                } else {
-                    tokio::spawn(async move { front.answer(rq, request).await }).await
-                };
-                answered.map_err(|error| HttpError::for_internal_error(error.to_string()))
-            }
+            let front = Arc::clone(&front);
+            async move { Ok::<Response<Body>, HttpError>(front.answer(rq, request.into_inner()).await) }
         };
+        let method = method.parse::<Method>()?;
         let name = format!("front_{method}");
         let mut endpoint = ApiEndpoint::new(name, answer, method, "application/json", "/{path:.*}", ApiEndpointVersions::All);
         // Declared without being extracted: the front door reads the path itself.
         endpoint.parameters = <Path<AnyPath> as SharedExtractor>::metadata(Default::default()).parameters;
         dispatcher.register(endpoint).map_err(|error| anyhow!(error))?;
     }
-    let default_handler_task_mode = HandlerTaskMode::CancelOnDisconnect;
-    let config = ConfigDropshot { bind_address: address, default_handler_task_mode, ..ConfigDropshot::default() };
+    let config = ConfigDropshot { bind_address: address, ..ConfigDropshot::default() };
     let tls = certificate.map(Certificate::server_config).transpose()?.map(ConfigTls::Dynamic);
     let server = ServerBuilder::new(dispatcher, context, log::of_dropshot(log)).config(config).tls(tls);
     let server = server.version_policy(VersionPolicy::Dynamic(Box::new(Gate(front)))).start();
