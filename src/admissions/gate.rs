@@ -21,13 +21,15 @@ use crate::journal::Desk;
 use crate::tickets::{self, TicketRow};
 use crate::tokens::{self, Reach};
 
+/// Tickets that are redeemed at a time, at the most, whoever has scanned them.
+const BATCH: usize = 1000;
+
 /// Where tickets are redeemed.
 pub struct Gate(Desk<Scan, Vec<Admission>>);
 
 impl Default for Gate {
     fn default() -> Self {
-        // A thousand tickets at a time, whoever has scanned them.
-        Self(Desk::weighing(|scan| scan.new.serials.len().div_ceil(10)))
+        Self(Desk::weighing(BATCH, |scan| scan.new.serials.len()))
     }
 }
 

@@ -49,7 +49,7 @@ pub fn hash(secret: &str) -> String {
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
     let mut text = String::with_capacity(2 * bytes.len());
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).for_each(|digit| text.push(digit));
+    text.extend(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
     text
 }
 

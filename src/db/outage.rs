@@ -44,11 +44,11 @@ pub(super) fn of_commit(error: Error) -> Error {
     }
 }
 
-/// Whether a server that takes no connection may be about to: it is starting, or has no room. Whatever else is wrong, such as its
-/// address, is told at once.
+/// Whether a server that takes no connection may be about to: it is starting, which over a socket of the file system looks as if it
+/// weren't there, or has no room. Whatever else is wrong, such as its name, is told at once.
 pub(super) fn is_starting(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
+        sqlx::Error::Io(error) => matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound),
         sqlx::Error::Database(error) => is_passing(error.as_ref()),
         _ => false,
     }

@@ -31,8 +31,6 @@ const STRICT: HeaderValue = HeaderValue::from_static("max-age=63072000");
 pub fn add(headers: &mut HeaderMap, is_secret: bool, is_tls: bool) {
     let may_be_kept = headers.contains_key(ETAG) && !is_secret;
     let kept = if may_be_kept { "private, no-cache" } else { "no-store" };
-    // With what stands below and what dropshot and hyper add, so that it grows once.
-    headers.reserve(ALWAYS.len() + 4);
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(kept));
     headers.extend(ALWAYS.iter().cloned());
     if is_tls {

@@ -91,14 +91,14 @@ impl Part {
 
 impl<T: Send + Sync + 'static, R: Send + 'static> Default for Desk<T, R> {
     fn default() -> Self {
-        Self::weighing(|_| 1)
+        Self::weighing(BATCH, |_| 1)
     }
 }
 
 impl<T: Send + Sync + 'static, R: Send + 'static> Desk<T, R> {
-    /// Where some count for more than one, because they want much: what is decided together is in memory together.
-    pub fn weighing(weigh: fn(&T) -> usize) -> Self {
-        Self(Batches::weighing(BATCH, move |(wanted, _)| weigh(wanted)))
+    /// Where at most so much is decided at a time, because some want much: what is decided together is in memory together.
+    pub fn weighing(most: usize, weigh: fn(&T) -> usize) -> Self {
+        Self(Batches::weighing(most, move |(wanted, _)| weigh(wanted)))
     }
 
     /// Has this decided, with whatever else is wanted meanwhile. In a request the commit comes with the answer.

@@ -46,10 +46,10 @@ pub struct Site {
 
 impl Site {
     /// Starts the program for the first time, for its keys.
-    pub fn open(database_url: Option<String>) -> Self {
+    pub fn open(database_url: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let embedded = || format!("sqlite:{}", folder.path().join("boxoffice.db").display());
-        let database_url = database_url.unwrap_or_else(embedded);
+        let database_url = database_url.map_or_else(embedded, str::to_owned);
         let printed = Server::start(program(&folder, &database_url)).stop();
         let [administrators_key, public_key] = ["administrator's key", "public key"].map(|key| last_word(&printed, key));
         Self { folder, database_url, administrators_key, public_key }
@@ -188,13 +188,13 @@ async fn nothing_acknowledged_is_lost_on_sqlite() {
 
 async fn nothing_acknowledged_is_lost_on_postgres() {
     let Some(database) = postgres::new_database().await else { return };
-    let site = Site::open(Some(database.url.clone()));
+    let site = Site::open(Some(&database.url));
     kill_and_look("PostgreSQL", &site, None, || site.program()).await;
 }
 
 async fn nothing_acknowledged_is_lost_with_its_database() {
     let Some(database) = Cluster::start() else { return };
-    let site = Site::open(Some(database.url.clone()));
+    let site = Site::open(Some(&database.url));
     kill_and_look("PostgreSQL, killed before the server", &site, Some(database), || site.program()).await;
 }
 
@@ -204,7 +204,7 @@ async fn no_money_is_lost_or_taken_twice_on_sqlite() {
 
 async fn no_money_is_lost_or_taken_twice_on_postgres() {
     let Some(database) = postgres::new_database().await else { return };
-    no_money_is_lost_or_taken_twice("PostgreSQL", Site::open(Some(database.url.clone()))).await;
+    no_money_is_lost_or_taken_twice("PostgreSQL", Site::open(Some(&database.url))).await;
 }
 
 /// When all is settled, the till outside holds for each payment what the database says of it, and nothing for any other.

@@ -26,8 +26,7 @@ const RELEASED: Duration = Duration::from_secs(3 * 60);
 
 async fn every_mail_arrives_whoever_is_killed() {
     let Some(database) = postgres::new_database().await else { return };
-    let (site, post, till) =
-        (Site::open(Some(database.url.clone())), MailServer::start(Mood::TakesItsTime).await, Till::default());
+    let (site, post, till) = (Site::open(Some(&database.url)), MailServer::start(Mood::TakesItsTime).await, Till::default());
     let till = till.open().await;
     let start = |ahead| {
         let mut command = site.with_till(till, ahead);

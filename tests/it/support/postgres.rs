@@ -200,8 +200,8 @@ impl Programs {
 /// Makes a server and runs it until our process ends; `stopped` says that it doesn't run, or no longer.
 ///
 /// It has a socket in its folder instead of a port, because a free port can be taken between finding and using it. What makes
-/// writes survive a crash is switched off: nothing here is to survive anything. The signal is repeated because a server that
-/// has just been started doesn't hear it.
+/// writes survive a crash is switched off, and its log is kept short: nothing here is to survive anything. The signal is repeated
+/// because a server that has just been started doesn't hear it.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 exec 3<&0 </dev/null
