@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
 use super::answer::examples;
-use super::characters::NUL;
+use super::characters::{Characters, NUL};
 use super::reference::{References, reference};
 use super::schema::{Direction, Schema, detail};
 use crate::error::Problem;
@@ -65,6 +65,8 @@ pub struct Parameter {
     pub is_json: bool,
     /// Whether who knows its value may do something by that alone (`x-secret`), so that it is written down nowhere.
     pub is_secret: bool,
+    /// Which characters its texts may have on the platform.
+    pub characters: Characters,
     allows_empty: bool,
     kinds: Vec<Kind>,
 }
@@ -136,6 +138,7 @@ impl Parameter {
             name: name.to_owned(),
             place,
             required,
+            characters: Characters::of(&schema.open),
             kinds: kinds(&schema.open),
             schema,
             examples: Map::new(),

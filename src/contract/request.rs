@@ -7,7 +7,6 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::Operation;
-use super::characters::Characters;
 use super::parameter::{Given, Place};
 use crate::error::{Problem, Result, no_problems};
 
@@ -40,7 +39,7 @@ impl Operation {
                 let Some(value) = parameter.read(&given, &mut problems)? else { continue };
                 // A tab is white space in a header, which HTTP keeps free of other control characters.
                 let has_rules = self.is_own && place != Place::Header;
-                let wrong = if has_rules { Characters::of(&parameter.schema.open).wrong(&value) } else { None };
+                let wrong = if has_rules { parameter.characters.wrong(&value) } else { None };
                 if let Some(detail) = wrong {
                     problems.push(Problem::invalid(&parameter.name, detail));
                     continue;
