@@ -1,9 +1,12 @@
 //! The caller of an operation.
 
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::id::Id;
+use crate::db::Snapshot;
 use crate::error::{Error, Result};
 
 /// How far a key reaches. Each operation of the contract lists the scopes that may call it.
@@ -34,6 +37,8 @@ pub struct Caller {
     pub is_session: bool,
     /// What an admission token's key may redeem.
     pub redeemer: Option<Redeemer>,
+    /// What was committed when the key was looked up, after the request had come.
+    pub snapshot: Arc<Snapshot>,
 }
 
 /// The token behind a redeemer's key.

@@ -12,7 +12,7 @@ use crate::auth::{Caller, Redeemer, Scope};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::secret;
-use crate::db::{Batches, Db, Tx, transaction};
+use crate::db::{Batches, Db, Snapshot, Tx, transaction};
 use crate::error::Result;
 
 /// How long a session's key lives after its last use (decisions).
@@ -58,9 +58,12 @@ const REMEMBERED: usize = 50_000;
 
 /// The keys that are being looked up, and those that were.
 pub struct Keys {
-    batches: Arc<Batches<(), String, Option<Arc<KeyRow>>>>,
+    batches: Arc<Batches<(), String, Found>>,
     known: Arc<Mutex<Known>>,
 }
+
+/// The key that was looked up, unless it has been ended, and of which snapshot of the database that holds.
+type Found = (Option<Arc<KeyRow>>, Arc<Snapshot>);
 
 impl Default for Keys {
     fn default() -> Self {
@@ -96,8 +99,7 @@ impl Known {
 }
 
 impl Keys {
-    /// The key of this hash, unless it has been ended.
-    async fn find(&self, app: &App, hash: &str) -> Result<Option<Arc<KeyRow>>> {
+    async fn find(&self, app: &App, hash: &str) -> Result<Found> {
         let (db, known) = (app.db.clone(), Arc::clone(&self.known));
         self.batches.join((), hash.to_owned(), move |(), hashes| look_up(db.clone(), Arc::clone(&known), hashes)).await
     }
@@ -180,11 +182,11 @@ pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
 /// When the database fails.
 pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
     let (now, hash) = (app.clock.now(), secret::hash(key));
-    let mut row = app.keys.find(app, &hash).await?;
+    let (mut row, mut snapshot) = app.keys.find(app, &hash).await?;
     if row.as_ref().is_some_and(|row| !row.is_valid(now)) {
         // Another server may have prolonged a session's life since it was remembered here.
         app.keys.forget(&hash);
-        row = app.keys.find(app, &hash).await?;
+        (row, snapshot) = app.keys.find(app, &hash).await?;
     }
     let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
@@ -199,13 +201,14 @@ pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
         account: row.account_id.filter(|_| scope != Scope::Public),
         is_session,
         redeemer: row.token_id.zip(row.event_id).map(|(token, event)| Redeemer { token, event }),
+        snapshot,
     }))
 }
 
-/// The keys of these hashes that have not been ended, in their order.
-async fn look_up(db: Db, known: Arc<Mutex<Known>>, hashes: Vec<String>) -> Result<Vec<Option<Arc<KeyRow>>>> {
-    let mut tx = db.read().await?;
-    let changes = tx.query("select count from key_changes").scalar().await?;
+/// The keys of these hashes, in their order.
+async fn look_up(db: Db, known: Arc<Mutex<Known>>, hashes: Vec<String>) -> Result<Vec<Found>> {
+    let mut tx = db.observe().await?;
+    let (changes, snapshot) = tx.scalar_in_snapshot("count", "key_changes").await?;
     let mut found = known.lock().unwrap_or_else(PoisonError::into_inner).of(&hashes, changes);
     let unknown: Vec<String> = hashes.iter().zip(&found).filter(|(_, row)| row.is_none()).map(|(hash, _)| hash.clone()).collect();
     if !unknown.is_empty() {
@@ -219,10 +222,13 @@ async fn look_up(db: Db, known: Arc<Mutex<Known>>, hashes: Vec<String>) -> Resul
         let rows: HashMap<String, Arc<KeyRow>> = rows.into_iter().map(|row| (row.hash.clone(), Arc::new(row))).collect();
         known.lock().unwrap_or_else(PoisonError::into_inner).learn(rows.values());
         for (hash, row) in hashes.iter().zip(&mut found) {
-            *row = row.take().or_else(|| rows.get(hash).cloned());
+            if row.is_none() {
+                *row = rows.get(hash).cloned();
+            }
         }
     }
-    Ok(found)
+    let snapshot = Arc::new(snapshot);
+    Ok(found.into_iter().map(|row| (row, Arc::clone(&snapshot))).collect())
 }
 
 /// Notes that a key is used, which prolongs a session's life. Where that can't be written, the log tells, and the request, which may

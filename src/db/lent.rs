@@ -5,7 +5,7 @@
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, QueueMode, RecycleResult};
 use futures::FutureExt;
@@ -152,6 +152,11 @@ impl<C: Line> Lent<C> {
         let answer = if C::IS_REMOTE { in_time(answer).await? } else { answer.await.map_err(Error::from)? };
         *is_answered = true;
         Ok(answer)
+    }
+
+    /// When the connection was made.
+    pub(super) fn made(&self) -> Instant {
+        Object::metrics(self.connection.as_ref().expect(LENT)).created
     }
 
     /// Commits what was done.

@@ -27,6 +27,8 @@ pub enum Db {
         readers: Lender<SqliteConnection>,
         /// The one connection that writes.
         writer: Lender<SqliteConnection>,
+        /// The one, read-only too, that is asked for snapshots.
+        observer: Lender<SqliteConnection>,
     },
     /// A server that several programs can share.
     Postgres {
@@ -103,7 +105,9 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5));
-        Ok(Self::Sqlite { writer: Lender::of(options.clone(), 1)?, readers: Lender::of(options.read_only(true), 8)? })
+        let writer = Lender::of(options.clone(), 1)?;
+        let reading = options.read_only(true);
+        Ok(Self::Sqlite { writer, readers: Lender::of(reading.clone(), 8)?, observer: Lender::of(reading, 1)? })
     }
 
     /// A connection for reading. What the request has done so far is committed first, so that it is seen.
@@ -115,6 +119,17 @@ impl Db {
         Ok(match self {
             Self::Sqlite { readers, .. } => Tx::Sqlite(readers.lend().await?),
             Self::Postgres { beside, .. } if condition::is_asking() => Tx::Postgres(beside.lend().await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(pool.lend().await?),
+        })
+    }
+
+    /// A connection for reading that can tell its [`Snapshot`](super::Snapshot), outside of all requests.
+    ///
+    /// # Errors
+    /// When no connection can be had.
+    pub async fn observe(&self) -> Result<Tx> {
+        Ok(match self {
+            Self::Sqlite { observer, .. } => Tx::Sqlite(observer.lend().await?),
             Self::Postgres { pool, .. } => Tx::Postgres(pool.lend().await?),
         })
     }
@@ -150,8 +165,9 @@ impl Db {
     /// Closes every connection; a write-ahead log is folded into the embedded database's file.
     pub async fn close(&self) {
         match self {
-            Self::Sqlite { readers, writer } => {
+            Self::Sqlite { readers, writer, observer } => {
                 readers.close().await;
+                observer.close().await;
                 writer.close().await;
             }
             Self::Postgres { pool, beside } => {

@@ -2,6 +2,7 @@
 //! of what only hosts and staff change nothing is read again until they have.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::model::{Event, EventRow};
@@ -14,9 +15,10 @@ use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Page;
-use crate::db::{Batches, Tx};
+use crate::db::{Batches, Snapshot, Tx};
 use crate::error::{Error, Result};
 use crate::http::Written;
+use crate::sections::{self, SectionRow};
 
 /// Those who are told of events or of a list at a time, at the most.
 const BATCH: usize = 100;
@@ -24,24 +26,60 @@ const BATCH: usize = 100;
 const REMEMBERED: usize = 16 << 20;
 
 /// An event, and what is answered to whoever may see it.
-type Shown = (EventRow, Written<Event>);
+struct Shown {
+    row: EventRow,
+    written: Written<Event>,
+    /// When it is shown like this, unless it is changed.
+    lasts: Range<Timestamp>,
+}
 
 /// The events and lists that are being read, and what is known of those that were.
 pub struct OnShow {
     events: Arc<Batches<(), Id, Option<Arc<Shown>>>>,
     published: Arc<Batches<PublishedEventQuery, (), Written<Page<Event>>>>,
     known: Mutex<Known>,
+    latest: Mutex<Latest>,
 }
 
 impl Default for OnShow {
     fn default() -> Self {
-        Self { events: Batches::of(BATCH), published: Batches::of(BATCH), known: Mutex::default() }
+        Self { events: Batches::of(BATCH), published: Batches::of(BATCH), known: Mutex::default(), latest: Mutex::default() }
     }
 }
 
 impl OnShow {
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn latest(&self) -> MutexGuard<'_, Latest> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Events as they were shown to callers whose keys were looked up in one snapshot of the database. Nothing has been changed when the
+/// next caller's is the same, so that nothing needs to be asked for. While tickets are sold it hardly ever is.
+#[derive(Default)]
+struct Latest {
+    snapshot: Option<Arc<Snapshot>>,
+    shown: HashMap<Id, Arc<Shown>>,
+    weight: usize,
+}
+
+impl Latest {
+    fn event(&self, id: Id, snapshot: &Snapshot, now: Timestamp) -> Option<Arc<Shown>> {
+        let shown = self.shown.get(&id).filter(|_| self.snapshot.as_deref() == Some(snapshot));
+        shown.filter(|shown| shown.lasts.contains(&now)).cloned()
+    }
+
+    /// What is learned may be newer than the snapshot, but then no later caller has that one.
+    fn learn(&mut self, id: Id, snapshot: &Arc<Snapshot>, shown: &Arc<Shown>) {
+        if self.snapshot.as_ref() != Some(snapshot) || self.weight > REMEMBERED {
+            *self = Self { snapshot: Some(Arc::clone(snapshot)), ..Self::default() };
+        }
+        if self.shown.insert(id, Arc::clone(shown)).is_none() {
+            self.weight += shown.written.len() + shown.row.description.len() + shown.row.disclaimer.len() + size_of::<Shown>();
+        }
     }
 }
 
@@ -116,6 +154,12 @@ impl FullEvent {
         counted.peek().is_none()
     }
 
+    /// Until when it is shown as it is now, unless it is changed. A reservation ends by itself, and when is not known here.
+    fn lasts_until(&self, now: Timestamp) -> Timestamp {
+        let until = |section: &SectionRow| if section.reserved == 0 { sections::expiry(section, now) } else { now };
+        self.sections.iter().map(until).min().unwrap_or(Timestamp::NEVER)
+    }
+
     /// About how much memory it takes, in bytes: all but its longest texts is small.
     fn weight(&self) -> usize {
         let sections = self.sections.iter().map(|section| size_of_val(section) + section.description.len());
@@ -125,13 +169,21 @@ impl FullEvent {
 
 /// An event, for who may see it.
 pub async fn get(app: &Arc<App>, caller: &Caller, id: Id) -> Result<Written<Event>> {
-    let reading = Arc::clone(app);
-    let shown = app.on_show.events.join((), id, move |(), ids| read_events(Arc::clone(&reading), ids)).await?;
-    let shown = shown.ok_or(Error::NOT_FOUND)?;
-    if !service::is_for_all(caller, &shown.0) {
-        service::require_visible(&mut app.db.read().await?, caller, &shown.0).await?;
+    let latest = app.on_show.latest().event(id, &caller.snapshot, app.clock.now());
+    let shown = match latest {
+        Some(shown) => shown,
+        None => {
+            let reading = Arc::clone(app);
+            let shown = app.on_show.events.join((), id, move |(), ids| read_events(Arc::clone(&reading), ids)).await?;
+            let shown = shown.ok_or(Error::NOT_FOUND)?;
+            app.on_show.latest().learn(id, &caller.snapshot, &shown);
+            shown
+        }
+    };
+    if !service::is_for_all(caller, &shown.row) {
+        service::require_visible(&mut app.db.read().await?, caller, &shown.row).await?;
     }
-    Ok(shown.1.clone())
+    Ok(shown.written.clone())
 }
 
 /// The published events, which are the same for everyone.
@@ -152,8 +204,8 @@ async fn read_events(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<Shown
     let now = app.clock.now();
     let events = load(&app, &mut app.db.read().await?, &ids, now).await?.events;
     let written = events.into_iter().map(|(id, event)| {
-        let row = event.row.clone();
-        Ok((id, Arc::new((row, Written::new(&view::view(&app, event, now)?)?))))
+        let (row, lasts) = (event.row.clone(), now..event.lasts_until(now));
+        Ok((id, Arc::new(Shown { row, written: Written::new(&view::view(&app, event, now)?)?, lasts })))
     });
     let shown: HashMap<Id, Arc<Shown>> = written.collect::<Result<_>>()?;
     Ok(ids.iter().map(|id| shown.get(id).cloned()).collect())

@@ -80,6 +80,13 @@ impl<T: Serialize> Written<T> {
     }
 }
 
+impl<T> Written<T> {
+    /// How long it is, in bytes.
+    pub fn len(&self) -> usize {
+        self.body.len()
+    }
+}
+
 impl<T> Clone for Written<T> {
     fn clone(&self) -> Self {
         Self { body: self.body.clone(), tag: self.tag.clone(), what: PhantomData }

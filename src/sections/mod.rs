@@ -13,6 +13,6 @@ pub mod store;
 
 pub use endpoints::register;
 pub use model::{Section, SectionPath, SectionRow, SectionUri, uri, view_long, view_short};
-pub use price::{Adjustment, Price, UnitPrice, price, unit_price};
+pub use price::{Adjustment, Price, UnitPrice, expiry, price, unit_price};
 pub use service::load;
 pub use store::{free, lock, release_expired, rows};

@@ -81,7 +81,7 @@ pub fn price(section: &SectionRow, now: Timestamp) -> Price {
 }
 
 /// The next moment at which a price modifier for one ticket begins or ends; the end of sales at the latest.
-fn expiry(section: &SectionRow, now: Timestamp) -> Timestamp {
+pub fn expiry(section: &SectionRow, now: Timestamp) -> Timestamp {
     let for_one = section.adjustments.iter().filter(|adjustment| adjustment.is_for(1));
     let moments = for_one.flat_map(|adjustment| [adjustment.from, adjustment.to]).flatten();
     moments.filter(|moment| *moment > now).fold(section.sales_end, Timestamp::min)

@@ -1,6 +1,8 @@
 //! What servers remember of events on show: nobody is shown anything that has been changed since, whatever it is, and by whichever
 //! server.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{change, delete, read, uri};
@@ -63,6 +65,13 @@ async fn what_is_changed_is_shown_at_once(world: World) {
     put(&kofi.key, &early, json!({ "priceDelta": -10 })).await;
     assert_eq!(delete(&world, &kofi.key, &early).await.status, 204);
     check("a modifier is removed").await;
+    let at = |minutes: u64| world.app.clock.now().plus(Duration::from_secs(60 * minutes)).to_plain_minutes();
+    let late = json!({ "name": "Late", "priceDelta": 5, "availableFrom": at(5), "availableTo": at(10) });
+    post(&kofi.key, &format!("{circle}/modifiers"), late).await;
+    for passed in ["a modifier begins", "it ends"] {
+        world.advance(Duration::from_secs(60 * 6));
+        check(passed).await;
+    }
     put(&world.staff.key, category, json!({ "name": "Sounds", "subcategories": ["Drums", "Jazz"] })).await;
     put(&world.staff.key, venue, json!({ "name": "The Hall", "region": elsewhere })).await;
 

@@ -1,0 +1,34 @@
+//! How a database tells that it is as it was.
+
+use std::time::Instant;
+
+use super::pool::Tx;
+use super::query::Scalar;
+use crate::error::Result;
+
+/// What is committed at a moment. Whatever is read of two equal snapshots is the same.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// SQLite counts the commits that a connection has seen of others. One connection is asked, and this is when it was made.
+    connection: Option<Instant>,
+    /// That count, or which PostgreSQL lets which transactions be seen.
+    told: String,
+}
+
+impl Tx {
+    /// A value of a table of one row, and the snapshot that it was read of. It is asked of what
+    /// [`Db::observe`](super::Db::observe) gives.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn scalar_in_snapshot<T: Scalar>(&mut self, column: &str, table: &str) -> Result<(T, Snapshot)> {
+        let (connection, told) = match self {
+            Self::Sqlite(lent) => (Some(lent.made()), "(select cast(data_version as text) from pragma_data_version)"),
+            // A standby that has taken over may give numbers once more to other transactions.
+            Self::Postgres(_) => (None, "concat(pg_postmaster_start_time(), ' ', pg_current_snapshot())"),
+        };
+        let rows: Vec<(T, String)> = self.select(&format!("{column}, {told} from {table}")).all().await?;
+        let (value, told) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
+        Ok((value, Snapshot { connection, told }))
+    }
+}
