@@ -78,7 +78,7 @@ impl Latest {
             *self = Self { snapshot: Some(Arc::clone(snapshot)), ..Self::default() };
         }
         if self.shown.insert(id, Arc::clone(shown)).is_none() {
-            self.weight += shown.written.len() + shown.row.description.len() + shown.row.disclaimer.len() + size_of::<Shown>();
+            self.weight += shown.written.size() + shown.row.description.len() + shown.row.disclaimer.len() + size_of::<Shown>();
         }
     }
 }

@@ -81,8 +81,8 @@ impl<T: Serialize> Written<T> {
 }
 
 impl<T> Written<T> {
-    /// How long it is, in bytes.
-    pub fn len(&self) -> usize {
+    /// How large it is, in bytes.
+    pub fn size(&self) -> usize {
         self.body.len()
     }
 }
