@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use boxoffice::config::{MailRoute, MailSettings, SmtpSettings};
 use boxoffice::outbox::{self, Carrier, Letter, Undelivered};
+use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::World;
 
@@ -19,19 +20,31 @@ struct State {
     settings: MailSettings,
     folder: PathBuf,
     carrier: RwLock<Arc<dyn Carrier>>,
+    /// Read by whoever carries a mail.
+    way: Arc<Way>,
 }
+
+type Way = tokio::sync::RwLock<()>;
+
+/// No mail leaves before this is dropped.
+pub struct Held(#[expect(dead_code, reason = "it is held")] OwnedRwLockWriteGuard<()>);
 
 impl Post {
     /// What these settings say; `folder` is where files are looked for.
     pub fn of(settings: &MailSettings, folder: &Path) -> Self {
         let carrier = RwLock::new(Arc::from(outbox::carrier(settings).unwrap()));
-        Self(Arc::new(State { settings: settings.clone(), folder: folder.to_owned(), carrier }))
+        Self(Arc::new(State { settings: settings.clone(), folder: folder.to_owned(), carrier, way: Arc::default() }))
     }
 
     /// From now on mail goes to this server.
     pub fn go_through(&self, server: SmtpSettings) {
         let settings = MailSettings { route: MailRoute::Smtp(server), ..self.0.settings.clone() };
         *self.0.carrier.write().unwrap() = Arc::from(outbox::carrier(&settings).unwrap());
+    }
+
+    /// Keeps all mail back from here on.
+    pub async fn hold(&self) -> Held {
+        Held(Arc::clone(&self.0.way).write_owned().await)
     }
 
     /// The files of the mails to an address, the oldest first.
@@ -55,6 +68,7 @@ fn read(path: &Path) -> String {
 #[async_trait]
 impl Carrier for Post {
     async fn carry(&self, letter: &Letter) -> Result<String, Undelivered> {
+        let _free = self.0.way.read().await;
         self.carrier().carry(letter).await
     }
 

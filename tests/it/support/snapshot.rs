@@ -10,6 +10,7 @@ use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection};
 
+use super::post::Held;
 use super::till::Books;
 use super::{Till, World, eventually};
 
@@ -25,6 +26,8 @@ pub struct Snapshot {
     tables: Vec<Table>,
     till: Till,
     books: Books,
+    /// A mail that a request has written down stays where it is, to be compared.
+    _mail: Held,
 }
 
 enum Session {
@@ -38,7 +41,7 @@ struct Table {
 }
 
 impl Snapshot {
-    /// Takes it, once no mail is on its way.
+    /// Takes it, once no mail is on its way; until it is dropped, none leaves.
     pub async fn of(world: &World) -> Self {
         world.deliver().await;
         eventually(async || {
@@ -46,9 +49,10 @@ impl Snapshot {
             tx.query("select count(*) from outbox where due is not null").scalar::<i64>().await.unwrap() == 0
         })
         .await;
+        let mail = world.post.hold().await;
         let mut snapshot = match world.database_url.strip_prefix("sqlite:") {
-            Some(path) => Self::of_sqlite(world, path).await,
-            None => Self::of_postgres(world).await,
+            Some(path) => Self::of_sqlite(world, path, mail).await,
+            None => Self::of_postgres(world, mail).await,
         };
         for table in 0..snapshot.tables.len() {
             let name = snapshot.tables[table].name.clone();
@@ -57,29 +61,29 @@ impl Snapshot {
         snapshot
     }
 
-    async fn of_sqlite(world: &World, path: &str) -> Self {
+    async fn of_sqlite(world: &World, path: &str, mail: Held) -> Self {
         let mut connection = SqliteConnection::connect(&format!("sqlite:{path}")).await.unwrap();
         let columns = "select t.name, c.name from sqlite_schema t join pragma_table_info(t.name) c
             where t.type = 'table' and t.name not like 'sqlite_%' order by t.rowid, c.cid";
         let columns = sqlx::query_as(columns).fetch_all(&mut connection).await.unwrap();
-        let mut snapshot = Self::new(world, Session::Sqlite(connection), columns);
+        let mut snapshot = Self::new(world, Session::Sqlite(connection), columns, mail);
         snapshot.run("attach ':memory:' as kept".to_owned()).await;
         snapshot
     }
 
-    async fn of_postgres(world: &World) -> Self {
+    async fn of_postgres(world: &World, mail: Held) -> Self {
         let mut connection = PgConnection::connect(&world.database_url).await.unwrap();
         // In the order of their making, in which each refers to earlier ones alone.
         let columns = "select relname::text, attname::text from pg_class join pg_attribute on attrelid = pg_class.oid
             where relkind = 'r' and relnamespace = 'public'::regnamespace and attnum > 0 and not attisdropped
             order by pg_class.oid, attnum";
         let columns = sqlx::query_as(columns).fetch_all(&mut connection).await.unwrap();
-        let mut snapshot = Self::new(world, Session::Postgres(connection), columns);
+        let mut snapshot = Self::new(world, Session::Postgres(connection), columns, mail);
         snapshot.run("create schema kept".to_owned()).await;
         snapshot
     }
 
-    fn new(world: &World, connection: Session, columns: Vec<(String, String)>) -> Self {
+    fn new(world: &World, connection: Session, columns: Vec<(String, String)>, mail: Held) -> Self {
         let mut tables: Vec<Table> = Vec::new();
         for (table, column) in columns.into_iter().filter(|(table, _)| !APART.contains(&table.as_str())) {
             if tables.last().is_none_or(|last| last.name != table) {
@@ -87,7 +91,7 @@ impl Snapshot {
             }
             tables.last_mut().unwrap().columns.push(column);
         }
-        Self { connection, tables, till: world.till.clone(), books: world.till.books() }
+        Self { connection, tables, till: world.till.clone(), books: world.till.books(), _mail: mail }
     }
 
     /// Every row that has come (`+`) or gone (`-`) since; a row that was changed has done both.
