@@ -194,7 +194,7 @@ impl<B: Backend> Front<B> {
     ) -> (Response<Body>, Option<&Operation>) {
         match self.route(&asked.head) {
             Route::Operation(operation, found) => {
-                let passed = AssertUnwindSafe(self.pass(operation, found, asked, body, standing).boxed());
+                let passed = AssertUnwindSafe(self.pass(operation, found, asked, body, standing));
                 let outcome = passed.catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
                 (outcome.unwrap_or_else(|failure| self.refuse(&failure, &operation.id, request_id)), Some(operation))

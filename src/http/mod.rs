@@ -10,6 +10,7 @@ mod head;
 mod headers;
 mod limits;
 mod options;
+mod outliving;
 mod protocol;
 mod reading;
 mod reply;

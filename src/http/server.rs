@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use dropshot::{
-    ApiDescription, ApiEndpoint, ApiEndpointVersions, Body, ConfigDropshot, ConfigTls, HttpError, HttpServer, Path, RawRequest,
-    RequestContext, ServerBuilder, ServerContext, SharedExtractor, VersionPolicy,
+    ApiDescription, ApiEndpoint, ApiEndpointVersions, Body, ConfigDropshot, ConfigTls, HandlerTaskMode, HttpError, HttpServer,
+    Path, RawRequest, RequestContext, ServerBuilder, ServerContext, SharedExtractor, VersionPolicy,
 };
 use http::{Method, Response};
 use schemars::JsonSchema;
@@ -24,6 +24,7 @@ use super::endpoints::Endpoints;
 use super::front::{Backend, Front};
 use super::head::{self, Gate};
 use super::limits::Limits;
+use super::outliving::Outliving;
 use super::protocol::Protocol;
 use super::reading::{Reader, Readings};
 use super::tls::Certificate;
@@ -190,7 +191,7 @@ pub fn serve<B: Backend>(
         let front = Arc::clone(&front);
         let answer = move |rq: RequestContext<B::Context>, request: RawRequest| {
             let front = Arc::clone(&front);
-            async move { Ok::<Response<Body>, HttpError>(front.answer(rq, request.into_inner()).await) }
+            Outliving::new(async move { Ok::<Response<Body>, HttpError>(front.answer(rq, request.into_inner()).await) })
         };
         let method = method.parse::<Method>()?;
         let name = format!("front_{method}");
@@ -199,7 +200,9 @@ pub fn serve<B: Backend>(
         endpoint.parameters = <Path<AnyPath> as SharedExtractor>::metadata(Default::default()).parameters;
         dispatcher.register(endpoint).map_err(|error| anyhow!(error))?;
     }
-    let config = ConfigDropshot { bind_address: address, ..ConfigDropshot::default() };
+    // Whoever goes away cancels nothing all the same: see `Outliving`, which costs less than dropshot's task for every request.
+    let default_handler_task_mode = HandlerTaskMode::CancelOnDisconnect;
+    let config = ConfigDropshot { bind_address: address, default_handler_task_mode, ..ConfigDropshot::default() };
     let tls = certificate.map(Certificate::server_config).transpose()?.map(ConfigTls::Dynamic);
     let server = ServerBuilder::new(dispatcher, context, log::of_dropshot(log)).config(config).tls(tls);
     let server = server.version_policy(VersionPolicy::Dynamic(Box::new(Gate(front)))).start();

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::sleep;
 
 use crate::on_both_databases;
-use crate::support::{Event, Person, RESERVATION, Refusal, World, by_card, part, section};
+use crate::support::{Event, Person, RESERVATION, Refusal, World, by_card, eventually, part, section};
 
 on_both_databases![
     a_payment_of_the_whole_fulfils_the_order,
@@ -26,6 +29,7 @@ on_both_databases![
     timing_out_gives_back_what_was_paid,
     what_the_gateway_fails_to_give_back_is_given_back_later,
     a_payment_whose_server_ended_is_undone,
+    who_goes_away_while_paying_has_paid,
 ];
 
 /// Ama, and her order of two tickets at 100.00, which is 203.98 with fees.
@@ -390,4 +394,26 @@ async fn refunds_that_never_succeed_do_not_stand_before_others(world: World) {
     }
 
     assert_eq!(world.till.total(), 25.0, "the last payment was given back");
+}
+
+async fn who_goes_away_while_paying_has_paid(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+    world.till.hold();
+    let body = by_card().to_string();
+    let head = format!(
+        "POST /v3{order}/payments HTTP/1.1\r\nHost: boxoffice.example\r\nX-Client-Version: 3.0.0\r\nX-API-Key: {}",
+        ama.key
+    );
+    let request = format!("{head}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+
+    let mut connection = TcpStream::connect(world.server).await.unwrap();
+    connection.write_all(request.as_bytes()).await.unwrap();
+    world.till.until(1).await;
+    drop(connection);
+    // The server gets to see that.
+    sleep(Duration::from_millis(200)).await;
+    world.till.release();
+
+    eventually(async || status(&world, &order).await == "Fulfilled").await;
+    assert_eq!((world.till.charges(), world.payments(&order).await), (1, vec![is(203.98, "Confirmed")]));
 }
