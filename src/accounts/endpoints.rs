@@ -1,13 +1,13 @@
 //! The account operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Account, AccountCreate, AccountFilter, AccountPath, AccountUpdate};
 use super::{activation, service};
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -35,7 +35,7 @@ async fn account_create(rq: Rq, caller: Caller, body: Json<AccountCreate>) -> Re
 
 #[endpoint { method = GET, path = "/accounts/{number}", tags = ["Accounts"] }]
 async fn account_get(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.into_inner().number).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.0.number).await?))
 }
 
 #[endpoint { method = PUT, path = "/accounts/{number}", tags = ["Accounts"] }]
@@ -45,15 +45,15 @@ async fn account_update(
     path: Path<AccountPath>,
     body: Json<AccountUpdate>,
 ) -> Result<HttpResponseOk<Account>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), &caller, &path.into_inner().number, body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, &path.0.number, body.0).await?))
 }
 
 #[endpoint { method = POST, path = "/accounts/{number}/toggles", tags = ["Accounts"] }]
 async fn account_toggle_create(rq: Rq, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, Failure> {
-    Ok(HttpResponseOk(activation::toggle(rq.context(), &path.into_inner().number).await?))
+    Ok(HttpResponseOk(activation::toggle(rq.context(), &path.0.number).await?))
 }
 
 #[endpoint { method = POST, path = "/accounts/{number}/deletions", tags = ["Accounts"] }]
 async fn account_deletion_create(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, Failure> {
-    Ok(HttpResponseOk(activation::request_deletion(rq.context(), &caller, &path.into_inner().number).await?))
+    Ok(HttpResponseOk(activation::request_deletion(rq.context(), &caller, &path.0.number).await?))
 }

@@ -1,6 +1,6 @@
 //! The admission operations of the contract.
 
-use dropshot::{HttpResponseCreated, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseCreated, HttpResponseOk, endpoint};
 
 use super::model::{Admission, AdmissionCreate, AdmissionFilter, AdmissionPath};
 use super::{gate, service};
@@ -8,7 +8,7 @@ use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
 use crate::events::EventPath;
-use crate::http::{Api, Failure, Json, Query, Rq};
+use crate::http::{Api, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -24,7 +24,7 @@ async fn event_admission_list(
     path: Path<EventPath>,
     query: Query<AdmissionFilter>,
 ) -> Result<HttpResponseOk<Page<Admission>>, Failure> {
-    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.into_inner().event, &query.0).await?))
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.0.event, &query.0).await?))
 }
 
 /// Answers a plain array and no `Location`, as there may be several.
@@ -35,11 +35,11 @@ async fn event_admission_create(
     path: Path<EventPath>,
     body: Json<AdmissionCreate>,
 ) -> Result<HttpResponseCreated<Vec<Admission>>, Failure> {
-    Ok(HttpResponseCreated(gate::admit(rq.context(), caller, path.into_inner().event, body.0).await?))
+    Ok(HttpResponseCreated(gate::admit(rq.context(), caller, path.0.event, body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/admissions/{admission}", tags = ["Admissions"] }]
 async fn event_admission_get(rq: Rq, caller: Caller, path: Path<AdmissionPath>) -> Result<HttpResponseOk<Admission>, Failure> {
-    let AdmissionPath { event, admission } = path.into_inner();
+    let AdmissionPath { event, admission } = path.0;
     Ok(HttpResponseOk(service::get(rq.context(), &caller, event, admission).await?))
 }

@@ -1,6 +1,6 @@
 //! The advertisement operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Advertisement, AdvertisementPath};
 use super::requests::{
@@ -11,7 +11,7 @@ use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
 use crate::hosts::HostPath;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 use crate::review::Submission;
 use crate::zones::ZonePath;
 
@@ -40,7 +40,7 @@ async fn zone_advertisement_list(
     path: Path<ZonePath>,
     query: Query<ZoneAdvertisementQuery>,
 ) -> Result<HttpResponseOk<Page<Advertisement>>, Failure> {
-    Ok(HttpResponseOk(service::list_running(rq.context(), path.into_inner().zone, query.0.paging).await?))
+    Ok(HttpResponseOk(service::list_running(rq.context(), path.0.zone, query.0.paging).await?))
 }
 
 #[endpoint { method = GET, path = "/hosts/{host}/advertisements", tags = ["Advertisements"] }]
@@ -50,7 +50,7 @@ async fn host_advertisement_list(
     path: Path<HostPath>,
     query: Query<AdvertisementFilter>,
 ) -> Result<HttpResponseOk<Page<Advertisement>>, Failure> {
-    Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.into_inner().host, &query.0).await?))
+    Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.0.host, &query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/advertisements", tags = ["Advertisements"] }]
@@ -77,7 +77,7 @@ async fn advertisement_get(
     caller: Caller,
     path: Path<AdvertisementPath>,
 ) -> Result<HttpResponseOk<Advertisement>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().id()).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.id()).await?))
 }
 
 #[endpoint { method = PUT, path = "/advertisements/{advertisement}", tags = ["Advertisements"] }]
@@ -87,12 +87,12 @@ async fn advertisement_update(
     path: Path<AdvertisementPath>,
     body: Json<AdvertisementUpdate>,
 ) -> Result<HttpResponseOk<Advertisement>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.into_inner().id(), body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.0.id(), body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/advertisements/{advertisement}", tags = ["Advertisements"] }]
 async fn advertisement_delete(rq: Rq, caller: Caller, path: Path<AdvertisementPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), &caller, path.into_inner().id()).await?;
+    service::delete(rq.context(), &caller, path.0.id()).await?;
     Ok(HttpResponseDeleted())
 }
 
@@ -102,7 +102,7 @@ async fn advertisement_submission_create(
     caller: Caller,
     path: Path<AdvertisementPath>,
 ) -> Result<Created<Submission>, Failure> {
-    Ok(Created(service::submit(rq.context(), &caller, path.into_inner().id()).await?))
+    Ok(Created(service::submit(rq.context(), &caller, path.0.id()).await?))
 }
 
 #[endpoint { method = POST, path = "/advertisements/{advertisement}/cancellations", tags = ["Advertisements"] }]
@@ -111,5 +111,5 @@ async fn advertisement_cancellation_create(
     caller: Caller,
     path: Path<AdvertisementPath>,
 ) -> Result<HttpResponseOk<Advertisement>, Failure> {
-    Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.into_inner().id()).await?))
+    Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.0.id()).await?))
 }

@@ -1,12 +1,12 @@
 //! The category operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Category, CategoryCreate, CategoryPath, CategoryUpdate};
 use super::service;
 use crate::base::paging::{Page, Paging};
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -29,7 +29,7 @@ async fn category_create(rq: Rq, body: Json<CategoryCreate>) -> Result<Created<C
 
 #[endpoint { method = GET, path = "/categories/{category}", tags = ["Categories"] }]
 async fn category_get(rq: Rq, path: Path<CategoryPath>) -> Result<HttpResponseOk<Category>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().category).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), path.0.category).await?))
 }
 
 #[endpoint { method = PUT, path = "/categories/{category}", tags = ["Categories"] }]
@@ -38,11 +38,11 @@ async fn category_update(
     path: Path<CategoryPath>,
     body: Json<CategoryUpdate>,
 ) -> Result<HttpResponseOk<Category>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), path.into_inner().category, &body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), path.0.category, &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/categories/{category}", tags = ["Categories"] }]
 async fn category_delete(rq: Rq, path: Path<CategoryPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), path.into_inner().category).await?;
+    service::delete(rq.context(), path.0.category).await?;
     Ok(HttpResponseDeleted())
 }

@@ -1,13 +1,13 @@
 //! The verification and reset operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{
     Kind, Reset, ResetCreate, ResetPath, ResetUpdate, Verification, VerificationCreate, VerificationPath, VerificationUpdate,
 };
 use super::service;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -26,7 +26,7 @@ async fn verification_create(rq: Rq, body: Json<VerificationCreate>) -> Result<C
 
 #[endpoint { method = GET, path = "/verifications/{verification}", tags = ["Accounts"] }]
 async fn verification_get(rq: Rq, path: Path<VerificationPath>) -> Result<HttpResponseOk<Verification>, Failure> {
-    let code = service::get(rq.context(), Kind::Verification, path.into_inner().verification).await?;
+    let code = service::get(rq.context(), Kind::Verification, path.0.verification).await?;
     Ok(HttpResponseOk(code.into()))
 }
 
@@ -36,7 +36,7 @@ async fn verification_update(
     path: Path<VerificationPath>,
     body: Json<VerificationUpdate>,
 ) -> Result<HttpResponseOk<Verification>, Failure> {
-    let identifier = path.into_inner().verification;
+    let identifier = path.0.verification;
     let code = service::redeem(rq.context(), Kind::Verification, identifier, body.0.code, None).await?;
     Ok(HttpResponseOk(code.into()))
 }
@@ -48,12 +48,12 @@ async fn reset_create(rq: Rq, body: Json<ResetCreate>) -> Result<Created<Reset>,
 
 #[endpoint { method = GET, path = "/resets/{reset}", tags = ["Accounts"] }]
 async fn reset_get(rq: Rq, path: Path<ResetPath>) -> Result<HttpResponseOk<Reset>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), Kind::Reset, path.into_inner().reset).await?.into()))
+    Ok(HttpResponseOk(service::get(rq.context(), Kind::Reset, path.0.reset).await?.into()))
 }
 
 #[endpoint { method = PATCH, path = "/resets/{reset}", tags = ["Accounts"] }]
 async fn reset_update(rq: Rq, path: Path<ResetPath>, body: Json<ResetUpdate>) -> Result<HttpResponseOk<Reset>, Failure> {
     let ResetUpdate { code, password } = body.0;
-    let code = service::redeem(rq.context(), Kind::Reset, path.into_inner().reset, code, Some(password.0)).await?;
+    let code = service::redeem(rq.context(), Kind::Reset, path.0.reset, code, Some(password.0)).await?;
     Ok(HttpResponseOk(code.into()))
 }

@@ -1,12 +1,12 @@
 //! The removal of accounts in the contract.
 
-use dropshot::{HttpResponseDeleted, Path, endpoint};
+use dropshot::{HttpResponseDeleted, endpoint};
 
 use super::service;
 use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::error::Code;
-use crate::http::{Api, Failure, Rq};
+use crate::http::{Api, Failure, Path, Rq};
 
 /// Adds this operation to the server.
 pub fn register(api: &mut Api) {
@@ -15,6 +15,6 @@ pub fn register(api: &mut Api) {
 
 #[endpoint { method = DELETE, path = "/accounts/{number}", tags = ["Accounts"] }]
 async fn account_delete(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), &caller, &path.into_inner().number).await?;
+    service::delete(rq.context(), &caller, &path.0.number).await?;
     Ok(HttpResponseDeleted())
 }

@@ -1,6 +1,6 @@
 //! The event operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Event, EventPath};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery, PublishedEventQuery};
@@ -10,7 +10,7 @@ use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
 use crate::hosts::HostPath;
-use crate::http::{Api, Created, Failure, Json, Query, Rq, Written};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq, Written};
 use crate::review::Submission;
 
 /// Adds these operations to the server.
@@ -35,7 +35,7 @@ async fn host_event_list(
     path: Path<HostPath>,
     query: Query<HostEventQuery>,
 ) -> Result<HttpResponseOk<Page<Event>>, Failure> {
-    Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.into_inner().host, query.0).await?))
+    Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.0.host, query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/events", tags = ["Events"] }]
@@ -45,7 +45,7 @@ async fn account_event_list(
     path: Path<AccountPath>,
     query: Query<EventFilter>,
 ) -> Result<HttpResponseOk<Page<Event>>, Failure> {
-    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.into_inner().number, &query.0).await?))
+    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.0.number, &query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/published-events", tags = ["Events"] }]
@@ -65,7 +65,7 @@ async fn event_create(rq: Rq, caller: Caller, body: Json<EventCreate>) -> Result
 
 #[endpoint { method = GET, path = "/events/{event}", tags = ["Events"] }]
 async fn event_get(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<Written<Event>, Failure> {
-    Ok(shown::get(rq.context(), &caller, path.into_inner().event).await?)
+    Ok(shown::get(rq.context(), &caller, path.0.event).await?)
 }
 
 #[endpoint { method = PUT, path = "/events/{event}", tags = ["Events"] }]
@@ -75,26 +75,26 @@ async fn event_update(
     path: Path<EventPath>,
     body: Json<EventUpdate>,
 ) -> Result<HttpResponseOk<Event>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.into_inner().event, &body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.0.event, &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/events/{event}", tags = ["Events"] }]
 async fn event_delete(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), &caller, path.into_inner().event).await?;
+    service::delete(rq.context(), &caller, path.0.event).await?;
     Ok(HttpResponseDeleted())
 }
 
 #[endpoint { method = POST, path = "/events/{event}/submissions", tags = ["Events"] }]
 async fn event_submission_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<Created<Submission>, Failure> {
-    Ok(Created(service::submit(rq.context(), &caller, path.into_inner().event).await?))
+    Ok(Created(service::submit(rq.context(), &caller, path.0.event).await?))
 }
 
 #[endpoint { method = POST, path = "/events/{event}/withdrawals", tags = ["Events"] }]
 async fn event_withdrawal_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<Event>, Failure> {
-    Ok(HttpResponseOk(service::withdraw(rq.context(), &caller, path.into_inner().event).await?))
+    Ok(HttpResponseOk(service::withdraw(rq.context(), &caller, path.0.event).await?))
 }
 
 #[endpoint { method = POST, path = "/events/{event}/cancellations", tags = ["Events"] }]
 async fn event_cancellation_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<Event>, Failure> {
-    Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.into_inner().event).await?))
+    Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.0.event).await?))
 }

@@ -1,6 +1,6 @@
 //! The host operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Host, HostAdministratorCreate, HostAdministratorDelete, HostAdministratorFilter};
 use super::model::{HostCreate, HostFilter, HostPath, HostUpdate};
@@ -9,7 +9,7 @@ use crate::accounts::{Account, AccountPath};
 use crate::auth::Caller;
 use crate::base::paging::{Page, Paging};
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -38,7 +38,7 @@ async fn host_create(rq: Rq, caller: Caller, body: Json<HostCreate>) -> Result<C
 
 #[endpoint { method = GET, path = "/hosts/{host}", tags = ["Hosts"] }]
 async fn host_get(rq: Rq, path: Path<HostPath>) -> Result<HttpResponseOk<Host>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().host).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), path.0.host).await?))
 }
 
 #[endpoint { method = PUT, path = "/hosts/{host}", tags = ["Hosts"] }]
@@ -48,7 +48,7 @@ async fn host_update(
     path: Path<HostPath>,
     body: Json<HostUpdate>,
 ) -> Result<HttpResponseOk<Host>, Failure> {
-    let host = path.into_inner().host;
+    let host = path.0.host;
     Ok(HttpResponseOk(service::update(rq.context(), &caller, host, &body.0).await?))
 }
 
@@ -59,12 +59,12 @@ async fn account_host_list(
     path: Path<AccountPath>,
     query: Query<Paging>,
 ) -> Result<HttpResponseOk<Page<Host>>, Failure> {
-    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, path.into_inner().number, query.0).await?))
+    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, path.0.number, query.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/hosts/{host}", tags = ["Hosts"] }]
 async fn host_delete(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), &caller, path.into_inner().host).await?;
+    service::delete(rq.context(), &caller, path.0.host).await?;
     Ok(HttpResponseDeleted())
 }
 
@@ -75,7 +75,7 @@ async fn host_administrator_list(
     path: Path<HostPath>,
     query: Query<HostAdministratorFilter>,
 ) -> Result<HttpResponseOk<Page<Account>>, Failure> {
-    let host = path.into_inner().host;
+    let host = path.0.host;
     Ok(HttpResponseOk(service::list_administrators(rq.context(), &caller, host, query.0.paging).await?))
 }
 
@@ -86,7 +86,7 @@ async fn host_administrator_create(
     path: Path<HostPath>,
     body: Json<HostAdministratorCreate>,
 ) -> Result<Created<Account>, Failure> {
-    let host = path.into_inner().host;
+    let host = path.0.host;
     Ok(Created(service::add_administrator(rq.context(), &caller, host, &body.0.account).await?))
 }
 
@@ -97,7 +97,7 @@ async fn host_administrator_delete(
     path: Path<HostPath>,
     query: Query<HostAdministratorDelete>,
 ) -> Result<HttpResponseDeleted, Failure> {
-    let host = path.into_inner().host;
+    let host = path.0.host;
     service::remove_administrator(rq.context(), &caller, host, &query.0.account).await?;
     Ok(HttpResponseDeleted())
 }

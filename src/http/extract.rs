@@ -22,7 +22,7 @@ use crate::error::{Code, Error};
 pub struct Passed {
     /// Whose key it came with; `None` for an operation that asks for none.
     pub caller: Option<Caller>,
-    /// The query and the body as the contract reads them.
+    /// What the request says, as the contract reads it.
     pub arguments: Mutex<Arguments>,
     /// The failure that the endpoint answered with. dropshot turns it into a response whose type cannot be named,
     /// so the front door takes it from here.
@@ -66,6 +66,22 @@ fn read<T: DeserializeOwned>(value: Value) -> Result<T, HttpError> {
 fn refuse(error: Error) -> HttpError {
     Passed::keep(error.into());
     HttpError::for_bad_request(None, Code::ArgumentsInvalid.text().to_owned())
+}
+
+/// The path's variables, as `T`.
+#[derive(Debug)]
+pub struct Path<T>(pub T);
+
+#[async_trait]
+impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> SharedExtractor for Path<T> {
+    async fn from_request<C: ServerContext>(_: &RequestContext<C>) -> Result<Self, HttpError> {
+        let path = Passed::take(|arguments| std::mem::take(&mut arguments.path))?;
+        read(Value::Object(path)).map(Self)
+    }
+
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        <dropshot::Path<T> as SharedExtractor>::metadata(body)
+    }
 }
 
 /// The query, as `T`.

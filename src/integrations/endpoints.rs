@@ -1,12 +1,12 @@
 //! The integration operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Integration, IntegrationCreate, IntegrationPath, IntegrationWithKey};
 use super::service;
 use crate::auth::Caller;
 use crate::base::paging::{Page, Paging};
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -36,11 +36,11 @@ async fn integration_create(
 
 #[endpoint { method = GET, path = "/integrations/{integration}", tags = ["Integrations"] }]
 async fn integration_get(rq: Rq, path: Path<IntegrationPath>) -> Result<HttpResponseOk<Integration>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().integration).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), path.0.integration).await?))
 }
 
 #[endpoint { method = DELETE, path = "/integrations/{integration}", tags = ["Integrations"] }]
 async fn integration_delete(rq: Rq, path: Path<IntegrationPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), path.into_inner().integration).await?;
+    service::delete(rq.context(), path.0.integration).await?;
     Ok(HttpResponseDeleted())
 }

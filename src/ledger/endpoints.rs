@@ -1,13 +1,13 @@
 //! The ledger's operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Transaction, TransactionFilter, TransactionPath};
 use super::service;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::hosts::HostPath;
-use crate::http::{Api, Failure, Query, Rq};
+use crate::http::{Api, Failure, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -23,7 +23,7 @@ async fn transaction_list(rq: Rq, query: Query<TransactionFilter>) -> Result<Htt
 
 #[endpoint { method = GET, path = "/transactions/{transaction}", tags = ["Transactions"] }]
 async fn transaction_get(rq: Rq, path: Path<TransactionPath>) -> Result<HttpResponseOk<Transaction>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().transaction).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), path.0.transaction).await?))
 }
 
 #[endpoint { method = GET, path = "/hosts/{host}/transactions", tags = ["Transactions"] }]
@@ -33,5 +33,5 @@ async fn host_transaction_list(
     path: Path<HostPath>,
     query: Query<TransactionFilter>,
 ) -> Result<HttpResponseOk<Page<Transaction>>, Failure> {
-    Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.into_inner().host, &query.0).await?))
+    Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.0.host, &query.0).await?))
 }

@@ -1,8 +1,6 @@
 //! The media operations of the contract.
 
-use dropshot::{
-    ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseHeaders, HttpResponseOk, Path, endpoint,
-};
+use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseHeaders, HttpResponseOk, endpoint};
 use http::{HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +10,7 @@ use super::store::Stored;
 use crate::base::id::Id;
 use crate::base::wire::wire_text;
 use crate::error::Error;
-use crate::http::{Api, Failure, Query, Rq};
+use crate::http::{Api, Failure, Path, Query, Rq};
 
 /// A country's icon hardly ever changes.
 const KEEP_ICON: &str = "public, max-age=86400";
@@ -59,13 +57,13 @@ struct ImagePath {
 
 #[endpoint { method = GET, path = "/media/{image}", tags = ["Media"] }]
 async fn media_icon_get(rq: Rq, path: Path<IconPath>) -> Result<Picture, Failure> {
-    let icon = service::icon(rq.context(), &path.into_inner().image.0).await?;
+    let icon = service::icon(rq.context(), &path.0.image.0).await?;
     Ok(Picture { image: icon, keep: KEEP_ICON })
 }
 
 #[endpoint { method = GET, path = "/media/{image}/{content}", tags = ["Media"] }]
 async fn media_image_get(rq: Rq, path: Path<ImagePath>, query: Query<ImageQuery>) -> Result<Picture, Failure> {
-    let ImagePath { image, content } = path.into_inner();
+    let ImagePath { image, content } = path.0;
     let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
     let secret = query.0.secret.as_ref().map(|secret| secret.0.as_str());
     let image = service::image(rq.context(), image, content, secret).await?;

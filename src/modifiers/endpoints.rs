@@ -1,12 +1,12 @@
 //! The price modifier operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierUpdate};
 use super::service;
 use crate::auth::Caller;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Rq};
 use crate::sections::SectionPath;
 
 /// Adds these operations to the server.
@@ -28,12 +28,12 @@ async fn section_modifier_create(
     path: Path<SectionPath>,
     body: Json<ModifierCreate>,
 ) -> Result<Created<Modifier>, Failure> {
-    Ok(Created(service::create(rq.context(), &caller, &path.into_inner(), &body.0).await?))
+    Ok(Created(service::create(rq.context(), &caller, &path.0, &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
 async fn section_modifier_get(rq: Rq, caller: Caller, path: Path<ModifierPath>) -> Result<HttpResponseOk<Modifier>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner()).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0).await?))
 }
 
 #[endpoint { method = PUT, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
@@ -43,11 +43,11 @@ async fn section_modifier_update(
     path: Path<ModifierPath>,
     body: Json<ModifierUpdate>,
 ) -> Result<HttpResponseOk<Modifier>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.into_inner(), &body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.0, &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
 async fn section_modifier_delete(rq: Rq, caller: Caller, path: Path<ModifierPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), &caller, path.into_inner()).await?;
+    service::delete(rq.context(), &caller, path.0).await?;
     Ok(HttpResponseDeleted())
 }

@@ -1,6 +1,6 @@
 //! The order operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath, OrderReturnCreate, OrderVoidCreate};
 use super::{placement, returns, service};
@@ -8,7 +8,7 @@ use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// What can stand against an order.
 const NOT_SOLD: [Code; 7] = [
@@ -44,12 +44,12 @@ async fn order_create(rq: Rq, caller: Caller, body: Json<OrderCreate>) -> Result
 
 #[endpoint { method = GET, path = "/orders/{order}", tags = ["Orders"] }]
 async fn order_get(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().order.id()).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.order.id()).await?))
 }
 
 #[endpoint { method = POST, path = "/orders/{order}/cancellations", tags = ["Orders"] }]
 async fn order_cancellation_create(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, Failure> {
-    Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.into_inner().order.id()).await?))
+    Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.0.order.id()).await?))
 }
 
 #[endpoint { method = POST, path = "/orders/{order}/returns", tags = ["Orders"] }]
@@ -59,7 +59,7 @@ async fn order_return_create(
     path: Path<OrderPath>,
     body: Json<OrderReturnCreate>,
 ) -> Result<HttpResponseOk<Order>, Failure> {
-    Ok(HttpResponseOk(returns::take_back(rq.context(), &caller, path.into_inner().order.id(), &body.0).await?))
+    Ok(HttpResponseOk(returns::take_back(rq.context(), &caller, path.0.order.id(), &body.0).await?))
 }
 
 #[endpoint { method = POST, path = "/orders/{order}/voids", tags = ["Orders"] }]
@@ -69,7 +69,7 @@ async fn order_void_create(
     path: Path<OrderPath>,
     body: Json<OrderVoidCreate>,
 ) -> Result<HttpResponseOk<Order>, Failure> {
-    Ok(HttpResponseOk(returns::void(rq.context(), &caller, path.into_inner().order.id(), &body.0).await?))
+    Ok(HttpResponseOk(returns::void(rq.context(), &caller, path.0.order.id(), &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/orders", tags = ["Orders"] }]
@@ -79,5 +79,5 @@ async fn account_order_list(
     path: Path<AccountPath>,
     query: Query<AccountOrderFilter>,
 ) -> Result<HttpResponseOk<Page<Order>>, Failure> {
-    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.into_inner().number, &query.0).await?))
+    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.0.number, &query.0).await?))
 }

@@ -1,13 +1,13 @@
 //! The payment operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Payment, PaymentCreate, PaymentFilter, PaymentPath, PaymentsPath};
 use super::service;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -24,7 +24,7 @@ async fn order_payment_list(
     path: Path<PaymentsPath>,
     query: Query<PaymentFilter>,
 ) -> Result<HttpResponseOk<Page<Payment>>, Failure> {
-    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.into_inner().order.id(), query.0.paging).await?))
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.0.order.id(), query.0.paging).await?))
 }
 
 #[endpoint { method = POST, path = "/orders/{order}/payments", tags = ["Payments"] }]
@@ -34,11 +34,11 @@ async fn order_payment_create(
     path: Path<PaymentsPath>,
     body: Json<PaymentCreate>,
 ) -> Result<Created<Payment>, Failure> {
-    Ok(Created(service::create(rq.context(), &caller, path.into_inner().order.id(), body.0).await?))
+    Ok(Created(service::create(rq.context(), &caller, path.0.order.id(), body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/orders/{order}/payments/{payment}", tags = ["Payments"] }]
 async fn order_payment_get(rq: Rq, caller: Caller, path: Path<PaymentPath>) -> Result<HttpResponseOk<Payment>, Failure> {
-    let path = path.into_inner();
+    let path = path.0;
     Ok(HttpResponseOk(service::get(rq.context(), &caller, path.order.id(), path.payment).await?))
 }

@@ -1,12 +1,12 @@
 //! The preference operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Preferences, PreferencesUpdate};
 use super::service;
 use crate::accounts::AccountPath;
 use crate::auth::Caller;
-use crate::http::{Api, Failure, Json, Rq};
+use crate::http::{Api, Failure, Json, Path, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -22,7 +22,7 @@ async fn account_preferences_get(
     caller: Caller,
     path: Path<AccountPath>,
 ) -> Result<HttpResponseOk<Preferences>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.into_inner().number).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.0.number).await?))
 }
 
 #[endpoint { method = PUT, path = "/accounts/{number}/preferences", tags = ["Accounts"] }]
@@ -32,5 +32,5 @@ async fn account_preferences_update(
     path: Path<AccountPath>,
     body: Json<PreferencesUpdate>,
 ) -> Result<HttpResponseOk<Preferences>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), &caller, &path.into_inner().number, &body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, &path.0.number, &body.0).await?))
 }

@@ -1,12 +1,12 @@
 //! The region operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Region, RegionCreate, RegionFilter, RegionPath, RegionUpdate};
 use super::service;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -29,16 +29,16 @@ async fn region_create(rq: Rq, body: Json<RegionCreate>) -> Result<Created<Regio
 
 #[endpoint { method = GET, path = "/regions/{region}", tags = ["Regions"] }]
 async fn region_get(rq: Rq, path: Path<RegionPath>) -> Result<HttpResponseOk<Region>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().region).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), path.0.region).await?))
 }
 
 #[endpoint { method = PUT, path = "/regions/{region}", tags = ["Regions"] }]
 async fn region_update(rq: Rq, path: Path<RegionPath>, body: Json<RegionUpdate>) -> Result<HttpResponseOk<Region>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), path.into_inner().region, body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), path.0.region, body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/regions/{region}", tags = ["Regions"] }]
 async fn region_delete(rq: Rq, path: Path<RegionPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), path.into_inner().region).await?;
+    service::delete(rq.context(), path.0.region).await?;
     Ok(HttpResponseDeleted())
 }

@@ -1,13 +1,13 @@
 //! The report operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{EventSales, EventStatistics, HostStatistics, SalesFilter};
 use super::service;
 use crate::auth::Caller;
 use crate::events::EventPath;
 use crate::hosts::HostPath;
-use crate::http::{Api, Failure, Query, Rq};
+use crate::http::{Api, Failure, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -18,12 +18,12 @@ pub fn register(api: &mut Api) {
 
 #[endpoint { method = GET, path = "/hosts/{host}/statistics", tags = ["Reports"] }]
 async fn host_statistics_get(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseOk<HostStatistics>, Failure> {
-    Ok(HttpResponseOk(service::host_statistics(rq.context(), &caller, path.into_inner().host).await?))
+    Ok(HttpResponseOk(service::host_statistics(rq.context(), &caller, path.0.host).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/statistics", tags = ["Reports"] }]
 async fn event_statistics_get(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<EventStatistics>, Failure> {
-    Ok(HttpResponseOk(service::event_statistics(rq.context(), &caller, path.into_inner().event).await?))
+    Ok(HttpResponseOk(service::event_statistics(rq.context(), &caller, path.0.event).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/sales", tags = ["Reports"] }]
@@ -33,5 +33,5 @@ async fn event_sales_get(
     path: Path<EventPath>,
     query: Query<SalesFilter>,
 ) -> Result<HttpResponseOk<EventSales>, Failure> {
-    Ok(HttpResponseOk(service::event_sales(rq.context(), &caller, path.into_inner().event, &query.0).await?))
+    Ok(HttpResponseOk(service::event_sales(rq.context(), &caller, path.0.event, &query.0).await?))
 }

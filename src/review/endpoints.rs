@@ -1,12 +1,12 @@
 //! The review operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Decision, Submission, SubmissionFilter, SubmissionPath};
 use super::service;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Failure, Query, Rq};
+use crate::http::{Api, Failure, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -26,7 +26,7 @@ async fn submission_list(rq: Rq, query: Query<SubmissionFilter>) -> Result<HttpR
 
 #[endpoint { method = GET, path = "/submissions/{submission}", tags = ["Review"] }]
 async fn submission_get(rq: Rq, path: Path<SubmissionPath>) -> Result<HttpResponseOk<Submission>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &path.into_inner().submission).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &path.0.submission).await?))
 }
 
 #[endpoint { method = DELETE, path = "/submissions/{submission}", tags = ["Review"] }]
@@ -35,5 +35,5 @@ async fn submission_delete(
     path: Path<SubmissionPath>,
     query: Query<Decision>,
 ) -> Result<HttpResponseOk<Submission>, Failure> {
-    Ok(HttpResponseOk(service::decide(rq.context(), &path.into_inner().submission, &query.0).await?))
+    Ok(HttpResponseOk(service::decide(rq.context(), &path.0.submission, &query.0).await?))
 }

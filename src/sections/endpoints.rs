@@ -1,13 +1,13 @@
 //! The section operations of the contract, each by the long URI and by the short one.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Section, SectionCreate, SectionPath, SectionShorthandPath, SectionUpdate, SectionUri};
 use super::service;
 use crate::auth::Caller;
 use crate::error::Code;
 use crate::events::EventPath;
-use crate::http::{Api, Created, Failure, Json, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Rq};
 
 const CREATING: &[Code] = &[Code::SectionTaken, Code::SectionTooMany, Code::HostRemoved, Code::EventCancelled];
 const CHANGING: &[Code] = &[Code::SectionTaken, Code::SectionCapacity, Code::EventCancelled];
@@ -49,12 +49,12 @@ async fn section_create(
     path: Path<EventPath>,
     body: Json<SectionCreate>,
 ) -> Result<Created<Section>, Failure> {
-    Ok(Created(service::create(rq.context(), &caller, path.into_inner().event, &body.0).await?))
+    Ok(Created(service::create(rq.context(), &caller, path.0.event, &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
 async fn section_get(rq: Rq, caller: Caller, path: Path<SectionPath>) -> Result<HttpResponseOk<Section>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().into()).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.into()).await?))
 }
 
 #[endpoint { method = PUT, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
@@ -64,12 +64,12 @@ async fn section_update(
     path: Path<SectionPath>,
     body: Json<SectionUpdate>,
 ) -> Result<HttpResponseOk<Section>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.into_inner().into(), &body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.0.into(), &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
 async fn section_delete(rq: Rq, caller: Caller, path: Path<SectionPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), &caller, path.into_inner().into()).await?;
+    service::delete(rq.context(), &caller, path.0.into()).await?;
     Ok(HttpResponseDeleted())
 }
 
@@ -79,7 +79,7 @@ async fn section_shorthand_get(
     caller: Caller,
     path: Path<SectionShorthandPath>,
 ) -> Result<HttpResponseOk<Section>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().into()).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.into()).await?))
 }
 
 #[endpoint { method = PUT, path = "/sections/{section}", tags = ["Sections"] }]
@@ -89,7 +89,7 @@ async fn section_shorthand_update(
     path: Path<SectionShorthandPath>,
     body: Json<SectionUpdate>,
 ) -> Result<HttpResponseOk<Section>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.into_inner().into(), &body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), &caller, path.0.into(), &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/sections/{section}", tags = ["Sections"] }]
@@ -98,6 +98,6 @@ async fn section_shorthand_delete(
     caller: Caller,
     path: Path<SectionShorthandPath>,
 ) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), &caller, path.into_inner().into()).await?;
+    service::delete(rq.context(), &caller, path.0.into()).await?;
     Ok(HttpResponseDeleted())
 }

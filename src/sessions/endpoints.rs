@@ -1,6 +1,6 @@
 //! The session operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 use http::HeaderMap;
 use serde::de::IgnoredAny;
 
@@ -10,7 +10,7 @@ use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::{Page, Paging};
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -51,17 +51,17 @@ async fn account_session_list(
     path: Path<AccountPath>,
     query: Query<Paging>,
 ) -> Result<HttpResponseOk<Page<AccountSession>>, Failure> {
-    Ok(HttpResponseOk(service::list(rq.context(), &caller, &path.into_inner().number, query.0).await?))
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, &path.0.number, query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/sessions/{session}", tags = ["Sessions"] }]
 async fn account_session_get(rq: Rq, caller: Caller, path: Path<SessionPath>) -> Result<HttpResponseOk<AccountSession>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.into_inner()).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/accounts/{number}/sessions/{session}", tags = ["Sessions"] }]
 async fn account_session_delete(rq: Rq, caller: Caller, path: Path<SessionPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::end_one(rq.context(), &caller, &path.into_inner()).await?;
+    service::end_one(rq.context(), &caller, &path.0).await?;
     Ok(HttpResponseDeleted())
 }
 

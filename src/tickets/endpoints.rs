@@ -1,6 +1,6 @@
 //! The ticket operations of the contract.
 
-use dropshot::{HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{EventTicketFilter, Ticket, TicketPath};
 use super::service;
@@ -8,7 +8,7 @@ use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::{Page, Paging};
 use crate::events::EventPath;
-use crate::http::{Api, Failure, Query, Rq};
+use crate::http::{Api, Failure, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -24,7 +24,7 @@ async fn event_ticket_list(
     path: Path<EventPath>,
     query: Query<EventTicketFilter>,
 ) -> Result<HttpResponseOk<Page<Ticket>>, Failure> {
-    Ok(HttpResponseOk(service::list_of_event(rq.context(), &caller, path.into_inner().event, &query.0).await?))
+    Ok(HttpResponseOk(service::list_of_event(rq.context(), &caller, path.0.event, &query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/tickets", tags = ["Tickets"] }]
@@ -34,10 +34,10 @@ async fn account_ticket_list(
     path: Path<AccountPath>,
     query: Query<Paging>,
 ) -> Result<HttpResponseOk<Page<Ticket>>, Failure> {
-    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.into_inner().number, query.0).await?))
+    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.0.number, query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/tickets/{ticket}", tags = ["Tickets"] }]
 async fn ticket_get(rq: Rq, caller: Caller, path: Path<TicketPath>) -> Result<HttpResponseOk<Ticket>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().ticket).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.ticket).await?))
 }

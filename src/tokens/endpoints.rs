@@ -1,6 +1,6 @@
 //! The token operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{CodePath, Token, TokenAuthentication, TokenCreate, TokenFilter, TokenPath, TokenUpdate};
 use super::service;
@@ -8,7 +8,7 @@ use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
 use crate::events::EventPath;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -29,7 +29,7 @@ async fn event_token_list(
     path: Path<EventPath>,
     query: Query<TokenFilter>,
 ) -> Result<HttpResponseOk<Page<Token>>, Failure> {
-    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.into_inner().event, &query.0).await?))
+    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.0.event, &query.0).await?))
 }
 
 #[endpoint { method = POST, path = "/events/{event}/tokens", tags = ["Tokens"] }]
@@ -39,12 +39,12 @@ async fn event_token_create(
     path: Path<EventPath>,
     body: Json<TokenCreate>,
 ) -> Result<Created<Token>, Failure> {
-    Ok(Created(service::create(rq.context(), &caller, path.into_inner().event, &body.0).await?))
+    Ok(Created(service::create(rq.context(), &caller, path.0.event, &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/tokens/{token}", tags = ["Tokens"] }]
 async fn event_token_get(rq: Rq, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseOk<Token>, Failure> {
-    let TokenPath { event, token } = path.into_inner();
+    let TokenPath { event, token } = path.0;
     Ok(HttpResponseOk(service::get(rq.context(), &caller, event, token).await?))
 }
 
@@ -55,18 +55,18 @@ async fn event_token_update(
     path: Path<TokenPath>,
     body: Json<TokenUpdate>,
 ) -> Result<HttpResponseOk<Token>, Failure> {
-    let TokenPath { event, token } = path.into_inner();
+    let TokenPath { event, token } = path.0;
     Ok(HttpResponseOk(service::update(rq.context(), &caller, event, token, &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/events/{event}/tokens/{token}", tags = ["Tokens"] }]
 async fn event_token_delete(rq: Rq, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseDeleted, Failure> {
-    let TokenPath { event, token } = path.into_inner();
+    let TokenPath { event, token } = path.0;
     service::delete(rq.context(), &caller, event, token).await?;
     Ok(HttpResponseDeleted())
 }
 
 #[endpoint { method = GET, path = "/tokens/{code}", tags = ["Tokens"] }]
 async fn token_authentication_get(rq: Rq, path: Path<CodePath>) -> Result<HttpResponseOk<TokenAuthentication>, Failure> {
-    Ok(HttpResponseOk(service::authenticate(rq.context(), &path.into_inner().code).await?))
+    Ok(HttpResponseOk(service::authenticate(rq.context(), &path.0.code).await?))
 }

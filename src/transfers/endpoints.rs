@@ -1,6 +1,6 @@
 //! The transfer operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Transfer, TransferCreate, TransferFilter, TransferPath};
 use super::service;
@@ -8,7 +8,7 @@ use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -29,18 +29,18 @@ async fn transfer_create(rq: Rq, caller: Caller, body: Json<TransferCreate>) -> 
 
 #[endpoint { method = GET, path = "/transfers/{transfer}", tags = ["Transfers"] }]
 async fn transfer_get(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseOk<Transfer>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().transfer).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.transfer).await?))
 }
 
 #[endpoint { method = DELETE, path = "/transfers/{transfer}", tags = ["Transfers"] }]
 async fn transfer_delete(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::cancel(rq.context(), &caller, path.into_inner().transfer).await?;
+    service::cancel(rq.context(), &caller, path.0.transfer).await?;
     Ok(HttpResponseDeleted())
 }
 
 #[endpoint { method = POST, path = "/transfers/{transfer}/claims", tags = ["Transfers"] }]
 async fn transfer_claim_create(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseOk<Transfer>, Failure> {
-    Ok(HttpResponseOk(service::claim(rq.context(), &caller, path.into_inner().transfer).await?))
+    Ok(HttpResponseOk(service::claim(rq.context(), &caller, path.0.transfer).await?))
 }
 
 #[endpoint { method = POST, path = "/transfers/{transfer}/rejections", tags = ["Transfers"] }]
@@ -49,7 +49,7 @@ async fn transfer_rejection_create(
     caller: Caller,
     path: Path<TransferPath>,
 ) -> Result<HttpResponseOk<Transfer>, Failure> {
-    Ok(HttpResponseOk(service::reject(rq.context(), &caller, path.into_inner().transfer).await?))
+    Ok(HttpResponseOk(service::reject(rq.context(), &caller, path.0.transfer).await?))
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/transfers", tags = ["Transfers"] }]
@@ -59,5 +59,5 @@ async fn account_transfer_list(
     path: Path<AccountPath>,
     query: Query<TransferFilter>,
 ) -> Result<HttpResponseOk<Page<Transfer>>, Failure> {
-    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.into_inner().number, &query.0).await?))
+    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.0.number, &query.0).await?))
 }

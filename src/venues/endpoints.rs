@@ -1,13 +1,13 @@
 //! The venue operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Venue, VenueCreate, VenueFilter, VenuePath, VenueUpdate};
 use super::service;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -30,16 +30,16 @@ async fn venue_create(rq: Rq, caller: Caller, body: Json<VenueCreate>) -> Result
 
 #[endpoint { method = GET, path = "/venues/{venue}", tags = ["Venues"] }]
 async fn venue_get(rq: Rq, caller: Caller, path: Path<VenuePath>) -> Result<HttpResponseOk<Venue>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.into_inner().venue).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.venue).await?))
 }
 
 #[endpoint { method = PUT, path = "/venues/{venue}", tags = ["Venues"] }]
 async fn venue_update(rq: Rq, path: Path<VenuePath>, body: Json<VenueUpdate>) -> Result<HttpResponseOk<Venue>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), path.into_inner().venue, &body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), path.0.venue, &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/venues/{venue}", tags = ["Venues"] }]
 async fn venue_delete(rq: Rq, path: Path<VenuePath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), path.into_inner().venue).await?;
+    service::delete(rq.context(), path.0.venue).await?;
     Ok(HttpResponseDeleted())
 }

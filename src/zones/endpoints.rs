@@ -1,12 +1,12 @@
 //! The zone operations of the contract.
 
-use dropshot::{HttpResponseDeleted, HttpResponseOk, Path, endpoint};
+use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Zone, ZoneCreate, ZonePath, ZoneQuery, ZoneUpdate};
 use super::service;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -29,16 +29,16 @@ async fn zone_create(rq: Rq, body: Json<ZoneCreate>) -> Result<Created<Zone>, Fa
 
 #[endpoint { method = GET, path = "/zones/{zone}", tags = ["Zones"] }]
 async fn zone_get(rq: Rq, path: Path<ZonePath>) -> Result<HttpResponseOk<Zone>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), path.into_inner().zone).await?))
+    Ok(HttpResponseOk(service::get(rq.context(), path.0.zone).await?))
 }
 
 #[endpoint { method = PUT, path = "/zones/{zone}", tags = ["Zones"] }]
 async fn zone_update(rq: Rq, path: Path<ZonePath>, body: Json<ZoneUpdate>) -> Result<HttpResponseOk<Zone>, Failure> {
-    Ok(HttpResponseOk(service::update(rq.context(), path.into_inner().zone, &body.0).await?))
+    Ok(HttpResponseOk(service::update(rq.context(), path.0.zone, &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/zones/{zone}", tags = ["Zones"] }]
 async fn zone_delete(rq: Rq, path: Path<ZonePath>) -> Result<HttpResponseDeleted, Failure> {
-    service::delete(rq.context(), path.into_inner().zone).await?;
+    service::delete(rq.context(), path.0.zone).await?;
     Ok(HttpResponseDeleted())
 }
