@@ -31,7 +31,6 @@ type Answer = Pin<Box<dyn Future<Output = Option<Response<Body>>> + Send>>;
 
 /// An endpoint that was found for a request.
 pub struct Endpoint {
-    operation_id: String,
     protocol: Arc<Protocol>,
     run: Run,
 }
@@ -61,15 +60,14 @@ impl Endpoints {
         let router = Arc::new(api.into_router());
         let lookup = move |method: &Method, path: &str| {
             let found = router.lookup_route(method, path.into(), None).map_err(|error| error.status_code.as_status())?;
-            let operation_id = found.endpoint.operation_id.clone();
-            let protocol = protocols.get(&operation_id).cloned().ok_or(StatusCode::NOT_FOUND)?;
+            let protocol = protocols.get(&found.endpoint.operation_id).cloned().ok_or(StatusCode::NOT_FOUND)?;
             let run = move |mut rq: Rq, request: Request<Body>| -> Answer {
                 Box::pin(async move {
                     rq.endpoint = found.endpoint;
                     found.handler.handle_request(rq, request).await.ok()
                 })
             };
-            Ok(Endpoint { operation_id, protocol, run: Box::new(run) })
+            Ok(Endpoint { protocol, run: Box::new(run) })
         };
         Self { lookup: Box::new(lookup), readings, limits }
     }
@@ -84,7 +82,7 @@ impl Backend for Endpoints {
     fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, Endpoint), Astray> {
         match (self.lookup)(method, path) {
             // What the contract doesn't have isn't served; drift tells of it. `get` is taken for `GET`, as dropshot does.
-            Ok(endpoint) => Ok((contract.operation(&endpoint.operation_id).ok_or(Astray::Path)?, endpoint)),
+            Ok(endpoint) => Ok((contract.operation(endpoint.protocol.operation_id()).ok_or(Astray::Path)?, endpoint)),
             Err(StatusCode::METHOD_NOT_ALLOWED) => {
                 let allowed = METHODS.iter().filter(|method| (self.lookup)(method, path).is_ok());
                 Err(Astray::Method(allowed.map(Method::to_string).collect()))
@@ -123,18 +121,19 @@ impl Backend for Endpoints {
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
-        let protocol = Arc::clone(&request.found.protocol);
+        let protocol = &request.found.protocol;
         let known = if protocol.is_read() { tag::known(&request.asked.head.headers) } else { Vec::new() };
+        let (has_tag, is_of_key) = (protocol.has_tag(), protocol.needs_key());
         let response = self.carry_out(request).await?;
-        let has_tag = protocol.has_tag() && response.status().is_success();
-        if has_tag { Ok(tag::tagged(response, protocol.needs_key(), &known).await?) } else { Ok(response) }
+        let has_tag = has_tag && response.status().is_success();
+        if has_tag { Ok(tag::tagged(response, is_of_key, &known).await?) } else { Ok(response) }
     }
 }
 
 impl Endpoints {
     /// Runs the endpoint that was found, once for an `Idempotency-Key` and under the condition of `If-Match`.
     async fn carry_out(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
-        let Admitted { asked, contract, operation, found: Endpoint { protocol, run, .. }, guest: caller, arguments } = request;
+        let Admitted { asked, contract, operation, found: Endpoint { protocol, run }, guest: caller, arguments } = request;
         let Some(known) = &caller else { return run_in(None, arguments, run, asked).await };
         let Asked { rq, head } = &*asked;
         let app = Arc::clone(rq.context());

@@ -7,6 +7,9 @@ use http::header::{
     HeaderName, HeaderValue, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 
+/// Hardly an answer has more, with those of the limits and of dropshot.
+pub const MOST: usize = 16;
+
 static ALWAYS: [(HeaderName, HeaderValue); 7] = [
     (ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
     (

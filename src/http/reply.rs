@@ -8,7 +8,8 @@ use http::{HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::tag::{self, IsTagged, Tag};
+use super::headers;
+use super::tag::{self, Tag};
 use crate::base::wire::Uri;
 use crate::error::Result;
 
@@ -96,9 +97,10 @@ impl<T> Clone for Written<T> {
 impl<T: Serialize + JsonSchema + Send + Sync + 'static> HttpResponse for Written<T> {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         let mut response = Response::new(Body::from(self.body));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response.headers_mut().insert(header::ETAG, self.tag);
-        response.extensions_mut().insert(IsTagged);
+        let headers = response.headers_mut();
+        headers.reserve(headers::MOST);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::ETAG, self.tag);
         Ok(response)
     }
 

@@ -21,10 +21,6 @@ wire_text!(
     Tag, None, Some(r#"^"[A-Za-z0-9_-]{22}"$"#), None, None
 );
 
-/// Goes with an answer whose tag was made when its body was.
-#[derive(Debug, Clone, Copy)]
-pub struct IsTagged;
-
 /// The strong tag of a body, in its quotation marks: other bytes have another one.
 pub fn of(body: &[u8]) -> String {
     let hash = Sha256::digest(body);
@@ -53,13 +49,13 @@ pub fn known(headers: &HeaderMap) -> Vec<HeaderValue> {
 }
 
 /// A success with its tag; or 304 in its place, where the tag is `known` by these lines of `If-None-Match`. The tag of JSON is made
-/// here, unless that is [done](IsTagged); anything else, an image, has its own. `is_of_key` tells what is answered to a key.
+/// here, unless it was made when the body was; anything else, an image, has its own. `is_of_key` tells what is answered to a key.
 ///
 /// # Errors
 /// When the body can't be read.
 pub async fn tagged(response: Response<Body>, is_of_key: bool, known: &[HeaderValue]) -> Result<Response<Body>, Error> {
     let (mut head, mut body) = response.into_parts();
-    if is_json(&head.headers) && head.extensions.get::<IsTagged>().is_none() {
+    if is_json(&head.headers) && !head.headers.contains_key(ETAG) {
         let whole = whole(body).await?;
         head.headers.insert(ETAG, HeaderValue::try_from(of(&whole)).map_err(anyhow::Error::from)?);
         body = whole.into();
@@ -85,7 +81,8 @@ pub async fn whole(body: Body) -> Result<Bytes, Error> {
     Ok(body.collect().await.map_err(|error| anyhow::anyhow!("an answer's body: {error}"))?.to_bytes())
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
+/// Whether these are the headers of JSON.
+pub fn is_json(headers: &HeaderMap) -> bool {
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     answer::is_json(answer::essence(media_type))
 }

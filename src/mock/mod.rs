@@ -142,12 +142,16 @@ impl Backend for Mock {
         if !preferences.is_some_and(Preferences::choose) && self.is_changed(contract, operation, head).await? {
             return self.refusal(contract, operation, Code::ResourceChanged.into());
         }
-        let response = self.respond(contract, operation, preferences, head, &arguments)?;
+        let mut response = self.respond(contract, operation, preferences, head, &arguments)?;
         if !declares_tag(operation, &response) {
             return Ok(response);
         }
         let is_read = operation.statuses.contains(&StatusCode::NOT_MODIFIED.as_u16());
         let known = if is_read { tag::known(&head.headers) } else { Vec::new() };
+        // The document's example is no tag of this body.
+        if tag::is_json(response.headers()) {
+            response.headers_mut().remove(header::ETAG);
+        }
         Ok(tag::tagged(response, operation.needs_key, &known).await?)
     }
 }
