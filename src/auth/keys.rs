@@ -1,7 +1,7 @@
 //! API keys: sessions, integrations and admission tokens, all looked up alike.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -12,7 +12,7 @@ use crate::auth::{Caller, Redeemer, Scope};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::secret;
-use crate::db::{Batches, Db, Snapshot, Tx, transaction};
+use crate::db::{Batches, Snapshot, Tx, transaction};
 use crate::error::Result;
 
 /// How long a session's key lives after its last use (decisions).
@@ -56,10 +56,13 @@ const BATCH: usize = 256;
 /// Keys that are remembered, at the most.
 const REMEMBERED: usize = 50_000;
 
+/// A key's hash.
+type Digest = [u8; 32];
+
 /// The keys that are being looked up, and those that were.
 pub struct Keys {
-    batches: Arc<Batches<(), String, Found>>,
-    known: Arc<Mutex<Known>>,
+    batches: Arc<Batches<(), Digest, Found>>,
+    known: Mutex<Known>,
 }
 
 /// The key that was looked up, unless it has been ended, and of which snapshot of the database that holds.
@@ -67,7 +70,7 @@ type Found = (Option<Arc<KeyRow>>, Arc<Snapshot>);
 
 impl Default for Keys {
     fn default() -> Self {
-        Self { batches: Batches::of(BATCH), known: Arc::default() }
+        Self { batches: Batches::of(BATCH), known: Mutex::default() }
     }
 }
 
@@ -77,36 +80,42 @@ impl Default for Keys {
 #[derive(Default)]
 struct Known {
     changes: i64,
-    rows: HashMap<String, Arc<KeyRow>>,
+    rows: HashMap<Digest, Arc<KeyRow>>,
 }
 
 impl Known {
     /// What is known of these keys, of which there have been so many changes.
-    fn of(&mut self, hashes: &[String], changes: i64) -> Vec<Option<Arc<KeyRow>>> {
+    fn of(&mut self, digests: &[Digest], changes: i64) -> Vec<Option<Arc<KeyRow>>> {
         if self.changes != changes {
             *self = Self { changes, rows: HashMap::new() };
         }
-        hashes.iter().map(|hash| self.rows.get(hash).cloned()).collect()
+        digests.iter().map(|digest| self.rows.get(digest).cloned()).collect()
     }
 
-    fn learn<'a>(&mut self, rows: impl Iterator<Item = &'a Arc<KeyRow>>) {
-        if self.rows.len() > REMEMBERED {
+    fn learn(&mut self, digest: Digest, row: &Arc<KeyRow>) {
+        if row.token_id.is_some() {
+            return;
+        }
+        if self.rows.len() >= REMEMBERED {
             self.rows.clear();
         }
-        let lasting = rows.filter(|row| row.token_id.is_none());
-        self.rows.extend(lasting.map(|row| (row.hash.clone(), Arc::clone(row))));
+        self.rows.insert(digest, Arc::clone(row));
     }
 }
 
 impl Keys {
-    async fn find(&self, app: &App, hash: &str) -> Result<Found> {
-        let (db, known) = (app.db.clone(), Arc::clone(&self.known));
-        self.batches.join((), hash.to_owned(), move |(), hashes| look_up(db.clone(), Arc::clone(&known), hashes)).await
+    async fn find(&self, app: &Arc<App>, digest: Digest) -> Result<Found> {
+        let asking = Arc::clone(app);
+        self.batches.join((), digest, move |(), digests| look_up(Arc::clone(&asking), digests)).await
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Forgets what is known of a key, because it has been used.
-    fn forget(&self, hash: &str) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).rows.remove(hash);
+    fn forget(&self, digest: &Digest) {
+        self.known().rows.remove(digest);
     }
 }
 
@@ -180,18 +189,19 @@ pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
-    let (now, hash) = (app.clock.now(), secret::hash(key));
-    let (mut row, mut snapshot) = app.keys.find(app, &hash).await?;
+pub async fn authenticate(app: &Arc<App>, key: &str) -> Result<Option<Caller>> {
+    let (now, digest) = (app.clock.now(), secret::digest(key));
+    let (mut row, mut snapshot) = app.keys.find(app, digest).await?;
     if row.as_ref().is_some_and(|row| !row.is_valid(now)) {
         // Another server may have prolonged a session's life since it was remembered here.
-        app.keys.forget(&hash);
-        (row, snapshot) = app.keys.find(app, &hash).await?;
+        app.keys.forget(&digest);
+        (row, snapshot) = app.keys.find(app, digest).await?;
     }
     let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
     if row.last_used.is_none_or(|last_used| last_used <= now.minus(NOTED)) {
         note_use(app, &row, now).boxed().await;
+        app.keys.forget(&digest);
     }
     let scope = row.account_role.filter(|_| is_session).unwrap_or(row.role);
     Ok(Some(Caller {
@@ -206,11 +216,12 @@ pub async fn authenticate(app: &App, key: &str) -> Result<Option<Caller>> {
 }
 
 /// The keys of these hashes, in their order.
-async fn look_up(db: Db, known: Arc<Mutex<Known>>, hashes: Vec<String>) -> Result<Vec<Found>> {
-    let mut tx = db.observe().await?;
+async fn look_up(app: Arc<App>, digests: Vec<Digest>) -> Result<Vec<Found>> {
+    let mut tx = app.db.observe().await?;
     let (changes, snapshot) = tx.scalar_in_snapshot("count", "key_changes").await?;
-    let mut found = known.lock().unwrap_or_else(PoisonError::into_inner).of(&hashes, changes);
-    let unknown: Vec<String> = hashes.iter().zip(&found).filter(|(_, row)| row.is_none()).map(|(hash, _)| hash.clone()).collect();
+    let mut found = app.keys.known().of(&digests, changes);
+    let unknown: Vec<String> =
+        digests.iter().zip(&found).filter(|(_, row)| row.is_none()).map(|(digest, _)| secret::hex(digest)).collect();
     if !unknown.is_empty() {
         let keys = tx.select(
             "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.role as account_role, a.activated, k.token_id,
@@ -219,11 +230,13 @@ async fn look_up(db: Db, known: Arc<Mutex<Known>>, hashes: Vec<String>) -> Resul
              left join events e on e.id = t.event_id where k.ended is null",
         );
         let rows: Vec<KeyRow> = keys.and_in("k.hash", unknown).all().await?;
-        let rows: HashMap<String, Arc<KeyRow>> = rows.into_iter().map(|row| (row.hash.clone(), Arc::new(row))).collect();
-        known.lock().unwrap_or_else(PoisonError::into_inner).learn(rows.values());
-        for (hash, row) in hashes.iter().zip(&mut found) {
-            if row.is_none() {
-                *row = rows.get(hash).cloned();
+        let rows: HashMap<String, Arc<KeyRow>> =
+            rows.into_iter().map(|mut row| (std::mem::take(&mut row.hash), Arc::new(row))).collect();
+        let mut known = app.keys.known();
+        for (digest, row) in digests.iter().zip(&mut found).filter(|(_, row)| row.is_none()) {
+            *row = rows.get(&secret::hex(digest)).cloned();
+            if let Some(row) = row {
+                known.learn(*digest, row);
             }
         }
     }
@@ -249,7 +262,6 @@ async fn note_use(app: &App, key: &KeyRow, now: Timestamp) {
         .execute()
         .await
     });
-    app.keys.forget(&key.hash);
     if let Err(error) = noted {
         warn!(app.log, "the use of a key was not noted"; "key" => key.id.0, "cause" => format!("{error:?}"));
     }

@@ -42,7 +42,12 @@ pub fn image_id() -> Id {
 
 /// The SHA-256 of a random secret, in hexadecimal: what is stored and searched for.
 pub fn hash(secret: &str) -> String {
-    hex(&Sha256::digest(secret.as_bytes()))
+    hex(&digest(secret))
+}
+
+/// The same as bytes.
+pub fn digest(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
 }
 
 /// Bytes as lower-case hexadecimal digits.
