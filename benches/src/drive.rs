@@ -12,7 +12,7 @@ use futures::future::join_all;
 use hdrhistogram::Histogram;
 use http::{Method, Request, StatusCode, header};
 use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http1::{self, SendRequest};
+use hyper::client::conn::http1::{self, Connection, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -123,8 +123,8 @@ pub async fn drive(load: &Load, asks: &Asks, mut at_edges: impl FnMut()) -> anyh
     let course = Arc::new(course);
     let mut connections = Vec::new();
     for _ in 0..load.connections {
-        let connection = connect(load.address).await?;
-        connections.push(tokio::spawn(ask_on(Arc::clone(&course), connection)));
+        let line = Line::connect(load.address).await?;
+        connections.push(tokio::spawn(ask_on(Arc::clone(&course), line)));
     }
     sleep_until(course.begin).await;
     at_edges();
@@ -155,8 +155,7 @@ pub async fn drive(load: &Load, asks: &Asks, mut at_edges: impl FnMut()) -> anyh
 /// # Errors
 /// When it doesn't succeed.
 pub async fn ask_once(address: SocketAddr, ask: &Ask) -> anyhow::Result<Bytes> {
-    let mut connection = connect(address).await?;
-    let (status, body) = send(&mut connection, address, ask).await?;
+    let (status, body) = Line::connect(address).await?.send(ask).await?;
     if !status.is_success() {
         bail!("{} {} was answered {status}: {}", ask.method, ask.path, String::from_utf8_lossy(&body));
     }
@@ -169,7 +168,7 @@ fn histogram() -> anyhow::Result<Histogram<u64>> {
 
 type Counts = (Histogram<u64>, BTreeMap<u16, u64>);
 
-async fn ask_on(course: Arc<Course>, mut connection: SendRequest<Full<Bytes>>) -> anyhow::Result<Counts> {
+async fn ask_on(course: Arc<Course>, mut line: Line) -> anyhow::Result<Counts> {
     let (mut latencies, mut others) = (histogram()?, BTreeMap::new());
     let load = &course.load;
     let (end, start) = (course.begin + load.time, course.begin - load.warm_up);
@@ -187,13 +186,13 @@ async fn ask_on(course: Arc<Course>, mut connection: SendRequest<Full<Bytes>>) -
             course.is_exhausted.store(true, Ordering::Relaxed);
             return Ok((latencies, others));
         };
-        let answer = timeout(PATIENCE, send(&mut connection, load.address, &ask)).await;
+        let answer = timeout(PATIENCE, line.send(&ask)).await;
         let now = Instant::now();
         let status = match answer {
             Ok(Ok((status, _))) => status.as_u16(),
             Ok(Err(_)) | Err(_) => {
                 sleep(Duration::from_millis(10)).await;
-                connection = connect(load.address).await?;
+                line = Line::connect(load.address).await?;
                 0
             }
         };
@@ -208,25 +207,41 @@ async fn ask_on(course: Arc<Course>, mut connection: SendRequest<Full<Bytes>>) -
     }
 }
 
-async fn connect(address: SocketAddr) -> anyhow::Result<SendRequest<Full<Bytes>>> {
-    let stream = TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
-    stream.set_nodelay(true)?;
-    let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // Its end is seen by whoever sends.
-    tokio::spawn(connection);
-    Ok(sender)
+/// A connection, which is worked on by whoever asks on it. In a task of its own it would answer and be asked by turns with all
+/// others: so many requests would be sent at once, and the server would have nothing to do meanwhile.
+struct Line {
+    address: String,
+    sender: SendRequest<Full<Bytes>>,
+    connection: Connection<TokioIo<TcpStream>, Full<Bytes>>,
 }
 
-async fn send(connection: &mut SendRequest<Full<Bytes>>, address: SocketAddr, ask: &Ask) -> anyhow::Result<(StatusCode, Bytes)> {
-    connection.ready().await?;
-    let request = Request::builder()
-        .method(&ask.method)
-        .uri(&ask.path)
-        .header(header::HOST, address.to_string())
-        .header(header::CONTENT_TYPE, "application/json")
-        .header("x-api-key", &*ask.key)
-        .header("x-client-version", env!("CARGO_PKG_VERSION"));
-    let response = connection.send_request(request.body(Full::new(ask.body.clone()))?).await?;
-    let status = response.status();
-    Ok((status, response.into_body().collect().await?.to_bytes()))
+impl Line {
+    async fn connect(address: SocketAddr) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        Ok(Self { address: address.to_string(), sender, connection })
+    }
+
+    async fn send(&mut self, ask: &Ask) -> anyhow::Result<(StatusCode, Bytes)> {
+        let request = Request::builder()
+            .method(&ask.method)
+            .uri(&ask.path)
+            .header(header::HOST, &self.address)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("x-api-key", &*ask.key)
+            .header("x-client-version", env!("CARGO_PKG_VERSION"))
+            .body(Full::new(ask.body.clone()))?;
+        let answer = async {
+            self.sender.ready().await?;
+            let response = self.sender.send_request(request).await?;
+            let status = response.status();
+            anyhow::Ok((status, response.into_body().collect().await?.to_bytes()))
+        };
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            ended = &mut self.connection => bail!("the connection ended: {ended:?}"),
+        }
+    }
 }

@@ -123,7 +123,7 @@ fn name(kind: Kind) -> &'static str {
 }
 
 /// How often a server and its bare endpoint take turns.
-const ROUNDS: u32 = 4;
+const ROUNDS: u32 = 10;
 
 /// Loads a server that has just been started.
 async fn measure(
