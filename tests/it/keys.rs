@@ -5,8 +5,8 @@ use std::time::Duration;
 use boxoffice::log;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Answer, World};
+use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
     an_integration_tells_when_it_was_last_used,
@@ -14,6 +14,8 @@ on_both_databases![
     a_key_that_ends_ends_on_every_server,
     no_secret_is_kept_as_it_is,
 ];
+
+on_two_servers![a_key_that_ends_after_lost_commits_ends_on_both];
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -88,6 +90,22 @@ async fn a_key_that_ends_ends_on_every_server(world: World) {
         assert_eq!(status(key).await, (403, 403));
     }
     neighbour.stop().await;
+}
+
+async fn a_key_that_ends_after_lost_commits_ends_on_both(world: World) {
+    let (ama, kofi) = (world.person("ama").await, world.person("kofi").await);
+    kofi.client.session_active_delete().send().await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(world.use_key(&ama.key).await.status, 200);
+    }
+    // A standby takes over that lacks the last change.
+    world.run_sql("update key_changes set count = count - 1").await;
+
+    ama.client.session_active_delete().send().await.unwrap();
+
+    for _ in 0..2 {
+        assert_eq!(world.use_key(&ama.key).await.status, 403);
+    }
 }
 
 async fn no_secret_is_kept_as_it_is(world: World) {

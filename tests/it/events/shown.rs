@@ -6,10 +6,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{change, delete, read, uri};
-use crate::race_tests;
 use crate::support::{RESERVATION, World, by_card, section};
+use crate::{on_two_servers, race_tests};
 
 race_tests![what_is_changed_is_shown_at_once];
+
+on_two_servers![what_is_changed_after_lost_commits_is_shown];
 
 /// The list of the published events under each of these filters, and every event, by either server, beside the list of all events,
 /// of which nothing is remembered.
@@ -93,4 +95,19 @@ async fn what_is_changed_is_shown_at_once(world: World) {
     let cancelled = world.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
     assert!(cancelled.status < 300, "{}", cancelled.body);
     check("an event is cancelled").await;
+}
+
+async fn what_is_changed_after_lost_commits_is_shown(world: World) {
+    let kofi = world.person("kofi").await;
+    let host = world.host_of(&kofi).await;
+    let event = world.listed_event(&host, &[section("Stalls", 40.0, 10)]).await;
+    for title in ["Drums", "Voices"] {
+        let changed = change(&world, &kofi.key, &event.uri, json!({ "title": title })).await;
+        assert_eq!(changed.status, 200, "{}", changed.body);
+        for _ in 0..2 {
+            assert_eq!(world.read(&event.uri).await["title"], title);
+        }
+        // A standby takes over that lacks the last change.
+        world.run_sql("update event_changes set count = count - 1").await;
+    }
 }
