@@ -12,7 +12,7 @@ use crate::auth::{Caller, Redeemer, Scope};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::secret;
-use crate::db::{Batches, Snapshot, Tx, transaction};
+use crate::db::{Batches, Remembered, Snapshot, Tx, transaction};
 use crate::error::Result;
 
 /// How long a session's key lives after its last use (decisions).
@@ -65,41 +65,17 @@ pub struct Keys {
     known: Mutex<Known>,
 }
 
+/// Keys by their hashes, as they are for as long as the database has counted so many changes of keys and accounts. It is asked for
+/// that count before any of them is believed, once for all who ask at the same time: so a key that has been ended, by whichever
+/// server, is not believed once more. An admission token's key is not among them: it depends on more.
+type Known = Remembered<i64, HashMap<Digest, Arc<KeyRow>>>;
+
 /// The key that was looked up, unless it has been ended, and of which snapshot of the database that holds.
 type Found = (Option<Arc<KeyRow>>, Arc<Snapshot>);
 
 impl Default for Keys {
     fn default() -> Self {
-        Self { batches: Batches::of(BATCH), known: Mutex::default() }
-    }
-}
-
-/// Keys by their hashes, as they are for as long as the database has counted so many changes of keys and accounts. It is asked for
-/// that count before any of them is believed, once for all who ask at the same time: so a key that has been ended, by whichever
-/// server, is not believed once more. An admission token's key is not among them: it depends on more.
-#[derive(Default)]
-struct Known {
-    changes: i64,
-    rows: HashMap<Digest, Arc<KeyRow>>,
-}
-
-impl Known {
-    /// What is known of these keys, of which there have been so many changes.
-    fn of(&mut self, digests: &[Digest], changes: i64) -> Vec<Option<Arc<KeyRow>>> {
-        if self.changes != changes {
-            *self = Self { changes, rows: HashMap::new() };
-        }
-        digests.iter().map(|digest| self.rows.get(digest).cloned()).collect()
-    }
-
-    fn learn(&mut self, digest: Digest, row: &Arc<KeyRow>) {
-        if row.token_id.is_some() {
-            return;
-        }
-        if self.rows.len() >= REMEMBERED {
-            self.rows.clear();
-        }
-        self.rows.insert(digest, Arc::clone(row));
+        Self { batches: Batches::of(BATCH), known: Mutex::new(Remembered::of(REMEMBERED)) }
     }
 }
 
@@ -111,11 +87,6 @@ impl Keys {
 
     fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Forgets what is known of a key, because it has been used.
-    fn forget(&self, digest: &Digest) {
-        self.known().rows.remove(digest);
     }
 }
 
@@ -194,14 +165,14 @@ pub async fn authenticate(app: &Arc<App>, key: &str) -> Result<Option<Caller>> {
     let (mut row, mut snapshot) = app.keys.find(app, digest).await?;
     if row.as_ref().is_some_and(|row| !row.is_valid(now)) {
         // Another server may have prolonged a session's life since it was remembered here.
-        app.keys.forget(&digest);
+        app.keys.known().things().remove(&digest);
         (row, snapshot) = app.keys.find(app, digest).await?;
     }
     let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
     if row.last_used.is_none_or(|last_used| last_used <= now.minus(NOTED)) {
         note_use(app, &row, now).boxed().await;
-        app.keys.forget(&digest);
+        app.keys.known().things().remove(&digest);
     }
     let scope = row.account_role.filter(|_| is_session).unwrap_or(row.role);
     Ok(Some(Caller {
@@ -219,11 +190,15 @@ pub async fn authenticate(app: &Arc<App>, key: &str) -> Result<Option<Caller>> {
 async fn look_up(app: Arc<App>, digests: Vec<Digest>) -> Result<Vec<Found>> {
     let mut tx = app.db.observe().await?;
     let (changes, snapshot) = tx.scalar_in_snapshot("count", "key_changes").await?;
-    let mut found = app.keys.known().of(&digests, changes);
+    let mut found: Vec<Option<Arc<KeyRow>>> = {
+        let mut known = app.keys.known();
+        let known = known.at(&changes);
+        digests.iter().map(|digest| known.get(digest).cloned()).collect()
+    };
     let unknown: Vec<String> =
         digests.iter().zip(&found).filter(|(_, row)| row.is_none()).map(|(digest, _)| secret::hex(digest)).collect();
     if !unknown.is_empty() {
-        let keys = tx.select(
+        let keys = tx.tx().select(
             "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.role as account_role, a.activated, k.token_id,
              t.event_id, e.ends as event_ends
              from api_keys k left join accounts a on a.id = k.account_id left join tokens t on t.id = k.token_id
@@ -235,8 +210,8 @@ async fn look_up(app: Arc<App>, digests: Vec<Digest>) -> Result<Vec<Found>> {
         let mut known = app.keys.known();
         for (digest, row) in digests.iter().zip(&mut found).filter(|(_, row)| row.is_none()) {
             *row = rows.get(&secret::hex(digest)).cloned();
-            if let Some(row) = row {
-                known.learn(*digest, row);
+            if let Some(row) = row.as_ref().filter(|row| row.token_id.is_none()) {
+                known.with_room(&changes, 1).insert(*digest, Arc::clone(row));
             }
         }
     }

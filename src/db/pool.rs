@@ -12,6 +12,7 @@ use sqlx::{PgConnection, SqliteConnection};
 
 use super::lent::{Lender, Lent, PATIENCE};
 use super::query::Query;
+use super::snapshot::Observer;
 use super::{condition, outage, unit, violation};
 use crate::error::Result;
 
@@ -123,15 +124,15 @@ impl Db {
         })
     }
 
-    /// A connection for reading that can tell its [`Snapshot`](super::Snapshot), outside of all requests.
+    /// A connection for reading, outside of all requests.
     ///
     /// # Errors
     /// When no connection can be had.
-    pub async fn observe(&self) -> Result<Tx> {
-        Ok(match self {
+    pub async fn observe(&self) -> Result<Observer> {
+        Ok(Observer(match self {
             Self::Sqlite { observer, .. } => Tx::Sqlite(observer.lend().await?),
             Self::Postgres { pool, .. } => Tx::Postgres(pool.lend().await?),
-        })
+        }))
     }
 
     /// Begins a transaction; on SQLite it holds the write lock from here on. `transaction!` is the way to use it.

@@ -15,20 +15,27 @@ pub struct Snapshot {
     told: String,
 }
 
-impl Tx {
-    /// A value of a table of one row, and the snapshot that it was read of. It is asked of what
-    /// [`Db::observe`](super::Db::observe) gives.
+/// A connection that can tell its [`Snapshot`].
+pub struct Observer(pub(super) Tx);
+
+impl Observer {
+    /// A value of a table of one row, and the snapshot that it was read of.
     ///
     /// # Errors
     /// When the database fails.
     pub async fn scalar_in_snapshot<T: Scalar>(&mut self, column: &str, table: &str) -> Result<(T, Snapshot)> {
-        let (connection, told) = match self {
-            Self::Sqlite(lent) => (Some(lent.made()), "(select cast(data_version as text) from pragma_data_version)"),
+        let (connection, told) = match &self.0 {
+            Tx::Sqlite(lent) => (Some(lent.made()), "(select cast(data_version as text) from pragma_data_version)"),
             // A standby that has taken over may give numbers once more to other transactions.
-            Self::Postgres(_) => (None, "concat(pg_postmaster_start_time(), ' ', pg_current_snapshot())"),
+            Tx::Postgres(_) => (None, "concat(pg_postmaster_start_time(), ' ', pg_current_snapshot())"),
         };
-        let rows: Vec<(T, String)> = self.select(&format!("{column}, {told} from {table}")).all().await?;
+        let rows: Vec<(T, String)> = self.0.select(&format!("{column}, {told} from {table}")).all().await?;
         let (value, told) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
         Ok((value, Snapshot { connection, told }))
+    }
+
+    /// The connection, to read anything else.
+    pub fn tx(&mut self) -> &mut Tx {
+        &mut self.0
     }
 }

@@ -15,14 +15,14 @@ use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Page;
-use crate::db::{Batches, Snapshot, Tx};
+use crate::db::{Batches, Remembered, Snapshot, Tx};
 use crate::error::{Error, Result};
 use crate::http::Written;
 use crate::sections::{self, SectionRow};
 
 /// Those who are told of events or of a list at a time, at the most.
 const BATCH: usize = 100;
-/// How much is remembered at the most, in bytes as [`FullEvent::weight`] counts them.
+/// How much is remembered at the most, in bytes: for how events are counted, and for how they are shown.
 const REMEMBERED: usize = 16 << 20;
 
 /// An event, and what is answered to whoever may see it.
@@ -41,9 +41,37 @@ pub struct OnShow {
     latest: Mutex<Latest>,
 }
 
+/// Events as they were shown to callers whose keys were looked up in one snapshot of the database. Nothing has been changed when the
+/// next caller's is the same, so that nothing needs to be asked for. While tickets are sold it hardly ever is. What is learned may be
+/// newer than the snapshot, but then no later caller has that one.
+type Latest = Remembered<Arc<Snapshot>, HashMap<Id, Arc<Shown>>>;
+
+/// Events, and pages of those published, as they are for as long as the database has counted so many changes by hosts and staff. It
+/// is asked for that count, and for all that buyers change, before any of them is shown: so nothing is that is out of date,
+/// whichever server has changed it.
+type Known = Remembered<i64, Counted>;
+
+#[derive(Default)]
+struct Counted {
+    events: HashMap<Id, FullEvent>,
+    pages: HashMap<PublishedEventQuery, Arc<Listing>>,
+}
+
+/// A page of the published events.
+struct Listing {
+    changes: i64,
+    total: i64,
+    events: Vec<Id>,
+}
+
 impl Default for OnShow {
     fn default() -> Self {
-        Self { events: Batches::of(BATCH), published: Batches::of(BATCH), known: Mutex::default(), latest: Mutex::default() }
+        Self {
+            events: Batches::of(BATCH),
+            published: Batches::of(BATCH),
+            known: Mutex::new(Remembered::of(REMEMBERED)),
+            latest: Mutex::new(Remembered::of(REMEMBERED)),
+        }
     }
 }
 
@@ -57,85 +85,24 @@ impl OnShow {
     }
 }
 
-/// Events as they were shown to callers whose keys were looked up in one snapshot of the database. Nothing has been changed when the
-/// next caller's is the same, so that nothing needs to be asked for. While tickets are sold it hardly ever is.
-#[derive(Default)]
-struct Latest {
-    snapshot: Option<Arc<Snapshot>>,
-    shown: HashMap<Id, Arc<Shown>>,
-    weight: usize,
-}
-
-impl Latest {
-    fn event(&self, id: Id, snapshot: &Snapshot, now: Timestamp) -> Option<Arc<Shown>> {
-        let shown = self.shown.get(&id).filter(|_| self.snapshot.as_deref() == Some(snapshot));
-        shown.filter(|shown| shown.lasts.contains(&now)).cloned()
-    }
-
-    /// What is learned may be newer than the snapshot, but then no later caller has that one.
-    fn learn(&mut self, id: Id, snapshot: &Arc<Snapshot>, shown: &Arc<Shown>) {
-        if self.snapshot.as_ref() != Some(snapshot) || self.weight > REMEMBERED {
-            *self = Self { snapshot: Some(Arc::clone(snapshot)), ..Self::default() };
-        }
-        if self.shown.insert(id, Arc::clone(shown)).is_none() {
-            self.weight += shown.written.size() + shown.row.description.len() + shown.row.disclaimer.len() + size_of::<Shown>();
-        }
-    }
-}
-
-/// Events, and pages of those published, as they are for as long as the database has counted so many changes by hosts and staff. It
-/// is asked for that count, and for all that buyers change, before any of them is shown: so nothing is that is out of date,
-/// whichever server has changed it.
-#[derive(Default)]
-struct Known {
-    changes: i64,
-    events: HashMap<Id, FullEvent>,
-    pages: HashMap<PublishedEventQuery, Arc<Listing>>,
-    weight: usize,
-}
-
-/// A page of the published events.
-struct Listing {
-    changes: i64,
-    total: i64,
-    events: Vec<Id>,
-}
-
-impl Known {
-    /// Forgets what was known before so many changes.
-    fn at(&mut self, changes: i64) -> &mut Self {
-        if self.changes != changes {
-            *self = Self { changes, ..Self::default() };
-        }
-        self
-    }
-
+impl Counted {
     /// The event that is counted here; `None` where it isn't known, or has other sections by now.
     fn event(&self, id: Id, counts: &[CountRow]) -> Option<FullEvent> {
         let mut event = self.events.get(&id)?.clone();
         event.count(counts).then_some(event)
     }
+}
 
-    fn learn_events(&mut self, changes: i64, events: &[FullEvent]) {
-        for event in events {
-            self.room_at(changes, event.weight()).events.insert(event.row.id, event.clone());
-        }
+impl Shown {
+    /// About how much memory it takes, in bytes.
+    fn weight(&self) -> usize {
+        size_of_val(self) + texts(&self.row) + self.written.size()
     }
+}
 
-    fn learn_page(&mut self, query: PublishedEventQuery, page: Listing) {
-        let weight = size_of_val(&query) + size_of_val(page.events.as_slice());
-        self.room_at(page.changes, weight).pages.insert(query, Arc::new(page));
-    }
-
-    /// Makes room for so much more, by forgetting everything where there is none.
-    fn room_at(&mut self, changes: i64, weight: usize) -> &mut Self {
-        let known = self.at(changes);
-        if known.weight + weight > REMEMBERED {
-            *known = Self { changes, ..Self::default() };
-        }
-        known.weight += weight;
-        known
-    }
+/// How long the longest texts of an event are, in bytes: all else is small.
+fn texts(row: &EventRow) -> usize {
+    row.description.len() + row.disclaimer.len()
 }
 
 impl FullEvent {
@@ -160,23 +127,24 @@ impl FullEvent {
         self.sections.iter().map(until).min().unwrap_or(Timestamp::NEVER)
     }
 
-    /// About how much memory it takes, in bytes: all but its longest texts is small.
+    /// About how much memory it takes, in bytes.
     fn weight(&self) -> usize {
         let sections = self.sections.iter().map(|section| size_of_val(section) + section.description.len());
-        size_of_val(self) + self.row.description.len() + self.row.disclaimer.len() + sections.sum::<usize>()
+        size_of_val(self) + texts(&self.row) + sections.sum::<usize>()
     }
 }
 
 /// An event, for who may see it.
 pub async fn get(app: &Arc<App>, caller: &Caller, id: Id) -> Result<Written<Event>> {
-    let latest = app.on_show.latest().event(id, &caller.snapshot, app.clock.now());
-    let shown = match latest {
+    let latest = app.on_show.latest().at(&caller.snapshot).get(&id).cloned();
+    let now = app.clock.now();
+    let shown = match latest.filter(|shown| shown.lasts.contains(&now)) {
         Some(shown) => shown,
         None => {
             let reading = Arc::clone(app);
             let shown = app.on_show.events.join((), id, move |(), ids| read_events(Arc::clone(&reading), ids)).await?;
             let shown = shown.ok_or(Error::NOT_FOUND)?;
-            app.on_show.latest().learn(id, &caller.snapshot, &shown);
+            app.on_show.latest().with_room(&caller.snapshot, shown.weight()).insert(id, Arc::clone(&shown));
             shown
         }
     };
@@ -214,7 +182,7 @@ async fn read_events(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<Shown
 async fn read_page(app: &App, query: PublishedEventQuery) -> Result<Page<Event>> {
     let (now, paging) = (app.clock.now(), query.filter.paging);
     let mut tx = app.db.read().await?;
-    let known = app.on_show.known().pages.get(&query).cloned();
+    let known = app.on_show.known().things().pages.get(&query).cloned();
     if let Some(page) = known {
         let mut found = load(app, &mut tx, &page.events, now).await?;
         if found.changes == Some(page.changes) {
@@ -228,7 +196,8 @@ async fn read_page(app: &App, query: PublishedEventQuery) -> Result<Page<Event>>
     let found = store::list(&mut tx, &query.filter, narrowing, now).await?;
     if is_lasting(&query) && !found.rows.is_empty() {
         let page = Listing { changes, total: found.total, events: found.rows.iter().map(|row| row.id).collect() };
-        app.on_show.known().learn_page(query, page);
+        let weight = size_of_val(&query) + size_of_val(&page) + size_of_val(page.events.as_slice());
+        app.on_show.known().with_room(&changes, weight).pages.insert(query, Arc::new(page));
     }
     Ok(paging.page(found.total, view::views(app, &mut tx, found.rows).await?))
 }
@@ -254,7 +223,7 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Foun
     let (mut events, mut unknown) = (HashMap::new(), Vec::new());
     {
         let mut known = app.on_show.known();
-        let known = known.at(changes);
+        let known = known.at(&changes);
         for counts in counts.chunk_by(|one, other| one.event_id == other.event_id) {
             let Some(id) = counts.first().map(|count| count.event_id) else { continue };
             match known.event(id, counts) {
@@ -266,7 +235,12 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Foun
     if !unknown.is_empty() {
         let rows = store::of_ids(tx, unknown).await?;
         let loaded = view::load(tx, rows, now).await?;
-        app.on_show.known().learn_events(changes, &loaded);
+        {
+            let mut known = app.on_show.known();
+            for event in &loaded {
+                known.with_room(&changes, event.weight()).events.insert(event.row.id, event.clone());
+            }
+        }
         events.extend(loaded.into_iter().map(|event| (event.row.id, event)));
     }
     Ok(Found { changes: Some(changes), events })

@@ -79,9 +79,7 @@ impl<T: Serialize> Written<T> {
         let tag = HeaderValue::try_from(tag::of(&body)).map_err(anyhow::Error::from)?;
         Ok(Self { body: body.into(), tag, what: PhantomData })
     }
-}
 
-impl<T> Written<T> {
     /// How large it is, in bytes.
     pub fn size(&self) -> usize {
         self.body.len()
