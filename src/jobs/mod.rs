@@ -1,6 +1,6 @@
 //! Work that runs beside the requests: orders whose reservations are over are timed out, and the gateway is asked for what it has
-//! still to undo or to give back; mail is delivered; answers that are kept for retries are forgotten. Each job's step is a function that a test can call; here they are only
-//! repeated.
+//! still to undo or to give back; mail is delivered; answers that are kept for retries are forgotten. Each job's step is a function
+//! that a test can call; here they are only repeated.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

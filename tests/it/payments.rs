@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::join3;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
@@ -29,6 +30,7 @@ on_both_databases![
     timing_out_gives_back_what_was_paid,
     what_the_gateway_fails_to_give_back_is_given_back_later,
     a_payment_whose_server_ended_is_undone,
+    an_undoing_that_comes_after_the_refund_gives_nothing_more,
     who_goes_away_while_paying_has_paid,
 ];
 
@@ -377,6 +379,34 @@ async fn a_payment_whose_server_ended_is_undone(world: World) {
     assert_eq!(world.payments(&order).await, [is(3.98, "Confirmed")]);
     assert_eq!(world.pay(&ama.key, &order, by_card()).await.body["amount"], 200.0);
     assert_eq!(status(&world, &order).await, "Fulfilled");
+}
+
+async fn an_undoing_that_comes_after_the_refund_gives_nothing_more(world: World) {
+    let Sale { ama, order, .. } = sale(&world).await;
+    world.till.hold();
+    world.till.hold_undoings(true);
+
+    // The job gives the payment up; before the gateway hears of that, the charge's answer comes, and its refund.
+    let pays = async {
+        let late = world.pay(&ama.key, &order, by_card()).await;
+        world.till.hold_undoings(false);
+        late
+    };
+    let gives_up = async {
+        world.till.until(1).await;
+        world.advance(Duration::from_secs(180));
+        world.expire_due().await;
+    };
+    let answers = async {
+        world.till.until_undoing().await;
+        world.till.release();
+    };
+    let (late, (), ()) = join3(pays, gives_up, answers).await;
+
+    assert_eq!((late.status, late.code()), (409, "order.not-open"));
+    assert_eq!((world.till.total(), world.payments(&order).await), (0.0, vec![is(203.98, "Refunded")]));
+    assert_eq!(world.pay(&ama.key, &order, by_card()).await.status, 201);
+    assert_eq!((world.till.total(), status(&world, &order).await), (203.98, "Fulfilled".into()));
 }
 
 async fn refunds_that_never_succeed_do_not_stand_before_others(world: World) {

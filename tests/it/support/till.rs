@@ -31,6 +31,9 @@ struct State {
     /// The payments that are never given back.
     stuck: Mutex<BTreeSet<i64>>,
     loses_refunds_answers: AtomicBool,
+    /// Undoings that were asked for, ever.
+    undoings: AtomicUsize,
+    undoings_are_held: watch::Sender<bool>,
 }
 
 impl Till {
@@ -85,6 +88,18 @@ impl Till {
     /// Whether refunds fail, and charges can't be undone.
     pub fn refuse_refunds(&self, refuse: bool) {
         self.0.refuses_refunds.store(refuse, Ordering::SeqCst);
+    }
+
+    /// Keeps undoings waiting, before they give anything back, until this is called with `false`.
+    pub fn hold_undoings(&self, hold: bool) {
+        self.0.undoings_are_held.send_replace(hold);
+    }
+
+    /// Waits until an undoing is asked for.
+    pub async fn until_undoing(&self) {
+        while self.0.undoings.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Refunds of the payments taken so far fail for ever.
@@ -146,6 +161,8 @@ impl Gateway for Till {
     }
 
     async fn undo(&self, undo: &Undo) -> anyhow::Result<()> {
+        self.0.undoings.fetch_add(1, Ordering::SeqCst);
+        let _ = self.0.undoings_are_held.subscribe().wait_for(|held| !held).await;
         if self.0.refuses_refunds.load(Ordering::SeqCst) {
             bail!("the till is locked");
         }
