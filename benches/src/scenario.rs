@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use boxoffice::db::Db;
 use bytes::Bytes;
@@ -126,16 +126,18 @@ fn admission(world: &World, tickets: std::ops::Range<u64>) -> Ask {
     post(format!("/v3/events/{}/admissions", world.event), &world.staff_key, &json!({ "serials": serials, "device": "Gate A" }))
 }
 
-/// Payments of orders, each by whoever has placed it.
+/// Payments of orders that are placed before, each by whoever has placed it.
 async fn payments(world: &Arc<World>, address: SocketAddr) -> anyhow::Result<Asks> {
+    let begin = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros())?;
     let placing = Arc::clone(world);
     let place: Asks = Arc::new(move |n| order(&placing, PAYING, n, placing.spread(n % SPREAD)));
     let load = Load { address, connections: 32, warm_up: Duration::ZERO, time: Duration::from_secs(5), rate: None };
     drive(&load, &place, || ()).await?;
     let db = Db::open(&world.database_url).await?;
-    let placed = "select id, account_id from orders where status = 'Placed' and account_id between $1 and $2";
+    let placed = "select id, account_id from orders where status = 'Placed' and account_id between $1 and $2 and placed >= $3";
     let first = BUYER + (PAYING * SHARE) as i64;
-    let placed = db.read().await.map_err(refused)?.query(placed).bind(first).bind(first + SHARE as i64 - 1).all().await;
+    let placed =
+        db.read().await.map_err(refused)?.query(placed).bind(first).bind(first + SHARE as i64 - 1).bind(begin).all().await;
     let placed: Vec<(i64, i64)> = placed.map_err(refused)?;
     db.close().await;
     let by_card = json!({ "method": "card", "token": "tok_approve" });
