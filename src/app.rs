@@ -21,7 +21,7 @@ use crate::journal::Journal;
 use crate::media::MediaStore;
 use crate::orders::OrderDesk;
 use crate::outbox::{self, Carrier};
-use crate::payments::{Gateway, Sandbox};
+use crate::payments::{Gateway, PaymentDesk, Sandbox};
 
 /// What every operation works with.
 pub struct App {
@@ -47,6 +47,8 @@ pub struct App {
     pub carrier: Box<dyn Carrier>,
     /// Where orders are placed.
     pub orders: OrderDesk,
+    /// Where orders are paid.
+    pub payments: PaymentDesk,
     /// Where tickets are redeemed.
     pub gate: Gate,
     /// What is kept of requests that change something.
@@ -76,6 +78,7 @@ impl App {
             unsettled_after: AtomicI64::new(0),
             carrier: outbox::carrier(&settings.mail)?,
             orders: OrderDesk::default(),
+            payments: PaymentDesk::default(),
             gate: Gate::default(),
             journal: Journal::default(),
             settings,

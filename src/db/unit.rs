@@ -34,7 +34,7 @@ tokio::task_local! {
 #[derive(Default)]
 pub struct Unit {
     opening: Option<Opening>,
-    /// Whether a transaction of this unit has been committed.
+    /// Whether a transaction of this unit has been committed, or one that it had a part in.
     is_committed: AtomicBool,
     parked: Mutex<Option<Tx>>,
     afterwards: Mutex<Vec<Afterwards>>,
@@ -54,6 +54,11 @@ impl Unit {
     /// Whether something of it is committed already.
     pub fn is_committed(&self) -> bool {
         self.is_committed.load(Ordering::Relaxed)
+    }
+
+    /// Remembers that something of it has been committed.
+    pub fn note_commit(&self) {
+        self.is_committed.store(true, Ordering::Relaxed);
     }
 
     /// The transaction that was left open, once the endpoint has ended. Outside the unit its [`Tx::commit`] commits; dropped, it
@@ -84,7 +89,7 @@ pub async fn settle() -> Result<()> {
     let Some(unit) = current() else { return Ok(()) };
     let Some(parked) = unit.parked() else { return Ok(()) };
     parked.commit_now().await?;
-    unit.is_committed.store(true, Ordering::Relaxed);
+    unit.note_commit();
     Ok(())
 }
 

@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 use super::group::{self, Kept};
 use super::idempotency::{Attempt, Known};
 use crate::app::App;
-use crate::db::{Attempts, Batches, Tx};
+use crate::db::{Attempts, Batches, Tx, Unit};
 use crate::error::{Error, Result};
 
 /// Requests that are decided at a time, at the most: so many that what each of them costs by itself is the most of it.
@@ -49,6 +49,7 @@ tokio::task_local! {
 
 /// A request that may come to a desk.
 pub struct Seat {
+    unit: Arc<Unit>,
     attempt: Option<Arc<Attempt>>,
     part: Mutex<Option<Part>>,
 }
@@ -61,9 +62,9 @@ pub struct Part {
 }
 
 impl Seat {
-    /// Of a request, which may be a try of one that carries an `Idempotency-Key`.
-    pub fn new(attempt: Option<Arc<Attempt>>) -> Arc<Self> {
-        Arc::new(Self { attempt, part: Mutex::default() })
+    /// Of a request with this unit of work, which may be a try of one that carries an `Idempotency-Key`.
+    pub fn new(unit: Arc<Unit>, attempt: Option<Arc<Attempt>>) -> Arc<Self> {
+        Arc::new(Self { unit, attempt, part: Mutex::default() })
     }
 
     /// Runs an endpoint.
@@ -71,10 +72,28 @@ impl Seat {
         SEAT.scope(Arc::clone(self), endpoint).await
     }
 
+    /// The try that is to claim its request, unless that has been done.
+    fn claim(&self) -> Option<Arc<Attempt>> {
+        self.attempt.clone().filter(|_| !self.unit.is_committed())
+    }
+
     /// The part that the request has taken.
     pub fn part(&self) -> Option<Part> {
         self.part.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
+}
+
+/// Commits what a desk has decided for this request so far, because it goes on to wait for something. What is kept of the request
+/// comes with what it does last.
+///
+/// # Errors
+/// When it can't be committed; then nothing of it was done.
+pub async fn settle() -> Result<()> {
+    let Ok(seat) = SEAT.try_with(Arc::clone) else { return Ok(()) };
+    let Some(part) = seat.part() else { return Ok(()) };
+    part.keep(None).await?;
+    seat.unit.note_commit();
+    Ok(())
 }
 
 impl Part {
@@ -108,7 +127,7 @@ impl<T: Send + Sync + 'static, R: Send + 'static> Desk<T, R> {
     pub async fn decide(&self, app: &Arc<App>, wanted: T, work: Work<T, R>) -> Result<R> {
         let seat = SEAT.try_with(Arc::clone).ok();
         let (told, outcome) = oneshot::channel();
-        let party = Party { attempt: seat.as_ref().and_then(|seat| seat.attempt.clone()), told };
+        let party = Party { attempt: seat.as_ref().and_then(|seat| seat.claim()), told };
         let app = Arc::clone(app);
         let committed = self.0.join((), (wanted, party), move |(), parties| carry_out(Arc::clone(&app), parties, work));
         let committed = committed.map(Result::flatten).boxed();

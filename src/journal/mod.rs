@@ -14,7 +14,7 @@ mod resource;
 mod trail;
 mod work;
 
-pub use desk::Desk;
+pub use desk::{Desk, settle};
 pub use idempotency::{Attempt, forget_old};
 pub use trail::Entry;
 pub use work::{Visit, carry_out, refuse};

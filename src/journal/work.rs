@@ -109,7 +109,7 @@ pub async fn refuse(app: &App, visit: Visit<'_>, failure: Failure) -> Outcome {
 
 async fn commit(app: &App, visit: Visit<'_>, attempt: Option<Arc<Attempt>>, work: impl Future<Output = Outcome>) -> Outcome {
     let unit = Unit::new(attempt.as_ref().map(Attempt::opening));
-    let seat = Seat::new(attempt.clone());
+    let seat = Seat::new(Arc::clone(&unit), attempt.clone());
     let outcome = unit.run(seat.run(work)).await;
     if let Some(known) = attempt.as_ref().and_then(|attempt| attempt.found()) {
         return Ok(known.answer()?);

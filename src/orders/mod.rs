@@ -22,5 +22,5 @@ pub use model::{OrderNumber, OrderRow, OrderStatus, uri};
 pub use placement::OrderDesk;
 pub use search::parse as read_number_filter;
 pub use service::{find_own, lock_own};
-pub use settlement::{cancel_all, expire_due, fulfil, takes_place};
-pub use store::lock;
+pub use settlement::{cancel_all, cancelled, expire_due, fulfil};
+pub use store::{lock, lock_all};

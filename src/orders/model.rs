@@ -332,6 +332,7 @@ pub struct SellerRow {
 /// Places in a section that an order holds.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct Places {
+    pub order_id: Id,
     pub section_id: Id,
     pub quantity: i64,
 }

@@ -202,7 +202,7 @@ impl Book {
         let accounts: HashMap<Id, AccountRow> =
             accounts::lock_all(tx, customers).await?.into_iter().map(|account| (account.id, account)).collect();
         let of_accounts = || drafts.iter().flatten().filter(|draft| accounts.contains_key(&draft.customer));
-        settlement::hold_events(tx, of_accounts().filter(|draft| draft.is_free()).flat_map(Draft::events).collect()).await?;
+        store::hold_events(tx, of_accounts().filter(|draft| draft.is_free()).flat_map(Draft::events)).await?;
         let events: BTreeSet<Id> = of_accounts().flat_map(Draft::events).collect();
         let sellers = store::sellers(tx, events).await?.into_iter().map(|seller| (seller.id, seller)).collect();
         Ok(Self { accounts, sellers, open: HashMap::new(), left: HashMap::new(), taken: BTreeMap::new() })
@@ -260,7 +260,7 @@ async fn write(app: &App, tx: &mut Tx, book: &Book, placed: &[&Placed<'_>], now:
     let orders = placed.iter().map(|placed| (&placed.order, placed.order.is_fulfilled().then_some(now)));
     let items = placed.iter().flat_map(|placed| placed.items.iter().map(|item| (&placed.order, item)));
     let items: Vec<(&OrderRow, &ItemRow)> = items.collect();
-    store::take(tx, &book.taken).await?;
+    store::count_places(tx, &book.taken).await?;
     store::insert(tx, orders).await?;
     store::insert_items(tx, items.iter().map(|(_, item)| *item)).await?;
     store::insert_applied(tx, placed.iter().flat_map(|placed| &placed.applied)).await?;

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
 
-use super::model::{Order, OrderReturnCreate, OrderRow, OrderStatus, OrderVoidCreate, Places, Revocation};
-use super::{service, settlement, store};
+use super::model::{Order, OrderReturnCreate, OrderRow, OrderStatus, OrderVoidCreate, Revocation};
+use super::{service, store};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::base::id::Id;
@@ -71,8 +71,8 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, asked: &OrderV
 
 /// The tickets of an order, locked, and the open transfers ended that offer those of these serials, or any.
 async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, serials: Option<&[Serial]>) -> Result<Vec<TicketRow>> {
-    let events = store::events(tx, order).await?;
-    settlement::hold_events(tx, events.into_iter().collect()).await?;
+    let events = store::events(tx, [order]).await?;
+    store::hold_events(tx, events.into_iter().map(|(_, event)| event)).await?;
     let is_wanted = |ticket: &TicketRow| serials.is_none_or(|serials| serials.iter().any(|serial| serial.0 == ticket.serial));
     let is_offered = |ticket: &TicketRow| is_wanted(ticket) && ticket.status == TicketStatus::Pending;
     let offered = tickets::of_order(tx, order).await?.into_iter().filter(is_offered).map(|ticket| ticket.id);
@@ -132,9 +132,8 @@ async fn revoke(app: &App, tx: &mut Tx, tickets: &[&TicketRow]) -> Result<BTreeM
         *events.entry(ticket.event_id).or_default() += 1;
     }
     tickets::void(tx, tickets.iter().map(|ticket| ticket.id), app.clock.now()).await?;
-    for (&section_id, &quantity) in &sections {
-        store::unsell(tx, Places { section_id, quantity }).await?;
-    }
+    store::hold_places(tx, sections.keys().copied()).await?;
+    store::count_places(tx, &sections.iter().map(|(&section, &quantity)| (section, (0, -quantity))).collect()).await?;
     for (&event, &quantity) in &events {
         store::raise_popularity(tx, event, -quantity).await?;
     }

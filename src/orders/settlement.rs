@@ -4,7 +4,7 @@
 //! while its tickets are issued. Whoever changes the counts of several sections goes through them in ascending order, and in each
 //! deletes reservations before it changes the count. So transactions that meet wait for one another, and never in a circle.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::model::{ItemRow, OrderRow, OrderStatus, Places};
 use super::store;
@@ -17,45 +17,55 @@ use crate::events::EventStatus;
 use crate::tickets::{self, NewTickets};
 use crate::{payments, sections};
 
-/// Whether an order can still be paid as far as its events go: none of them is cancelled, nor will be before this transaction ends.
+/// Which of these orders, which are locked, can no longer be paid, because an event of theirs is cancelled. No event of the others
+/// will be before this transaction ends.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn takes_place(tx: &mut Tx, order: Id) -> Result<bool> {
-    let events = store::events(tx, order).await?;
-    Ok(!hold_events(tx, events.into_iter().collect()).await?.contains(&EventStatus::Cancelled))
+pub async fn cancelled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<HashSet<Id>> {
+    let events = store::events(tx, orders).await?;
+    let statuses = store::hold_events(tx, events.iter().map(|(_, event)| *event).collect::<BTreeSet<Id>>()).await?;
+    let cancelled = statuses.into_iter().filter(|(_, status)| *status == EventStatus::Cancelled);
+    let cancelled: HashSet<Id> = cancelled.map(|(event, _)| event).collect();
+    Ok(events.into_iter().filter(|(_, event)| cancelled.contains(event)).map(|(order, _)| order).collect())
 }
 
-/// Where these events stand until this transaction ends.
-pub async fn hold_events(tx: &mut Tx, events: BTreeSet<Id>) -> Result<Vec<EventStatus>> {
-    let mut statuses = Vec::new();
-    for event in events {
-        statuses.extend(store::hold_event(tx, event).await?);
-    }
-    Ok(statuses)
-}
-
-/// Fulfils an open order that is locked and paid: its places are sold, and its tickets issued.
-///
-/// False, with the order timed out, when another server, whose clock was ahead, had already given its places away.
+/// Fulfils open orders that are locked and paid: their places are sold, and their tickets issued. Gives those that could not be,
+/// and are timed out instead: another server, whose clock was ahead, had already given their places away.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn fulfil(app: &App, tx: &mut Tx, order: &OrderRow, now: Timestamp) -> Result<bool> {
-    let items = store::items(tx, [order.id]).await?;
-    let held = store::delete_reservations(tx, [order.id]).await?;
-    if held.len() < items.len() {
-        free(tx, held).await?;
-        end(app, tx, order.id, OrderStatus::TimedOut).await?;
-        return Ok(false);
+pub async fn fulfil(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestamp) -> Result<HashSet<Id>> {
+    if orders.is_empty() {
+        return Ok(HashSet::new());
     }
-    for places in held {
-        store::sell_reserved(tx, places).await?;
+    let items = store::items(tx, orders.iter().map(|order| order.id)).await?;
+    let held = store::delete_reservations(tx, orders.iter().map(|order| order.id)).await?;
+    let held_by = |order: Id| held.iter().filter(|places| places.order_id == order).count();
+    let (fulfilled, lost): (Vec<&OrderRow>, Vec<&OrderRow>) =
+        orders.iter().partition(|order| held_by(order.id) == items_of(&items, order.id).count());
+    let lost: HashSet<Id> = lost.into_iter().map(|order| order.id).collect();
+    let (freed, bought): (Vec<Places>, Vec<Places>) = held.into_iter().partition(|places| lost.contains(&places.order_id));
+    free(tx, freed).await?;
+    for order in &lost {
+        end(app, tx, *order, OrderStatus::TimedOut).await?;
     }
-    store::set_fulfilled(tx, order.id, now).await?;
-    let sold: Vec<_> = items.iter().map(|item| (order, item)).collect();
-    deliver(app, tx, &sold).await?;
-    Ok(true)
+    let mut sold: BTreeMap<Id, (i64, i64)> = BTreeMap::new();
+    for places in bought {
+        let (reserved, sold) = sold.entry(places.section_id).or_default();
+        *reserved -= places.quantity;
+        *sold += places.quantity;
+    }
+    store::hold_places(tx, sold.keys().copied()).await?;
+    store::count_places(tx, &sold).await?;
+    store::set_fulfilled(tx, fulfilled.iter().map(|order| order.id), now).await?;
+    let items = fulfilled.iter().flat_map(|order| items_of(&items, order.id).map(|item| (*order, item)));
+    deliver(app, tx, &items.collect::<Vec<_>>()).await?;
+    Ok(lost)
+}
+
+fn items_of(items: &[ItemRow], order: Id) -> impl Iterator<Item = &ItemRow> {
+    items.iter().filter(move |item| item.order_id == order)
 }
 
 /// Ends an open order that is locked: its places are free again, and what was paid for it is owed back.

@@ -54,7 +54,16 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
 /// # Errors
 /// When the database fails.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
-    tx.query("update orders set status = status where id = $1 returning *").bind(id).optional().await
+    Ok(lock_all(tx, [id]).await?.pop())
+}
+
+/// These orders likewise, ascending: so whoever locks several waits for no other in a circle.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<OrderRow>> {
+    let held = if tx.is_postgres() { " for no key update" } else { "" };
+    tx.select("* from orders where true").and_in("id", ids).push(" order by id").push(held).all().await
 }
 
 /// The items of these orders, each order's together and in its own order.
@@ -84,18 +93,16 @@ pub async fn sellers(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Resul
     .await
 }
 
-/// The events of an order, ascending.
-pub async fn events(tx: &mut Tx, order: Id) -> Result<Vec<Id>> {
-    let events = tx.query("select distinct event_id from order_items where order_id = $1 order by event_id");
-    let found: Vec<(Id,)> = events.bind(order).all().await?;
-    Ok(found.into_iter().map(|(id,)| id).collect())
+/// These orders, each with every event of its items.
+pub async fn events(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id)>> {
+    tx.select("distinct order_id, event_id from order_items where true").and_in("order_id", orders).all().await
 }
 
-/// Where the event stands, after everyone else's changes, which then wait until this transaction ends. `None` where it is gone.
-pub async fn hold_event(tx: &mut Tx, id: Id) -> Result<Option<EventStatus>> {
-    let hold = tx.query("update events set popularity = popularity where id = $1 returning status");
-    let row: Option<(EventStatus,)> = hold.bind(id).optional().await?;
-    Ok(row.map(|(status,)| status))
+/// Where those of these events stand that are still there, after everyone else's changes, which then wait until this transaction
+/// ends.
+pub async fn hold_events(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, EventStatus)>> {
+    let held = if tx.is_postgres() { " for no key update" } else { "" };
+    tx.select("id, status from events where true").and_in("id", ids).push(" order by id").push(held).all().await
 }
 
 /// How many open orders each of these accounts has, where it has any.
@@ -130,7 +137,7 @@ pub async fn insert_applied(tx: &mut Tx, applied: impl Iterator<Item = &AppliedR
     .await
 }
 
-/// Writes down which places orders hold until when; [`take`] has taken them.
+/// Writes down which places orders hold until when; [`count_places`] has taken them.
 pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>) -> Result<()> {
     tx.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |(order, item), values| {
         values.bind(order.id).bind(item.section_id).bind(item.quantity).bind(order.expires);
@@ -140,7 +147,8 @@ pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>)
 
 /// Deletes the reservations of these orders, and gives what they held by ascending section.
 pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<Places>> {
-    let deleted = tx.delete("reservations where true").and_in("order_id", orders).push(" returning section_id, quantity");
+    let deleted = tx.delete("reservations where true").and_in("order_id", orders);
+    let deleted = deleted.push(" returning order_id, section_id, quantity");
     let mut places: Vec<Places> = deleted.all().await?;
     places.sort_by_key(|places| places.section_id);
     Ok(places)
@@ -159,31 +167,17 @@ pub async fn hold_places(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) ->
     tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).push(held).all().await
 }
 
-/// Takes places in sections that are held: so many are reserved, and so many sold.
-pub async fn take(tx: &mut Tx, taken: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
-    if taken.is_empty() {
+/// Counts places of sections that are [held](hold_places): so many more are reserved, and so many more sold.
+pub async fn count_places(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
+    if changes.is_empty() {
         return Ok(());
     }
     let change = "sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
-    let update = tx.update(change).values(taken, |(section, (reserved, sold)), values| {
+    let update = tx.update(change).values(changes, |(section, (reserved, sold)), values| {
         values.bind(*section).bind(*reserved).bind(*sold);
     });
     update.push(") as v where sections.id = v.column1").execute().await?;
     Ok(())
-}
-
-/// Sells places that were reserved.
-pub async fn sell_reserved(tx: &mut Tx, places: Places) -> Result<bool> {
-    change(tx, "update sections set reserved = reserved - $2, sold = sold + $2 where id = $1", places).await
-}
-
-/// Frees places that were sold.
-pub async fn unsell(tx: &mut Tx, places: Places) -> Result<bool> {
-    change(tx, "update sections set sold = sold - $2 where id = $1", places).await
-}
-
-async fn change(tx: &mut Tx, sql: &'static str, places: Places) -> Result<bool> {
-    Ok(tx.query(sql).bind(places.section_id).bind(places.quantity).execute().await? == 1)
 }
 
 /// Counts tickets sold to an event; fewer than none of them where they were taken back.
@@ -192,8 +186,9 @@ pub async fn raise_popularity(tx: &mut Tx, event: Id, tickets: i64) -> Result<()
     Ok(())
 }
 
-pub async fn set_fulfilled(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
-    tx.query("update orders set status = 'Fulfilled', fulfilled = $2 where id = $1").bind(id).bind(now).execute().await?;
+pub async fn set_fulfilled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
+    let update = tx.update("orders set status = 'Fulfilled'").with(", fulfilled = ? where true", now);
+    update.and_in("id", orders).execute().await?;
     Ok(())
 }
 

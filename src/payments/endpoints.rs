@@ -34,7 +34,7 @@ async fn order_payment_create(
     path: Path<PaymentsPath>,
     body: Json<PaymentCreate>,
 ) -> Result<Created<Payment>, Failure> {
-    Ok(Created(service::create(rq.context(), &caller, path.0.order.id(), body.0).await?))
+    Ok(Created(service::create(rq.context(), caller, path.0.order.id(), body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/orders/{order}/payments/{payment}", tags = ["Payments"] }]

@@ -2,11 +2,12 @@
 //!
 //! No transaction stays open while the gateway is asked. A payment is first kept as `Pending`, which counts as taken, so that
 //! two payments at the same moment cannot exceed the order's total; then the gateway is asked; then a second transaction
-//! confirms it, and fulfils the order once its total is reached. If the order has ended meanwhile, the money is owed back.
-//! If the server ends in between, the payment stays `Pending`, and a job has the gateway undo it. Whatever else is given back,
-//! in whole or in part, is a refund of its own (`refunds`).
+//! confirms it, and fulfils the order once its total is reached. Both are shared by all who pay at the same moment (`desk`).
+//! If the order has ended meanwhile, the money is owed back. If the server ends in between, the payment stays `Pending`, and a
+//! job has the gateway undo it. Whatever else is given back, in whole or in part, is a refund of its own (`refunds`).
 //! `orders`, `payments` and `ledger` are one layer.
 
+mod desk;
 mod endpoints;
 mod gateway;
 mod model;
@@ -15,6 +16,7 @@ mod refunds;
 mod service;
 mod store;
 
+pub use desk::PaymentDesk;
 pub use endpoints::register;
 pub use gateway::{Charge, Gateway, Outcome, Refund, Sandbox, Undo};
 pub use model::uri;

@@ -11,6 +11,7 @@ use crate::base::money::{Amount, Money};
 use crate::base::paging::Paging;
 use crate::base::wire::{DateTime, Uri, wire_text};
 use crate::http::Located;
+use crate::ledger::Tickets;
 use crate::orders::{self, OrderNumber};
 
 wire_text!(
@@ -158,6 +159,14 @@ pub struct LeftRow {
     pub order_id: Id,
     pub method: PaymentMethod,
     pub amount: Money,
+}
+
+/// Tickets of an order.
+#[derive(Debug, sqlx::FromRow)]
+pub struct TicketsRow {
+    pub order_id: Id,
+    #[sqlx(flatten)]
+    pub tickets: Tickets,
 }
 
 /// Money of one payment that was given back or is to be.

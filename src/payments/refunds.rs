@@ -22,7 +22,7 @@ use crate::base::money::Money;
 use crate::db::{Tx, transaction};
 use crate::error::Result;
 use crate::http::Failure;
-use crate::ledger::{self, Entry, Line, Part, Share};
+use crate::ledger::{self, Entry, Line, Part, Share, Tickets};
 use crate::orders;
 
 /// How long a payment may be pending: well over what its request waits for the gateway.
@@ -46,7 +46,7 @@ pub async fn owe(app: &App, tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -
 /// # Errors
 /// When the database fails.
 pub async fn owe_returned(app: &App, tx: &mut Tx, order: Id, returned: &BTreeMap<Id, i64>) -> Result<()> {
-    let mut tickets = store::tickets(tx, order).await?;
+    let mut tickets: Vec<Tickets> = store::tickets(tx, [order]).await?.into_iter().map(|row| row.tickets).collect();
     for item in &mut tickets {
         item.quantity = returned.get(&item.section_id).copied().unwrap_or(0);
     }

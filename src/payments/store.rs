@@ -6,14 +6,13 @@
 //!
 //! The SQL of what is given back is in `refund_store`.
 
-use super::model::{LeftRow, PaymentRow, ShownRow};
+use super::model::{LeftRow, PaymentRow, ShownRow, TicketsRow};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
 use crate::base::paging::{Paging, Rows};
-use crate::db::{Query, Tx};
+use crate::db::{Tx, Values};
 use crate::error::Result;
-use crate::ledger::Tickets;
 
 const SHOWN: &str = "p.*, p.status as shown";
 const FROM_SHOWN: &str = "from payments p where p.status not in ('Pending', 'Abandoned')";
@@ -40,59 +39,55 @@ pub async fn left(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<V
     Ok(payments.into_iter().filter(|payment| payment.amount > Money::ZERO).collect())
 }
 
-/// What is being taken for an order just now.
-pub async fn pending(tx: &mut Tx, order: Id) -> Result<Money> {
-    tx.query("select coalesce(cast(sum(amount) as bigint), 0) from payments where order_id = $1 and status = 'Pending'")
-        .bind(order)
-        .scalar()
-        .await
+/// What is being taken for each of these orders just now, where anything is.
+pub async fn pending(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Money)>> {
+    let pending = tx.select("order_id, cast(sum(amount) as bigint) from payments where status = 'Pending'");
+    pending.and_in("order_id", orders).push(" group by order_id").all().await
 }
 
-/// What an order's tickets cost, item by item. Those of an order that is open or fulfilled have their events.
-pub async fn tickets(tx: &mut Tx, order: Id) -> Result<Vec<Tickets>> {
-    tx.query(
-        "select i.section_id, e.host_id, i.quantity, i.unit_price, i.unit_fee
-         from order_items i join events e on e.id = i.event_id where i.order_id = $1 order by i.position",
-    )
-    .bind(order)
-    .all()
-    .await
-}
-
-/// Keeps a new payment in this state. Where another server has drawn its identifier too, the primary key refuses it, and the
-/// transaction is run again.
-pub async fn insert(tx: &mut Tx, row: &PaymentRow, status: &'static str) -> Result<()> {
-    let insert =
-        "insert into payments (id, order_id, method, amount, status, reference, placed) values ($1, $2, $3, $4, $5, $6, $7)";
-    bind(tx.query(insert), row, status).execute().await?;
-    Ok(())
-}
-
-/// Keeps a payment in this state whose charge was begun, whether it is kept still or was forgotten meanwhile.
-pub async fn put(tx: &mut Tx, row: &PaymentRow, status: &'static str) -> Result<()> {
-    let put = tx.query(
-        "insert into payments (id, order_id, method, amount, status, reference, placed) values ($1, $2, $3, $4, $5, $6, $7)
-         on conflict (id) do update set status = excluded.status, reference = excluded.reference",
+/// What the tickets of these orders cost, item by item. Those of an order that is open or fulfilled have their events.
+pub async fn tickets(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<TicketsRow>> {
+    let tickets = tx.select(
+        "i.order_id, i.section_id, e.host_id, i.quantity, i.unit_price, i.unit_fee
+         from order_items i join events e on e.id = i.event_id where true",
     );
-    bind(put, row, status).execute().await?;
+    tickets.and_in("i.order_id", orders).push(" order by i.order_id, i.position").all().await
+}
+
+const ROW: &str = "payments (id, order_id, method, amount, status, reference, placed)";
+
+/// Keeps new payments in this state. Where another server has drawn an identifier too, the primary key refuses it, and the
+/// transaction is run again.
+pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, status: &'static str) -> Result<()> {
+    tx.insert_rows(ROW, rows, |row, values| bind(row, status, values)).await
+}
+
+/// Keeps payments in this state whose charges were begun, whether they are kept still or were forgotten meanwhile.
+pub async fn put(tx: &mut Tx, rows: &[&PaymentRow], status: &'static str) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let insert = tx.insert(ROW).values(rows, |row, values| bind(row, status, values));
+    insert.push(" on conflict (id) do update set status = excluded.status, reference = excluded.reference").execute().await?;
     Ok(())
 }
 
-fn bind<'a>(query: Query<'a>, row: &PaymentRow, status: &'static str) -> Query<'a> {
-    query
-        .bind(row.id)
-        .bind(row.order_id)
-        .bind(row.method)
-        .bind(row.amount)
-        .bind(status)
-        .bind(row.reference.clone())
-        .bind(row.placed)
+fn bind(row: &PaymentRow, status: &'static str, values: &mut Values<'_>) {
+    values.bind(row.id).bind(row.order_id).bind(row.method).bind(row.amount);
+    values.bind(status).bind(row.reference.clone()).bind(row.placed);
 }
 
-/// Gives a payment that is pending another state, and tells whether it was.
-pub async fn end_pending(tx: &mut Tx, row: &PaymentRow, status: &'static str) -> Result<bool> {
-    let ended = tx.query("update payments set status = $2, reference = $3 where id = $1 and status = 'Pending'");
-    Ok(ended.bind(row.id).bind(status).bind(row.reference.clone()).execute().await? == 1)
+/// Gives those of these payments that are pending another state, and tells which were.
+pub async fn end_pending(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, status: &'static str) -> Result<Vec<Id>> {
+    let mut rows = rows.into_iter().peekable();
+    if rows.peek().is_none() {
+        return Ok(Vec::new());
+    }
+    let update = tx.update("payments").with(" set status = ?", status).push(", reference = v.column2 from (");
+    let update = update.values(rows, |row, values| _ = values.bind(row.id).bind(row.reference.clone()));
+    let own = ") as v where payments.id = v.column1 and payments.status = 'Pending' returning id";
+    let ended: Vec<(Id,)> = update.push(own).all().await?;
+    Ok(ended.into_iter().map(|(id,)| id).collect())
 }
 
 /// Abandons every payment that has been pending since `before`: whoever had begun it has gone.

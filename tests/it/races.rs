@@ -17,6 +17,8 @@ race_tests![
     of_eleven_orders_at_once_ten_are_open,
     an_order_paid_twice_at_once_is_paid_once,
     parts_paid_at_once_do_not_exceed_the_total,
+    of_many_who_pay_at_once_each_has_an_outcome_of_their_own,
+    a_payment_that_the_database_refuses_fails_alone,
     a_payment_of_an_order_cancelled_meanwhile_is_given_back,
     a_payment_of_an_order_timed_out_meanwhile_is_given_back,
     a_payment_that_a_job_has_given_up_is_given_back,
@@ -176,6 +178,67 @@ async fn parts_paid_at_once_do_not_exceed_the_total(world: World) {
     assert_eq!((world.till.charges(), world.till.total()), (5, 203.98));
     assert_eq!(world.places(&event.sections[0]).await, (2, 0));
     assert_eq!(world.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 2);
+}
+
+async fn of_many_who_pay_at_once_each_has_an_outcome_of_their_own(world: World) {
+    let event = concert(&world, &[(10.0, 40)]).await;
+    let crowd = crowd(&world, 8).await;
+    let mut orders = Vec::new();
+    for person in &crowd {
+        orders.push(person.order(&event.sections[0], 2).await.unwrap().self_.clone());
+    }
+    world.till.hold();
+
+    let declined = json!({ "method": "card", "token": "tok_decline" });
+    let wanted = [
+        (0, 0, by_card(), (201, "")),
+        (1, 1, by_card(), (201, "")),
+        (2, 2, declined, (402, "payment.declined")),
+        (3, 0, by_card(), (403, "resource.not-yours")),
+        (4, 4, part(50.0), (400, "arguments.invalid")),
+        (5, 5, by_card(), (409, "order.not-open")),
+        // Both parts of one order.
+        (6, 6, part(20.0), (201, "")),
+        (6, 6, part(1.98), (201, "")),
+        (7, 7, by_card(), (201, "")),
+    ];
+    let pays = wanted.iter().map(|(person, order, body, _)| world.pay(&crowd[*person].key, &orders[*order], body.clone()));
+    let meanwhile = async {
+        world.till.until(6).await;
+        assert_eq!(world.cancel(&crowd[5].key, &orders[5]).await.status, 200);
+        world.till.release();
+    };
+    let (paid, ()) = join(join_all(pays), meanwhile).await;
+
+    for ((.., expected), answer) in wanted.iter().zip(&paid) {
+        assert_eq!((answer.status, answer.code()), *expected, "{}", answer.body);
+    }
+    for (person, tickets) in crowd.iter().zip([2, 2, 0, 0, 0, 0, 2, 2]) {
+        assert_eq!(world.read(&format!("/accounts/{}/tickets", person.number)).await["total"], tickets);
+    }
+    assert_eq!(world.places(&event.sections[0]).await, (8, 6));
+    assert_eq!(world.till.total(), 4.0 * 21.98);
+    world.check_till().await;
+}
+
+async fn a_payment_that_the_database_refuses_fails_alone(world: World) {
+    world.expects_failures();
+    let event = concert(&world, &[(10.0, 40)]).await;
+    let crowd = crowd(&world, 6).await;
+    let mut orders = Vec::new();
+    for person in &crowd {
+        orders.push(person.order(&event.sections[0], 2).await.unwrap().self_.clone());
+    }
+    world.run_sql("create unique index one_payment_of_thirteen on payments (amount) where amount = 1300").await;
+
+    let buyers = crowd.iter().zip(&orders).flat_map(|buyer| [buyer; 4]);
+    let amounts = [1.0, 1.0, 13.0, 1.0, 1.0, 1.0, 1.0, 13.0].into_iter().chain([1.0; 16]);
+    let pays = buyers.zip(amounts).map(|((person, order), amount)| world.pay(&person.key, order, part(amount)));
+    let paid = join_all(pays).await;
+
+    assert_eq!(tally(&paid, [201, 500]), [23, 1]);
+    assert_eq!((world.till.charges(), world.till.total()), (23, 35.0));
+    world.check_till().await;
 }
 
 async fn a_payment_of_an_order_cancelled_meanwhile_is_given_back(world: World) {
