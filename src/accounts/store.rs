@@ -65,8 +65,7 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
 /// # Errors
 /// When the database fails.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
-    let locked = if tx.is_postgres() { " order by id for no key update" } else { "" };
-    tx.select("* from accounts where removed = false").and_in("id", ids).push(locked).all().await
+    tx.select("* from accounts where removed = false").and_in("id", ids).locked().all().await
 }
 
 /// Lets only one transaction at a time change whether administrators are active. The oldest one's row stands for all of them:

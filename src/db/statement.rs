@@ -116,6 +116,14 @@ impl<'a> Statement<'a> {
         self.push(&condition)
     }
 
+    /// Ends a `select` by ascending `id`, and has nobody else change its rows before the transaction ends. Whoever changes several rows
+    /// locks them like this before: PostgreSQL updates those of one statement in no order, and transactions would wait for one
+    /// another in a circle. On SQLite a transaction is alone from its beginning.
+    pub fn locked(self) -> Self {
+        let held = matches!(self.bound, Bound::Postgres(..)).then_some(" for no key update");
+        self.push(" order by id").push(held.unwrap_or_default())
+    }
+
     /// Adds a table of at least one row; `bind` gives a row's values. It follows the columns of an `insert`; elsewhere, in brackets,
     /// its columns are called `column1`, `column2` …
     pub fn values<R>(mut self, rows: impl IntoIterator<Item = R>, bind: impl Fn(R, &mut Values<'_>)) -> Self {

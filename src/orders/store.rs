@@ -62,8 +62,7 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
 /// # Errors
 /// When the database fails.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<OrderRow>> {
-    let held = if tx.is_postgres() { " for no key update" } else { "" };
-    tx.select("* from orders where true").and_in("id", ids).push(" order by id").push(held).all().await
+    tx.select("* from orders where true").and_in("id", ids).locked().all().await
 }
 
 /// The items of these orders, each order's together and in its own order.
@@ -101,8 +100,7 @@ pub async fn events(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result
 /// Where those of these events stand that are still there, after everyone else's changes, which then wait until this transaction
 /// ends.
 pub async fn hold_events(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, EventStatus)>> {
-    let held = if tx.is_postgres() { " for no key update" } else { "" };
-    tx.select("id, status from events where true").and_in("id", ids).push(" order by id").push(held).all().await
+    tx.select("id, status from events where true").and_in("id", ids).locked().all().await
 }
 
 /// How many open orders each of these accounts has, where it has any.
@@ -163,8 +161,7 @@ pub async fn reserved_sections(tx: &mut Tx, orders: Vec<Id>) -> Result<Vec<Id>> 
 
 /// How many places are left in these sections, which nobody else changes before this transaction ends.
 pub async fn hold_places(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, i64)>> {
-    let held = if tx.is_postgres() { " order by id for no key update" } else { "" };
-    tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).push(held).all().await
+    tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).locked().all().await
 }
 
 /// Counts places of sections that are [held](hold_places): so many more are reserved, and so many more sold.

@@ -42,6 +42,15 @@ async fn crowd(world: &World, people: usize) -> Vec<Person> {
     crowd
 }
 
+/// An order of two tickets of a section for each of them.
+async fn orders_of(crowd: &[Person], section: &str) -> Vec<String> {
+    let mut orders = Vec::new();
+    for person in crowd {
+        orders.push(person.order(section, 2).await.unwrap().self_.clone());
+    }
+    orders
+}
+
 /// How many were answered with each status, of those that a test expects; any other is a failure.
 pub fn tally<const N: usize>(answers: &[Answer], statuses: [u16; N]) -> [usize; N] {
     let tally = statuses.map(|status| answers.iter().filter(|answer| answer.status == status).count());
@@ -183,10 +192,7 @@ async fn parts_paid_at_once_do_not_exceed_the_total(world: World) {
 async fn of_many_who_pay_at_once_each_has_an_outcome_of_their_own(world: World) {
     let event = concert(&world, &[(10.0, 40)]).await;
     let crowd = crowd(&world, 8).await;
-    let mut orders = Vec::new();
-    for person in &crowd {
-        orders.push(person.order(&event.sections[0], 2).await.unwrap().self_.clone());
-    }
+    let orders = orders_of(&crowd, &event.sections[0]).await;
     world.till.hold();
 
     let declined = json!({ "method": "card", "token": "tok_decline" });
@@ -225,10 +231,7 @@ async fn a_payment_that_the_database_refuses_fails_alone(world: World) {
     world.expects_failures();
     let event = concert(&world, &[(10.0, 40)]).await;
     let crowd = crowd(&world, 6).await;
-    let mut orders = Vec::new();
-    for person in &crowd {
-        orders.push(person.order(&event.sections[0], 2).await.unwrap().self_.clone());
-    }
+    let orders = orders_of(&crowd, &event.sections[0]).await;
     world.run_sql("create unique index one_payment_of_thirteen on payments (amount) where amount = 1300").await;
 
     let buyers = crowd.iter().zip(&orders).flat_map(|buyer| [buyer; 4]);
@@ -329,13 +332,10 @@ async fn cancelling_and_paying_at_once_leave_one_of_the_two(world: World) {
 async fn timing_out_and_paying_at_once_leave_one_of_the_two(world: World) {
     let event = concert(&world, &[(10.0, 20)]).await;
     let crowd = crowd(&world, 4).await;
-    let mut orders_placed = Vec::new();
-    for person in &crowd {
-        orders_placed.push((person, person.order(&event.sections[0], 2).await.unwrap().self_.clone()));
-    }
+    let orders = orders_of(&crowd, &event.sections[0]).await;
     world.till.hold();
 
-    let pays = join_all(orders_placed.iter().map(|(person, order)| world.pay(&person.key, order, by_card())));
+    let pays = join_all(crowd.iter().zip(&orders).map(|(person, order)| world.pay(&person.key, order, by_card())));
     let meanwhile = async {
         world.till.until(4).await;
         world.till.release();
