@@ -51,8 +51,8 @@ pub struct Contract {
     pub warnings: Vec<String>,
     operations: Vec<Operation>,
     by_id: HashMap<String, usize>,
-    /// The operations by the length of their paths; those with literals go before those with variables.
-    by_length: HashMap<usize, Vec<usize>>,
+    /// By how many segments paths have: the operations of each, paths with literals before those with variables.
+    by_length: Vec<Vec<Vec<usize>>>,
     /// What may stand before every path: the paths of the document's servers, but for the empty one, the longest first.
     prefixes: Vec<String>,
 }
@@ -158,13 +158,7 @@ impl Contract {
                 .extend(unserved.map(|method| format!("{} {path} is left out: the method isn't served", method.to_uppercase())));
         }
         let by_id = operations.iter().enumerate().map(|(index, operation)| (operation.id.clone(), index)).collect();
-        let mut by_length: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (index, operation) in operations.iter().enumerate() {
-            by_length.entry(operation.template.shape.len()).or_default().push(index);
-        }
-        for indexes in by_length.values_mut() {
-            indexes.sort_by_key(|index| &operations[*index].template.shape);
-        }
+        let by_length = by_length(&operations);
         Ok(Self { prefixes: prefixes(&document), document, warnings, operations, by_id, by_length })
     }
 
@@ -184,19 +178,18 @@ impl Contract {
         self.prefixes.iter().find_map(rest).unwrap_or(path)
     }
 
-    /// The operation of a method, in capitals, at a path without a prefix.
+    /// The operation of a method, in capitals or not, at a path without a prefix.
     ///
     /// # Errors
     /// When there is none.
     pub fn find(&self, method: &str, path: &str) -> Result<&Operation, Astray> {
         let path: Vec<_> = segments(path).collect();
-        let of_this_length = self.by_length.get(&path.len()).into_iter().flatten().map(|index| &self.operations[*index]);
-        let mut at_path = of_this_length.filter(|operation| operation.template.matches(&path)).peekable();
-        let Some(first) = at_path.peek() else { return Err(Astray::Path) };
-        let shape = &first.template.shape;
-        let at_path: Vec<_> = at_path.take_while(|operation| operation.template.shape == *shape).collect();
-        let found = at_path.iter().find(|operation| operation.method == method).copied();
-        found.ok_or_else(|| Astray::Method(at_path.iter().map(|operation| operation.method.clone()).collect()))
+        let paths = self.by_length.get(path.len()).map(Vec::as_slice).unwrap_or_default();
+        let operation = |index: &usize| &self.operations[*index];
+        let is_asked_for = |indexes: &&Vec<usize>| indexes.first().is_some_and(|first| operation(first).template.matches(&path));
+        let at_path = paths.iter().find(is_asked_for).ok_or(Astray::Path)?;
+        let found = at_path.iter().map(operation).find(|operation| operation.method.eq_ignore_ascii_case(method));
+        found.ok_or_else(|| Astray::Method(at_path.iter().map(|index| operation(index).method.clone()).collect()))
     }
 
     /// The operation that answers a method at a path, and all that is wrong with an answer of it. An operation that the contract
@@ -335,6 +328,18 @@ fn is_checked_elsewhere(parameter: &Parameter, is_own: bool) -> bool {
     let own = if is_own { ["x-client-version", "x-api-key"].as_slice() } else { &[] };
     let is = |name: &&str| parameter.name.eq_ignore_ascii_case(name);
     parameter.place == Place::Header && everywhere.iter().chain(own).any(is)
+}
+
+/// For each number of segments, the operations of each path: literals go before variables.
+fn by_length(operations: &[Operation]) -> Vec<Vec<Vec<usize>>> {
+    let shape = |index: &usize| &operations[*index].template.shape;
+    let mut indexes: Vec<_> = (0..operations.len()).collect();
+    indexes.sort_by_key(shape);
+    let mut by_length = vec![Vec::new(); indexes.iter().map(|index| shape(index).len() + 1).max().unwrap_or_default()];
+    for at_path in indexes.chunk_by(|one, other| shape(one) == shape(other)) {
+        by_length[shape(&at_path[0]).len()].push(at_path.to_vec());
+    }
+    by_length
 }
 
 /// The paths of the document's servers, with the defaults of their variables.

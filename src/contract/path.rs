@@ -1,5 +1,7 @@
 //! Paths of the document, and which of them a requested path is.
 
+use percent_encoding::percent_decode_str;
+
 /// A path of the document. A literal goes before a variable (OpenAPI 3.0, Paths Object): hence the order of the shapes.
 #[derive(Debug, Clone)]
 pub struct Template {
@@ -79,7 +81,7 @@ impl Segment {
     /// The values of its variables in a text; `None` when the text is none of this segment.
     fn values<'a>(&self, text: &'a str) -> Option<Vec<&'a str>> {
         let texts = match self {
-            Self::Literal(literal) => return (literal == text).then(Vec::new),
+            Self::Literal(literal) => return is_literal(literal, text).then(Vec::new),
             Self::Variables(texts) => texts,
         };
         let (first, after) = texts.split_first()?;
@@ -97,6 +99,11 @@ impl Segment {
         }
         Some(values)
     }
+}
+
+/// Whether a text is this literal, some of whose characters may be percent-encoded (RFC 3986, section 6.2.2.2).
+fn is_literal(literal: &str, text: &str) -> bool {
+    literal == text || text.contains('%') && percent_decode_str(text).eq(literal.bytes())
 }
 
 /// What stands between a path's slashes. As the server's own router has it, nothing between two slashes doesn't count.

@@ -1,15 +1,14 @@
 //! The endpoints behind the front door.
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
-use dropshot::{ApiDescription, Body};
+use dropshot::{ApiEndpoint, Body};
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode, Uri, header};
+use http::{HeaderName, Request, Response, Uri, header};
 
 use super::extract::Passed;
 use super::front::{Admitted, Asked, Backend, Counted, Refused, check_version};
@@ -19,79 +18,58 @@ use super::reading::{self, Reader, Readings};
 use super::{Failure, Rq, tag};
 use crate::app::App;
 use crate::auth::{self, Caller};
-use crate::contract::{Arguments, Astray, Contract, Operation};
+use crate::contract::{Arguments, Contract, Operation};
 use crate::db::Condition;
 use crate::error::{Code, Error};
 use crate::journal::{self, Attempt, Visit};
 
-/// The methods that a path may have, to tell those it does have.
-const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-type Answer = Pin<Box<dyn Future<Output = Option<Response<Body>>> + Send>>;
-
-/// An endpoint that was found for a request.
+/// An endpoint.
 pub struct Endpoint {
-    protocol: Arc<Protocol>,
+    /// How it is served.
+    pub protocol: Protocol,
     run: Run,
 }
 
-/// Runs an endpoint. Gives `None` when it fails, with the failure kept in [`Passed`].
-type Run = Box<dyn FnOnce(Rq, Request<Body>) -> Answer + Send + Sync>;
+/// Runs an endpoint's handler, whose type is public but cannot be named. Gives `None` when it fails, with the failure kept in
+/// [`Passed`].
+type Run = Box<dyn Fn(Rq, Request<Body>) -> BoxFuture<'static, Option<Response<Body>>> + Send + Sync>;
 
-/// dropshot's own router as a function: its types are public but cannot be named.
-type Lookup = Box<dyn Fn(&Method, &str) -> Result<Endpoint, StatusCode> + Send + Sync>;
+impl Endpoint {
+    /// An endpoint as written; `is_open` where a browser fetches it by itself.
+    pub fn new(endpoint: &ApiEndpoint<Arc<App>>, is_open: bool) -> Arc<Self> {
+        let handler = Arc::clone(&endpoint.handler);
+        let run = move |rq: Rq, request: Request<Body>| {
+            let handler = Arc::clone(&handler);
+            async move { handler.handle_request(rq, request).await.ok() }.boxed()
+        };
+        Arc::new(Self { protocol: Protocol::new(endpoint, is_open), run: Box::new(run) })
+    }
+}
 
 /// The endpoints, as backend of the front door.
 pub struct Endpoints {
-    lookup: Lookup,
-    readings: Readings,
-    limits: Limits,
-}
-
-impl Endpoints {
-    /// These endpoints, with how each is served by its operationId, and how the resources are read that they change, within these
-    /// limits.
-    pub fn new(
-        api: ApiDescription<Arc<App>>,
-        protocols: HashMap<String, Arc<Protocol>>,
-        readings: Readings,
-        limits: Limits,
-    ) -> Self {
-        let router = Arc::new(api.into_router());
-        let lookup = move |method: &Method, path: &str| {
-            let found = router.lookup_route(method, path.into(), None).map_err(|error| error.status_code.as_status())?;
-            let protocol = protocols.get(&found.endpoint.operation_id).cloned().ok_or(StatusCode::NOT_FOUND)?;
-            let run = move |mut rq: Rq, request: Request<Body>| -> Answer {
-                Box::pin(async move {
-                    rq.endpoint = found.endpoint;
-                    found.handler.handle_request(rq, request).await.ok()
-                })
-            };
-            Ok(Endpoint { protocol, run: Box::new(run) })
-        };
-        Self { lookup: Box::new(lookup), readings, limits }
-    }
+    /// By their operationId.
+    pub endpoints: HashMap<String, Arc<Endpoint>>,
+    /// How the resources are read that they change.
+    pub readings: Readings,
+    /// How often they may be asked.
+    pub limits: Limits,
 }
 
 impl Backend for Endpoints {
     type Context = Arc<App>;
-    type Found = Endpoint;
+    type Found = Arc<Endpoint>;
     type Guest = Option<Caller>;
     const KEEPS_CONTRACT: bool = true;
 
-    fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, Endpoint), Astray> {
-        match (self.lookup)(method, path) {
-            // What the contract doesn't have isn't served; drift tells of it. `get` is taken for `GET`, as dropshot does.
-            Ok(endpoint) => Ok((contract.operation(endpoint.protocol.operation_id()).ok_or(Astray::Path)?, endpoint)),
-            Err(StatusCode::METHOD_NOT_ALLOWED) => {
-                let allowed = METHODS.iter().filter(|method| (self.lookup)(method, path).is_ok());
-                Err(Astray::Method(allowed.map(Method::to_string).collect()))
-            }
-            Err(_) => Err(Astray::Path),
-        }
+    fn look_up(&self, operation: &Operation) -> Option<Arc<Endpoint>> {
+        self.endpoints.get(&operation.id).cloned()
     }
 
-    async fn admit(&self, app: &Arc<App>, _: &Operation, found: &Endpoint, head: &Parts) -> Result<Option<Caller>, Failure> {
+    async fn admit(&self, app: &Arc<App>, _: &Operation, found: &Arc<Endpoint>, head: &Parts) -> Result<Option<Caller>, Failure> {
         if !found.protocol.needs_key() {
             return Ok(None);
         }
@@ -133,12 +111,13 @@ impl Backend for Endpoints {
 impl Endpoints {
     /// Runs the endpoint that was found, once for an `Idempotency-Key` and under the condition of `If-Match`.
     async fn carry_out(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
-        let Admitted { asked, contract, operation, found: Endpoint { protocol, run }, guest: caller, arguments } = request;
-        let Some(known) = &caller else { return run_in(None, arguments, run, asked).await };
+        let Admitted { asked, contract, operation, found: endpoint, guest: caller, arguments } = request;
+        let Some(known) = &caller else { return run_in(None, arguments, &endpoint, asked).await };
+        let protocol = &endpoint.protocol;
         let Asked { rq, head } = &*asked;
         let app = Arc::clone(rq.context());
         let visit = visit(contract, operation, known, &head.uri, &rq.request_id);
-        let key = head.headers.get("idempotency-key").filter(|_| protocol.is_once());
+        let key = if protocol.is_once() { head.headers.get(IDEMPOTENCY_KEY) } else { None };
         let attempt = match key.zip(api_key(head)) {
             Some((key, api_key)) => {
                 let path = contract.without_prefix(head.uri.path());
@@ -148,9 +127,9 @@ impl Endpoints {
             }
             None => None,
         };
-        let condition = self.condition(&protocol, &app, known, head, &arguments);
+        let condition = self.condition(protocol, &app, known, head, &arguments);
         // Boxed, as what follows: a future is as large as all that it waits for, and is moved from one to the next through whom it goes.
-        let answer = run_in(caller, arguments, run, asked).boxed();
+        let answer = run_in(caller, arguments, &endpoint, asked).boxed();
         let answer = match condition {
             Some(condition) => reading::under(condition, answer).boxed(),
             None => answer,
@@ -183,7 +162,7 @@ fn visit<'a>(contract: &'a Contract, operation: &'a Operation, caller: &Caller, 
 
 /// The key that a request carries.
 fn api_key(head: &Parts) -> Option<&str> {
-    let key = head.headers.get("x-api-key").map(|value| value.to_str().unwrap_or("unreadable").trim());
+    let key = head.headers.get(API_KEY).map(|value| value.to_str().unwrap_or("unreadable").trim());
     key.filter(|key| !key.is_empty())
 }
 
@@ -191,12 +170,12 @@ fn api_key(head: &Parts) -> Option<&str> {
 async fn run_in(
     caller: Option<Caller>,
     arguments: Arguments,
-    run: Run,
+    endpoint: &Endpoint,
     asked: Box<Asked<Arc<App>>>,
 ) -> Result<Response<Body>, Failure> {
     let Asked { rq, head } = *asked;
     let passed = Arc::new(Passed { caller, arguments: Mutex::new(arguments), failure: Mutex::new(None) });
-    let response = Arc::clone(&passed).with(run(rq, Request::from_parts(head, Body::empty()))).await;
+    let response = Arc::clone(&passed).with((endpoint.run)(rq, Request::from_parts(head, Body::empty()))).await;
     response.ok_or_else(|| {
         let failure = passed.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         failure.unwrap_or_else(|| Error::Internal(anyhow!("dropshot refused the request")).into())

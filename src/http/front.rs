@@ -1,7 +1,7 @@
 //! The front door: what every request passes before its endpoint and after it.
 //!
 //! dropshot answers unknown paths, other methods and its extractors' refusals in its own words. So one catch-all endpoint
-//! takes every request here, and what answers it is asked from here: the endpoints' own router, or the mock.
+//! takes every request here, the contract tells which operation is asked for, and an endpoint or the mock answers it.
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use anyhow::anyhow;
 use dropshot::{Body, RequestContext, ServerContext};
 use futures::FutureExt;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use slog::{Logger, debug, error};
 
 use super::body::BodyTime;
@@ -28,18 +28,15 @@ use crate::log::Seldom;
 pub trait Backend: Send + Sync + 'static {
     /// What dropshot gives along with each request.
     type Context: ServerContext;
-    /// What was found for a request's method and path, and answers it.
+    /// What answers an operation.
     type Found: Send + Sync;
     /// Who was let in.
     type Guest: Send + Sync;
     /// Whether an answer that the contract doesn't declare is a failure.
     const KEEPS_CONTRACT: bool;
 
-    /// What answers a method at a path: the operation, and whatever else is needed to run it.
-    ///
-    /// # Errors
-    /// When nothing does.
-    fn find<'a>(&self, contract: &'a Contract, method: &Method, path: &str) -> Result<(&'a Operation, Self::Found), Astray>;
+    /// What answers an operation of the contract, if anything does.
+    fn look_up(&self, operation: &Operation) -> Option<Self::Found>;
 
     /// Steps 2 and 3 of the order of checks: the client's version, and its key.
     fn admit(
@@ -238,7 +235,8 @@ impl<B: Backend> Front<B> {
     }
 
     fn find(&self, method: &Method, path: &str) -> Result<(&Operation, B::Found), Astray> {
-        self.backend.find(&self.contract, method, self.contract.without_prefix(path))
+        let operation = self.contract.find(method.as_str(), self.contract.without_prefix(path))?;
+        Ok((operation, self.backend.look_up(operation).ok_or(Astray::Path)?))
     }
 
     /// The other steps, and the endpoint.
@@ -312,12 +310,14 @@ impl<B: Backend> Front<B> {
     }
 }
 
+const CLIENT_VERSION: HeaderName = HeaderName::from_static("x-client-version");
+
 /// Step 2 of the order of checks: the client's version.
 ///
 /// # Errors
 /// When it is missing, unreadable or below `minimum`.
 pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), Failure> {
-    let version = headers.get("x-client-version").and_then(|value| value.to_str().ok());
+    let version = headers.get(CLIENT_VERSION).and_then(|value| value.to_str().ok());
     let version = version.and_then(|text| text.parse::<ClientVersion>().ok());
     if version.is_some_and(|version| version >= minimum) { Ok(()) } else { Err(Code::ClientOutdated.into()) }
 }

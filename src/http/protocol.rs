@@ -27,7 +27,6 @@ wire_text!(
 /// How one endpoint is served.
 #[derive(Debug)]
 pub struct Protocol {
-    operation_id: String,
     method: Method,
     path: String,
     is_open: bool,
@@ -39,17 +38,11 @@ impl Protocol {
     /// How this endpoint is served; `is_open` where a browser fetches it by itself.
     pub fn new<C: ServerContext>(endpoint: &ApiEndpoint<C>, is_open: bool) -> Self {
         Self {
-            operation_id: endpoint.operation_id.clone(),
             method: endpoint.method.clone(),
             path: endpoint.path.clone(),
             is_open,
             headers: endpoint.response.headers.iter().map(|header| header.name.to_lowercase()).collect(),
         }
-    }
-
-    /// The name of its operation in the contract.
-    pub fn operation_id(&self) -> &str {
-        &self.operation_id
     }
 
     /// Its path, with variables in braces.

@@ -20,12 +20,11 @@ use slog::Logger;
 
 use super::body::BodyTime;
 use super::doors::Doors;
-use super::endpoints::Endpoints;
+use super::endpoints::{Endpoint, Endpoints};
 use super::front::{Backend, Front};
 use super::head::{self, Gate};
 use super::limits::Limits;
 use super::outliving::Outliving;
-use super::protocol::Protocol;
 use super::reading::{Reader, Readings};
 use super::tls::Certificate;
 use crate::app::App;
@@ -38,7 +37,7 @@ use crate::log;
 pub struct Api {
     description: ApiDescription<Arc<App>>,
     refusals: HashMap<String, &'static [Code]>,
-    protocols: HashMap<String, Arc<Protocol>>,
+    endpoints: HashMap<String, Arc<Endpoint>>,
     readings: Readings,
 }
 
@@ -48,7 +47,7 @@ impl Api {
         Self {
             description: ApiDescription::new(),
             refusals: HashMap::new(),
-            protocols: HashMap::new(),
+            endpoints: HashMap::new(),
             readings: Readings::default(),
         }
     }
@@ -63,7 +62,7 @@ impl Api {
 
     fn register(&mut self, endpoint: ApiEndpoint<Arc<App>>, refusals: &'static [Code], is_open: bool) {
         self.refusals.insert(endpoint.operation_id.clone(), refusals);
-        self.protocols.insert(endpoint.operation_id.clone(), Arc::new(Protocol::new(&endpoint, is_open)));
+        self.endpoints.insert(endpoint.operation_id.clone(), Endpoint::new(&endpoint, is_open));
         #[expect(clippy::expect_used, reason = "a mistake in the code, seen at the first start")]
         self.description.register(endpoint).expect("endpoints can be told apart");
     }
@@ -101,8 +100,8 @@ impl Api {
             for method in METHODS {
                 let Some(operation) = item.get_mut(method) else { continue };
                 let id = operation["operationId"].as_str().unwrap_or_default();
-                let (Some(protocol), Some(refusals)) = (self.protocols.get(id), self.refusals.get(id)) else { continue };
-                protocol.tell(operation, refusals, &self.readings, &errors);
+                let (Some(endpoint), Some(refusals)) = (self.endpoints.get(id), self.refusals.get(id)) else { continue };
+                endpoint.protocol.tell(operation, refusals, &self.readings, &errors);
             }
         }
         Ok(openapi)
@@ -168,7 +167,7 @@ impl<C: ServerContext> Running<C> {
 pub fn start(app: Arc<App>, api: Api, contract: Contract, listener: impl Into<Listener>) -> anyhow::Result<Running<Arc<App>>> {
     let log = app.log.clone();
     let limits = Limits::new(app.settings.limits.keys, app.settings.limits.guesses);
-    serve(app, contract, Endpoints::new(api.description, api.protocols, api.readings, limits), listener, &log)
+    serve(app, contract, Endpoints { endpoints: api.endpoints, readings: api.readings, limits }, listener, &log)
 }
 
 /// Starts answering with what stands behind the front door.

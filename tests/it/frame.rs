@@ -14,6 +14,7 @@ on_both_databases![
     an_unknown_path_is_named,
     another_method_is_told_which_are_allowed,
     every_path_is_served_below_v3_too,
+    a_request_is_served_in_every_way_of_writing_it,
     an_outdated_client_is_told_to_upgrade,
     a_key_is_asked_for,
     a_key_that_is_unknown_or_too_low_is_refused,
@@ -60,6 +61,23 @@ async fn every_path_is_served_below_v3_too(world: World) {
     assert_eq!((plain.status, versioned.status), (200, 200));
     assert_eq!(plain.body, versioned.body);
     assert_eq!(plain.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+}
+
+async fn a_request_is_served_in_every_way_of_writing_it(world: World) {
+    let usual = world.request("GET", "/published-events").send().await;
+
+    for (method, path) in [
+        ("get", "/published-events"),
+        ("GET", "//published-events/"),
+        ("GET", "/published%2Devents"),
+        ("Get", "/v3/%70ublished-events"),
+    ] {
+        let answer = world.request(method, path).send().await;
+
+        assert_eq!((answer.status, &answer.body), (200, &usual.body), "{method} {path}");
+    }
+    let answer = world.request("get", "/published%2Devents/1").send().await;
+    assert_eq!(answer.status, 404);
 }
 
 async fn an_outdated_client_is_told_to_upgrade(world: World) {

@@ -359,4 +359,14 @@ fn paths_are_told_apart_by_their_shape() {
     assert_eq!(found("GET", "/x/c").as_deref(), Ok("any"));
     assert_eq!(found("GET", "/x/y").as_deref(), Ok("part"));
     assert_eq!(found("PUT", "/a/1"), Err(super::Astray::Method(vec!["GET".to_owned(), "POST".to_owned()])));
+    assert_eq!(["/", "/a", "/a/b/c", "/a%2Fb", "/b%"].map(|path| found("GET", path)), [const { Err(super::Astray::Path) }; 5]);
+}
+
+#[test]
+fn a_path_is_found_in_every_way_of_writing_it() {
+    let contract = contract(json!({ "/a-b/{id}/c": { "get": { "responses": { "204": {} } } } }), json!({}));
+    for path in ["/a-b/1/c", "//a-b///1/c/", "/a%2Db/1/c", "/%61%2d%62/%31/%63"] {
+        assert!(["GET", "get"].iter().all(|method| contract.find(method, path).is_ok()), "{path}");
+    }
+    assert!(contract.find("GET", "/A-B/1/c").is_err());
 }
