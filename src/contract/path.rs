@@ -106,7 +106,7 @@ fn is_literal(literal: &str, text: &str) -> bool {
     literal == text || text.contains('%') && percent_decode_str(text).eq(literal.bytes())
 }
 
-/// What stands between a path's slashes. As the server's own router has it, nothing between two slashes doesn't count.
+/// What stands between a path's slashes. Nothing between two of them doesn't count, as dropshot has it.
 pub fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }
