@@ -296,10 +296,7 @@ fn check_json(schema: &Schema, names: &[String], bytes: &[u8], problems: &mut Ve
 
 /// Holds a form against its properties.
 fn check_form(properties: &[Parameter], bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
-    let mut given = Given::new();
-    for (name, text) in form_urlencoded::parse(bytes) {
-        given.entry(name).or_default().push(text);
-    }
+    let given: Given = form_urlencoded::parse(bytes).collect();
     let mut object = Map::new();
     for property in properties {
         if let Some(value) = property.read(&given, problems)? {

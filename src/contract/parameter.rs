@@ -1,7 +1,6 @@
 //! What stands in a request beside its body: in the path, the query, the headers and the cookies.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
@@ -61,8 +60,6 @@ pub struct Parameter {
     pub style: Style,
     /// Whether each part of a value stands for itself.
     pub explode: bool,
-    /// Whether its value is written as JSON, whatever the style.
-    pub is_json: bool,
     /// Whether who knows its value may do something by that alone (`x-secret`), so that it is written down nowhere.
     pub is_secret: bool,
     /// Which characters its texts may have on the platform.
@@ -71,13 +68,15 @@ pub struct Parameter {
     kinds: Vec<Kind>,
 }
 
-/// What is given in one place of a request: by name, decoded texts in their order. Headers have the names that the document
+/// What is given in one place of a request: names and texts, decoded, in their order. Headers have the names that the document
 /// gives them.
-pub type Given<'a> = BTreeMap<Cow<'a, str>, Vec<Cow<'a, str>>>;
+pub type Given<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// What a text can be read as. Those that take less are tried before the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
+    /// JSON, whatever the style.
+    Json,
     Boolean,
     Integer,
     Number,
@@ -116,7 +115,8 @@ impl Parameter {
         let parameter = parameter.with_context(|| format!("parameter {name}"))?;
         let is_secret = node["x-secret"] == true;
         let examples = examples(references, content.unwrap_or(node));
-        Ok(Self { is_json: content.is_some(), is_secret, examples, ..parameter })
+        let kinds = if content.is_some() { vec![Kind::Json] } else { parameter.kinds };
+        Ok(Self { kinds, is_secret, examples, ..parameter })
     }
 
     /// A parameter that is written as `node` says: a Parameter Object or an Encoding Object.
@@ -144,7 +144,6 @@ impl Parameter {
             examples: Map::new(),
             style,
             explode: node["explode"].as_bool().unwrap_or(style == Style::Form),
-            is_json: false,
             is_secret: false,
             allows_empty: node["allowEmptyValue"] == true,
         })
@@ -155,12 +154,11 @@ impl Parameter {
     /// # Errors
     /// When its schema can't be used.
     pub fn read(&self, given: &Given, problems: &mut Vec<Problem>) -> anyhow::Result<Option<Value>> {
-        let texts = given.get(self.name.as_str()).map(Vec::as_slice).unwrap_or_default();
-        if (self.allows_empty && texts == [""]) || self.is_nested(given) {
+        if (self.allows_empty && self.texts(given).eq([""])) || self.is_nested(given) {
             return Ok(None);
         }
         let mut refusal = None;
-        for candidate in self.candidates(texts, given) {
+        for candidate in self.kinds.iter().filter_map(|kind| self.candidate(*kind, given)) {
             let found = match candidate {
                 Ok(value) => match self.schema.errors(&value)?.first() {
                     None => return Ok(Some(value)),
@@ -183,71 +181,69 @@ impl Parameter {
     fn is_nested(&self, given: &Given) -> bool {
         let is_nested =
             |name: &Cow<str>| name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('[') && rest.contains("]["));
-        self.style == Style::DeepObject && given.keys().any(is_nested)
+        self.style == Style::DeepObject && given.iter().any(|(name, _)| is_nested(name))
     }
 
-    /// What its texts can mean, the likeliest first; nothing where it isn't given.
-    fn candidates(&self, texts: &[Cow<str>], given: &Given) -> Vec<Result<Value, String>> {
-        let alone = |read: &dyn Fn(&str) -> Result<Value, String>| match texts {
-            [] => None,
-            [text] => Some(read(text)),
-            _ => Some(Err("is given more than once".to_owned())),
-        };
-        if self.is_json {
-            let read = |text: &str| serde_json::from_str(text).map_err(|error| format!("must be JSON ({error})"));
-            return alone(&read).into_iter().collect();
+    /// The texts that are given for it.
+    fn texts<'a>(&'a self, given: &'a Given) -> impl Iterator<Item = &'a str> {
+        given.iter().filter(|(name, _)| *name == self.name).map(|(_, text)| text.as_ref())
+    }
+
+    /// What its texts mean as a value of a kind; nothing where it isn't given.
+    fn candidate(&self, kind: Kind, given: &Given) -> Option<Result<Value, String>> {
+        let mut texts = self.texts(given);
+        match (kind, texts.next(), texts.next()) {
+            (Kind::Array, ..) => self.items(given).map(Ok),
+            (Kind::Object, ..) => self.object(given).map(Ok),
+            (_, None, _) => None,
+            (scalar, Some(text), None) => Some(scalar.read(self.bare(text))),
+            (_, Some(_), Some(_)) => Some(Err("is given more than once".to_owned())),
         }
-        let candidate = |kind: &Kind| match kind {
-            Kind::Array => self.items(texts, given).map(Ok),
-            Kind::Object => self.object(texts, given).map(Ok),
-            scalar => alone(&|text| scalar.read(self.bare(text))),
-        };
-        self.kinds.iter().filter_map(candidate).collect()
     }
 
-    fn items(&self, texts: &[Cow<str>], given: &Given) -> Option<Value> {
+    fn items(&self, given: &Given) -> Option<Value> {
         let schema = &self.schema.open["items"];
         let read = |text: &str| coerce(schema, text);
         if self.style == Style::DeepObject {
             let parts: Vec<Value> = self.bracketed(given).map(|(_, text)| read(text)).collect();
             return (!parts.is_empty()).then(|| parts.into());
         }
-        (!texts.is_empty()).then(|| self.pieces(texts).into_iter().map(read).collect())
+        self.texts(given).next()?;
+        Some(self.pieces(given).into_iter().map(read).collect())
     }
 
-    fn object(&self, texts: &[Cow<str>], given: &Given) -> Option<Value> {
+    fn object(&self, given: &Given) -> Option<Value> {
         let properties = &self.schema.open["properties"];
         let read = |(name, text): (&str, &str)| (name.to_owned(), coerce(&properties[name], text));
         let object: Map<String, Value> = match (self.style, self.explode) {
             (Style::DeepObject, _) => self.bracketed(given).map(read).collect(),
             (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
                 let names = properties.as_object().into_iter().flat_map(Map::keys);
-                let given = names.filter_map(|name| Some((name.as_str(), given.get(name.as_str())?.first()?.as_ref())));
-                given.map(read).collect()
+                let first = |name: &String| given.iter().find(|(given, _)| given == name).map(|(_, text)| text.as_ref());
+                names.filter_map(|name| Some((name.as_str(), first(name)?))).map(read).collect()
             }
-            (_, true) => self.pieces(texts).into_iter().filter_map(|piece| piece.split_once('=')).map(read).collect(),
+            (_, true) => self.pieces(given).into_iter().filter_map(|piece| piece.split_once('=')).map(read).collect(),
             (_, false) => {
-                let pairs = self.pieces(texts);
+                let pairs = self.pieces(given);
                 pairs.chunks(2).map(|pair| read((pair[0], pair.get(1).copied().unwrap_or_default()))).collect()
             }
         };
-        (!object.is_empty() || !texts.is_empty()).then(|| object.into())
+        (!object.is_empty() || self.texts(given).next().is_some()).then(|| object.into())
     }
 
     /// What is given as `name[part]=text`.
     fn bracketed<'a>(&'a self, given: &'a Given) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let parts = given.iter().filter_map(|(name, texts)| {
+        given.iter().filter_map(|(name, text)| {
             let part = name.strip_prefix(&self.name)?.strip_prefix('[')?.strip_suffix(']')?;
-            Some((part, texts))
-        });
-        parts.flat_map(|(part, texts)| texts.iter().map(move |text| (part, text.as_ref())))
+            Some((part, text.as_ref()))
+        })
     }
 
     /// The parts of a value of several. A separator that was percent-encoded separates as well, because many clients encode it.
-    fn pieces<'a>(&self, texts: &'a [Cow<str>]) -> Vec<&'a str> {
+    fn pieces<'a>(&'a self, given: &'a Given) -> Vec<&'a str> {
         let separator = match (self.style, self.explode) {
             (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
-                return texts.iter().map(AsRef::as_ref).collect();
+                return self.texts(given).collect();
             }
             (Style::SpaceDelimited, false) => ' ',
             (Style::PipeDelimited, false) => '|',
@@ -255,9 +251,9 @@ impl Parameter {
             (Style::Matrix, true) => ';',
             _ => ',',
         };
-        let texts = texts.iter().map(|text| match self.style {
+        let texts = self.texts(given).map(|text| match self.style {
             Style::Label | Style::Matrix => text.trim_start_matches(['.', ';']),
-            _ => text.as_ref(),
+            _ => text,
         });
         let pieces = texts.filter(|text| !text.is_empty()).flat_map(|text| text.split(separator));
         pieces.map(|piece| if self.style == Style::Matrix { self.bare(piece) } else { piece.trim() }).collect()
@@ -280,6 +276,7 @@ impl Kind {
     /// A text as a value of this kind.
     fn read(self, text: &str) -> Result<Value, String> {
         let (value, wanted) = match self {
+            Self::Json => return serde_json::from_str(text).map_err(|error| format!("must be JSON ({error})")),
             Self::Integer => (text.parse::<i64>().ok().map(Value::from), "must be an integer"),
             Self::Number => (text.parse::<f64>().ok().map(Value::from), "must be a number"),
             Self::Boolean => (text.parse::<bool>().ok().map(Value::from), "must be true or false"),

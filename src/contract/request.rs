@@ -1,13 +1,11 @@
 //! A request held against the contract: everything that is missing or invalid, at once, in the document's order.
 
-use std::borrow::Cow;
-
 use http::{HeaderMap, header};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::Operation;
-use super::parameter::{Given, Place};
+use super::parameter::{Given, Parameter, Place};
 use crate::error::{Problem, Result, no_problems};
 
 /// What a request that fits the contract says, in the types that the contract gives it.
@@ -71,32 +69,31 @@ impl Operation {
 
     /// What a request says in one place.
     fn given<'a>(&'a self, place: Place, path: &'a str, query: &'a str, headers: &'a HeaderMap) -> Given<'a> {
-        let mut given = Given::new();
-        let mut add = |name: Cow<'a, str>, text: Cow<'a, str>| given.entry(name).or_default().push(text);
         match place {
             Place::Path => {
                 let variables = self.template.variables(path);
-                variables.for_each(|(name, text)| add(name.into(), percent_decode_str(text).decode_utf8_lossy()));
+                variables.map(|(name, text)| (name.into(), percent_decode_str(text).decode_utf8_lossy())).collect()
             }
             // What is blank counts as absent on the platform (wire facts).
-            Place::Query => form_urlencoded::parse(query.as_bytes())
-                .filter(|(_, text)| !self.is_own || !text.trim().is_empty())
-                .for_each(|(name, text)| add(name, text)),
+            Place::Query => {
+                let pairs = form_urlencoded::parse(query.as_bytes());
+                pairs.filter(|(_, text)| !self.is_own || !text.trim().is_empty()).collect()
+            }
             // Those alone that are declared, on every request's way. Several lines say the same as one (RFC 9110, section 5.3).
             Place::Header => {
-                for parameter in self.parameters.iter().filter(|parameter| parameter.place == Place::Header) {
+                let declared = self.parameters.iter().filter(|parameter| parameter.place == Place::Header);
+                let given = |parameter: &'a Parameter| {
                     let mut lines = headers.get_all(&parameter.name).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
-                    if let Some(first) = lines.next() {
-                        add(parameter.name.as_str().into(), lines.fold(first, |all, line| all + ", " + line));
-                    }
-                }
+                    let first = lines.next()?;
+                    Some((parameter.name.as_str().into(), lines.fold(first, |all, line| all + ", " + line)))
+                };
+                declared.filter_map(given).collect()
             }
             Place::Cookie => {
                 let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
                 let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.split_once('='));
-                pairs.for_each(|(name, text)| add(name.trim().into(), text.trim().into()));
+                pairs.map(|(name, text)| (name.trim().into(), text.trim().into())).collect()
             }
         }
-        given
     }
 }
