@@ -15,7 +15,7 @@ use super::front::{Admitted, Asked, Backend, Counted, Refused, check_version};
 use super::limits::{Limits, Standing};
 use super::protocol::Protocol;
 use super::reading::{self, Reader, Readings};
-use super::{Failure, Rq, tag};
+use super::{Failure, tag};
 use crate::app::App;
 use crate::auth::{self, Caller};
 use crate::contract::{Arguments, Contract, Operation};
@@ -35,17 +35,21 @@ pub struct Endpoint {
 
 /// Runs an endpoint's handler, whose type is public but cannot be named. Gives `None` when it fails, with the failure kept in
 /// [`Passed`].
-type Run = Box<dyn Fn(Rq, Request<Body>) -> BoxFuture<'static, Option<Response<Body>>> + Send + Sync>;
+type Run = Box<dyn Fn(Box<Asked<Arc<App>>>) -> BoxFuture<'static, Option<Response<Body>>> + Send + Sync>;
 
 impl Endpoint {
-    /// An endpoint as written; `is_open` where a browser fetches it by itself.
-    pub fn new(endpoint: &ApiEndpoint<Arc<App>>, is_open: bool) -> Arc<Self> {
+    /// An endpoint as written.
+    pub fn new(endpoint: &ApiEndpoint<Arc<App>>, protocol: Protocol) -> Arc<Self> {
         let handler = Arc::clone(&endpoint.handler);
-        let run = move |rq: Rq, request: Request<Body>| {
+        let run = move |asked: Box<Asked<Arc<App>>>| {
             let handler = Arc::clone(&handler);
-            async move { handler.handle_request(rq, request).await.ok() }.boxed()
+            let run = async move {
+                let Asked { rq, head, .. } = *asked;
+                handler.handle_request(rq, Request::from_parts(head, Body::empty())).await.ok()
+            };
+            run.boxed()
         };
-        Arc::new(Self { protocol: Protocol::new(endpoint, is_open), run: Box::new(run) })
+        Arc::new(Self { protocol, run: Box::new(run) })
     }
 }
 
@@ -111,10 +115,12 @@ impl Backend for Endpoints {
 impl Endpoints {
     /// Runs the endpoint that was found, once for an `Idempotency-Key` and under the condition of `If-Match`.
     async fn carry_out(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
-        let Admitted { asked, contract, operation, found: endpoint, guest: caller, arguments } = request;
-        let Some(known) = &caller else { return run_in(None, arguments, &endpoint, asked).await };
+        let Admitted { asked, contract, operation, found: endpoint, guest: caller } = request;
         let protocol = &endpoint.protocol;
-        let Asked { rq, head } = &*asked;
+        let Some(known) = caller.as_ref().filter(|_| protocol.is_change()) else {
+            return journal::read(run_in(caller, &endpoint, asked)).await;
+        };
+        let Asked { rq, head, arguments } = &*asked;
         let app = Arc::clone(rq.context());
         let visit = visit(contract, operation, known, &head.uri, &rq.request_id);
         let key = if protocol.is_once() { head.headers.get(IDEMPOTENCY_KEY) } else { None };
@@ -123,13 +129,13 @@ impl Endpoints {
                 let path = contract.without_prefix(head.uri.path());
                 let key = key.to_str().unwrap_or_default();
                 let what = (operation.method.as_str(), path);
-                Some(Arc::new(Attempt::new((known.key, api_key), key, what, &arguments, app.clock.now())?))
+                Some(Arc::new(Attempt::new((known.key, api_key), key, what, arguments, app.clock.now())?))
             }
             None => None,
         };
-        let condition = self.condition(protocol, &app, known, head, &arguments);
+        let condition = self.condition(protocol, &app, known, head, arguments);
         // Boxed, as what follows: a future is as large as all that it waits for, and is moved from one to the next through whom it goes.
-        let answer = run_in(caller, arguments, &endpoint, asked).boxed();
+        let answer = run_in(caller, &endpoint, asked).boxed();
         let answer = match condition {
             Some(condition) => reading::under(condition, answer).boxed(),
             None => answer,
@@ -167,15 +173,10 @@ fn api_key(head: &Parts) -> Option<&str> {
 }
 
 /// Runs an endpoint.
-async fn run_in(
-    caller: Option<Caller>,
-    arguments: Arguments,
-    endpoint: &Endpoint,
-    asked: Box<Asked<Arc<App>>>,
-) -> Result<Response<Body>, Failure> {
-    let Asked { rq, head } = *asked;
-    let passed = Arc::new(Passed { caller, arguments: Mutex::new(arguments), failure: Mutex::new(None) });
-    let response = Arc::clone(&passed).with((endpoint.run)(rq, Request::from_parts(head, Body::empty()))).await;
+async fn run_in(caller: Option<Caller>, endpoint: &Endpoint, mut asked: Box<Asked<Arc<App>>>) -> Result<Response<Body>, Failure> {
+    let arguments = Mutex::new(std::mem::take(&mut asked.arguments));
+    let passed = Arc::new(Passed { caller, arguments, failure: Mutex::new(None) });
+    let response = Arc::clone(&passed).with((endpoint.run)(asked)).await;
     response.ok_or_else(|| {
         let failure = passed.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         failure.unwrap_or_else(|| Error::Internal(anyhow!("dropshot refused the request")).into())

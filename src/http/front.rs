@@ -74,12 +74,14 @@ pub trait Backend: Send + Sync + 'static {
     fn answer(&self, request: Admitted<'_, Self>) -> impl Future<Output = Result<Response<Body>, Failure>> + Send;
 }
 
-/// A request as it came, without its body. Boxed, because it goes from one to the next and is large.
+/// A request without its body. Boxed, because it goes from one to the next and is large.
 pub struct Asked<C: ServerContext> {
     /// What dropshot knows of it.
     pub rq: RequestContext<C>,
     /// Its method, address and headers.
     pub head: Parts,
+    /// What it says: nothing until it has been held against the contract.
+    pub arguments: Arguments,
 }
 
 /// A request that has passed the front door.
@@ -94,8 +96,6 @@ pub struct Admitted<'a, B: Backend + ?Sized> {
     pub found: B::Found,
     /// Whose it is.
     pub guest: B::Guest,
-    /// What it says.
-    pub arguments: Arguments,
 }
 
 /// A request that is counted.
@@ -154,31 +154,39 @@ impl<B: Backend> Front<B> {
     }
 
     /// Answers a request, whatever it is, unless the server is about to stop.
-    pub async fn answer(&self, rq: RequestContext<B::Context>, request: Request<Body>) -> Response<Body> {
+    pub fn answer(
+        self: Arc<Self>,
+        rq: RequestContext<B::Context>,
+        request: Request<Body>,
+    ) -> impl Future<Output = Response<Body>> + Send {
         let (head, body) = request.into_parts();
-        let is_http_1 = head.version <= Version::HTTP_11;
-        let request_id = rq.request_id.clone();
-        let asked = Box::new(Asked { rq, head });
-        let inside = self.doors.enter();
-        let mut standing = None;
-        let (mut response, operation) = match &inside {
-            Some(_) => self.lead(asked, body, &request_id, &mut standing).await,
-            None => {
-                (failure_response(&Code::ServerUnavailable.because("The server is stopping. Try again shortly.").into()), None)
+        // Not within the future, which would be larger by all of it.
+        let asked = Box::new(Asked { rq, head, arguments: Arguments::default() });
+        async move {
+            let is_http_1 = asked.head.version <= Version::HTTP_11;
+            let request_id = asked.rq.request_id.clone();
+            let inside = self.doors.enter();
+            let mut standing = None;
+            let (mut response, operation) = match &inside {
+                Some(_) => self.lead(asked, body, &request_id, &mut standing).await,
+                None => (
+                    failure_response(&Code::ServerUnavailable.because("The server is stopping. Try again shortly.").into()),
+                    None,
+                ),
+            };
+            headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
+            if let Some(standing) = standing {
+                standing.tell(response.headers_mut());
             }
-        };
-        headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
-        if let Some(standing) = standing {
-            standing.tell(response.headers_mut());
+            // HTTP/2 says it in another way, and forbids this one.
+            if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.doors.are_closing()) {
+                response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            // The operation and not the path, in which an admission token's code may stand.
+            let operation = operation.map_or("none", |operation| &operation.id);
+            debug!(self.log, "answered"; "operation" => operation, "status" => response.status().as_u16(), "request" => request_id);
+            response
         }
-        // HTTP/2 says it in another way, and forbids this one.
-        if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.doors.are_closing()) {
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-        }
-        // The operation and not the path, in which an admission token's code may stand.
-        let operation = operation.map_or("none", |operation| &operation.id);
-        debug!(self.log, "answered"; "operation" => operation, "status" => response.status().as_u16(), "request" => request_id);
-        response
     }
 
     /// Answers a request by what it leads to; tells the operation, if it is one.
@@ -244,7 +252,7 @@ impl<B: Backend> Front<B> {
         &self,
         operation: &Operation,
         found: B::Found,
-        asked: Box<Asked<B::Context>>,
+        mut asked: Box<Asked<B::Context>>,
         body: Body,
         standing: &mut Option<Standing>,
     ) -> Result<Response<Body>, Failure> {
@@ -255,11 +263,11 @@ impl<B: Backend> Front<B> {
             Ok(guest) => guest,
             Err(failure) => return self.backend.refuse(refused(None), failure).await,
         };
-        let arguments = match self.check(operation, &guest, &asked, body, standing).await {
+        asked.arguments = match self.check(operation, &guest, &asked, body, standing).await {
             Ok(arguments) => arguments,
             Err(failure) => return self.backend.refuse(refused(Some(&guest)), failure).await,
         };
-        let response = self.backend.answer(Admitted { asked, contract, operation, found, guest, arguments }).await;
+        let response = self.backend.answer(Admitted { asked, contract, operation, found, guest }).await;
         if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
     }
 
@@ -272,7 +280,7 @@ impl<B: Backend> Front<B> {
         mut body: Body,
         standing: &mut Option<Standing>,
     ) -> Result<Arguments, Failure> {
-        let Asked { rq, head } = asked;
+        let Asked { rq, head, .. } = asked;
         // Asked first, and told once it is counted: one who is refused asks no more often than anybody else.
         let reach = self.backend.check_reach(operation, guest);
         let path = self.contract.without_prefix(head.uri.path());

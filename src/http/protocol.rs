@@ -30,19 +30,31 @@ pub struct Protocol {
     method: Method,
     path: String,
     is_open: bool,
+    is_change: bool,
     /// The headers that its type of answer declares.
     headers: Vec<String>,
 }
 
 impl Protocol {
-    /// How this endpoint is served; `is_open` where a browser fetches it by itself.
-    pub fn new<C: ServerContext>(endpoint: &ApiEndpoint<C>, is_open: bool) -> Self {
+    /// How this endpoint is served, if nothing else is told of it.
+    pub fn new<C: ServerContext>(endpoint: &ApiEndpoint<C>) -> Self {
         Self {
             method: endpoint.method.clone(),
             path: endpoint.path.clone(),
-            is_open,
+            is_open: false,
+            is_change: endpoint.method != Method::GET,
             headers: endpoint.response.headers.iter().map(|header| header.name.to_lowercase()).collect(),
         }
+    }
+
+    /// The same of an endpoint that a browser fetches by itself.
+    pub fn open(self) -> Self {
+        Self { is_open: true, ..self }
+    }
+
+    /// The same of an endpoint that changes something, whatever its method.
+    pub fn changing(self) -> Self {
+        Self { is_change: true, ..self }
     }
 
     /// Its path, with variables in braces.
@@ -53,6 +65,11 @@ impl Protocol {
     /// Whether it asks for a client's version and a key, of which so many requests may come: a browser sends neither by itself.
     pub fn needs_key(&self) -> bool {
         !self.is_open
+    }
+
+    /// Whether its requests change something, so that something is kept of them.
+    pub fn is_change(&self) -> bool {
+        self.is_change
     }
 
     /// Whether requests with one `Idempotency-Key` are carried out once: those that would do something each time they are sent

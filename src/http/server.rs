@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use dropshot::{
-    ApiDescription, ApiEndpoint, ApiEndpointVersions, Body, ConfigDropshot, ConfigTls, HandlerTaskMode, HttpError, HttpServer,
-    Path, RawRequest, RequestContext, ServerBuilder, ServerContext, SharedExtractor, VersionPolicy,
+    ApiDescription, ApiEndpoint, ApiEndpointVersions, ConfigDropshot, ConfigTls, HandlerTaskMode, HttpError, HttpServer, Path,
+    RawRequest, RequestContext, ServerBuilder, ServerContext, SharedExtractor, VersionPolicy,
 };
-use http::{Method, Response};
+use futures::FutureExt;
+use http::Method;
 use schemars::JsonSchema;
 use semver::Version;
 use serde::de::DeserializeOwned;
@@ -25,6 +26,7 @@ use super::front::{Backend, Front};
 use super::head::{self, Gate};
 use super::limits::Limits;
 use super::outliving::Outliving;
+use super::protocol::Protocol;
 use super::reading::{Reader, Readings};
 use super::tls::Certificate;
 use crate::app::App;
@@ -57,12 +59,13 @@ impl Api {
     /// # Panics
     /// When two endpoints cannot be told apart, which is a mistake in the code.
     pub fn add(&mut self, endpoint: impl Into<ApiEndpoint<Arc<App>>>, refusals: &'static [Code]) {
-        self.register(endpoint.into(), refusals, false);
+        self.register(endpoint.into(), refusals, |protocol| protocol);
     }
 
-    fn register(&mut self, endpoint: ApiEndpoint<Arc<App>>, refusals: &'static [Code], is_open: bool) {
+    fn register(&mut self, endpoint: ApiEndpoint<Arc<App>>, refusals: &'static [Code], told: fn(Protocol) -> Protocol) {
+        let protocol = told(Protocol::new(&endpoint));
         self.refusals.insert(endpoint.operation_id.clone(), refusals);
-        self.endpoints.insert(endpoint.operation_id.clone(), Endpoint::new(&endpoint, is_open));
+        self.endpoints.insert(endpoint.operation_id.clone(), Endpoint::new(&endpoint, protocol));
         #[expect(clippy::expect_used, reason = "a mistake in the code, seen at the first start")]
         self.description.register(endpoint).expect("endpoints can be told apart");
     }
@@ -86,7 +89,12 @@ impl Api {
 
     /// Adds an endpoint that asks for no key and no version: what a browser fetches by itself.
     pub fn add_open(&mut self, endpoint: impl Into<ApiEndpoint<Arc<App>>>, refusals: &'static [Code]) {
-        self.register(endpoint.into(), refusals, true);
+        self.register(endpoint.into(), refusals, Protocol::open);
+    }
+
+    /// Adds an endpoint that changes something though its method is GET.
+    pub fn add_changing(&mut self, endpoint: impl Into<ApiEndpoint<Arc<App>>>, refusals: &'static [Code]) {
+        self.register(endpoint.into(), refusals, Protocol::changing);
     }
 
     /// The server's side of the drift report: what dropshot emits for the endpoints, with how each is served.
@@ -189,8 +197,7 @@ pub fn serve<B: Backend>(
     for method in head::METHODS {
         let front = Arc::clone(&front);
         let answer = move |rq: RequestContext<B::Context>, request: RawRequest| {
-            let front = Arc::clone(&front);
-            Outliving::new(async move { Ok::<Response<Body>, HttpError>(front.answer(rq, request.into_inner()).await) })
+            Outliving::new(Arc::clone(&front).answer(rq, request.into_inner()).map(Ok::<_, HttpError>))
         };
         let method = method.parse::<Method>()?;
         let name = format!("front_{method}");

@@ -3,8 +3,8 @@
 //!
 //! Changes that everyone wants at the same time are made together, at a [`Desk`].
 //!
-//! The front door hands every request that it lets in to [`carry_out`]; what it refuses before that, to [`refuse`]. The trail is
-//! read by the feature `audit`.
+//! The front door hands every request that it lets in to [`carry_out`], or to [`read`] where it changes nothing; what it refuses
+//! before that, to [`refuse`]. The trail is read by the feature `audit`.
 
 mod answer;
 mod desk;
@@ -17,7 +17,7 @@ mod work;
 pub use desk::{Desk, settle};
 pub use idempotency::{Attempt, forget_old};
 pub use trail::Entry;
-pub use work::{Visit, carry_out, refuse};
+pub use work::{Visit, carry_out, read, refuse};
 
 /// What this server keeps in memory for the journal.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use dropshot::Body;
 use futures::FutureExt;
 use http::{Response, Uri};
@@ -74,6 +75,23 @@ pub async fn carry_out(
         // Boxed, as all that few requests come to: so that the way of most is short, which is moved from one to the next.
         Some(attempt) => carry_out_once(app, visit, attempt, work).boxed().await,
     }
+}
+
+/// Carries out a request that changes nothing, of which nothing is kept. In a development build one that does is a failure, so that
+/// a test shows it.
+///
+/// # Errors
+/// With the refusal or the failure to be answered.
+pub async fn read(work: impl Future<Output = Outcome>) -> Outcome {
+    if !cfg!(debug_assertions) {
+        return work.await;
+    }
+    let unit = Unit::new(None);
+    let outcome = unit.run(work).await;
+    if unit.parked().is_some() || unit.is_committed() {
+        return Err(Error::Internal(anyhow!("a request that only reads has changed something")).into());
+    }
+    outcome
 }
 
 async fn carry_out_once(

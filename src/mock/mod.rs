@@ -133,7 +133,7 @@ impl Backend for Mock {
     }
 
     async fn answer(&self, request: Admitted<'_, Self>) -> Result<Response<Body>, Failure> {
-        let Admitted { asked, contract, operation, guest: preferences, arguments, .. } = request;
+        let Admitted { asked, contract, operation, guest: preferences, .. } = request;
         let head = &asked.head;
         let preferences = preferences.as_deref();
         if let Some(delay) = preferences.and_then(|preferences| preferences.delay) {
@@ -142,7 +142,7 @@ impl Backend for Mock {
         if !preferences.is_some_and(Preferences::choose) && self.is_changed(contract, operation, head).await? {
             return self.refusal(contract, operation, Code::ResourceChanged.into());
         }
-        let mut response = self.respond(contract, operation, preferences, head, &arguments)?;
+        let mut response = self.respond(contract, operation, preferences, head, &asked.arguments)?;
         if !declares_tag(operation, &response) {
             return Ok(response);
         }

@@ -19,7 +19,8 @@ pub fn register(api: &mut Api) {
     });
     api.add(event_token_update, &[Code::TokenGlobal]);
     api.add(event_token_delete, &[Code::TokenGlobal]);
-    api.add(token_authentication_get, &[Code::CodeUnknown]);
+    // It makes a key.
+    api.add_changing(token_authentication_get, &[Code::CodeUnknown]);
 }
 
 #[endpoint { method = GET, path = "/events/{event}/tokens", tags = ["Tokens"] }]
