@@ -8,7 +8,7 @@ use dropshot::{ApiEndpoint, Body};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
-use http::{HeaderName, Request, Response, Uri, header};
+use http::{HeaderMap, HeaderName, Request, Response, Uri, header};
 
 use super::extract::Passed;
 use super::front::{Admitted, Asked, Backend, Counted, Refused, check_version};
@@ -78,7 +78,7 @@ impl Backend for Endpoints {
             return Ok(None);
         }
         check_version(&head.headers, app.settings.minimum_client_version)?;
-        let key = api_key(head).ok_or(Code::KeyMissing)?;
+        let key = api_key(&head.headers).ok_or(Code::KeyMissing)?;
         Ok(Some(auth::authenticate(app, key).await?.ok_or(Code::KeyRefused)?))
     }
 
@@ -124,7 +124,7 @@ impl Endpoints {
         let app = Arc::clone(rq.context());
         let visit = visit(contract, operation, known, &head.uri, &rq.request_id);
         let key = if protocol.is_once() { head.headers.get(IDEMPOTENCY_KEY) } else { None };
-        let attempt = match key.zip(api_key(head)) {
+        let attempt = match key.zip(api_key(&head.headers)) {
             Some((key, api_key)) => {
                 let path = contract.without_prefix(head.uri.path());
                 let key = key.to_str().unwrap_or_default();
@@ -166,9 +166,9 @@ fn visit<'a>(contract: &'a Contract, operation: &'a Operation, caller: &Caller, 
     Visit { contract, operation, key: caller.key, account: caller.account, uri, request }
 }
 
-/// The key that a request carries.
-fn api_key(head: &Parts) -> Option<&str> {
-    let key = head.headers.get(API_KEY).map(|value| value.to_str().unwrap_or("unreadable").trim());
+/// The key that a request with these headers carries.
+pub fn api_key(headers: &HeaderMap) -> Option<&str> {
+    let key = headers.get(API_KEY).map(|value| value.to_str().unwrap_or("unreadable").trim());
     key.filter(|key| !key.is_empty())
 }
 

@@ -20,6 +20,7 @@ mod tls;
 
 pub use body::BodyTime;
 pub use doors::Doors;
+pub use endpoints::api_key;
 pub use extract::{Json, Path, Query};
 pub use failure::Failure;
 pub use front::{Admitted, Backend, Refused, check_version};

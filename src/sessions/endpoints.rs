@@ -10,7 +10,7 @@ use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::{Page, Paging};
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
+use crate::http::{Api, Created, Failure, Json, Path, Query, Rq, api_key};
 
 /// Adds these operations to the server.
 pub fn register(api: &mut Api) {
@@ -67,6 +67,5 @@ async fn account_session_delete(rq: Rq, caller: Caller, path: Path<SessionPath>)
 
 /// The key as it was sent: only its hash is kept, so that nobody but its holder can tell it.
 fn key_of(headers: &HeaderMap) -> String {
-    let key = headers.get("x-api-key").and_then(|key| key.to_str().ok());
-    key.unwrap_or_default().trim().to_owned()
+    api_key(headers).unwrap_or_default().to_owned()
 }
