@@ -41,8 +41,9 @@ pub struct Visit<'a> {
 }
 
 impl Visit<'_> {
-    /// Whether it asks for a change, whatever comes of it.
-    fn is_change(&self) -> bool {
+    /// Whether its method asks for a change: then it has a row in the trail whatever comes of it. A GET that changes something has
+    /// one only where it did.
+    fn asks_for_change(&self) -> bool {
         self.operation.method != "GET"
     }
 
@@ -118,7 +119,7 @@ async fn carry_out_once(
 /// With the refusal, or that it can't be written down.
 pub async fn refuse(app: &App, visit: Visit<'_>, failure: Failure) -> Outcome {
     let refused = Err(failure);
-    if visit.is_change() && !is_lost(&refused) {
+    if visit.asks_for_change() && !is_lost(&refused) {
         let entry = visit.entry(app, &refused);
         app.journal.group.keep(&app.db, Kept { entry, answer: None }).await?;
     }
@@ -156,7 +157,7 @@ async fn commit(app: &App, visit: Visit<'_>, attempt: Option<Arc<Attempt>>, work
             conclude(tx, &entry, answer.as_ref(), is_lost(&outcome)).boxed().await?;
         }
         // A failure after a part has been committed stands in the trail, and its request is under way until that is given up.
-        None if visit.is_change() && (!is_lost(&outcome) || unit.is_committed()) => {
+        None if visit.asks_for_change() && (!is_lost(&outcome) || unit.is_committed()) => {
             let answer = answer.filter(|_| !is_lost(&outcome));
             let kept = Kept { entry: visit.entry(app, &outcome), answer };
             if let Some(known) = app.journal.group.keep(&app.db, kept).boxed().await? {
