@@ -191,13 +191,15 @@ impl Parameter {
 
     /// What its texts mean as a value of a kind; nothing where it isn't given.
     fn candidate(&self, kind: Kind, given: &Given) -> Option<Result<Value, String>> {
-        let mut texts = self.texts(given);
-        match (kind, texts.next(), texts.next()) {
-            (Kind::Array, ..) => self.items(given).map(Ok),
-            (Kind::Object, ..) => self.object(given).map(Ok),
-            (_, None, _) => None,
-            (scalar, Some(text), None) => Some(scalar.read(self.bare(text))),
-            (_, Some(_), Some(_)) => Some(Err("is given more than once".to_owned())),
+        match kind {
+            Kind::Array => self.items(given).map(Ok),
+            Kind::Object => self.object(given).map(Ok),
+            scalar => {
+                let mut texts = self.texts(given);
+                let text = texts.next()?;
+                let is_alone = texts.next().is_none();
+                Some(if is_alone { scalar.read(self.bare(text)) } else { Err("is given more than once".to_owned()) })
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! What requests to other APIs may look like.
 
+use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::super::Place;
@@ -65,6 +66,17 @@ fn parameters_come_in_every_style() {
         assert_eq!(refused(&contract, &target(right), &[], ""), [""; 0], "{style} {right}");
         assert_eq!(refused(&contract, &target(wrong), &[], ""), [told], "{style} {wrong}");
     }
+}
+
+#[test]
+fn the_parts_of_a_list_come_as_they_were_sent() {
+    let parameter = json!({ "name": "p", "in": "query", "style": "deepObject", "schema": { "type": "array", "items": {} } });
+    let contract = operation(json!([parameter]), Value::Null);
+
+    let found =
+        contract.find("POST", "/things/1").unwrap().check("/things/1", Some("p[9]=a&p[10]=b&p[1]=c"), &HeaderMap::new(), b"");
+
+    assert_eq!(found.unwrap().query["p"], json!(["a", "b", "c"]));
 }
 
 #[test]
