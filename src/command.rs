@@ -13,6 +13,7 @@ use anyhow::{Context, anyhow};
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use slog::{Level, Logger, info, warn};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use crate::accounts::Role;
@@ -247,16 +248,17 @@ async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
         say(welcome)?;
     }
     reload_on_hang_up(&listener, log)?;
+    let mut stop = StopSignals::listen()?;
     let platform = Platform::start(Arc::clone(&app), listener)?;
     info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
-    asked_to_stop().await?;
+    stop.next().await;
     let grace = Duration::from_secs(options.grace_seconds.into());
     info!(log, "stopping: what is under way is finished first"; "grace_seconds" => grace.as_secs());
     let doors = platform.doors();
     let cut = |why: &str| anyhow!("{why}: {} requests under way were cut", doors.inside());
     tokio::select! {
         stopped = timeout(grace, platform.stop()) => stopped.unwrap_or_else(|_| Err(cut("the time of grace is over"))),
-        asked = asked_to_stop() => Err(asked.err().unwrap_or_else(|| cut("it was asked again to stop"))),
+        () = stop.next() => Err(cut("it was asked again to stop")),
     }
 }
 
@@ -270,6 +272,7 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     let scheme = if listener.certificate.is_some() { "https" } else { "http" };
     reload_on_hang_up(&listener, log)?;
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
+    let mut stop = StopSignals::listen()?;
     let mock = mock::start(
         contract,
         mock::Settings { seed: options.seed, key: options.key, is_stateful: options.stateful },
@@ -280,14 +283,14 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
     say(format!("Answers for {title} ({operations} operations) at {scheme}://{address}"))?;
     say("The header `Prefer` chooses other answers, such as `Prefer: code=404`: see `boxoffice mock --help`.")?;
-    asked_to_stop().await?;
+    stop.next().await;
     mock.stop().await
 }
 
 /// From now on reads the certificate, where there is one, again on SIGHUP.
 fn reload_on_hang_up(listener: &Listener, log: &Logger) -> anyhow::Result<()> {
     let Some(certificate) = listener.certificate.clone() else { return Ok(()) };
-    let mut hung_up = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup())?;
+    let mut hung_up = signal(SignalKind::hangup())?;
     let log = log.clone();
     tokio::spawn(async move {
         while hung_up.recv().await.is_some() {
@@ -300,12 +303,25 @@ fn reload_on_hang_up(listener: &Listener, log: &Logger) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for Ctrl-C or SIGTERM.
-async fn asked_to_stop() -> anyhow::Result<()> {
-    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted.context("cannot listen for Ctrl-C"),
-        _ = terminated.recv() => Ok(()),
+/// Ctrl-C and SIGTERM. Until they are listened to, they end the program at once: whoever serves does so before telling anybody its
+/// address.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for the signals that ask to stop");
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    /// Waits until it is asked to stop, once more if it was already.
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
     }
 }
 
@@ -322,11 +338,9 @@ fn finish(command: &str, is_clean: anyhow::Result<bool>) -> ExitCode {
 }
 
 /// Stops a comparison when that is asked for, so that it removes what it made; ends when it is asked for again.
-async fn stop_comparing(stopped: &AtomicBool) -> anyhow::Error {
+async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::Error {
     for word in ["Stopping: what was made on the server is removed. Ask again to leave it there.", "Stopped."] {
-        if let Err(error) = asked_to_stop().await {
-            return error;
-        }
+        stop.next().await;
         complain(word);
         stopped.store(true, Ordering::Relaxed);
     }
@@ -339,7 +353,7 @@ async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
     let stopped = Arc::default();
     let compared = tokio::select! {
         compared = options.compare(&stopped, |coverage, count| progress.tell(coverage, count)) => compared,
-        stopped_at_once = stop_comparing(&stopped) => Err(stopped_at_once),
+        stopped_at_once = stop_comparing(StopSignals::listen()?, &stopped) => Err(stopped_at_once),
     };
     progress.end();
     let report = compared?;

@@ -56,7 +56,7 @@ async fn every_mail_arrives_whoever_is_killed() {
         doomed.wait();
         assert!(post.taken().len() <= (kill + 1) * (MAILS + AT_ONCE));
     }
-    // Not dropped, which kills it: that would send again what it has in its hands.
+    // Not dropped, which kills it: what it has in its hands would be sent again.
     survivor.stop();
     let last = start(RELEASED);
     let db = site.db().await;

@@ -14,6 +14,7 @@ use boxoffice::log;
 use clap::Parser;
 use slog::Level;
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::support::FarTill;
 use crate::support::program::boxoffice;
@@ -42,13 +43,15 @@ pub fn command(folder: &Path, till: SocketAddr, ahead: Duration) -> Command {
     command
 }
 
-/// Is a server until it is killed, where it was started as one.
+/// Is a server until it is killed or asked to stop, where it was started as one.
 pub fn run_if_asked() -> Option<ExitCode> {
     env::var_os(TILL)?;
-    let never = Runtime::new().unwrap().block_on(serve(Options::parse_from(["server"])));
-    never.err().map(|error| {
-        eprintln!("{error:#}");
-        ExitCode::FAILURE
+    Some(match Runtime::new().unwrap().block_on(serve(Options::parse_from(["server"]))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:#}");
+            ExitCode::FAILURE
+        }
     })
 }
 
@@ -58,8 +61,10 @@ async fn serve(options: Options) -> anyhow::Result<()> {
     let parts = Arc::get_mut(&mut app).unwrap();
     parts.gateway = Box::new(FarTill(options.till));
     parts.clock.advance(Duration::from_secs(options.ahead));
+    let mut asked_to_stop = signal(SignalKind::terminate())?;
     let platform = Platform::start(app, options.platform.listener()?)?;
     // As the program's log tells it.
     eprintln!("{}", serde_json::json!({ "address": platform.address() }));
-    std::future::pending().await
+    asked_to_stop.recv().await;
+    platform.stop().await
 }

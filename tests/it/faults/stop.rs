@@ -7,6 +7,7 @@ use boxoffice::db::Db;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::load::Crowd;
@@ -22,6 +23,7 @@ plain_tests![async
     before_anyone_is_refused_answers_tell_their_connections_to_close,
     what_outlasts_the_time_of_grace_is_cut,
     asked_again_it_ends_at_once,
+    whoever_knows_its_address_may_ask_it_to_stop,
 ];
 
 fn serve(folder: &Path, url: &str, arguments: &[&str]) -> Server {
@@ -40,7 +42,7 @@ async fn stop_under_load(url: &str, folder: &Path) {
     sleep(fault(2)).await;
     let asked = Instant::now();
     server.signal("TERM");
-    let (_, ended, log) = tokio::task::spawn_blocking(|| server.wait()).await.unwrap();
+    let (_, ended, log) = spawn_blocking(|| server.wait()).await.unwrap();
     let took = asked.elapsed();
     work.stop().await;
 
@@ -168,4 +170,19 @@ async fn asked_again_it_ends_at_once() {
     assert_eq!(ended.code(), Some(1));
     let told = "boxoffice: it was asked again to stop: 1 requests under way were cut";
     assert!(log.iter().any(|line| line == told), "{log:#?}");
+}
+
+/// Several at once, so that some are held up just after they told it.
+async fn whoever_knows_its_address_may_ask_it_to_stop() {
+    let at_once = |command| {
+        spawn_blocking(move || {
+            let folder = tempfile::tempdir().unwrap();
+            Server::start(boxoffice(folder.path(), &[command])).stop()
+        })
+    };
+    let asked: Vec<_> = ["serve"; 4].into_iter().chain(["mock"; 12]).map(at_once).collect();
+
+    for server in asked {
+        server.await.unwrap();
+    }
 }

@@ -72,8 +72,8 @@ impl Server {
     /// Asks it to stop, and gives what it printed.
     pub fn stop(self) -> String {
         self.signal("TERM");
-        let (printed, ended, _) = self.wait();
-        assert!(ended.success(), "it ends as asked");
+        let (printed, ended, log) = self.wait();
+        assert!(ended.success(), "asked to stop, it ends with {ended}: {log:#?}");
         printed
     }
 }
