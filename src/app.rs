@@ -8,20 +8,20 @@ use std::thread::available_parallelism;
 use anyhow::anyhow;
 use slog::Logger;
 
-use crate::admissions::Gate;
-use crate::auth::{Keys, Passwords};
+use crate::admissions::AdmissionBatcher;
+use crate::auth::{KeyStore, Passwords};
 use crate::base::clock::Clock;
 use crate::config::Settings;
 use crate::contract::Contract;
 use crate::db::Db;
-use crate::events::OnShow;
-use crate::http::{self, Api, Doors, Listener, Running};
+use crate::events::EventCache;
+use crate::http::{self, GracefulShutdown, Listener, Routes, ServerHandle};
 use crate::jobs::Jobs;
-use crate::journal::Journal;
+use crate::journal::RequestLog;
 use crate::media::MediaStore;
-use crate::orders::OrderDesk;
-use crate::outbox::{self, Carrier};
-use crate::payments::{Gateway, PaymentDesk, Sandbox};
+use crate::orders::OrderBatcher;
+use crate::outbox::{self, MailTransport};
+use crate::payments::{Gateway, PaymentBatcher, Sandbox};
 
 /// What every operation works with.
 pub struct App {
@@ -34,25 +34,25 @@ pub struct App {
     /// Hashes and checks passwords.
     pub passwords: Passwords,
     /// The keys that are being looked up.
-    pub keys: Keys,
+    pub keys: KeyStore,
     /// The events and lists that are being read.
-    pub on_show: OnShow,
+    pub event_cache: EventCache,
     /// Where images are kept.
     pub media: MediaStore,
     /// Who takes the money.
     pub gateway: Box<dyn Gateway>,
     /// The last of what the gateway has to give back that it was asked for by the job; 0 at the beginning.
-    pub unsettled_after: AtomicI64,
+    pub refund_cursor: AtomicI64,
     /// Who takes the mail.
-    pub carrier: Box<dyn Carrier>,
+    pub mailer: Box<dyn MailTransport>,
     /// Where orders are placed.
-    pub orders: OrderDesk,
+    pub order_batcher: OrderBatcher,
     /// Where orders are paid.
-    pub payments: PaymentDesk,
+    pub payments: PaymentBatcher,
     /// Where tickets are redeemed.
-    pub gate: Gate,
+    pub redeemer: AdmissionBatcher,
     /// What is kept of requests that change something.
-    pub journal: Journal,
+    pub journal: RequestLog,
     /// The log.
     pub log: Logger,
 }
@@ -65,22 +65,22 @@ impl App {
     pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Arc<Self>> {
         let cores = available_parallelism().map_or(1, usize::from);
         let (db, clock) = (Db::open(database_url).await?, Clock::default());
-        clock.rise_above(db.highest_id().await.map_err(|error| anyhow!("cannot read the database: {error:?}"))?);
+        clock.ensure_ids_after(db.highest_id().await.map_err(|error| anyhow!("cannot read the database: {error:?}"))?);
         Ok(Arc::new(Self {
             db,
             clock,
             // The other cores are for everybody else.
             passwords: Passwords::new((cores / 2).max(1)),
-            keys: Keys::default(),
-            on_show: OnShow::default(),
+            keys: KeyStore::default(),
+            event_cache: EventCache::default(),
             media: MediaStore::open(&settings.media)?,
             gateway: Box::new(Sandbox),
-            unsettled_after: AtomicI64::new(0),
-            carrier: outbox::carrier(&settings.mail)?,
-            orders: OrderDesk::default(),
-            payments: PaymentDesk::default(),
-            gate: Gate::default(),
-            journal: Journal::default(),
+            refund_cursor: AtomicI64::new(0),
+            mailer: outbox::from_settings(&settings.mail)?,
+            order_batcher: OrderBatcher::default(),
+            payments: PaymentBatcher::default(),
+            redeemer: AdmissionBatcher::default(),
+            journal: RequestLog::default(),
             settings,
             log,
         }))
@@ -88,13 +88,13 @@ impl App {
 }
 
 /// The server and its jobs, under way.
-pub struct Platform {
+pub struct RunningApp {
     app: Arc<App>,
-    server: Running<Arc<App>>,
+    server: ServerHandle<Arc<App>>,
     jobs: Jobs,
 }
 
-impl Platform {
+impl RunningApp {
     /// Starts answering, and the jobs.
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Platform {
     }
 
     /// How many requests are being answered can be told by these, also while it stops.
-    pub fn doors(&self) -> Arc<Doors> {
+    pub fn doors(&self) -> Arc<GracefulShutdown> {
         Arc::clone(self.server.doors())
     }
 
@@ -128,8 +128,8 @@ impl Platform {
 }
 
 /// Every endpoint.
-pub fn api() -> Api {
-    let mut api = Api::new();
+pub fn api() -> Routes {
+    let mut api = Routes::new();
     crate::sessions::register(&mut api);
     crate::accounts::register(&mut api);
     crate::lookups::register(&mut api);

@@ -17,8 +17,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use crate::accounts::Role;
-use crate::app::{App, Platform, api};
-use crate::config::{PlatformOptions, Settings, Storage};
+use crate::app::{App, RunningApp, api};
+use crate::config::{PlatformOptions, Settings, StorageOptions};
 use crate::contract::{Contract, drift};
 use crate::db::Db;
 use crate::http::{LimitSettings, Listener, TlsOptions};
@@ -58,7 +58,7 @@ enum Command {
     #[command(after_help = MOCK_HELP)]
     Mock(MockOptions),
     /// Bring the database's tables up to date
-    Migrate(Storage),
+    Migrate(StorageOptions),
     /// Accounts
     Account {
         #[command(subcommand)]
@@ -197,7 +197,7 @@ pub fn run() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            complain(format!("{error:#}"));
+            print_error(format!("{error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -219,20 +219,20 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
         Command::Mock(options) => serve_mock(options, log).await,
         Command::Migrate(storage) => {
             Db::open(&storage.database_url()).await?.close().await;
-            say("The database's tables are up to date.")
+            print("The database's tables are up to date.")
         }
         Command::Account { command: AccountCommand::Create(options) } => {
             let app = open(&options.platform, log).await?;
-            say(setup::create_account(&app, &options.username, &options.email, &options.password, options.role.into()).await?)
+            print(setup::create_account(&app, &options.username, &options.email, &options.password, options.role.into()).await?)
         }
         Command::Key { command: KeyCommand::Create(options) } => {
             let app = open(&options.platform, log).await?;
-            say(setup::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
+            print(setup::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
         }
         Command::Demo(options) => {
             // What the program asks itself is not counted.
             let settings = Settings { limits: LimitSettings::default(), ..options.settings() };
-            say(demo::fill(&App::open(&options.database_url(), settings, log.clone()).await?).await?)
+            print(demo::seed(&App::open(&options.database_url(), settings, log.clone()).await?).await?)
         }
     }
 }
@@ -245,20 +245,20 @@ async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
     let listener = options.platform.listener()?;
     let app = open(&options.platform, log).await?;
     if let Some(welcome) = setup::first_start(&app).await? {
-        say(welcome)?;
+        print(welcome)?;
     }
     reload_on_hang_up(&listener, log)?;
     let mut stop = StopSignals::listen()?;
-    let platform = Platform::start(Arc::clone(&app), listener)?;
+    let platform = RunningApp::start(Arc::clone(&app), listener)?;
     info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
-    stop.next().await;
+    stop.recv().await;
     let grace = Duration::from_secs(options.grace_seconds.into());
     info!(log, "stopping: what is under way is finished first"; "grace_seconds" => grace.as_secs());
     let doors = platform.doors();
-    let cut = |why: &str| anyhow!("{why}: {} requests under way were cut", doors.inside());
+    let cut = |why: &str| anyhow!("{why}: {} requests under way were cut", doors.in_flight());
     tokio::select! {
         stopped = timeout(grace, platform.stop()) => stopped.unwrap_or_else(|_| Err(cut("the time of grace is over"))),
-        () = stop.next() => Err(cut("it was asked again to stop")),
+        () = stop.recv() => Err(cut("it was asked again to stop")),
     }
 }
 
@@ -281,9 +281,9 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     )?;
     let address = mock.address();
     info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
-    say(format!("Answers for {title} ({operations} operations) at {scheme}://{address}"))?;
-    say("The header `Prefer` chooses other answers, such as `Prefer: code=404`: see `boxoffice mock --help`.")?;
-    stop.next().await;
+    print(format!("Answers for {title} ({operations} operations) at {scheme}://{address}"))?;
+    print("The header `Prefer` chooses other answers, such as `Prefer: code=404`: see `boxoffice mock --help`.")?;
+    stop.recv().await;
     mock.stop().await
 }
 
@@ -317,7 +317,7 @@ impl StopSignals {
     }
 
     /// Waits until it is asked to stop, once more if it was already.
-    async fn next(&mut self) {
+    async fn recv(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
@@ -331,7 +331,7 @@ fn finish(command: &str, is_clean: anyhow::Result<bool>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            complain(format!("{command} could not run: {error:#}"));
+            print_error(format!("{command} could not run: {error:#}"));
             ExitCode::from(2)
         }
     }
@@ -340,8 +340,8 @@ fn finish(command: &str, is_clean: anyhow::Result<bool>) -> ExitCode {
 /// Stops a comparison when that is asked for, so that it removes what it made; ends when it is asked for again.
 async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::Error {
     for word in ["Stopping: what was made on the server is removed. Ask again to leave it there.", "Stopped."] {
-        stop.next().await;
-        complain(word);
+        stop.recv().await;
+        print_error(word);
         stopped.store(true, Ordering::Relaxed);
     }
     anyhow!("it was stopped twice, and what it had made on the server stays there")
@@ -357,34 +357,34 @@ async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
     };
     progress.end();
     let report = compared?;
-    say(report::text(&report, options.max_findings).trim_end())?;
+    print(report::text(&report, options.max_findings).trim_end())?;
     Ok(report.findings.is_empty())
 }
 
 /// Prints every difference; whether there are none.
 fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
     let contract = options.spec.as_deref().map_or_else(Contract::builtin, Contract::read)?;
-    let server = api().emitted()?;
+    let server = api().openapi()?;
     let differences = drift::compare(&contract.document, &server);
     match options.format {
-        Format::Json => say(serde_json::to_string_pretty(&differences)?)?,
+        Format::Json => print(serde_json::to_string_pretty(&differences)?)?,
         Format::Text => {
             for difference in &differences {
-                say(difference)?;
+                print(difference)?;
             }
-            say(format!("{} operations, {} differences", contract.operations().count(), differences.len()))?;
+            print(format!("{} operations, {} differences", contract.operations().count(), differences.len()))?;
         }
     }
     Ok(differences.is_empty())
 }
 
 /// Prints what the command was asked for.
-fn say(what: impl Display) -> anyhow::Result<()> {
+fn print(what: impl Display) -> anyhow::Result<()> {
     writeln!(stdout(), "{what}").context("cannot write to standard output")
 }
 
 /// Tells what went wrong, where it doesn't mix with what a command prints.
-fn complain(what: impl Display) {
+fn print_error(what: impl Display) {
     // Nobody is left to tell when standard error is closed.
     let _unheard = writeln!(stderr(), "boxoffice: {what}");
 }

@@ -16,7 +16,7 @@ use crate::http::{LimitOptions, LimitSettings, Listener, TlsOptions};
 
 /// Where the server's data are: what every command needs that touches them.
 #[derive(Debug, Clone, Args)]
-pub struct Storage {
+pub struct StorageOptions {
     /// Database: `sqlite:PATH` or `postgres://USER@HOST/NAME` [default: sqlite:DATA_DIR/boxoffice.db]
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database: Option<String>,
@@ -25,7 +25,7 @@ pub struct Storage {
     pub data_dir: PathBuf,
 }
 
-impl Storage {
+impl StorageOptions {
     /// The database's address.
     pub fn database_url(&self) -> String {
         self.database.clone().unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("boxoffice.db").display()))
@@ -36,7 +36,7 @@ impl Storage {
 #[derive(Debug, Clone, Args)]
 pub struct PlatformOptions {
     #[command(flatten)]
-    storage: Storage,
+    storage: StorageOptions,
     #[command(flatten)]
     settings: SettingsOptions,
     /// Address to listen on
@@ -63,7 +63,7 @@ struct SettingsOptions {
     reservation_minutes: u32,
     /// Convenience fee of a ticket by its unit price: UP_TO:FEE, …, and the fee above the last step
     #[arg(long, env = "BOXOFFICE_FEE_STEPS", default_value = "50:0.99,100:1.99,150:2.99,200:3.99,4.99", value_name = "STEPS")]
-    fee_steps: FeeSteps,
+    fee_steps: FeeSchedule,
     /// Lowest client version that is still served
     #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION")]
     minimum_client_version: ClientVersion,
@@ -111,7 +111,7 @@ pub struct Settings {
     /// How long an open order holds its places.
     pub reservation: Duration,
     /// The convenience fee of a ticket.
-    pub fee_steps: FeeSteps,
+    pub fee_steps: FeeSchedule,
     /// The lowest client version that is still served.
     pub minimum_client_version: ClientVersion,
     /// How much is taken from strangers.
@@ -126,12 +126,12 @@ pub struct MailSettings {
     /// The sender of all mail.
     pub from: Mailbox,
     /// Where it goes.
-    pub route: MailRoute,
+    pub route: MailTransportSettings,
 }
 
 /// Where mail goes.
 #[derive(Debug, Clone)]
-pub enum MailRoute {
+pub enum MailTransportSettings {
     /// Into files of this folder.
     Folder(PathBuf),
     /// To a mail server.
@@ -217,14 +217,14 @@ impl SmtpServer {
 
 impl MailOptions {
     fn settings(&self, folder: PathBuf) -> MailSettings {
-        let route = self.smtp.as_ref().map_or(MailRoute::Folder(folder), |server| {
+        let route = self.smtp.as_ref().map_or(MailTransportSettings::Folder(folder), |server| {
             let tls = self.smtp_tls.unwrap_or_else(|| server.tls());
             let usual_port = match tls {
                 SmtpTls::None => 25,
                 SmtpTls::Starttls => 587,
                 SmtpTls::Tls => 465,
             };
-            MailRoute::Smtp(SmtpSettings {
+            MailTransportSettings::Smtp(SmtpSettings {
                 host: server.host.clone(),
                 port: server.port.unwrap_or(usual_port),
                 tls,
@@ -274,14 +274,14 @@ impl PlatformOptions {
 
 /// The convenience fee of a ticket by its unit price (wire facts). A free ticket carries none.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FeeSteps {
+pub struct FeeSchedule {
     /// Unit prices up to which a fee holds, rising.
     pub steps: Vec<(Money, Money)>,
     /// The fee above the last step.
     pub above: Money,
 }
 
-impl FeeSteps {
+impl FeeSchedule {
     /// The fee of one ticket at this price.
     pub fn fee(&self, unit_price: Money) -> Money {
         if unit_price == Money::ZERO {
@@ -292,7 +292,7 @@ impl FeeSteps {
     }
 }
 
-impl FromStr for FeeSteps {
+impl FromStr for FeeSchedule {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
@@ -357,12 +357,12 @@ mod tests {
 
     #[test]
     fn fees_follow_their_steps() -> anyhow::Result<()> {
-        let steps: FeeSteps = "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse()?;
+        let steps: FeeSchedule = "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse()?;
         for (price, fee) in [(0, 0), (1, 99), (5000, 99), (5001, 199), (10000, 199), (20000, 399), (20001, 499)] {
             assert_eq!(steps.fee(Money(price)), Money(fee), "{price}");
         }
-        assert!("50:0.99".parse::<FeeSteps>().is_err());
-        assert!("100:1,50:2,3".parse::<FeeSteps>().is_err());
+        assert!("50:0.99".parse::<FeeSchedule>().is_err());
+        assert!("100:1,50:2,3".parse::<FeeSchedule>().is_err());
         Ok(())
     }
 
@@ -370,9 +370,9 @@ mod tests {
         (0..10_000_000_i64).prop_map(Money)
     }
 
-    fn fee_steps() -> impl Strategy<Value = FeeSteps> {
+    fn fee_steps() -> impl Strategy<Value = FeeSchedule> {
         let steps = btree_map(amount(), amount(), 0..8).prop_map(|steps| steps.into_iter().collect());
-        (steps, amount()).prop_map(|(steps, above)| FeeSteps { steps, above })
+        (steps, amount()).prop_map(|(steps, above)| FeeSchedule { steps, above })
     }
 
     proptest! {
@@ -391,7 +391,7 @@ mod tests {
             let written = steps.steps.iter().map(|(up_to, fee)| format!("{}:{}", amount(*up_to), amount(*fee)));
             let written: Vec<String> = written.chain([amount(steps.above)]).collect();
 
-            prop_assert_eq!(written.join(",").parse::<FeeSteps>().ok(), Some(steps));
+            prop_assert_eq!(written.join(",").parse::<FeeSchedule>().ok(), Some(steps));
         }
     }
 }

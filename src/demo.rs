@@ -13,8 +13,8 @@ use chrono::{TimeDelta, Utc};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::app::{App, Platform};
-use crate::setup::{self, Welcome};
+use crate::app::{App, RunningApp};
+use crate::setup::{self, InitialCredentials};
 
 /// The password of everyone in this world but the administrator.
 const PASSWORD: &str = "a demo password";
@@ -24,12 +24,12 @@ const BANNER: (u32, u32) = (728, 90);
 
 /// What was made.
 #[derive(Debug)]
-pub struct Made {
-    welcome: Welcome,
+pub struct DemoSummary {
+    welcome: InitialCredentials,
     lines: Vec<String>,
 }
 
-impl fmt::Display for Made {
+impl fmt::Display for DemoSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.lines {
             writeln!(f, "{line}")?;
@@ -43,14 +43,14 @@ impl fmt::Display for Made {
 ///
 /// # Errors
 /// When it is not empty, or anything of it can't be made.
-pub async fn fill(app: &Arc<App>) -> anyhow::Result<Made> {
+pub async fn seed(app: &Arc<App>) -> anyhow::Result<DemoSummary> {
     let Some(welcome) = setup::first_start(app).await? else {
         bail!("the database is not empty: it has accounts already. Name another with --database or --data-dir");
     };
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let platform = Platform::start(Arc::clone(app), loopback)?;
+    let platform = RunningApp::start(Arc::clone(app), loopback)?;
     let address = format!("http://{}", platform.address());
-    let mut world = World {
+    let mut world = DemoData {
         staff: Client::connect(&address, &welcome.administrator_key)?,
         anyone: Client::connect(&address, &welcome.public_key)?,
         address,
@@ -59,17 +59,17 @@ pub async fn fill(app: &Arc<App>) -> anyhow::Result<Made> {
     let filled = world.fill().await;
     platform.stop().await?;
     filled.context("the database is left filled in part: remove it and try again")?;
-    Ok(Made { welcome, lines: world.lines })
+    Ok(DemoSummary { welcome, lines: world.lines })
 }
 
-struct World {
+struct DemoData {
     address: String,
     staff: Client,
     anyone: Client,
     lines: Vec<String>,
 }
 
-impl World {
+impl DemoData {
     async fn fill(&mut self) -> anyhow::Result<()> {
         let accra = self.region("Greater Accra", "Ghana", "Accra").await?;
         let ashanti = self.region("Ashanti", "Ghana", "Kumasi").await?;
@@ -92,7 +92,7 @@ impl World {
         let play = event(&players, "The Marriage of Anansewa", &stage, "Drama", &theatre, 45);
         let play = self.listed(&esi, play, &[("Stalls", 80.0, 300), ("Balcony", 40.0, 200)]).await?;
         let gospel = event(&live, "Gospel in the Great Hall", &music, "Gospel", &hall, 90);
-        kofi.event_create().body(read::<types::EventCreate>(gospel)?).send().await.map_err(told)?;
+        kofi.event_create().body(read::<types::EventCreate>(gospel)?).send().await.map_err(response_text)?;
         self.lines.push("Draft: Gospel in the Great Hall".to_owned());
 
         self.modifier(&kofi, &jazz[1], json!({ "name": "Table of four", "priceDelta": -20, "minOrder": 4 })).await?;
@@ -108,18 +108,18 @@ impl World {
 
     async fn region(&self, name: &str, country: &str, city: &str) -> anyhow::Result<String> {
         let body = read::<types::RegionCreate>(json!({ "name": name, "country": country, "city": city }))?;
-        Ok(self.staff.region_create().body(body).send().await.map_err(told)?.into_inner().self_)
+        Ok(self.staff.region_create().body(body).send().await.map_err(response_text)?.into_inner().self_)
     }
 
     async fn venue(&self, name: &str, region: &str, address: &str, longitude: f64, latitude: f64) -> anyhow::Result<String> {
         let body = json!({ "name": name, "region": region, "address": address, "longitude": longitude, "latitude": latitude });
         let body = read::<types::VenueCreate>(body)?;
-        Ok(self.staff.venue_create().body(body).send().await.map_err(told)?.into_inner().self_)
+        Ok(self.staff.venue_create().body(body).send().await.map_err(response_text)?.into_inner().self_)
     }
 
     async fn category(&self, name: &str, subcategories: &[&str]) -> anyhow::Result<String> {
         let body = read::<types::CategoryCreate>(json!({ "name": name, "subcategories": subcategories }))?;
-        Ok(self.staff.category_create().body(body).send().await.map_err(told)?.into_inner().self_)
+        Ok(self.staff.category_create().body(body).send().await.map_err(response_text)?.into_inner().self_)
     }
 
     async fn person(&mut self, username: &str, first_name: &str, last_name: &str) -> anyhow::Result<Client> {
@@ -127,23 +127,25 @@ impl World {
         let account = json!({
             "username": username, "password": PASSWORD, "email": email, "firstName": first_name, "lastName": last_name,
         });
-        let account = self.anyone.account_create().body(read::<types::AccountCreate>(account)?).send().await.map_err(told)?;
+        let account =
+            self.anyone.account_create().body(read::<types::AccountCreate>(account)?).send().await.map_err(response_text)?;
         let session = json!({ "identification": username, "password": PASSWORD });
-        let session = self.anyone.session_create().body(read::<types::SessionCreate>(session)?).send().await.map_err(told)?;
+        let session =
+            self.anyone.session_create().body(read::<types::SessionCreate>(session)?).send().await.map_err(response_text)?;
         self.lines.push(format!("Customer: {first_name} {last_name}, username {username}, account {}", account.number));
         Ok(Client::connect(&self.address, &session.key)?)
     }
 
     async fn host(&mut self, owner: &Client, name: &str) -> anyhow::Result<String> {
         let body = json!({ "name": name, "contact": "Front office", "email": "office@example.com" });
-        let host = owner.host_create().body(read::<types::HostCreate>(body)?).send().await.map_err(told)?;
+        let host = owner.host_create().body(read::<types::HostCreate>(body)?).send().await.map_err(response_text)?;
         self.lines.push(format!("Host: {name}, {}", host.self_));
         Ok(host.into_inner().self_)
     }
 
     /// Makes an event with its sections, and has it approved. The long URIs of its sections.
     async fn listed(&mut self, owner: &Client, event: Value, sections: &[(&str, f64, i64)]) -> anyhow::Result<Vec<String>> {
-        let event = owner.event_create().body(read::<types::EventCreate>(event)?).send().await.map_err(told)?;
+        let event = owner.event_create().body(read::<types::EventCreate>(event)?).send().await.map_err(response_text)?;
         let id = event.self_.rsplit('/').next().unwrap_or_default();
         let mut uris = Vec::new();
         for (name, price, capacity) in sections {
@@ -151,11 +153,11 @@ impl World {
                 "name": name, "basePrice": price, "capacity": capacity, "salesStart": "2020-01-01T00:00", "salesEnd": event.end,
             });
             let section = owner.section_create().event(id).body(read::<types::SectionCreate>(section)?).send().await;
-            uris.push(format!("{}{}", event.self_, section.map_err(told)?.self_));
+            uris.push(format!("{}{}", event.self_, section.map_err(response_text)?.self_));
         }
-        let submission = owner.event_submission_create().event(id).send().await.map_err(told)?;
+        let submission = owner.event_submission_create().event(id).send().await.map_err(response_text)?;
         let submission = submission.self_.rsplit('/').next().unwrap_or_default();
-        self.staff.submission_delete().submission(submission).approved(true).send().await.map_err(told)?;
+        self.staff.submission_delete().submission(submission).approved(true).send().await.map_err(response_text)?;
         self.lines.push(format!("Event: {}, {}", event.title, event.self_));
         Ok(uris)
     }
@@ -165,7 +167,7 @@ impl World {
         let (event, id) = section.split_once("/sections/").context("a long URI")?;
         let event = event.rsplit('/').next().unwrap_or_default();
         let modifier = owner.section_modifier_create().event(event).section(id).body(read::<types::ModifierCreate>(modifier)?);
-        let modifier = modifier.send().await.map_err(told)?;
+        let modifier = modifier.send().await.map_err(response_text)?;
         self.lines.push(format!("Price modifier: {} {:+.2}, {}", modifier.name, modifier.price_delta, modifier.self_));
         Ok(())
     }
@@ -174,30 +176,31 @@ impl World {
     async fn advertise(&mut self, owner: &Client, name: &str, section: &str) -> anyhow::Result<()> {
         let event = section.split('/').nth(2).context("a long URI")?;
         let zone = json!({ "name": "Leaderboard", "width": BANNER.0, "height": BANNER.1 });
-        let zone = self.staff.zone_create().body(read::<types::ZoneCreate>(zone)?).send().await.map_err(told)?;
+        let zone = self.staff.zone_create().body(read::<types::ZoneCreate>(zone)?).send().await.map_err(response_text)?;
         let advertisement = json!({
             "name": name, "description": "# Jazz under the stars\n\n- two stages\n- *food* and drinks", "event": event,
             "artwork": STANDARD.encode(banner()?), "zones": [zone.number],
             "schedule": [{ "start": in_days(-1), "end": in_days(28) }],
         });
         let advertisement = read::<types::AdvertisementCreate>(advertisement)?;
-        let advertisement = owner.advertisement_create().body(advertisement).send().await.map_err(told)?;
+        let advertisement = owner.advertisement_create().body(advertisement).send().await.map_err(response_text)?;
         let number = advertisement.self_.rsplit('/').next().unwrap_or_default().parse::<i64>()?;
-        let submission = owner.advertisement_submission_create().advertisement(number).send().await.map_err(told)?;
+        let submission = owner.advertisement_submission_create().advertisement(number).send().await.map_err(response_text)?;
         let submission = submission.self_.rsplit('/').next().unwrap_or_default();
-        self.staff.submission_delete().submission(submission).approved(true).send().await.map_err(told)?;
+        self.staff.submission_delete().submission(submission).approved(true).send().await.map_err(response_text)?;
         self.lines.push(format!("Advertisement: {name}, {}, in {}", advertisement.self_, zone.self_));
         Ok(())
     }
 
     /// Offers the first ticket of one person to another.
     async fn transfer(&mut self, sender: &Client, recipient: &Client) -> anyhow::Result<()> {
-        let sender_number = sender.session_active_get().send().await.map_err(told)?.account.number.clone();
-        let recipient = recipient.session_active_get().send().await.map_err(told)?.account.number.clone();
-        let wallet = sender.account_ticket_list().number(sender_number.as_str()).records(1).send().await.map_err(told)?;
+        let sender_number = sender.session_active_get().send().await.map_err(response_text)?.account.number.clone();
+        let recipient = recipient.session_active_get().send().await.map_err(response_text)?.account.number.clone();
+        let wallet =
+            sender.account_ticket_list().number(sender_number.as_str()).records(1).send().await.map_err(response_text)?;
         let serial = wallet.entries.first().map(|ticket| ticket.serial.clone()).context("there are tickets")?;
         let transfer = read::<types::TransferCreate>(json!({ "recipient": recipient, "tickets": [serial] }))?;
-        let transfer = sender.transfer_create().body(transfer).send().await.map_err(told)?;
+        let transfer = sender.transfer_create().body(transfer).send().await.map_err(response_text)?;
         self.lines.push(format!("Transfer: open, {}", transfer.self_));
         Ok(())
     }
@@ -205,11 +208,11 @@ impl World {
     async fn sale(&mut self, buyer: &Client, items: &[(&String, i64)], paid: bool) -> anyhow::Result<()> {
         let items: HashMap<_, _> = items.iter().map(|(section, quantity)| ((*section).clone(), *quantity)).collect();
         let order = buyer.order_create().body(read::<types::OrderCreate>(json!({ "items": items }))?).send().await;
-        let order = order.map_err(told)?.into_inner();
+        let order = order.map_err(response_text)?.into_inner();
         let number = order.number.to_string();
         if paid && order.total > 0.0 {
             let payment = read::<types::PaymentCreate>(json!({ "method": "card", "token": "tok_approve" }))?;
-            buyer.order_payment_create().order(number.as_str()).body(payment).send().await.map_err(told)?;
+            buyer.order_payment_create().order(number.as_str()).body(payment).send().await.map_err(response_text)?;
         }
         self.lines.push(format!("Order: {number}, {:.2} in all, {}", order.total, if paid { "paid" } else { "open" }));
         Ok(())
@@ -248,7 +251,7 @@ fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
 }
 
 /// What the API refused, in words.
-fn told(error: Error<types::Error>) -> anyhow::Error {
+fn response_text(error: Error<types::Error>) -> anyhow::Error {
     match error {
         Error::ErrorResponse(response) => {
             let status = response.status();

@@ -107,7 +107,7 @@ codes! {
 /// Whether an argument is missing or invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum ProblemKind {
+pub enum FieldErrorKind {
     /// It was required, and absent, null or blank.
     Missing,
     /// It was there, and not as the contract says.
@@ -117,24 +117,24 @@ pub enum ProblemKind {
 /// What is wrong with one argument of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "FieldProblem")]
-pub struct Problem {
+pub struct FieldError {
     /// The argument's name.
     pub name: String,
     /// Whether it is missing or invalid.
-    pub problem: ProblemKind,
+    pub problem: FieldErrorKind,
     /// What is wrong with it, in words.
     pub detail: String,
 }
 
-impl Problem {
+impl FieldError {
     /// A required argument that was not given.
     pub fn missing(name: &str) -> Self {
-        Self { name: name.to_owned(), problem: ProblemKind::Missing, detail: "is required".to_owned() }
+        Self { name: name.to_owned(), problem: FieldErrorKind::Missing, detail: "is required".to_owned() }
     }
 
     /// An argument that cannot be taken; `detail` completes the sentence that its name begins.
     pub fn invalid(name: &str, detail: impl Into<String>) -> Self {
-        Self { name: name.to_owned(), problem: ProblemKind::Invalid, detail: detail.into() }
+        Self { name: name.to_owned(), problem: FieldErrorKind::Invalid, detail: detail.into() }
     }
 }
 
@@ -142,9 +142,9 @@ impl Problem {
 #[derive(Debug)]
 pub enum Error {
     /// Arguments are missing or invalid: all of them, in the contract's order.
-    Invalid(Vec<Problem>),
+    Invalid(Vec<FieldError>),
     /// A rule, a state or a permission stands against it.
-    Refused(Code, Cow<'static, str>),
+    Rejected(Code, Cow<'static, str>),
     /// The database failed.
     Database(sqlx::Error),
     /// What the server stands on, such as its database, can't do it at the moment. Nothing was changed, or, where the answer to a
@@ -159,12 +159,12 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// No such resource, or none that this caller may know of.
-    pub const NOT_FOUND: Error = Error::Refused(Code::ResourceNotFound, Cow::Borrowed(Code::ResourceNotFound.text()));
+    pub const NOT_FOUND: Error = Error::Rejected(Code::ResourceNotFound, Cow::Borrowed(Code::ResourceNotFound.text()));
     /// The caller has not the relation to the resource that the operation asks for.
-    pub const NOT_YOURS: Error = Error::Refused(Code::ResourceNotYours, Cow::Borrowed(Code::ResourceNotYours.text()));
+    pub const FORBIDDEN: Error = Error::Rejected(Code::ResourceNotYours, Cow::Borrowed(Code::ResourceNotYours.text()));
 
     /// Whether nothing was changed for certain, so that what was prepared for the change can be thrown away.
-    pub fn is_certain(&self) -> bool {
+    pub fn is_definite(&self) -> bool {
         !matches!(self, Self::Unavailable(_))
     }
 
@@ -172,7 +172,7 @@ impl Error {
     ///
     /// # Errors
     /// With the failure.
-    pub fn refusal<T>(result: Result<T>) -> Result<Result<T>> {
+    pub fn split_rejection<T>(result: Result<T>) -> Result<Result<T>> {
         match result {
             Err(failure @ (Self::Database(_) | Self::Unavailable(_) | Self::Internal(_))) => Err(failure),
             outcome => Ok(outcome),
@@ -180,10 +180,10 @@ impl Error {
     }
 
     /// The same for another who has waited for the same work.
-    pub fn for_another(&self) -> Self {
+    pub fn clone_lossy(&self) -> Self {
         match self {
             Self::Invalid(problems) => Self::Invalid(problems.clone()),
-            Self::Refused(code, text) => Self::Refused(*code, text.clone()),
+            Self::Rejected(code, text) => Self::Rejected(*code, text.clone()),
             Self::Database(cause) => Self::Internal(anyhow!("{cause}")),
             Self::Unavailable(cause) => Self::Unavailable(anyhow!("{cause:#}")),
             Self::Internal(cause) => Self::Internal(anyhow!("{cause:#}")),
@@ -192,20 +192,20 @@ impl Error {
 
     /// One invalid argument; `detail` completes the sentence that its name begins.
     pub fn invalid(name: &str, detail: impl Into<String>) -> Self {
-        Self::Invalid(vec![Problem::invalid(name, detail)])
+        Self::Invalid(vec![FieldError::invalid(name, detail)])
     }
 }
 
 impl Code {
     /// This refusal with a text that says exactly what stood against it.
-    pub fn because(self, text: impl Into<Cow<'static, str>>) -> Error {
-        Error::Refused(self, text.into())
+    pub fn with_message(self, text: impl Into<Cow<'static, str>>) -> Error {
+        Error::Rejected(self, text.into())
     }
 }
 
 impl From<Code> for Error {
     fn from(code: Code) -> Self {
-        Self::Refused(code, Cow::Borrowed(code.text()))
+        Self::Rejected(code, Cow::Borrowed(code.text()))
     }
 }
 
@@ -216,6 +216,6 @@ impl From<anyhow::Error> for Error {
 }
 
 /// Succeeds when nothing is wrong with the arguments, and names all that is otherwise.
-pub fn no_problems(problems: Vec<Problem>) -> Result<()> {
+pub fn ensure_no_field_errors(problems: Vec<FieldError>) -> Result<()> {
     if problems.is_empty() { Ok(()) } else { Err(Error::Invalid(problems)) }
 }

@@ -30,17 +30,17 @@ fn queue(drain: impl Drain<Err = slog::Never, Ok = ()> + Send + 'static) -> (slo
 /// The same log for dropshot, which is to be heard only when something is wrong, and never of a single request: the front door
 /// tells of those, without their paths, in which an admission token's code may stand.
 pub fn of_dropshot(log: &Logger) -> Logger {
-    Logger::root(LevelFilter::new(WithoutRequests(log.clone()), Level::Warning).fuse(), o!())
+    Logger::root(LevelFilter::new(DropRequestLines(log.clone()), Level::Warning).fuse(), o!())
 }
 
-struct WithoutRequests(Logger);
+struct DropRequestLines(Logger);
 
-impl Drain for WithoutRequests {
+impl Drain for DropRequestLines {
     type Ok = ();
     type Err = slog::Never;
 
     fn log(&self, record: &Record, values: &OwnedKVList) -> Result<(), slog::Never> {
-        let mut names = Names { has_uri: false };
+        let mut names = KeyProbe { has_uri: false };
         // It fails no more than looking at names can.
         let _looked_at = slog::KV::serialize(values, record, &mut names);
         if names.has_uri { Ok(()) } else { Drain::log(&self.0, record, values) }
@@ -48,11 +48,11 @@ impl Drain for WithoutRequests {
 }
 
 /// Looks for the name under which dropshot logs the address of a request.
-struct Names {
+struct KeyProbe {
     has_uri: bool,
 }
 
-impl Serializer for Names {
+impl Serializer for KeyProbe {
     fn emit_arguments(&mut self, name: Key, _: &std::fmt::Arguments) -> slog::Result {
         self.has_uri |= name == "uri";
         Ok(())
@@ -61,15 +61,15 @@ impl Serializer for Names {
 
 /// Lets something be told once a second, however often it happens.
 #[derive(Debug, Default)]
-pub struct Seldom(Mutex<Untold>);
+pub struct Throttle(Mutex<Suppressed>);
 
 #[derive(Debug, Default)]
-struct Untold {
+struct Suppressed {
     told: Option<Instant>,
     count: u64,
 }
 
-impl Seldom {
+impl Throttle {
     /// Whether it may be told now: then how often it happened untold since it was told last.
     pub fn line(&self) -> Option<u64> {
         let mut untold = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,11 +13,11 @@ use crate::base::id::Id;
 use crate::base::secret;
 use crate::contract::Contract;
 use crate::db::transaction;
-use crate::http::Failure;
+use crate::http::ApiError;
 
 /// What the first start made. It is told once; only hashes of it are kept.
 #[derive(Debug)]
-pub struct Welcome {
+pub struct InitialCredentials {
     /// The administrator's username.
     pub username: String,
     /// The administrator's password.
@@ -28,7 +28,7 @@ pub struct Welcome {
     pub public_key: String,
 }
 
-impl fmt::Display for Welcome {
+impl fmt::Display for InitialCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "The database was empty. This was made, and is told only now:")?;
         writeln!(f, "  administrator's username  {}", self.username)?;
@@ -42,14 +42,14 @@ impl fmt::Display for Welcome {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn first_start(app: &App) -> anyhow::Result<Option<Welcome>> {
-    let any = accounts::any(&mut app.db.read().await.map_err(plain)?).await.map_err(plain)?;
+pub async fn first_start(app: &App) -> anyhow::Result<Option<InitialCredentials>> {
+    let any = accounts::exists_any(&mut app.db.read().await.map_err(plain)?).await.map_err(plain)?;
     if any {
         return Ok(None);
     }
     let (username, password) = ("administrator", secret::api_key());
     let account = new_account(app, username, "administrator@localhost.localdomain", &password, Scope::Administrator).await?;
-    Ok(Some(Welcome {
+    Ok(Some(InitialCredentials {
         username: username.to_owned(),
         administrator_key: create_key(app, "first start", Scope::Administrator, Some(&account.number.0)).await?,
         public_key: create_key(app, "first start", Scope::Public, None).await?,
@@ -95,7 +95,7 @@ async fn find_account(app: &App, number: &str) -> anyhow::Result<Id> {
 
 /// An error in words, for whoever is at the command line.
 pub(crate) fn plain(error: crate::error::Error) -> anyhow::Error {
-    let failure = Failure::from(error);
+    let failure = ApiError::from(error);
     match failure.cause() {
         Some(cause) => anyhow!("{cause:#}"),
         None => anyhow!("{failure}"),

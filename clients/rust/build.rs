@@ -21,7 +21,7 @@ fn main() {
     let mut settings = GenerationSettings::default();
     settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
     // What a client carries with it, and reads when it sends.
-    settings.with_inner_type(syn::parse_quote!(crate::Retries));
+    settings.with_inner_type(syn::parse_quote!(crate::RetryPolicy));
     let tokens = Generator::new(&settings).generate_tokens(&document).expect("the contract can be generated from");
     let code = prettyplease::unparse(&syn::parse2(tokens).expect("what is generated is Rust"));
     let folder = env::var("OUT_DIR").expect("cargo names a folder for what is built");

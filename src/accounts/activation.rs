@@ -16,23 +16,23 @@ use crate::outbox::{self, Mail};
 
 /// Deactivates an account that is active, and activates any other. Who may, the contract's scopes say.
 pub async fn toggle(app: &App, number: &AccountNumber) -> Result<Account> {
-    transaction!(app.db, |tx| flip(tx, number).await).map(view)
+    transaction!(app.db, |tx| toggle_in_tx(tx, number).await).map(view)
 }
 
-async fn flip(tx: &mut Tx, number: &AccountNumber) -> Result<AccountRow> {
+async fn toggle_in_tx(tx: &mut Tx, number: &AccountNumber) -> Result<AccountRow> {
     let row = store::find_by_number(tx, number).await?.ok_or(Error::NOT_FOUND)?;
-    let row = lock_dispensable(tx, &row).await?;
+    let row = lock_unless_last_admin(tx, &row).await?;
     store::set_activated(tx, row.id, !row.activated).await?.ok_or(Error::NOT_FOUND)
 }
 
 /// Deactivates an account whose removal is asked for, and ends its sessions.
 pub async fn request_deletion(app: &App, caller: &Caller, number: &AccountNumber) -> Result<Account> {
-    transaction!(app.db, |tx| retire(app, tx, caller, number).await).map(view)
+    transaction!(app.db, |tx| deactivate_for_deletion(app, tx, caller, number).await).map(view)
 }
 
-async fn retire(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
+async fn deactivate_for_deletion(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
     let row = load(tx, caller, number).await?;
-    let row = lock_dispensable(tx, &row).await?;
+    let row = lock_unless_last_admin(tx, &row).await?;
     if !row.activated {
         return Err(Code::AccountInactive.into());
     }
@@ -61,7 +61,7 @@ async fn notify_administrators(app: &App, tx: &mut Tx, account: &AccountRow) -> 
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] when it has been removed meanwhile, [`Code::AccountLastAdministrator`].
-pub async fn lock_dispensable(tx: &mut Tx, row: &AccountRow) -> Result<AccountRow> {
+pub async fn lock_unless_last_admin(tx: &mut Tx, row: &AccountRow) -> Result<AccountRow> {
     let is_administrator = row.role == Role::Administrator;
     if is_administrator {
         store::lock_administrators(tx).await?;

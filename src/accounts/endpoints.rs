@@ -7,10 +7,10 @@ use super::{activation, service};
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(account_list, &[]);
     api.add(account_create, &[Code::ResourceNotYours, Code::AccountTaken]);
     api.add_resource(
@@ -24,17 +24,17 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = GET, path = "/accounts", tags = ["Accounts"] }]
-async fn account_list(rq: Rq, query: Query<AccountFilter>) -> Result<HttpResponseOk<Page<Account>>, Failure> {
+async fn account_list(rq: Rq, query: Query<AccountFilter>) -> Result<HttpResponseOk<Page<Account>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
 }
 
 #[endpoint { method = POST, path = "/accounts", tags = ["Accounts"] }]
-async fn account_create(rq: Rq, caller: Caller, body: Json<AccountCreate>) -> Result<Created<Account>, Failure> {
+async fn account_create(rq: Rq, caller: Caller, body: Json<AccountCreate>) -> Result<Created<Account>, ApiError> {
     Ok(Created(service::sign_up(rq.context(), &caller, body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}", tags = ["Accounts"] }]
-async fn account_get(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, Failure> {
+async fn account_get(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.0.number).await?))
 }
 
@@ -44,16 +44,16 @@ async fn account_update(
     caller: Caller,
     path: Path<AccountPath>,
     body: Json<AccountUpdate>,
-) -> Result<HttpResponseOk<Account>, Failure> {
+) -> Result<HttpResponseOk<Account>, ApiError> {
     Ok(HttpResponseOk(service::update(rq.context(), &caller, &path.0.number, body.0).await?))
 }
 
 #[endpoint { method = POST, path = "/accounts/{number}/toggles", tags = ["Accounts"] }]
-async fn account_toggle_create(rq: Rq, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, Failure> {
+async fn account_toggle_create(rq: Rq, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, ApiError> {
     Ok(HttpResponseOk(activation::toggle(rq.context(), &path.0.number).await?))
 }
 
 #[endpoint { method = POST, path = "/accounts/{number}/deletions", tags = ["Accounts"] }]
-async fn account_deletion_create(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, Failure> {
+async fn account_deletion_create(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseOk<Account>, ApiError> {
     Ok(HttpResponseOk(activation::request_deletion(rq.context(), &caller, &path.0.number).await?))
 }

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::auth::Scope;
 use crate::base::id::Id;
-use crate::base::paging::Paging;
+use crate::base::paging::PageRequest;
 use crate::base::wire::{BirthDate, Uri, text_schema, wire_text};
-use crate::http::Located;
+use crate::http::HasLocation;
 
 wire_text!(
     /// The number of an account, such as `GH-4K7QW2MZ`.
@@ -154,9 +154,9 @@ pub struct Account {
     pub preferences: Uri,
 }
 
-impl Located for Account {
+impl HasLocation for Account {
     /// Whoever has made it may have to log in first to read it.
-    const IS_AS_READ: bool = false;
+    const SAME_REPRESENTATION: bool = false;
 
     fn location(&self) -> &str {
         &self.uri.0
@@ -173,7 +173,7 @@ pub struct AccountPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AccountFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     pub number: Option<AccountNumber>,
     #[schemars(email, length(max = 254))]
     pub email: Option<String>,

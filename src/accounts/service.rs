@@ -21,7 +21,7 @@ pub async fn list(app: &App, filter: &AccountFilter) -> Result<Page<Account>> {
 /// Makes an account for whoever asks for one; staff only for staff.
 pub async fn sign_up(app: &App, caller: &Caller, new: AccountCreate) -> Result<Account> {
     if new.role == Some(AccountRole::Administrator) && !caller.is_administrator() {
-        return Err(Error::NOT_YOURS);
+        return Err(Error::FORBIDDEN);
     }
     create(app, new).await
 }
@@ -36,8 +36,8 @@ pub async fn create(app: &App, new: AccountCreate) -> Result<Account> {
     auth::require_uncommon(&password, [&row.username, &row.email])?;
     let hash = app.passwords.hash(password).await?;
     let row = transaction!(app.db, |tx| insert(app, tx, row.clone(), &hash).await)
-        .or_unique("accounts_username_key", taken(&["username"]))
-        .or_unique("accounts_email_key", taken(&["email"]))?;
+        .on_unique("accounts_username_key", conflict_error(&["username"]))
+        .on_unique("accounts_email_key", conflict_error(&["email"]))?;
     Ok(view(row))
 }
 
@@ -57,8 +57,8 @@ pub async fn update(app: &App, caller: &Caller, number: &AccountNumber, mut chan
         None => None,
     };
     let row = transaction!(app.db, |tx| apply(app, tx, caller, account.id, &change, hash.as_deref()).await)
-        .or_unique("accounts_username_key", taken(&["username"]))
-        .or_unique("accounts_email_key", taken(&["email"]))?;
+        .on_unique("accounts_username_key", conflict_error(&["username"]))
+        .on_unique("accounts_email_key", conflict_error(&["email"]))?;
     Ok(view(row))
 }
 
@@ -174,7 +174,7 @@ async fn apply(
     let row = store::update(tx, id, change, hash).await?.ok_or(Error::NOT_FOUND)?;
     if hash.is_some() {
         store::end_sessions(tx, id, caller.key, app.clock.now()).await?;
-        store::close_resets(tx, id).await?;
+        store::invalidate_resets(tx, id).await?;
     }
     Ok(row)
 }
@@ -183,14 +183,14 @@ async fn apply(
 ///
 /// The unique indexes stand behind this, for two requests at the same moment; of them the database names only one.
 async fn require_free(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<()> {
-    match store::taken(tx, id, username, email).await? {
+    match store::conflicting_fields(tx, id, username, email).await? {
         (false, false) => Ok(()),
-        (true, false) => Err(taken(&["username"])),
-        (false, true) => Err(taken(&["email"])),
-        (true, true) => Err(taken(&["username", "email"])),
+        (true, false) => Err(conflict_error(&["username"])),
+        (false, true) => Err(conflict_error(&["email"])),
+        (true, true) => Err(conflict_error(&["username", "email"])),
     }
 }
 
-fn taken(arguments: &[&str]) -> Error {
-    Code::AccountTaken.because(format!("Another account has this {}.", arguments.join(" and this ")))
+fn conflict_error(arguments: &[&str]) -> Error {
+    Code::AccountTaken.with_message(format!("Another account has this {}.", arguments.join(" and this ")))
 }

@@ -4,7 +4,7 @@ use super::model::{AccountFilter, AccountRow, AccountUpdate, Role};
 use crate::auth::KeyKind;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::PagedRows;
 use crate::db::Tx;
 use crate::error::Result;
 
@@ -12,7 +12,7 @@ use crate::error::Result;
 ///
 /// # Errors
 /// When the database fails.
-pub async fn any(tx: &mut Tx) -> Result<bool> {
+pub async fn exists_any(tx: &mut Tx) -> Result<bool> {
     tx.query("select exists (select 1 from accounts)").scalar().await
 }
 
@@ -65,7 +65,7 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
 /// # Errors
 /// When the database fails.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
-    tx.select("* from accounts where removed = false").and_in("id", ids).locked().all().await
+    tx.select("* from accounts where removed = false").and_in("id", ids).for_update().all().await
 }
 
 /// Lets only one transaction at a time change whether administrators are active. The oldest one's row stands for all of them:
@@ -94,7 +94,7 @@ pub async fn has_other_administrators(tx: &mut Tx, id: Id) -> Result<bool> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn hold_active(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
+pub async fn lock_active(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
     let hold = "update accounts set activated = activated where number = $1 and activated returning *";
     tx.query(hold).bind(number.as_ref().to_owned()).optional().await
 }
@@ -105,17 +105,17 @@ pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
 }
 
 /// Accounts, the oldest first.
-pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<Rows<AccountRow>> {
+pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<PagedRows<AccountRow>> {
     tx.list("a.*", "from accounts a where a.removed = false")
-        .and("a.number = ?", filter.number.clone().map(|number| number.0))
-        .and("lower(a.email) = lower(?)", filter.email.clone())
-        .and("lower(a.username) = lower(?)", filter.username.clone())
+        .and_where("a.number = ?", filter.number.clone().map(|number| number.0))
+        .and_where("lower(a.email) = lower(?)", filter.email.clone())
+        .and_where("lower(a.username) = lower(?)", filter.username.clone())
         .page("a.id", filter.paging)
         .await
 }
 
 /// Whether an account other than `id` holds this username, and whether one holds this e-mail address.
-pub async fn taken(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<(bool, bool)> {
+pub async fn conflicting_fields(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<(bool, bool)> {
     let taken: Option<(bool, bool)> = tx
         .query(
             "select exists (select 1 from accounts where lower(username) = lower($2) and id <> $1),
@@ -191,7 +191,7 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
 
 /// Whether this may name an account. Usernames and e-mail addresses are ASCII, which every database folds alike: what has other
 /// characters is asked of none, as some take the small letter of `İ` or of the sign of kelvins for one of ASCII.
-pub fn may_name(identification: &str) -> bool {
+pub fn is_allowed_region(identification: &str) -> bool {
     identification.is_ascii()
 }
 
@@ -200,7 +200,7 @@ pub fn may_name(identification: &str) -> bool {
 /// # Errors
 /// When the database fails.
 pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Result<bool> {
-    if !may_name(identification) {
+    if !is_allowed_region(identification) {
         return Ok(false);
     }
     tx.query(
@@ -219,7 +219,7 @@ pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Re
 /// # Errors
 /// When the database fails.
 pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow>> {
-    if !may_name(email) {
+    if !is_allowed_region(email) {
         return Ok(None);
     }
     tx.query("update accounts set activated = activated where lower(email) = lower($1) and removed = false returning *")
@@ -261,7 +261,7 @@ pub async fn end_sessions(tx: &mut Tx, account: Id, kept: Id, now: Timestamp) ->
 
 /// Ends the resets of the account that are open: whoever asked for one before knows nothing of the new password. Codes are made
 /// above accounts (`codes`), of which nothing is known here but their table.
-pub async fn close_resets(tx: &mut Tx, account: Id) -> Result<()> {
+pub async fn invalidate_resets(tx: &mut Tx, account: Id) -> Result<()> {
     let close = "update codes set status = 'Closed' where account_id = $1 and kind = 'reset' and status = 'Pending'";
     tx.query(close).bind(account).execute().await?;
     Ok(())

@@ -8,10 +8,10 @@ use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
 use crate::events::EventPath;
-use crate::http::{Api, Failure, Json, Path, Query, Rq};
+use crate::http::{ApiError, Json, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(event_admission_list, &[]);
     api.add(event_admission_create, &[Code::AdmissionNone]);
     api.add(event_admission_get, &[]);
@@ -23,7 +23,7 @@ async fn event_admission_list(
     caller: Caller,
     path: Path<EventPath>,
     query: Query<AdmissionFilter>,
-) -> Result<HttpResponseOk<Page<Admission>>, Failure> {
+) -> Result<HttpResponseOk<Page<Admission>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &caller, path.0.event, &query.0).await?))
 }
 
@@ -34,12 +34,12 @@ async fn event_admission_create(
     caller: Caller,
     path: Path<EventPath>,
     body: Json<AdmissionCreate>,
-) -> Result<HttpResponseCreated<Vec<Admission>>, Failure> {
+) -> Result<HttpResponseCreated<Vec<Admission>>, ApiError> {
     Ok(HttpResponseCreated(gate::admit(rq.context(), caller, path.0.event, body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/admissions/{admission}", tags = ["Admissions"] }]
-async fn event_admission_get(rq: Rq, caller: Caller, path: Path<AdmissionPath>) -> Result<HttpResponseOk<Admission>, Failure> {
+async fn event_admission_get(rq: Rq, caller: Caller, path: Path<AdmissionPath>) -> Result<HttpResponseOk<Admission>, ApiError> {
     let AdmissionPath { event, admission } = path.0;
     Ok(HttpResponseOk(service::get(rq.context(), &caller, event, admission).await?))
 }

@@ -17,24 +17,24 @@ use crate::base::id::Id;
 use crate::db::Tx;
 use crate::error::{Code, Error, Result};
 use crate::events::{self, EventRow};
-use crate::journal::Desk;
+use crate::journal::GroupCommit;
 use crate::tickets::{self, TicketRow};
-use crate::tokens::{self, Reach};
+use crate::tokens::{self, AdmissionScope};
 
 /// Tickets that are redeemed at a time, at the most, whoever has scanned them.
 const BATCH: usize = 1000;
 
 /// Where tickets are redeemed.
-pub struct Gate(Desk<Scan, Vec<Admission>>);
+pub struct AdmissionBatcher(GroupCommit<ScanRequest, Vec<Admission>>);
 
-impl Default for Gate {
+impl Default for AdmissionBatcher {
     fn default() -> Self {
-        Self(Desk::weighing(BATCH, |scan| scan.new.serials.len()))
+        Self(GroupCommit::with_max_weight(BATCH, |scan| scan.new.serials.len()))
     }
 }
 
 /// Tickets that were scanned.
-struct Scan {
+struct ScanRequest {
     caller: Caller,
     event: Id,
     new: AdmissionCreate,
@@ -42,34 +42,38 @@ struct Scan {
 
 /// Redeems what can be redeemed and records the admissions, in the order in which their serials were given first.
 pub async fn admit(app: &Arc<App>, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Vec<Admission>> {
-    app.gate.0.decide(app, Scan { caller, event, new }, admit_together).await
+    app.redeemer.0.submit(app, ScanRequest { caller, event, new }, admit_together).await
 }
 
-fn admit_together<'a>(app: &'a App, tx: &'a mut Tx, scans: &'a [&'a Scan]) -> BoxFuture<'a, Result<Vec<Result<Vec<Admission>>>>> {
+fn admit_together<'a>(
+    app: &'a App,
+    tx: &'a mut Tx,
+    scans: &'a [&'a ScanRequest],
+) -> BoxFuture<'a, Result<Vec<Result<Vec<Admission>>>>> {
     admit_all(app, tx, scans).boxed()
 }
 
-async fn admit_all(app: &App, tx: &mut Tx, scans: &[&Scan]) -> Result<Vec<Result<Vec<Admission>>>> {
+async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<Vec<Admission>>>> {
     let now = app.clock.now();
-    let reaches = reaches(tx, scans).await?;
-    let mut wanted: BTreeMap<(Id, Reach), Vec<String>> = BTreeMap::new();
+    let reaches = authorize_scans(tx, scans).await?;
+    let mut wanted: BTreeMap<(Id, AdmissionScope), Vec<String>> = BTreeMap::new();
     for (scan, reach) in scans.iter().zip(&reaches) {
         if let Ok(reach) = reach {
             wanted.entry((scan.event, *reach)).or_default().extend(scan.new.serials.iter().map(|serial| serial.0.clone()));
         }
     }
     tickets::lock_all(tx, wanted.values().flatten().cloned()).await?;
-    let mut redeemed: HashMap<(Id, Reach, String), TicketRow> = HashMap::new();
+    let mut redeemed: HashMap<(Id, AdmissionScope, String), TicketRow> = HashMap::new();
     for ((event, reach), serials) in wanted {
         let tickets = tickets::redeem(tx, event, serials, reach, now).await?;
         redeemed.extend(tickets.into_iter().map(|ticket| ((event, reach, ticket.serial.clone()), ticket)));
     }
-    let names = names(tx, scans).await?;
+    let names = account_numbers(tx, scans).await?;
     let mut outcomes: Vec<Result<Vec<AdmissionRow>>> = Vec::with_capacity(scans.len());
     for (scan, reach) in scans.iter().zip(reaches) {
         outcomes.push(reach.and_then(|reach| {
-            let device = given(scan.new.device.as_ref()).unwrap_or_default();
-            let redeemer = given(scan.new.redeemer.as_ref()).unwrap_or_else(|| redeemer(&scan.caller, &names));
+            let device = non_blank(scan.new.device.as_ref()).unwrap_or_default();
+            let redeemer = non_blank(scan.new.redeemer.as_ref()).unwrap_or_else(|| redeemer(&scan.caller, &names));
             // Taking a ticket out leaves nothing for the same serial given again.
             let tickets = scan.new.serials.iter().filter_map(|serial| redeemed.remove(&(scan.event, reach, serial.0.clone())));
             let admitted: Vec<AdmissionRow> = tickets
@@ -86,14 +90,14 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&Scan]) -> Result<Vec<Result
                 })
                 .collect();
             if admitted.is_empty() {
-                return Err(Code::AdmissionNone.because("None of these tickets can be admitted."));
+                return Err(Code::AdmissionNone.with_message("None of these tickets can be admitted."));
             }
             Ok(admitted)
         }));
     }
     let admitted: Vec<&AdmissionRow> = outcomes.iter().flatten().flatten().collect();
     store::insert(tx, &admitted).await?;
-    let parts = service::Parts::load(tx, admitted, now).await?;
+    let parts = service::Relations::load(tx, admitted, now).await?;
     let views = scans
         .iter()
         .zip(outcomes)
@@ -102,34 +106,34 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&Scan]) -> Result<Vec<Result
 }
 
 /// What each scan may admit to, or why nothing. Each key is asked about once for an event.
-async fn reaches(tx: &mut Tx, scans: &[&Scan]) -> Result<Vec<Result<Reach>>> {
+async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<AdmissionScope>>> {
     let ids: BTreeSet<Id> = scans.iter().map(|scan| scan.event).collect();
     let events: HashMap<Id, EventRow> = events::of_ids(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
-    let mut known: HashMap<(Id, Id), Result<Reach>> = HashMap::new();
+    let mut known: HashMap<(Id, Id), Result<AdmissionScope>> = HashMap::new();
     for scan in scans {
         if let Entry::Vacant(unknown) = known.entry((scan.caller.key, scan.event)) {
             let reach = match events.get(&scan.event) {
-                Some(event) => tokens::reach(tx, &scan.caller, event).await,
+                Some(event) => tokens::authorize(tx, &scan.caller, event).await,
                 None => Err(Error::NOT_FOUND),
             };
-            unknown.insert(Error::refusal(reach)?);
+            unknown.insert(Error::split_rejection(reach)?);
         }
     }
-    let reach = |scan: &&Scan| match known.get(&(scan.caller.key, scan.event)) {
+    let reach = |scan: &&ScanRequest| match known.get(&(scan.caller.key, scan.event)) {
         Some(Ok(reach)) => Ok(*reach),
-        Some(Err(refusal)) => Err(refusal.for_another()),
+        Some(Err(refusal)) => Err(refusal.clone_lossy()),
         None => Err(Error::NOT_FOUND),
     };
     Ok(scans.iter().map(reach).collect())
 }
 
 /// What was told, unless it is blank.
-fn given(text: Option<&String>) -> Option<String> {
+fn non_blank(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty()).cloned()
 }
 
 /// The accounts' numbers of those who scan.
-async fn names(tx: &mut Tx, scans: &[&Scan]) -> Result<HashMap<Id, String>> {
+async fn account_numbers(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<HashMap<Id, String>> {
     let accounts: BTreeSet<Id> = scans.iter().filter_map(|scan| scan.caller.account).collect();
     let accounts: Vec<AccountRow> = accounts::find_all(tx, accounts).await?;
     Ok(accounts.into_iter().map(|account| (account.id, account.number)).collect())

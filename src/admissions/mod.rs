@@ -10,4 +10,4 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use gate::Gate;
+pub use gate::AdmissionBatcher;

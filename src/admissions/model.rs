@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::Account;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::Paging;
+use crate::base::paging::PageRequest;
 use crate::base::wire::{OffsetSeconds, Uri, wire_text};
 use crate::sections::{Section, SectionUri};
 use crate::tickets::Serial;
@@ -64,7 +64,7 @@ pub struct AdmissionPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AdmissionFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     #[schemars(length(min = 1, max = 200))]
     pub redeemer: Option<String>,
     #[schemars(length(min = 1, max = 200))]

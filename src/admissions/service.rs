@@ -22,7 +22,7 @@ use crate::{events, tokens};
 pub async fn list(app: &App, caller: &Caller, event: Id, filter: &AdmissionFilter) -> Result<Page<Admission>> {
     let mut tx = app.db.read().await?;
     let event = events::load(&mut tx, event).await?;
-    let reach = tokens::reach(&mut tx, caller, &event).await?;
+    let reach = tokens::authorize(&mut tx, caller, &event).await?;
     let found = store::list(&mut tx, event.id, reach, filter).await?;
     let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
     Ok(filter.paging.page(found.total, entries))
@@ -32,31 +32,31 @@ pub async fn get(app: &App, caller: &Caller, event: Id, admission: Id) -> Result
     let mut tx = app.db.read().await?;
     let event = events::load(&mut tx, event).await?;
     let row = store::find(&mut tx, event.id, admission).await?.ok_or(Error::NOT_FOUND)?;
-    let reach = tokens::reach(&mut tx, caller, &event).await?;
+    let reach = tokens::authorize(&mut tx, caller, &event).await?;
     reach.require(&mut tx, row.section_id).await?;
     let mut views = views(&mut tx, caller, vec![row], app.clock.now()).await?;
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<AdmissionRow>, now: Timestamp) -> Result<Vec<Admission>> {
-    let parts = Parts::load(tx, &rows, now).await?;
+    let parts = Relations::load(tx, &rows, now).await?;
     rows.into_iter().map(|row| parts.view(caller, row)).collect()
 }
 
 /// The sections and patrons of admissions, each loaded once.
-pub struct Parts {
+pub struct Relations {
     sections: HashMap<Id, SectionRow>,
     patrons: HashMap<Id, AccountRow>,
     now: Timestamp,
 }
 
-impl Parts {
+impl Relations {
     /// Those of these.
     pub async fn load<'a>(tx: &mut Tx, rows: impl IntoIterator<Item = &'a AdmissionRow>, now: Timestamp) -> Result<Self> {
         let (sections, patrons): (BTreeSet<Id>, BTreeSet<Id>) =
             rows.into_iter().map(|row| (row.section_id, row.patron_id)).unzip();
         let patrons = accounts::find_all(tx, patrons).await?.into_iter().map(|patron| (patron.id, patron)).collect();
-        Ok(Self { sections: sections::rows(tx, sections, now).await?, patrons, now })
+        Ok(Self { sections: sections::find_by_ids(tx, sections, now).await?, patrons, now })
     }
 
     /// One of these admissions as it is answered to this caller.
@@ -70,7 +70,7 @@ impl Parts {
             ticket: Serial(row.serial),
             patron: accounts::view_for(caller, patron.clone()),
             section: sections::view_long(section, self.now),
-            admitted: OffsetSeconds(row.admitted.to_offset_seconds()),
+            admitted: OffsetSeconds(row.admitted.format_rfc3339()),
         })
     }
 }

@@ -2,24 +2,24 @@
 
 use super::model::{AdmissionFilter, AdmissionRow};
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::PagedRows;
 use crate::db::Tx;
 use crate::error::Result;
-use crate::tokens::{self, Reach};
+use crate::tokens::{self, AdmissionScope};
 
 /// The admissions to what is within reach of an event, the oldest first.
-pub async fn list(tx: &mut Tx, event: Id, reach: Reach, filter: &AdmissionFilter) -> Result<Rows<AdmissionRow>> {
+pub async fn list(tx: &mut Tx, event: Id, reach: AdmissionScope, filter: &AdmissionFilter) -> Result<PagedRows<AdmissionRow>> {
     tx.list("a.*, t.serial", "from admissions a join tickets t on t.id = a.ticket_id where true")
-        .and("a.event_id = ?", Some(event))
-        .and(&tokens::covers("a.section_id"), reach.token())
-        .and("a.redeemer = ?", filter.redeemer.clone())
-        .and("a.device = ?", filter.device.clone())
-        .and("t.serial = ?", filter.ticket.as_ref().map(|serial| serial.0.clone()))
-        .and(
+        .and_where("a.event_id = ?", Some(event))
+        .and_where(&tokens::covers_sql("a.section_id"), reach.token())
+        .and_where("a.redeemer = ?", filter.redeemer.clone())
+        .and_where("a.device = ?", filter.device.clone())
+        .and_where("t.serial = ?", filter.ticket.as_ref().map(|serial| serial.0.clone()))
+        .and_where(
             "a.patron_id = (select p.id from accounts p where p.number = ?)",
             filter.patron.as_ref().map(|patron| patron.number()),
         )
-        .and("a.section_id = ?", filter.section.as_ref().map(|section| section.of(event)))
+        .and_where("a.section_id = ?", filter.section.as_ref().map(|section| section.of(event)))
         .page("a.id", filter.paging)
         .await
 }

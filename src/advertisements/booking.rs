@@ -4,35 +4,35 @@ use super::model::{AdvertisementRow, SlotRow};
 use super::requests::{AdvertisementCreate, AdvertisementSlotCreate, AdvertisementUpdate};
 use super::store;
 use crate::base::id::Id;
-use crate::base::wire::Reference;
+use crate::base::wire::ResourceRef;
 use crate::db::Tx;
-use crate::error::{Problem, Result};
+use crate::error::{FieldError, Result};
 use crate::media::{self, Image, ImageText};
 use crate::zones::{self, Zone, Zones};
 
 /// What a request books; what it does not name stays as it is.
-pub struct Booking {
-    artwork: Option<Result<Image, Problem>>,
+pub struct AdvertisementDraft {
+    artwork: Option<Result<Image, FieldError>>,
     zones: Option<Vec<Id>>,
     schedule: Option<Vec<AdvertisementSlotCreate>>,
 }
 
-impl From<&AdvertisementCreate> for Booking {
+impl From<&AdvertisementCreate> for AdvertisementDraft {
     fn from(new: &AdvertisementCreate) -> Self {
         Self::new(Some(&new.artwork), Some(&new.zones), Some(&new.schedule))
     }
 }
 
-impl From<&AdvertisementUpdate> for Booking {
+impl From<&AdvertisementUpdate> for AdvertisementDraft {
     fn from(change: &AdvertisementUpdate) -> Self {
         Self::new(change.artwork.as_ref(), change.zones.as_deref(), change.schedule.as_deref())
     }
 }
 
-impl Booking {
+impl AdvertisementDraft {
     fn new(
         artwork: Option<&ImageText>,
-        zones: Option<&[Reference<Zones>]>,
+        zones: Option<&[ResourceRef<Zones>]>,
         schedule: Option<&[AdvertisementSlotCreate]>,
     ) -> Self {
         Self {
@@ -65,14 +65,14 @@ impl Booking {
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn problems(&self, tx: &mut Tx, before: Option<&AdvertisementRow>) -> Result<Vec<Problem>> {
+    pub async fn problems(&self, tx: &mut Tx, before: Option<&AdvertisementRow>) -> Result<Vec<FieldError>> {
         let ids = match (&self.zones, before) {
             (Some(ids), _) => ids.clone(),
             (None, Some(row)) => store::zones(tx, [row.id]).await?.into_iter().map(|(_, zone)| zone).collect(),
             (None, None) => Vec::new(),
         };
         let known = zones::views(tx, ids.iter().copied()).await?;
-        let unknown = places(&ids, |zone| !known.contains_key(zone));
+        let unknown = indexes_where(&ids, |zone| !known.contains_key(zone));
         let mut artwork = Vec::new();
         let mut zones = Vec::new();
         if !unknown.is_empty() {
@@ -80,15 +80,15 @@ impl Booking {
         }
         if let Some(Err(problem)) = &self.artwork {
             artwork.push(problem.detail.clone());
-        } else if let Some(misfit) = misfit(self.dimensions(before), ids.iter().filter_map(|id| known.get(id))) {
+        } else if let Some(misfit) = dimension_mismatch(self.dimensions(before), ids.iter().filter_map(|id| known.get(id))) {
             // What was sent last is what doesn't fit.
             if self.artwork.is_some() { artwork.push(misfit) } else { zones.push(format!("does not fit: the artwork {misfit}")) }
         }
-        let backward = places(self.schedule.as_deref().unwrap_or_default(), |slot| slot.end.0 <= slot.start.0);
+        let backward = indexes_where(self.schedule.as_deref().unwrap_or_default(), |slot| slot.end.0 <= slot.start.0);
         let schedule = if backward.is_empty() { vec![] } else { vec![format!("must end after its start (at {backward})")] };
         let problems = [("artwork", artwork), ("zones", zones), ("schedule", schedule)];
         let wrong = problems.into_iter().filter(|(_, details)| !details.is_empty());
-        Ok(wrong.map(|(name, details)| Problem::invalid(name, details.join("; "))).collect())
+        Ok(wrong.map(|(name, details)| FieldError::invalid(name, details.join("; "))).collect())
     }
 
     /// Writes the zones and the schedule of an advertisement whose row has the artwork's dimensions already.
@@ -99,7 +99,7 @@ impl Booking {
         if self.zones.is_some() || self.artwork.is_some() {
             let before = store::delete_zones(tx, row.id).await?;
             let zones = self.zones.clone().unwrap_or(before);
-            store::insert_zones(tx, row, without_repetition(zones)).await?;
+            store::insert_zones(tx, row, deduplicated(zones)).await?;
         }
         if let Some(schedule) = &self.schedule {
             let slot =
@@ -112,21 +112,21 @@ impl Booking {
 }
 
 /// Where in a list, counted from 0, something is so.
-fn places<T>(items: &[T], is_so: impl Fn(&T) -> bool) -> String {
+fn indexes_where<T>(items: &[T], is_so: impl Fn(&T) -> bool) -> String {
     let places = items.iter().enumerate().filter(|(_, item)| is_so(item)).map(|(place, _)| place.to_string());
     places.collect::<Vec<_>>().join(", ")
 }
 
 /// Which zones artwork of these dimensions does not fit, in words.
-fn misfit<'a>((width, height): (i64, i64), zones: impl Iterator<Item = &'a Zone>) -> Option<String> {
+fn dimension_mismatch<'a>((width, height): (i64, i64), zones: impl Iterator<Item = &'a Zone>) -> Option<String> {
     let wrong = zones.filter(|zone| (zone.width, zone.height) != (width, height));
     let wrong: Vec<_> =
         wrong.map(|zone| format!("zone {} ({}) takes {} × {}", zone.number, zone.name, zone.width, zone.height)).collect();
-    (!wrong.is_empty()).then(|| format!("is {width} × {height} pixels, but {}", without_repetition(wrong).join(", ")))
+    (!wrong.is_empty()).then(|| format!("is {width} × {height} pixels, but {}", deduplicated(wrong).join(", ")))
 }
 
 /// These, each where it comes first.
-fn without_repetition<T: PartialEq>(items: Vec<T>) -> Vec<T> {
+fn deduplicated<T: PartialEq>(items: Vec<T>) -> Vec<T> {
     let mut once = Vec::with_capacity(items.len());
     for item in items {
         if !once.contains(&item) {

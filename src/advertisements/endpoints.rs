@@ -11,7 +11,7 @@ use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
 use crate::hosts::HostPath;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
 use crate::review::Submission;
 use crate::zones::ZonePath;
 
@@ -20,7 +20,7 @@ const CHANGING: &[Code] =
     &[Code::AdvertisementTaken, Code::AdvertisementCancelled, Code::HostRemoved, Code::EventCancelled, Code::EventOver];
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(zone_advertisement_list, &[]);
     api.add(host_advertisement_list, &[]);
     api.add(advertisement_list, &[]);
@@ -39,7 +39,7 @@ async fn zone_advertisement_list(
     rq: Rq,
     path: Path<ZonePath>,
     query: Query<ZoneAdvertisementQuery>,
-) -> Result<HttpResponseOk<Page<Advertisement>>, Failure> {
+) -> Result<HttpResponseOk<Page<Advertisement>>, ApiError> {
     Ok(HttpResponseOk(service::list_running(rq.context(), path.0.zone, query.0.paging).await?))
 }
 
@@ -49,7 +49,7 @@ async fn host_advertisement_list(
     caller: Caller,
     path: Path<HostPath>,
     query: Query<AdvertisementFilter>,
-) -> Result<HttpResponseOk<Page<Advertisement>>, Failure> {
+) -> Result<HttpResponseOk<Page<Advertisement>>, ApiError> {
     Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.0.host, &query.0).await?))
 }
 
@@ -58,7 +58,7 @@ async fn advertisement_list(
     rq: Rq,
     caller: Caller,
     query: Query<AdvertisementQuery>,
-) -> Result<HttpResponseOk<Page<Advertisement>>, Failure> {
+) -> Result<HttpResponseOk<Page<Advertisement>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &caller, &query.0).await?))
 }
 
@@ -67,7 +67,7 @@ async fn advertisement_create(
     rq: Rq,
     caller: Caller,
     body: Json<AdvertisementCreate>,
-) -> Result<Created<Advertisement>, Failure> {
+) -> Result<Created<Advertisement>, ApiError> {
     Ok(Created(service::create(rq.context(), &caller, body.0).await?))
 }
 
@@ -76,7 +76,7 @@ async fn advertisement_get(
     rq: Rq,
     caller: Caller,
     path: Path<AdvertisementPath>,
-) -> Result<HttpResponseOk<Advertisement>, Failure> {
+) -> Result<HttpResponseOk<Advertisement>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.id()).await?))
 }
 
@@ -86,12 +86,12 @@ async fn advertisement_update(
     caller: Caller,
     path: Path<AdvertisementPath>,
     body: Json<AdvertisementUpdate>,
-) -> Result<HttpResponseOk<Advertisement>, Failure> {
+) -> Result<HttpResponseOk<Advertisement>, ApiError> {
     Ok(HttpResponseOk(service::update(rq.context(), &caller, path.0.id(), body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/advertisements/{advertisement}", tags = ["Advertisements"] }]
-async fn advertisement_delete(rq: Rq, caller: Caller, path: Path<AdvertisementPath>) -> Result<HttpResponseDeleted, Failure> {
+async fn advertisement_delete(rq: Rq, caller: Caller, path: Path<AdvertisementPath>) -> Result<HttpResponseDeleted, ApiError> {
     service::delete(rq.context(), &caller, path.0.id()).await?;
     Ok(HttpResponseDeleted())
 }
@@ -101,7 +101,7 @@ async fn advertisement_submission_create(
     rq: Rq,
     caller: Caller,
     path: Path<AdvertisementPath>,
-) -> Result<Created<Submission>, Failure> {
+) -> Result<Created<Submission>, ApiError> {
     Ok(Created(service::submit(rq.context(), &caller, path.0.id()).await?))
 }
 
@@ -110,6 +110,6 @@ async fn advertisement_cancellation_create(
     rq: Rq,
     caller: Caller,
     path: Path<AdvertisementPath>,
-) -> Result<HttpResponseOk<Advertisement>, Failure> {
+) -> Result<HttpResponseOk<Advertisement>, ApiError> {
     Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.0.id()).await?))
 }

@@ -38,7 +38,7 @@ pub struct MarkdownBlock {
 
 /// Parses CommonMark. Every text is some; raw HTML is left out, since what is shown is plain text.
 pub fn parse(text: &str) -> ParsedMarkdown {
-    let mut reader = Reader::default();
+    let mut reader = BlockBuilder::default();
     for event in Parser::new(text) {
         reader.read(event);
     }
@@ -48,7 +48,7 @@ pub fn parse(text: &str) -> ParsedMarkdown {
 /// The parser's events become blocks. What lies within a block adds its text to it; nothing here is recursive, so a text may
 /// be nested as deeply as its length allows.
 #[derive(Default)]
-struct Reader {
+struct BlockBuilder {
     blocks: Vec<MarkdownBlock>,
     /// How many elements are open.
     depth: usize,
@@ -61,7 +61,7 @@ struct Reader {
     open: Vec<usize>,
 }
 
-impl Reader {
+impl BlockBuilder {
     fn read(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(&tag),

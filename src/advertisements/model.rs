@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::markdown::ParsedMarkdown;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::wire::{AbsoluteUri, Collection, Minutes, PlainMinutes, Uri};
+use crate::base::wire::{AbsoluteUri, Minutes, PlainMinutes, ResourceCollection, Uri};
 use crate::events::{Event, EventStatus};
-use crate::http::Located;
+use crate::http::HasLocation;
 use crate::sections::Section;
 use crate::venues::Venue;
 use crate::zones::Zone;
@@ -17,7 +17,7 @@ use crate::zones::Zone;
 #[derive(Debug)]
 pub struct Advertisements;
 
-impl Collection for Advertisements {
+impl ResourceCollection for Advertisements {
     const PATH: &'static str = "/advertisements/";
 }
 
@@ -46,7 +46,7 @@ pub struct Advertisement {
     pub parsed: ParsedMarkdown,
 }
 
-impl Located for Advertisement {
+impl HasLocation for Advertisement {
     fn location(&self) -> &str {
         &self.uri.0
     }

@@ -7,8 +7,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use crate::base::id::Id;
-use crate::base::paging::Paging;
-use crate::base::wire::{EventTime, Reference, wire_text};
+use crate::base::paging::PageRequest;
+use crate::base::wire::{DateTimeInput, ResourceRef, wire_text};
 use crate::events::EventStatus;
 use crate::media::ImageText;
 use crate::zones::Zones;
@@ -29,7 +29,7 @@ impl Digits {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AdvertisementFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     pub event: Option<Digits>,
     pub status: Option<EventStatus>,
     pub active: Option<bool>,
@@ -45,7 +45,7 @@ pub struct AdvertisementQuery {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ZoneAdvertisementQuery {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -57,12 +57,12 @@ pub struct AdvertisementCreate {
     pub event: Digits,
     pub artwork: ImageText,
     #[schemars(length(min = 1, max = 100))]
-    pub zones: Vec<Reference<Zones>>,
+    pub zones: Vec<ResourceRef<Zones>>,
     #[schemars(length(min = 1, max = 100))]
     pub schedule: Vec<AdvertisementSlotCreate>,
     #[serde(rename = "x-parsed-md-description")]
     #[expect(dead_code, reason = "it follows the description; its schema declares that it may be there")]
-    parsed: Option<Ignored>,
+    parsed: Option<IgnoredObject>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -74,31 +74,31 @@ pub struct AdvertisementUpdate {
     pub event: Option<Digits>,
     pub artwork: Option<ImageText>,
     #[schemars(length(min = 1, max = 100))]
-    pub zones: Option<Vec<Reference<Zones>>>,
+    pub zones: Option<Vec<ResourceRef<Zones>>>,
     #[schemars(length(min = 1, max = 100))]
     pub schedule: Option<Vec<AdvertisementSlotCreate>>,
     #[serde(rename = "x-parsed-md-description")]
     #[expect(dead_code, reason = "it follows the description; its schema declares that it may be there")]
-    parsed: Option<Ignored>,
+    parsed: Option<IgnoredObject>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 pub struct AdvertisementSlotCreate {
-    pub start: EventTime,
-    pub end: EventTime,
+    pub start: DateTimeInput,
+    pub end: DateTimeInput,
 }
 
 /// An object that is taken, whatever is in it.
 #[derive(Debug)]
-pub struct Ignored;
+pub struct IgnoredObject;
 
-impl<'de> Deserialize<'de> for Ignored {
+impl<'de> Deserialize<'de> for IgnoredObject {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
 }
 
-impl JsonSchema for Ignored {
+impl JsonSchema for IgnoredObject {
     fn is_referenceable() -> bool {
         false
     }

@@ -2,19 +2,19 @@
 
 use futures::FutureExt;
 
-use super::booking::Booking;
+use super::booking::AdvertisementDraft;
 use super::model::{Advertisement, AdvertisementRow};
 use super::requests::{AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate};
-use super::store::{self, Narrowing, Shown};
+use super::store::{self, ListFilter, Visibility};
 use super::view::{view_one, views};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Page, Paging};
+use crate::base::paging::{Page, PageRequest};
 use crate::base::secret;
 use crate::db::{self, Tx, ViolationExt, transaction};
-use crate::error::{Code, Error, Problem, Result, no_problems};
+use crate::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 use crate::events::{self, EventRow, EventStatus};
 use crate::media::{self, ImageKind};
 use crate::review::{self, Submission, SubmissionType};
@@ -22,14 +22,14 @@ use crate::{hosts, zones};
 
 /// Whether what is loaded waits for others' changes, and theirs until this transaction ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Hold {
+enum Locking {
     No,
     Yes,
 }
 
 /// An advertisement and its event, for who may change it: its host's administrators and the platform's staff.
-async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, hold: Hold) -> Result<(AdvertisementRow, EventRow)> {
-    let row = if hold == Hold::Yes { store::lock(tx, id).await? } else { store::find(tx, id).await? };
+async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, hold: Locking) -> Result<(AdvertisementRow, EventRow)> {
+    let row = if hold == Locking::Yes { store::lock(tx, id).await? } else { store::find(tx, id).await? };
     let row = row.ok_or(Error::NOT_FOUND)?;
     let event = events::load(tx, row.event_id).await?;
     hosts::require_administrator(tx, caller, event.host_id).await?;
@@ -38,42 +38,42 @@ async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, hold: Hold) -> Resul
 
 /// The event that an advertisement is to promote, if there is one. It is held while something is booked, lest it goes or is
 /// cancelled in between.
-async fn find_event(tx: &mut Tx, id: Id, hold: Hold) -> Result<Option<EventRow>> {
-    if hold == Hold::Yes { events::lock(tx, id).await } else { events::find(tx, id).await }
+async fn find_event(tx: &mut Tx, id: Id, hold: Locking) -> Result<Option<EventRow>> {
+    if hold == Locking::Yes { events::lock(tx, id).await } else { events::find(tx, id).await }
 }
 
 pub async fn list(app: &App, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
     let host = query.host.as_ref().map(|host| host.id());
-    page(app, &mut app.db.read().await?, &query.filter, Shown::To(caller), host).await
+    page(app, &mut app.db.read().await?, &query.filter, Visibility::To(caller), host).await
 }
 
 pub async fn list_of_host(app: &App, caller: &Caller, host: Id, filter: &AdvertisementFilter) -> Result<Page<Advertisement>> {
     let mut tx = app.db.read().await?;
-    hosts::require_managed(&mut tx, caller, host).await?;
-    page(app, &mut tx, filter, Shown::All, Some(host)).await
+    hosts::require_can_manage(&mut tx, caller, host).await?;
+    page(app, &mut tx, filter, Visibility::All, Some(host)).await
 }
 
 async fn page(
     app: &App,
     tx: &mut Tx,
     filter: &AdvertisementFilter,
-    shown: Shown<'_>,
+    shown: Visibility<'_>,
     host: Option<Id>,
 ) -> Result<Page<Advertisement>> {
     let event = filter.event.as_ref().map(|event| event.id());
-    let narrowing = Narrowing { shown, host, event, zone: None, status: filter.status, active: filter.active };
+    let narrowing = ListFilter { shown, host, event, zone: None, status: filter.status, active: filter.active };
     let found = store::list(tx, filter.paging, narrowing, app.clock.now()).await?;
     Ok(filter.paging.page(found.total, views(app, tx, found.rows).await?))
 }
 
 /// What a zone shows at this moment, which is the same for everyone.
-pub async fn list_running(app: &App, zone: Id, paging: Paging) -> Result<Page<Advertisement>> {
+pub async fn list_running(app: &App, zone: Id, paging: PageRequest) -> Result<Page<Advertisement>> {
     let mut tx = app.db.read().await?;
     if !zones::exists(&mut tx, zone).await? {
         return Err(Error::NOT_FOUND);
     }
     let narrowing =
-        Narrowing { shown: Shown::Promoting, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
+        ListFilter { shown: Visibility::Promoting, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
     let found = store::list(&mut tx, paging, narrowing, app.clock.now()).await?;
     Ok(paging.page(found.total, views(app, &mut tx, found.rows).await?))
 }
@@ -90,18 +90,18 @@ pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Advertisement> {
 }
 
 pub async fn create(app: &App, caller: &Caller, new: AdvertisementCreate) -> Result<Advertisement> {
-    let booking = Booking::from(&new);
+    let booking = AdvertisementDraft::from(&new);
     let artwork = secret::image_id();
     if let Some(image) = booking.image() {
         // Storing an image takes its time, so no transaction waits for it; all that could refuse it is asked before.
         let mut tx = app.db.read().await?;
-        check_new(app, &mut tx, caller, &new, &booking, Hold::No).await?;
+        check_new(app, &mut tx, caller, &new, &booking, Locking::No).await?;
         check_name(&mut tx, &new.name, None).await?;
         drop(tx);
         media::put_image(app, ImageKind::Artwork, artwork, image).await?;
     }
     let created = transaction!(app.db, |tx| book(app, tx, caller, &new, &booking, artwork).await);
-    if created.as_ref().is_err_and(Error::is_certain) {
+    if created.as_ref().is_err_and(Error::is_definite) {
         media::discard(app, ImageKind::Artwork, [artwork]).await;
     }
     created
@@ -112,10 +112,10 @@ async fn book(
     tx: &mut Tx,
     caller: &Caller,
     new: &AdvertisementCreate,
-    booking: &Booking,
+    booking: &AdvertisementDraft,
     artwork: Id,
 ) -> Result<Advertisement> {
-    check_new(app, tx, caller, new, booking, Hold::Yes).await?;
+    check_new(app, tx, caller, new, booking, Locking::Yes).await?;
     let (width, height) = booking.dimensions(None);
     let row = AdvertisementRow {
         id: app.clock.next_id(),
@@ -127,17 +127,17 @@ async fn book(
         width,
         height,
     };
-    store::insert(tx, &row).await.or_unique(NAME, Code::AdvertisementTaken)?;
-    booking.write(tx, &row).await.or_foreign_key(zone_changed())?;
+    store::insert(tx, &row).await.on_unique(NAME, Code::AdvertisementTaken)?;
+    booking.write(tx, &row).await.on_foreign_key(zone_changed())?;
     view_one(app, tx, row).await
 }
 
 pub async fn update(app: &App, caller: &Caller, id: Id, change: AdvertisementUpdate) -> Result<Advertisement> {
-    let booking = Booking::from(&change);
+    let booking = AdvertisementDraft::from(&change);
     let artwork = booking.image().map(|_| secret::image_id());
     if let (Some(image), Some(artwork)) = (booking.image(), artwork) {
         let mut tx = app.db.read().await?;
-        check_change(app, &mut tx, caller, id, &change, &booking, Hold::No).await?;
+        check_change(app, &mut tx, caller, id, &change, &booking, Locking::No).await?;
         if let Some(name) = &change.name {
             check_name(&mut tx, name, Some(id)).await?;
         }
@@ -148,11 +148,11 @@ pub async fn update(app: &App, caller: &Caller, id: Id, change: AdvertisementUpd
     match changed {
         Ok((advertisement, before)) => {
             let replaced = artwork.map(|_| before);
-            db::afterwards(app, move |app| media::discard(app, ImageKind::Artwork, replaced).boxed()).await;
+            db::after_commit(app, move |app| media::discard(app, ImageKind::Artwork, replaced).boxed()).await;
             Ok(advertisement)
         }
         Err(error) => {
-            if error.is_certain() {
+            if error.is_definite() {
                 media::discard(app, ImageKind::Artwork, artwork).await;
             }
             Err(error)
@@ -167,10 +167,10 @@ async fn modify(
     caller: &Caller,
     id: Id,
     change: &AdvertisementUpdate,
-    booking: &Booking,
+    booking: &AdvertisementDraft,
     artwork: Option<Id>,
 ) -> Result<(Advertisement, Id)> {
-    let before = check_change(app, tx, caller, id, change, booking, Hold::Yes).await?;
+    let before = check_change(app, tx, caller, id, change, booking, Locking::Yes).await?;
     let (width, height) = booking.dimensions(Some(&before));
     let row = AdvertisementRow {
         event_id: change.event.as_ref().map_or(before.event_id, |event| event.id()),
@@ -181,20 +181,20 @@ async fn modify(
         height,
         ..before
     };
-    store::update(tx, &row).await.or_unique(NAME, Code::AdvertisementTaken)?;
-    booking.write(tx, &row).await.or_foreign_key(zone_changed())?;
+    store::update(tx, &row).await.on_unique(NAME, Code::AdvertisementTaken)?;
+    booking.write(tx, &row).await.on_foreign_key(zone_changed())?;
     Ok((view_one(app, tx, row).await?, before.artwork_id))
 }
 
 pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
     let artwork = transaction!(app.db, |tx| remove(tx, caller, id).await)?;
-    db::afterwards(app, move |app| media::discard(app, ImageKind::Artwork, [artwork]).boxed()).await;
+    db::after_commit(app, move |app| media::discard(app, ImageKind::Artwork, [artwork]).boxed()).await;
     Ok(())
 }
 
 /// The artwork that nothing shows any more.
 async fn remove(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
-    let (row, _) = load_managed(tx, caller, id, Hold::Yes).await?;
+    let (row, _) = load_managed(tx, caller, id, Locking::Yes).await?;
     review::forget(tx, SubmissionType::Advertisement, [id]).await?;
     store::delete(tx, id).await?;
     Ok(row.artwork_id)
@@ -213,7 +213,7 @@ pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
 
 pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(app.db, |tx| {
-        let (_, event) = load_managed(tx, caller, id, Hold::No).await?;
+        let (_, event) = load_managed(tx, caller, id, Locking::No).await?;
         if !store::step(tx, id, EventStatus::Draft, EventStatus::UnderReview).await? {
             return Err(Code::AdvertisementNotDraft.into());
         }
@@ -240,7 +240,7 @@ pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Resu
 
 pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Advertisement> {
     transaction!(app.db, |tx| {
-        let (row, _) = load_managed(tx, caller, id, Hold::Yes).await?;
+        let (row, _) = load_managed(tx, caller, id, Locking::Yes).await?;
         if !store::step(tx, id, EventStatus::Listed, EventStatus::Cancelled).await? {
             return Err(Code::AdvertisementNotListed.into());
         }
@@ -256,8 +256,8 @@ async fn check_new(
     tx: &mut Tx,
     caller: &Caller,
     new: &AdvertisementCreate,
-    booking: &Booking,
-    hold: Hold,
+    booking: &AdvertisementDraft,
+    hold: Locking,
 ) -> Result<()> {
     let event = find_event(tx, new.event.id(), hold).await?;
     let event = check_arguments(tx, caller, event, booking, None).await?;
@@ -271,8 +271,8 @@ async fn check_change(
     caller: &Caller,
     id: Id,
     change: &AdvertisementUpdate,
-    booking: &Booking,
-    hold: Hold,
+    booking: &AdvertisementDraft,
+    hold: Locking,
 ) -> Result<AdvertisementRow> {
     let (before, _) = load_managed(tx, caller, id, hold).await?;
     let event = change.event.as_ref().map_or(before.event_id, |event| event.id());
@@ -296,17 +296,17 @@ async fn check_arguments(
     tx: &mut Tx,
     caller: &Caller,
     event: Option<EventRow>,
-    booking: &Booking,
+    booking: &AdvertisementDraft,
     before: Option<&AdvertisementRow>,
 ) -> Result<EventRow> {
     const NO_EVENT: &str = "names no event";
     let mut problems = Vec::new();
     match &event {
         Some(event) => hosts::require_administrator(tx, caller, event.host_id).await?,
-        None => problems.push(Problem::invalid("event", NO_EVENT)),
+        None => problems.push(FieldError::invalid("event", NO_EVENT)),
     }
     problems.extend(booking.problems(tx, before).await?);
-    no_problems(problems)?;
+    ensure_no_field_errors(problems)?;
     event.ok_or_else(|| Error::invalid("event", NO_EVENT))
 }
 

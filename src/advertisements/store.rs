@@ -4,14 +4,14 @@ use super::model::{AdvertisementRow, SlotRow};
 use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Paging, Rows};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::db::{Statement, Tx};
 use crate::error::Result;
 use crate::events::EventStatus;
 
 /// Which advertisements a list may show.
 #[derive(Debug)]
-pub enum Shown<'a> {
+pub enum Visibility<'a> {
     /// All.
     All,
     /// What may run: no zone promotes an event that is not Listed.
@@ -22,8 +22,8 @@ pub enum Shown<'a> {
 
 /// What is asked of a list.
 #[derive(Debug)]
-pub struct Narrowing<'a> {
-    pub shown: Shown<'a>,
+pub struct ListFilter<'a> {
+    pub shown: Visibility<'a>,
     pub host: Option<Id>,
     pub event: Option<Id>,
     pub zone: Option<Id>,
@@ -32,31 +32,36 @@ pub struct Narrowing<'a> {
 }
 
 /// Advertisements, the oldest first. One is active that is Listed and within a slot of its schedule.
-pub async fn list(tx: &mut Tx, paging: Paging, narrowing: Narrowing<'_>, now: Timestamp) -> Result<Rows<AdvertisementRow>> {
+pub async fn list(
+    tx: &mut Tx,
+    paging: PageRequest,
+    narrowing: ListFilter<'_>,
+    now: Timestamp,
+) -> Result<PagedRows<AdvertisementRow>> {
     const ACTIVE: &str = "(a.status = 'Listed' and exists (select 1 from advertisement_slots s
         where s.advertisement_id = a.id and s.starts <= ? and s.ends > ?))";
     const BOOKED: &str = "exists (select 1 from advertisement_zones z where z.advertisement_id = a.id and z.zone_id = ?)";
     show(tx.list("a.*", "from advertisements a join events e on e.id = a.event_id where true"), &narrowing.shown)
-        .and("e.host_id = ?", narrowing.host)
-        .and("a.event_id = ?", narrowing.event)
-        .and(BOOKED, narrowing.zone)
-        .and("a.status = ?", narrowing.status)
-        .and(ACTIVE, (narrowing.active == Some(true)).then_some(now))
-        .and(&format!("not {ACTIVE}"), (narrowing.active == Some(false)).then_some(now))
+        .and_where("e.host_id = ?", narrowing.host)
+        .and_where("a.event_id = ?", narrowing.event)
+        .and_where(BOOKED, narrowing.zone)
+        .and_where("a.status = ?", narrowing.status)
+        .and_where(ACTIVE, (narrowing.active == Some(true)).then_some(now))
+        .and_where(&format!("not {ACTIVE}"), (narrowing.active == Some(false)).then_some(now))
         .page("a.id", paging)
         .await
 }
 
 /// An advertisement shows its event, so that both must be public to be for anyone. All others are for their host's
 /// administrators and the platform's staff.
-fn show<'a>(select: Statement<'a>, shown: &Shown<'_>) -> Statement<'a> {
+fn show<'a>(select: Statement<'a>, shown: &Visibility<'_>) -> Statement<'a> {
     const PUBLIC: &str = "a.status in ('Listed', 'Cancelled') and e.status in ('Listed', 'Cancelled')";
     match shown {
-        Shown::All => select,
-        Shown::To(caller) if caller.is_administrator() => select,
-        Shown::Promoting => select.push(" and a.status = 'Listed' and e.status = 'Listed'"),
-        Shown::To(Caller { account: None, .. }) => select.push(&format!(" and {PUBLIC}")),
-        Shown::To(Caller { account, .. }) => select.and(
+        Visibility::All => select,
+        Visibility::To(caller) if caller.is_administrator() => select,
+        Visibility::Promoting => select.push(" and a.status = 'Listed' and e.status = 'Listed'"),
+        Visibility::To(Caller { account: None, .. }) => select.push(&format!(" and {PUBLIC}")),
+        Visibility::To(Caller { account, .. }) => select.and_where(
             &format!("(({PUBLIC}) or e.host_id in (select m.host_id from host_administrators m where m.account_id = ?))"),
             *account,
         ),

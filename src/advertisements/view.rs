@@ -15,7 +15,7 @@ use crate::media::{self, ImageKind};
 use crate::zones::{self, Zone};
 
 /// What the advertisements of a page show beside their own rows; events by their identifier, the rest by the advertisement's.
-struct Parts {
+struct Relations {
     zones: HashMap<Id, Vec<Zone>>,
     slots: HashMap<Id, Vec<AdvertisementSlot>>,
     events: HashMap<Id, AdvertisedEvent>,
@@ -28,13 +28,13 @@ struct Parts {
 /// When the database fails.
 pub async fn views(app: &App, tx: &mut Tx, rows: Vec<AdvertisementRow>) -> Result<Vec<Advertisement>> {
     let ids = || rows.iter().map(|row| row.id);
-    let mut parts = Parts {
+    let mut parts = Relations {
         zones: zones_of(tx, ids()).await?,
         slots: HashMap::new(),
         events: events_of(app, tx, rows.iter().map(|row| row.event_id)).await?,
     };
     for slot in store::slots(tx, ids()).await? {
-        let (start, end) = (PlainMinutes(slot.starts.to_plain_minutes()), PlainMinutes(slot.ends.to_plain_minutes()));
+        let (start, end) = (PlainMinutes(slot.starts.format_slot()), PlainMinutes(slot.ends.format_slot()));
         parts.slots.entry(slot.advertisement_id).or_default().push(AdvertisementSlot { start, end });
     }
     Ok(rows.into_iter().filter_map(|row| view(app, row, &mut parts)).collect())
@@ -65,7 +65,7 @@ async fn events_of(app: &App, tx: &mut Tx, ids: impl Iterator<Item = Id>) -> Res
     Ok(ids.into_iter().zip(views.into_iter().map(AdvertisedEvent::from)).collect())
 }
 
-fn view(app: &App, row: AdvertisementRow, parts: &mut Parts) -> Option<Advertisement> {
+fn view(app: &App, row: AdvertisementRow, parts: &mut Relations) -> Option<Advertisement> {
     let event = parts.events.get(&row.event_id).cloned()?;
     let is_public = row.status.is_public() && event.status.is_public();
     Some(Advertisement {

@@ -5,14 +5,14 @@ use dropshot::{HttpResponseOk, endpoint};
 use super::model::{AuditEntry, AuditFilter};
 use super::service;
 use crate::base::paging::Page;
-use crate::http::{Api, Failure, Query, Rq};
+use crate::http::{ApiError, Query, Routes, Rq};
 
 /// Adds this operation to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(audit_list, &[]);
 }
 
 #[endpoint { method = GET, path = "/audit", tags = ["Audit"] }]
-async fn audit_list(rq: Rq, query: Query<AuditFilter>) -> Result<HttpResponseOk<Page<AuditEntry>>, Failure> {
+async fn audit_list(rq: Rq, query: Query<AuditFilter>) -> Result<HttpResponseOk<Page<AuditEntry>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
 }

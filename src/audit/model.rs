@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::AccountNumber;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::Paging;
+use crate::base::paging::PageRequest;
 use crate::base::period::Period;
-use crate::base::wire::{DateTime, Nullable, wire_text};
+use crate::base::wire::{DateTime, NullableField, wire_text};
 
 wire_text!(
     /// The identifier of a key.
@@ -31,19 +31,19 @@ pub enum Outcome {
 pub struct AuditEntry {
     pub at: DateTime,
     pub key: KeyNumber,
-    pub account: Nullable<AccountNumber>,
+    pub account: NullableField<AccountNumber>,
     pub operation: String,
     pub resource: String,
     pub outcome: Outcome,
     pub status: i64,
-    pub code: Nullable<String>,
+    pub code: NullableField<String>,
     pub request: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AuditFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     #[serde(flatten)]
     pub period: Period,
     pub account: Option<AccountNumber>,
@@ -70,14 +70,14 @@ impl AuditRow {
     /// The entry as it is answered.
     pub fn view(self) -> AuditEntry {
         AuditEntry {
-            at: DateTime(self.at.to_offset_seconds()),
+            at: DateTime(self.at.format_rfc3339()),
             key: KeyNumber(self.key_id.to_string()),
-            account: Nullable(self.number.map(AccountNumber)),
+            account: NullableField(self.number.map(AccountNumber)),
             operation: self.operation,
             resource: self.resource,
             outcome: if self.status < 400 { Outcome::Done } else { Outcome::Refused },
             status: self.status,
-            code: Nullable(self.code),
+            code: NullableField(self.code),
             request: self.request,
         }
     }

@@ -2,12 +2,12 @@
 
 use super::model::{AuditFilter, AuditRow, Outcome};
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::PagedRows;
 use crate::db::Tx;
 use crate::error::Result;
 
 /// A page of the trail, the newest first.
-pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Result<Rows<AuditRow>> {
+pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Result<PagedRows<AuditRow>> {
     let entries = tx.list(
         "t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request",
         "from audit t left join accounts a on a.id = t.account_id where true",
@@ -18,12 +18,12 @@ pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Res
         None => entries,
     };
     entries
-        .and("t.at >= ?", filter.period.start())
-        .and("t.at < ?", filter.period.end())
-        .and("t.account_id = ?", account)
-        .and("t.key_id = ?", filter.key)
-        .and("t.operation = ?", filter.operation.clone())
-        .and("t.resource = ?", filter.resource.clone())
+        .and_where("t.at >= ?", filter.period.start())
+        .and_where("t.at < ?", filter.period.end())
+        .and_where("t.account_id = ?", account)
+        .and_where("t.key_id = ?", filter.key)
+        .and_where("t.operation = ?", filter.operation.clone())
+        .and_where("t.resource = ?", filter.resource.clone())
         .page("t.id desc", filter.paging)
         .await
 }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::id::Id;
-use crate::db::Snapshot;
+use crate::db::DbVersion;
 use crate::error::{Error, Result};
 
 /// How far a key reaches. Each operation of the contract lists the scopes that may call it.
@@ -36,14 +36,14 @@ pub struct Caller {
     /// Whether the key is a session's.
     pub is_session: bool,
     /// What an admission token's key may redeem.
-    pub redeemer: Option<Redeemer>,
+    pub redeemer: Option<AdmissionClaims>,
     /// What was committed when the key was looked up, after the request had come.
-    pub snapshot: Arc<Snapshot>,
+    pub snapshot: Arc<DbVersion>,
 }
 
 /// The token behind a redeemer's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Redeemer {
+pub struct AdmissionClaims {
     /// The token.
     pub token: Id,
     /// The event that it belongs to.
@@ -66,6 +66,6 @@ impl Caller {
     /// # Errors
     /// [`Error::NOT_YOURS`] for anyone else.
     pub fn require_account(&self, account: Id) -> Result<()> {
-        if self.is_administrator() || self.is(account) { Ok(()) } else { Err(Error::NOT_YOURS) }
+        if self.is_administrator() || self.is(account) { Ok(()) } else { Err(Error::FORBIDDEN) }
     }
 }

@@ -8,17 +8,17 @@ use futures::FutureExt;
 use slog::warn;
 
 use crate::app::App;
-use crate::auth::{Caller, Redeemer, Scope};
+use crate::auth::{AdmissionClaims, Caller, Scope};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::secret;
-use crate::db::{Batches, Remembered, Snapshot, Tx, transaction};
+use crate::db::{Batcher, DbVersion, Tx, VersionedCache, transaction};
 use crate::error::Result;
 
 /// How long a session's key lives after its last use (decisions).
-const SESSION_LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const SESSION_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The use of a key is noted when the last one that was noted is this long ago, so that not every request writes.
-const NOTED: Duration = Duration::from_secs(60 * 60);
+const TOUCH_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// How long an admission token's key lives after its event's end, wherever that is moved (decisions).
 pub const ADMISSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
@@ -54,38 +54,38 @@ pub struct NewKey<'a> {
 /// Keys that are looked up at a time, at the most.
 const BATCH: usize = 256;
 /// Keys that are remembered, at the most.
-const REMEMBERED: usize = 50_000;
+const CACHE_CAPACITY: usize = 50_000;
 
 /// A key's hash.
 type Digest = [u8; 32];
 
 /// The keys that are being looked up, and those that were.
-pub struct Keys {
-    batches: Arc<Batches<(), Digest, Found>>,
-    known: Mutex<Known>,
+pub struct KeyStore {
+    batches: Arc<Batcher<(), Digest, KeyLookup>>,
+    known: Mutex<KeyCache>,
 }
 
 /// Keys by their hashes, as they are for as long as the database has counted so many changes of keys and accounts. It is asked for
 /// that count before any of them is believed, once for all who ask at the same time: so a key that has been ended, by whichever
 /// server, is not believed once more. An admission token's key is not among them: it depends on more.
-type Known = Remembered<i64, HashMap<Digest, Arc<KeyRow>>>;
+type KeyCache = VersionedCache<i64, HashMap<Digest, Arc<KeyRow>>>;
 
 /// The key that was looked up, unless it has been ended, and of which snapshot of the database that holds.
-type Found = (Option<Arc<KeyRow>>, Arc<Snapshot>);
+type KeyLookup = (Option<Arc<KeyRow>>, Arc<DbVersion>);
 
-impl Default for Keys {
+impl Default for KeyStore {
     fn default() -> Self {
-        Self { batches: Batches::of(BATCH), known: Mutex::new(Remembered::of(REMEMBERED)) }
+        Self { batches: Batcher::of(BATCH), known: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)) }
     }
 }
 
-impl Keys {
-    async fn find(&self, app: &Arc<App>, digest: Digest) -> Result<Found> {
+impl KeyStore {
+    async fn find(&self, app: &Arc<App>, digest: Digest) -> Result<KeyLookup> {
         let asking = Arc::clone(app);
-        self.batches.join((), digest, move |(), digests| look_up(Arc::clone(&asking), digests)).await
+        self.batches.submit((), digest, move |(), digests| look_up(Arc::clone(&asking), digests)).await
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KeyCache> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -127,7 +127,7 @@ pub async fn issue(app: &App, tx: &mut Tx, new: &NewKey<'_>) -> Result<(Id, Stri
     let now = app.clock.now();
     // To sign in is to use the session.
     let (expires, last_used) =
-        if new.kind == KeyKind::Session { (Some(now.plus(SESSION_LIFE)), Some(now)) } else { (new.expires, None) };
+        if new.kind == KeyKind::Session { (Some(now.plus(SESSION_TTL)), Some(now)) } else { (new.expires, None) };
     tx.query(
         "insert into api_keys (id, hash, kind, name, role, account_id, token_id, created, expires, last_used, ended)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, null)",
@@ -165,14 +165,14 @@ pub async fn authenticate(app: &Arc<App>, key: &str) -> Result<Option<Caller>> {
     let (mut row, mut snapshot) = app.keys.find(app, digest).await?;
     if row.as_ref().is_some_and(|row| !row.is_valid(now)) {
         // Another server may have prolonged a session's life since it was remembered here.
-        app.keys.known().things().remove(&digest);
+        app.keys.known().entries().remove(&digest);
         (row, snapshot) = app.keys.find(app, digest).await?;
     }
     let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
-    if row.last_used.is_none_or(|last_used| last_used <= now.minus(NOTED)) {
-        note_use(app, &row, now).boxed().await;
-        app.keys.known().things().remove(&digest);
+    if row.last_used.is_none_or(|last_used| last_used <= now.minus(TOUCH_INTERVAL)) {
+        touch(app, &row, now).boxed().await;
+        app.keys.known().entries().remove(&digest);
     }
     let scope = row.account_role.filter(|_| is_session).unwrap_or(row.role);
     Ok(Some(Caller {
@@ -181,18 +181,18 @@ pub async fn authenticate(app: &Arc<App>, key: &str) -> Result<Option<Caller>> {
         // Behind an application's key stands no person, whoever made it.
         account: row.account_id.filter(|_| scope != Scope::Public),
         is_session,
-        redeemer: row.token_id.zip(row.event_id).map(|(token, event)| Redeemer { token, event }),
+        redeemer: row.token_id.zip(row.event_id).map(|(token, event)| AdmissionClaims { token, event }),
         snapshot,
     }))
 }
 
 /// The keys of these hashes, in their order.
-async fn look_up(app: Arc<App>, digests: Vec<Digest>) -> Result<Vec<Found>> {
-    let mut tx = app.db.observe().await?;
+async fn look_up(app: Arc<App>, digests: Vec<Digest>) -> Result<Vec<KeyLookup>> {
+    let mut tx = app.db.snapshot_reader().await?;
     let (changes, snapshot) = tx.scalar_in_snapshot("count", "key_changes").await?;
     let mut found: Vec<Option<Arc<KeyRow>>> = {
         let mut known = app.keys.known();
-        let known = known.at(&changes);
+        let known = known.get_mut(&changes);
         digests.iter().map(|digest| known.get(digest).cloned()).collect()
     };
     let unknown: Vec<String> =
@@ -211,7 +211,7 @@ async fn look_up(app: Arc<App>, digests: Vec<Digest>) -> Result<Vec<Found>> {
         for (digest, row) in digests.iter().zip(&mut found).filter(|(_, row)| row.is_none()) {
             *row = rows.get(&secret::hex(digest)).cloned();
             if let Some(row) = row.as_ref().filter(|row| row.token_id.is_none()) {
-                known.with_room(&changes, 1).insert(*digest, Arc::clone(row));
+                known.reserve(&changes, 1).insert(*digest, Arc::clone(row));
             }
         }
     }
@@ -221,9 +221,9 @@ async fn look_up(app: Arc<App>, digests: Vec<Digest>) -> Result<Vec<Found>> {
 
 /// Notes that a key is used, which prolongs a session's life. Where that can't be written, the log tells, and the request, which may
 /// be one that only reads, goes on.
-async fn note_use(app: &App, key: &KeyRow, now: Timestamp) {
+async fn touch(app: &App, key: &KeyRow, now: Timestamp) {
     // An hour in thirty days is what a session's life may be too short by.
-    let expires = (key.kind == KeyKind::Session).then(|| now.plus(SESSION_LIFE));
+    let expires = (key.kind == KeyKind::Session).then(|| now.plus(SESSION_TTL));
     let noted = transaction!(app.db, |tx| {
         // Of requests at the same moment one writes.
         tx.query(
@@ -233,7 +233,7 @@ async fn note_use(app: &App, key: &KeyRow, now: Timestamp) {
         .bind(key.id)
         .bind(now)
         .bind(expires)
-        .bind(now.minus(NOTED))
+        .bind(now.minus(TOUCH_INTERVAL))
         .execute()
         .await
     });

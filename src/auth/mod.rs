@@ -6,6 +6,6 @@ mod caller;
 mod keys;
 mod password;
 
-pub use caller::{Caller, Redeemer, Scope};
-pub use keys::{ADMISSION_LIFE, KeyKind, Keys, NewKey, authenticate, end, issue};
+pub use caller::{AdmissionClaims, Caller, Scope};
+pub use keys::{ADMISSION_LIFE, KeyKind, KeyStore, NewKey, authenticate, end, issue};
 pub use password::{Passwords, is_outdated, require_uncommon};

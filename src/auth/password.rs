@@ -60,7 +60,7 @@ impl Passwords {
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> Result<T> {
         let Ok(_place) = self.places.try_acquire() else {
-            return Err(Code::ServerUnavailable.because("Too many passwords wait to be checked. Try again shortly."));
+            return Err(Code::ServerUnavailable.with_message("Too many passwords wait to be checked. Try again shortly."));
         };
         let permit = Arc::clone(&self.running).acquire_owned().await.map_err(|error| Error::Internal(error.into()))?;
         let work = move || {
@@ -120,7 +120,7 @@ mod tests {
 
         let late = passwords.hash("correct horse".to_owned()).await;
 
-        assert!(matches!(late, Err(Error::Refused(Code::ServerUnavailable, _))), "{late:?}");
+        assert!(matches!(late, Err(Error::Rejected(Code::ServerUnavailable, _))), "{late:?}");
         drop(hashes);
         assert!(passwords.hash("correct horse".to_owned()).await.is_ok(), "who went away has left the place");
     }

@@ -25,8 +25,9 @@ impl TrustedProxies {
         if !self.trusts(peer) {
             return peer;
         }
-        let forwarded = joined(headers, &FORWARDED).map(|text| self.nearest(forwarded_for(&text)?));
-        let x_forwarded_for = joined(headers, &X_FORWARDED_FOR).map(|text| self.nearest(text.split(',').map(node).collect()));
+        let forwarded = join_lines(headers, &FORWARDED).map(|text| self.nearest(forwarded_for(&text)?));
+        let x_forwarded_for =
+            join_lines(headers, &X_FORWARDED_FOR).map(|text| self.nearest(text.split(',').map(parse_node).collect()));
         match (forwarded, x_forwarded_for) {
             (Some(Some(one)), None) | (None, Some(Some(one))) => one,
             (Some(Some(one)), Some(Some(other))) if one == other => one,
@@ -61,7 +62,7 @@ impl FromStr for TrustedProxies {
 }
 
 /// What is one sender among addresses: of IPv6 the network of 64 bits that a single customer has to itself.
-pub fn sender(address: IpAddr) -> IpAddr {
+pub fn rate_limit_key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -69,7 +70,7 @@ pub fn sender(address: IpAddr) -> IpAddr {
 }
 
 /// All values of a header as one list; `None` where there is none. What is no text is read as something that is no address.
-fn joined(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+fn join_lines(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let values: Vec<_> = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("?")).collect();
     (!values.is_empty()).then(|| values.join(","))
 }
@@ -83,7 +84,7 @@ fn forwarded_for(text: &str) -> Option<Vec<Option<IpAddr>>> {
             name.trim().eq_ignore_ascii_case("for").then_some(value.trim())
         });
         let value = values.next().filter(|_| values.next().is_none())?;
-        node(value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value))
+        parse_node(value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value))
     };
     Some(split(text, ',')?.into_iter().map(element).collect())
 }
@@ -108,7 +109,7 @@ fn split(text: &str, separator: char) -> Option<Vec<&str>> {
 }
 
 /// An address as a proxy writes it: `192.0.2.43`, `192.0.2.43:4711`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:4711`.
-fn node(text: &str) -> Option<IpAddr> {
+fn parse_node(text: &str) -> Option<IpAddr> {
     let text = text.trim();
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
     let address = match bare {
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn a_sender_of_ipv6_is_a_network() {
-        let of = |text: &str| sender(text.parse().expect("an address")).to_string();
+        let of = |text: &str| rate_limit_key(text.parse().expect("an address")).to_string();
         assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_eq!(of("::ffff:198.51.100.7"), "198.51.100.7");
         assert_eq!(of("198.51.100.7"), "198.51.100.7");
@@ -227,8 +228,8 @@ mod tests {
         fn an_address_is_read_as_it_is_written(bits: u128, port: u16, four: [u8; 4]) {
             let (six, four) = (IpAddr::from(bits.to_be_bytes()), IpAddr::from(four));
             for address in [six, four] {
-                prop_assert_eq!(node(&address.to_string()), Some(address.to_canonical()));
-                prop_assert_eq!(node(&SocketAddr::new(address, port).to_string()), Some(address.to_canonical()));
+                prop_assert_eq!(parse_node(&address.to_string()), Some(address.to_canonical()));
+                prop_assert_eq!(parse_node(&SocketAddr::new(address, port).to_string()), Some(address.to_canonical()));
             }
         }
     }

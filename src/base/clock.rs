@@ -49,7 +49,7 @@ impl Timestamp {
     }
 
     /// `2026-11-21 18:30`: the slots of advertisements.
-    pub fn to_plain_minutes(self) -> String {
+    pub fn format_slot(self) -> String {
         self.utc().format("%Y-%m-%d %H:%M").to_string()
     }
 
@@ -59,7 +59,7 @@ impl Timestamp {
     }
 
     /// `2026-11-21T18:30:05+00:00`: tickets, admissions and everything that is an RFC 3339 date-time.
-    pub fn to_offset_seconds(self) -> String {
+    pub fn format_rfc3339(self) -> String {
         self.utc().format("%Y-%m-%dT%H:%M:%S+00:00").to_string()
     }
 
@@ -119,13 +119,13 @@ impl Clock {
     }
 
     /// Puts the machine's clock back, as this one sees it.
-    pub fn set_back(&self, duration: Duration) {
+    pub fn rewind(&self, duration: Duration) {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         self.ahead.fetch_sub(micros, Ordering::Relaxed);
     }
 
     /// Has all further identifiers be more than this one: a clock that was put back while no server ran would repeat them.
-    pub fn rise_above(&self, last: Id) {
+    pub fn ensure_ids_after(&self, last: Id) {
         self.last_id.fetch_max(last.0, Ordering::Relaxed);
     }
 
@@ -180,7 +180,7 @@ mod tests {
     fn a_clock_that_is_put_back_is_followed_slowly() {
         let clock = Clock::default();
         let before = clock.now();
-        clock.set_back(Duration::from_secs(3600));
+        clock.rewind(Duration::from_secs(3600));
         let readings: Vec<Timestamp> = (0..1000).map(|_| clock.now()).collect();
         assert!(readings.is_sorted() && before <= readings[0], "it never goes back");
         assert!(readings[999].0 - before.0 < 3_600_000_000, "and does not leap");
@@ -193,8 +193,8 @@ mod tests {
     fn identifiers_rise_above_those_of_a_later_clock() {
         let clock = Clock::default();
         let later = Id(clock.next_id().0 + 36_000_000);
-        clock.rise_above(later);
-        clock.rise_above(Id(1));
+        clock.ensure_ids_after(later);
+        clock.ensure_ids_after(Id(1));
         assert_eq!(clock.next_id(), Id(later.0 + 1));
     }
 

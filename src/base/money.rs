@@ -69,15 +69,15 @@ impl JsonSchema for Money {
 
 /// An amount as a request gives it. The contract has held it to two decimals and to at most a million.
 #[derive(Debug, Clone, Copy)]
-pub struct Amount(pub Money);
+pub struct AmountInput(pub Money);
 
-impl<'de> Deserialize<'de> for Amount {
+impl<'de> Deserialize<'de> for AmountInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         f64::deserialize(deserializer).map(|number| Self(nearest(number)))
     }
 }
 
-impl JsonSchema for Amount {
+impl JsonSchema for AmountInput {
     fn is_referenceable() -> bool {
         false
     }
@@ -98,15 +98,15 @@ impl JsonSchema for Amount {
 
 /// What an amount is changed by, as a request gives it: an amount in either direction.
 #[derive(Debug, Clone, Copy)]
-pub struct Delta(pub Money);
+pub struct PriceDelta(pub Money);
 
-impl<'de> Deserialize<'de> for Delta {
+impl<'de> Deserialize<'de> for PriceDelta {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         f64::deserialize(deserializer).map(|number| Self(nearest(number)))
     }
 }
 
-impl JsonSchema for Delta {
+impl JsonSchema for PriceDelta {
     fn is_referenceable() -> bool {
         false
     }
@@ -149,10 +149,10 @@ mod tests {
     fn amounts_cross_the_wire_to_the_cent() -> serde_json::Result<()> {
         for cents in [0, 1, 99, 199, 12_000, 12_345_678, 99_999_999] {
             let text = serde_json::to_string(&Money(cents))?;
-            let back: Amount = serde_json::from_str(&text)?;
+            let back: AmountInput = serde_json::from_str(&text)?;
             assert_eq!(back.0, Money(cents), "{text}");
             let text = serde_json::to_string(&Money(-cents))?;
-            let back: Delta = serde_json::from_str(&text)?;
+            let back: PriceDelta = serde_json::from_str(&text)?;
             assert_eq!(back.0, Money(-cents), "{text}");
         }
         Ok(())

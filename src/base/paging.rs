@@ -13,7 +13,7 @@ pub const RECORDS_MAXIMUM: i64 = 100;
 
 /// Which page of a list, and how many entries a page has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
-pub struct Paging {
+pub struct PageRequest {
     #[serde(default)]
     records: Records,
     #[serde(default)]
@@ -67,7 +67,7 @@ fn defaulted(schema: Value) -> Schema {
     serde_json::from_value(schema).unwrap_or(Schema::Bool(false))
 }
 
-impl Paging {
+impl PageRequest {
     /// Entries a page.
     pub fn limit(self) -> i64 {
         self.records.0
@@ -134,14 +134,14 @@ pub struct Page<T> {
 
 /// The rows of one page and the number of rows on all of them, as a store gives it.
 #[derive(Debug)]
-pub struct Rows<R> {
+pub struct PagedRows<R> {
     /// How many rows there are in all.
     pub total: i64,
     /// The rows of this page.
     pub rows: Vec<R>,
 }
 
-impl Paging {
+impl PageRequest {
     /// The envelope around a page's entries.
     pub fn page<T>(self, total: i64, entries: Vec<T>) -> Page<T> {
         Page { total, page: self.page.0, records: self.records.0, entries }

@@ -4,13 +4,13 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::clock::Timestamp;
-use super::wire::EventTime;
+use super::wire::DateTimeInput;
 
 /// From one moment to another, both within; open where one is not given.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 pub struct Period {
-    from: Option<EventTime>,
-    to: Option<EventTime>,
+    from: Option<DateTimeInput>,
+    to: Option<DateTimeInput>,
 }
 
 impl Period {

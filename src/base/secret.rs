@@ -29,7 +29,7 @@ pub fn account_number() -> String {
 }
 
 /// A new code that a person copies from a mail: 6 digits.
-pub fn mailed_code() -> String {
+pub fn verification_code() -> String {
     random(&LOWER[26..], 6)
 }
 

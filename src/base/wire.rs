@@ -82,16 +82,16 @@ wire_text!(
 
 /// A moment as a request gives it: with or without seconds, fraction and zone.
 #[derive(Debug, Clone, Copy)]
-pub struct EventTime(pub Timestamp);
+pub struct DateTimeInput(pub Timestamp);
 
-impl<'de> Deserialize<'de> for EventTime {
+impl<'de> Deserialize<'de> for DateTimeInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         Timestamp::parse(&text).map(Self).ok_or_else(|| D::Error::custom("is no date and time"))
     }
 }
 
-impl JsonSchema for EventTime {
+impl JsonSchema for DateTimeInput {
     fn is_referenceable() -> bool {
         false
     }
@@ -109,9 +109,9 @@ impl JsonSchema for EventTime {
 /// What an answer always has, and has as null where there is none, which an `Option` can't declare.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
-pub struct Nullable<T>(pub Option<T>);
+pub struct NullableField<T>(pub Option<T>);
 
-impl<T: JsonSchema> JsonSchema for Nullable<T> {
+impl<T: JsonSchema> JsonSchema for NullableField<T> {
     fn is_referenceable() -> bool {
         false
     }
@@ -153,41 +153,41 @@ impl JsonSchema for BirthDate {
 }
 
 /// A collection of the API, for [`Reference`].
-pub trait Collection {
+pub trait ResourceCollection {
     /// Where its resources lie, such as `/regions/`.
     const PATH: &'static str;
 }
 
 /// A resource named in a request by its identifier or by its URI. One that cannot exist reads as [`Id::NONE`].
 #[derive(Debug)]
-pub struct Reference<C> {
+pub struct ResourceRef<C> {
     /// The identifier that was named.
     pub id: Id,
     collection: PhantomData<C>,
 }
 
 // By hand, because a derived one would ask the same of the collection.
-impl<C> Clone for Reference<C> {
+impl<C> Clone for ResourceRef<C> {
     fn clone(&self) -> Self {
         Self { id: self.id, collection: PhantomData }
     }
 }
 
-impl<C> PartialEq for Reference<C> {
+impl<C> PartialEq for ResourceRef<C> {
     fn eq(&self, other: &Self) -> bool {
         self.id == other.id
     }
 }
 
-impl<C> Eq for Reference<C> {}
+impl<C> Eq for ResourceRef<C> {}
 
-impl<C> Hash for Reference<C> {
+impl<C> Hash for ResourceRef<C> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.id.hash(state);
     }
 }
 
-impl<'de, C: Collection> Deserialize<'de> for Reference<C> {
+impl<'de, C: ResourceCollection> Deserialize<'de> for ResourceRef<C> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         let identifier = text.rsplit('/').next().unwrap_or_default();
@@ -195,7 +195,7 @@ impl<'de, C: Collection> Deserialize<'de> for Reference<C> {
     }
 }
 
-impl<C: Collection> JsonSchema for Reference<C> {
+impl<C: ResourceCollection> JsonSchema for ResourceRef<C> {
     fn is_referenceable() -> bool {
         false
     }

@@ -6,14 +6,14 @@ use schemars::schema::{ArrayValidation, InstanceType, Schema, SchemaObject};
 use serde::{Deserialize, Serialize};
 
 use crate::base::id::Id;
-use crate::base::wire::{Collection, Uri, text_schema};
-use crate::http::Located;
+use crate::base::wire::{ResourceCollection, Uri, text_schema};
+use crate::http::HasLocation;
 
 /// The collection, for references to a category.
 #[derive(Debug)]
 pub struct Categories;
 
-impl Collection for Categories {
+impl ResourceCollection for Categories {
     const PATH: &'static str = "/categories/";
 }
 
@@ -29,7 +29,7 @@ pub struct Category {
     pub subcategories: Vec<String>,
 }
 
-impl Located for Category {
+impl HasLocation for Category {
     fn location(&self) -> &str {
         &self.uri.0
     }

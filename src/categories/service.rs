@@ -6,7 +6,7 @@ use super::model::{Category, CategoryCreate, CategoryRow, CategoryUpdate};
 use super::store;
 use crate::app::App;
 use crate::base::id::Id;
-use crate::base::paging::{Page, Paging};
+use crate::base::paging::{Page, PageRequest};
 use crate::base::wire::Uri;
 use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Result};
@@ -24,7 +24,7 @@ pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Has
     Ok(categories)
 }
 
-pub async fn list(app: &App, paging: Paging) -> Result<Page<Category>> {
+pub async fn list(app: &App, paging: PageRequest) -> Result<Page<Category>> {
     let mut tx = app.db.read().await?;
     let found = store::list(&mut tx, paging).await?;
     Ok(paging.page(found.total, with_subcategories(&mut tx, found.rows).await?))
@@ -36,7 +36,7 @@ pub async fn create(app: &App, new: &CategoryCreate) -> Result<Category> {
 
 async fn add(app: &App, tx: &mut Tx, new: &CategoryCreate) -> Result<Category> {
     let row = CategoryRow { id: app.clock.next_id(), name: new.name.clone() };
-    store::insert(tx, &row).await.or_unique("categories_name_key", Code::CategoryTaken)?;
+    store::insert(tx, &row).await.on_unique("categories_name_key", Code::CategoryTaken)?;
     store::put_subcategories(tx, row.id, &new.subcategories).await?;
     Ok(view(row, new.subcategories.0.clone()))
 }
@@ -50,19 +50,19 @@ pub async fn update(app: &App, id: Id, change: &CategoryUpdate) -> Result<Catego
 }
 
 async fn apply(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Category> {
-    let found = store::update(tx, id, change.name.clone()).await.or_unique("categories_name_key", Code::CategoryTaken)?;
+    let found = store::update(tx, id, change.name.clone()).await.on_unique("categories_name_key", Code::CategoryTaken)?;
     if !found {
         return Err(Error::NOT_FOUND);
     }
     if let Some(subcategories) = &change.subcategories {
-        store::delete_other_subcategories(tx, id, subcategories).await.or_foreign_key(Code::CategoryInUse)?;
+        store::delete_other_subcategories(tx, id, subcategories).await.on_foreign_key(Code::CategoryInUse)?;
         store::put_subcategories(tx, id, subcategories).await?;
     }
     load(tx, id).await
 }
 
 pub async fn delete(app: &App, id: Id) -> Result<()> {
-    let deleted = transaction!(app.db, |tx| store::delete(tx, id).await).or_foreign_key(Code::CategoryInUse)?;
+    let deleted = transaction!(app.db, |tx| store::delete(tx, id).await).on_foreign_key(Code::CategoryInUse)?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 

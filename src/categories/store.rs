@@ -2,12 +2,12 @@
 
 use super::model::{CategoryRow, Subcategories, SubcategoryRow};
 use crate::base::id::Id;
-use crate::base::paging::{Paging, Rows};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::db::Tx;
 use crate::error::Result;
 
 /// Categories, the oldest first.
-pub async fn list(tx: &mut Tx, paging: Paging) -> Result<Rows<CategoryRow>> {
+pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<CategoryRow>> {
     tx.list("*", "from categories").page("id", paging).await
 }
 

@@ -3,14 +3,15 @@
 use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{
-    Kind, Reset, ResetCreate, ResetPath, ResetUpdate, Verification, VerificationCreate, VerificationPath, VerificationUpdate,
+    CodePurpose, Reset, ResetCreate, ResetPath, ResetUpdate, Verification, VerificationCreate, VerificationPath,
+    VerificationUpdate,
 };
 use super::service;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Path, Rq};
+use crate::http::{ApiError, Created, Json, Path, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(verification_create, &[Code::AccountUnknown]);
     api.add(verification_get, &[]);
     api.add(verification_update, &[Code::VerificationClosed]);
@@ -20,13 +21,13 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = POST, path = "/verifications", tags = ["Accounts"] }]
-async fn verification_create(rq: Rq, body: Json<VerificationCreate>) -> Result<Created<Verification>, Failure> {
-    Ok(Created(service::request(rq.context(), Kind::Verification, &body.0.email).await?.into()))
+async fn verification_create(rq: Rq, body: Json<VerificationCreate>) -> Result<Created<Verification>, ApiError> {
+    Ok(Created(service::request(rq.context(), CodePurpose::Verification, &body.0.email).await?.into()))
 }
 
 #[endpoint { method = GET, path = "/verifications/{verification}", tags = ["Accounts"] }]
-async fn verification_get(rq: Rq, path: Path<VerificationPath>) -> Result<HttpResponseOk<Verification>, Failure> {
-    let code = service::get(rq.context(), Kind::Verification, path.0.verification).await?;
+async fn verification_get(rq: Rq, path: Path<VerificationPath>) -> Result<HttpResponseOk<Verification>, ApiError> {
+    let code = service::get(rq.context(), CodePurpose::Verification, path.0.verification).await?;
     Ok(HttpResponseOk(code.into()))
 }
 
@@ -35,25 +36,25 @@ async fn verification_update(
     rq: Rq,
     path: Path<VerificationPath>,
     body: Json<VerificationUpdate>,
-) -> Result<HttpResponseOk<Verification>, Failure> {
+) -> Result<HttpResponseOk<Verification>, ApiError> {
     let identifier = path.0.verification;
-    let code = service::redeem(rq.context(), Kind::Verification, identifier, body.0.code, None).await?;
+    let code = service::redeem(rq.context(), CodePurpose::Verification, identifier, body.0.code, None).await?;
     Ok(HttpResponseOk(code.into()))
 }
 
 #[endpoint { method = POST, path = "/resets", tags = ["Accounts"] }]
-async fn reset_create(rq: Rq, body: Json<ResetCreate>) -> Result<Created<Reset>, Failure> {
-    Ok(Created(service::request(rq.context(), Kind::Reset, &body.0.email).await?.into()))
+async fn reset_create(rq: Rq, body: Json<ResetCreate>) -> Result<Created<Reset>, ApiError> {
+    Ok(Created(service::request(rq.context(), CodePurpose::Reset, &body.0.email).await?.into()))
 }
 
 #[endpoint { method = GET, path = "/resets/{reset}", tags = ["Accounts"] }]
-async fn reset_get(rq: Rq, path: Path<ResetPath>) -> Result<HttpResponseOk<Reset>, Failure> {
-    Ok(HttpResponseOk(service::get(rq.context(), Kind::Reset, path.0.reset).await?.into()))
+async fn reset_get(rq: Rq, path: Path<ResetPath>) -> Result<HttpResponseOk<Reset>, ApiError> {
+    Ok(HttpResponseOk(service::get(rq.context(), CodePurpose::Reset, path.0.reset).await?.into()))
 }
 
 #[endpoint { method = PATCH, path = "/resets/{reset}", tags = ["Accounts"] }]
-async fn reset_update(rq: Rq, path: Path<ResetPath>, body: Json<ResetUpdate>) -> Result<HttpResponseOk<Reset>, Failure> {
+async fn reset_update(rq: Rq, path: Path<ResetPath>, body: Json<ResetUpdate>) -> Result<HttpResponseOk<Reset>, ApiError> {
     let ResetUpdate { code, password } = body.0;
-    let code = service::redeem(rq.context(), Kind::Reset, path.0.reset, code, Some(password.0)).await?;
+    let code = service::redeem(rq.context(), CodePurpose::Reset, path.0.reset, code, Some(password.0)).await?;
     Ok(HttpResponseOk(code.into()))
 }

@@ -8,7 +8,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::wire::{Uri, wire_text};
 use crate::error::{Code as Refusal, Error};
-use crate::http::Located;
+use crate::http::HasLocation;
 
 wire_text!(
     /// The identifier in a URI: a secret of whoever asked for the code.
@@ -86,13 +86,13 @@ pub struct Reset {
     pub status: ResetStatus,
 }
 
-impl Located for Verification {
+impl HasLocation for Verification {
     fn location(&self) -> &str {
         &self.uri.0
     }
 }
 
-impl Located for Reset {
+impl HasLocation for Reset {
     fn location(&self) -> &str {
         &self.uri.0
     }
@@ -101,12 +101,12 @@ impl Located for Reset {
 /// What a code is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
-pub enum Kind {
+pub enum CodePurpose {
     Verification,
     Reset,
 }
 
-impl Kind {
+impl CodePurpose {
     /// The refusal of whoever comes with a code that counts no more.
     pub fn closed(self) -> Error {
         match self {
@@ -128,7 +128,7 @@ pub enum CodeStatus {
 
 /// Whether a code counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum CodeValidity {
     Open,
     Used,
     Over,
@@ -138,7 +138,7 @@ pub enum Standing {
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct CodeRow {
     pub hash: String,
-    pub kind: Kind,
+    pub kind: CodePurpose,
     pub account_id: Id,
     pub email: String,
     pub code_hash: String,
@@ -149,36 +149,36 @@ pub struct CodeRow {
 
 /// A code as its holder sees it.
 #[derive(Debug)]
-pub struct Code {
+pub struct VerificationCode {
     /// The identifier in its URI, which is not kept.
     pub identifier: Identifier,
     pub row: CodeRow,
-    pub standing: Standing,
+    pub standing: CodeValidity,
 }
 
-impl From<Code> for Verification {
-    fn from(code: Code) -> Self {
+impl From<VerificationCode> for Verification {
+    fn from(code: VerificationCode) -> Self {
         Self {
             uri: Uri(format!("/verifications/{}", code.identifier.0)),
             email: code.row.email,
             status: match code.standing {
-                Standing::Open => VerificationStatus::Pending,
-                Standing::Used => VerificationStatus::Verified,
-                Standing::Over => VerificationStatus::Expired,
+                CodeValidity::Open => VerificationStatus::Pending,
+                CodeValidity::Used => VerificationStatus::Verified,
+                CodeValidity::Over => VerificationStatus::Expired,
             },
         }
     }
 }
 
-impl From<Code> for Reset {
-    fn from(code: Code) -> Self {
+impl From<VerificationCode> for Reset {
+    fn from(code: VerificationCode) -> Self {
         Self {
             uri: Uri(format!("/resets/{}", code.identifier.0)),
             email: code.row.email,
             status: match code.standing {
-                Standing::Open => ResetStatus::Pending,
-                Standing::Used => ResetStatus::Used,
-                Standing::Over => ResetStatus::Expired,
+                CodeValidity::Open => ResetStatus::Pending,
+                CodeValidity::Used => ResetStatus::Used,
+                CodeValidity::Over => ResetStatus::Expired,
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::model::{Code, CodeRow, CodeStatus, Digits, Identifier, Kind, Standing};
+use super::model::{CodePurpose, CodeRow, CodeStatus, CodeValidity, Digits, Identifier, VerificationCode};
 use super::store;
 use crate::accounts::{self, AccountRow};
 use crate::app::App;
@@ -23,15 +23,15 @@ const DAILY_TRIES: i64 = 50;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Makes a code for the account with this e-mail address and mails it. Earlier ones of the account count no more.
-pub async fn request(app: &App, kind: Kind, email: &str) -> Result<Code> {
-    let (identifier, digits) = (secret::api_key(), secret::mailed_code());
+pub async fn request(app: &App, kind: CodePurpose, email: &str) -> Result<VerificationCode> {
+    let (identifier, digits) = (secret::api_key(), secret::verification_code());
     let row = transaction!(app.db, |tx| make(app, tx, kind, email, &identifier, &digits).await)?;
-    Ok(Code { identifier: Identifier(identifier), row, standing: Standing::Open })
+    Ok(VerificationCode { identifier: Identifier(identifier), row, standing: CodeValidity::Open })
 }
 
-async fn make(app: &App, tx: &mut Tx, kind: Kind, email: &str, identifier: &str, digits: &str) -> Result<CodeRow> {
+async fn make(app: &App, tx: &mut Tx, kind: CodePurpose, email: &str, identifier: &str, digits: &str) -> Result<CodeRow> {
     let account = accounts::lock_by_email(tx, email).await?;
-    let account = account.ok_or_else(|| Refusal::AccountUnknown.because("No account has this e-mail address."))?;
+    let account = account.ok_or_else(|| Refusal::AccountUnknown.with_message("No account has this e-mail address."))?;
     store::close(tx, kind, account.id).await?;
     store::delete_expired(tx, account.id, app.clock.now().minus(DAY)).await?;
     let row = CodeRow {
@@ -50,24 +50,28 @@ async fn make(app: &App, tx: &mut Tx, kind: Kind, email: &str, identifier: &str,
 }
 
 /// A code, for whoever knows its identifier.
-pub async fn get(app: &App, kind: Kind, identifier: Identifier) -> Result<Code> {
+pub async fn get(app: &App, kind: CodePurpose, identifier: Identifier) -> Result<VerificationCode> {
     Ok(look_up(app, kind, identifier).await?.0)
 }
 
 /// A code and its account.
-async fn look_up(app: &App, kind: Kind, identifier: Identifier) -> Result<(Code, AccountRow)> {
+async fn look_up(app: &App, kind: CodePurpose, identifier: Identifier) -> Result<(VerificationCode, AccountRow)> {
     let now = app.clock.now();
     let mut tx = app.db.read().await?;
     let row = store::find(&mut tx, kind, &secret::hash(&identifier.0)).await?.ok_or(Error::NOT_FOUND)?;
     let account = accounts::find(&mut tx, row.account_id).await?.ok_or(Error::NOT_FOUND)?;
     let standing = match row.status {
-        CodeStatus::Used => Standing::Used,
-        CodeStatus::Pending if row.expires > now && row.tries < TRIES && is_still_at(&account, &row) => {
-            if may_be_tried(&mut tx, &row, now).await? { Standing::Open } else { Standing::Over }
+        CodeStatus::Used => CodeValidity::Used,
+        CodeStatus::Pending if row.expires > now && row.tries < TRIES && email_unchanged(&account, &row) => {
+            if within_attempt_limit(&mut tx, &row, now).await? {
+                CodeValidity::Open
+            } else {
+                CodeValidity::Over
+            }
         }
-        CodeStatus::Pending | CodeStatus::Closed => Standing::Over,
+        CodeStatus::Pending | CodeStatus::Closed => CodeValidity::Over,
     };
-    Ok((Code { identifier, row, standing }, account))
+    Ok((VerificationCode { identifier, row, standing }, account))
 }
 
 /// Uses a code: verifies its account or, with a reset's, gives it `password`.
@@ -75,9 +79,15 @@ async fn look_up(app: &App, kind: Kind, identifier: Identifier) -> Result<(Code,
 /// Against the usual order of checks, whether the code still counts is asked before the digits are looked at: who has used up
 /// the tries learns nothing more about them. Whatever is told of the digits costs a try, that they are right too, as it is told
 /// by the refusal of a password.
-pub async fn redeem(app: &App, kind: Kind, identifier: Identifier, given: Digits, password: Option<String>) -> Result<Code> {
+pub async fn redeem(
+    app: &App,
+    kind: CodePurpose,
+    identifier: Identifier,
+    given: Digits,
+    password: Option<String>,
+) -> Result<VerificationCode> {
     let (mut code, account) = look_up(app, kind, identifier).await?;
-    if code.standing != Standing::Open {
+    if code.standing != CodeValidity::Open {
         return Err(kind.closed());
     }
     let right = code_hash(&code.identifier.0, &given.0) == code.row.code_hash;
@@ -89,19 +99,19 @@ pub async fn redeem(app: &App, kind: Kind, identifier: Identifier, given: Digits
             Err(refusal) => Err(refusal),
         },
     };
-    transaction!(app.db, |tx| try_it(app, tx, &code.row, &given).await)?;
+    transaction!(app.db, |tx| record_attempt(app, tx, &code.row, &given).await)?;
     // What is wrong with it is told only now that the try is counted for good.
     given?;
-    code.standing = Standing::Used;
+    code.standing = CodeValidity::Used;
     Ok(code)
 }
 
 /// Counts a try and, when what was given is right, does what the code is for: gives the account the password of this hash, or
 /// verifies it where there is none. The account is locked first, here as where codes are made.
-async fn try_it(app: &App, tx: &mut Tx, code: &CodeRow, given: &Result<Option<String>>) -> Result<()> {
+async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, given: &Result<Option<String>>) -> Result<()> {
     let now = app.clock.now();
     let account = accounts::lock(tx, code.account_id).await?.ok_or(Error::NOT_FOUND)?;
-    let counts = is_still_at(&account, code) && may_be_tried(tx, code, now).await?;
+    let counts = email_unchanged(&account, code) && within_attempt_limit(tx, code, now).await?;
     if !counts || !store::count_try(tx, &code.hash, now, TRIES).await? {
         return Err(code.kind.closed());
     }
@@ -112,7 +122,7 @@ async fn try_it(app: &App, tx: &mut Tx, code: &CodeRow, given: &Result<Option<St
             None => accounts::set_verified(tx, account.id).await?,
         }
     }
-    if !may_be_tried(tx, code, now).await? {
+    if !within_attempt_limit(tx, code, now).await? {
         // For good: whoever asked at the same moment, and knows by the time that it took what was right, has no more use for it
         // when a day has passed.
         store::close(tx, code.kind, account.id).await?;
@@ -121,12 +131,12 @@ async fn try_it(app: &App, tx: &mut Tx, code: &CodeRow, given: &Result<Option<St
 }
 
 /// Whether the day's tries of the codes of this kind are not used up.
-async fn may_be_tried(tx: &mut Tx, code: &CodeRow, now: Timestamp) -> Result<bool> {
+async fn within_attempt_limit(tx: &mut Tx, code: &CodeRow, now: Timestamp) -> Result<bool> {
     Ok(store::tries_since(tx, code.kind, code.account_id, now.minus(DAY)).await? < DAILY_TRIES)
 }
 
 /// Whether the account still has the e-mail address that the code went to.
-fn is_still_at(account: &AccountRow, code: &CodeRow) -> bool {
+fn email_unchanged(account: &AccountRow, code: &CodeRow) -> bool {
     account.email.eq_ignore_ascii_case(&code.email)
 }
 
@@ -137,8 +147,8 @@ fn code_hash(identifier: &str, digits: &str) -> String {
 
 fn mail<'a>(app: &App, code: &'a CodeRow, account: &AccountRow, digits: &str) -> Mail<'a> {
     let (subject, purpose) = match code.kind {
-        Kind::Verification => ("Your verification code", "verifies this e-mail address"),
-        Kind::Reset => ("Your code for a new password", "lets you choose a new password"),
+        CodePurpose::Verification => ("Your verification code", "verifies this e-mail address"),
+        CodePurpose::Reset => ("Your code for a new password", "lets you choose a new password"),
     };
     let until = code.expires.to_minutes().replace('T', " ");
     let body = format!(

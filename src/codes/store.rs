@@ -1,6 +1,6 @@
 //! SQL of codes.
 
-use super::model::{CodeRow, Kind};
+use super::model::{CodePurpose, CodeRow};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::db::Tx;
@@ -24,12 +24,12 @@ pub async fn insert(tx: &mut Tx, row: &CodeRow) -> Result<()> {
     Ok(())
 }
 
-pub async fn find(tx: &mut Tx, kind: Kind, hash: &str) -> Result<Option<CodeRow>> {
+pub async fn find(tx: &mut Tx, kind: CodePurpose, hash: &str) -> Result<Option<CodeRow>> {
     tx.query("select * from codes where hash = $1 and kind = $2").bind(hash.to_owned()).bind(kind).optional().await
 }
 
 /// How often the codes of an account were tried that expired after this moment, or are to expire.
-pub async fn tries_since(tx: &mut Tx, kind: Kind, account: Id, since: Timestamp) -> Result<i64> {
+pub async fn tries_since(tx: &mut Tx, kind: CodePurpose, account: Id, since: Timestamp) -> Result<i64> {
     let tries = "select coalesce(cast(sum(tries) as bigint), 0) from codes where account_id = $1 and kind = $2 and expires > $3";
     tx.query(tries).bind(account).bind(kind).bind(since).scalar().await
 }
@@ -41,7 +41,7 @@ pub async fn delete_expired(tx: &mut Tx, account: Id, before: Timestamp) -> Resu
 }
 
 /// Ends the codes of an account that still count.
-pub async fn close(tx: &mut Tx, kind: Kind, account: Id) -> Result<()> {
+pub async fn close(tx: &mut Tx, kind: CodePurpose, account: Id) -> Result<()> {
     let update = "update codes set status = 'Closed' where account_id = $1 and kind = $2 and status = 'Pending'";
     tx.query(update).bind(account).bind(kind).execute().await?;
     Ok(())

@@ -9,11 +9,11 @@ use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
 
 use super::reference::{References, escape};
-use super::schema::{Direction, Schema, detail};
+use super::schema::{Direction, Schema, error_message};
 
 /// One answer that an operation may give.
 #[derive(Debug)]
-pub struct Answer {
+pub struct ResponseSpec {
     /// The statuses that it may have: one, a hundred (`4XX`), or all (`default`).
     pub statuses: RangeInclusive<u16>,
     /// Its place in the document, as a JSON pointer (RFC 6901).
@@ -50,20 +50,20 @@ pub struct Header {
 
 /// Something about an answer that is not as the document says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct Violation {
     /// What kind of thing.
-    pub kind: Kind,
+    pub kind: ViolationKind,
     /// Where in the document it is said, as a JSON pointer.
     pub pointer: String,
     /// What is wrong, as the end of a sentence that the answer begins.
     pub text: String,
     /// The same without a value and without the number of an item: what stays as it is from answer to answer.
-    pub gist: String,
+    pub normalized: String,
 }
 
 /// What kind of thing can be wrong with an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ViolationKind {
     /// No answer of this status is declared.
     Status,
     /// A body of another media type, a body where none is declared, or none where one is.
@@ -76,7 +76,7 @@ pub enum Kind {
     Undeclared,
 }
 
-impl Answer {
+impl ResponseSpec {
     /// Reads an answer of the document that stands at `pointer`. `status` is its key there.
     pub(super) fn new<'a>(references: &References<'a>, pointer: String, status: &str, node: &'a Value) -> anyhow::Result<Self> {
         let node = references.follow(node);
@@ -102,12 +102,14 @@ impl Answer {
     }
 
     /// All that is wrong with the headers and the body of an answer.
-    pub fn wrong(&self, headers: &HeaderMap, body: &[u8]) -> Vec<Wrong> {
+    pub fn wrong(&self, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
         let text = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let mut wrong = self.wrong_body(&text(header::CONTENT_TYPE.as_str()).unwrap_or_default(), body);
         for header in &self.headers {
             let pointer = format!("{}/headers/{}", self.pointer, escape(&header.name));
-            let mut say = |text: String, gist| wrong.push(Wrong { kind: Kind::Header, pointer: pointer.clone(), text, gist });
+            let mut say = |text: String, gist| {
+                wrong.push(Violation { kind: ViolationKind::Header, pointer: pointer.clone(), text, normalized: gist })
+            };
             match text(&header.name) {
                 None if header.is_required => {
                     let text = format!("lacks the header {}", header.name);
@@ -126,8 +128,9 @@ impl Answer {
         wrong
     }
 
-    fn wrong_body(&self, media_type: &str, body: &[u8]) -> Vec<Wrong> {
-        let about = |kind, pointer: String, text, gist: &str| vec![Wrong { kind, pointer, text, gist: gist.to_owned() }];
+    fn wrong_body(&self, media_type: &str, body: &[u8]) -> Vec<Violation> {
+        let about =
+            |kind, pointer: String, text, gist: &str| vec![Violation { kind, pointer, text, normalized: gist.to_owned() }];
         let essence = essence(media_type);
         if self.contents.is_empty() {
             let has_body = || format!("has a body: {}", String::from_utf8_lossy(body));
@@ -135,39 +138,39 @@ impl Answer {
                 (true, "") => Vec::new(),
                 (true, _) => {
                     let text = format!("is `{media_type}`, where nothing is declared");
-                    about(Kind::MediaType, self.pointer.clone(), text, "has a media type and no body")
+                    about(ViolationKind::MediaType, self.pointer.clone(), text, "has a media type and no body")
                 }
-                (false, _) => about(Kind::MediaType, self.pointer.clone(), has_body(), "has a body"),
+                (false, _) => about(ViolationKind::MediaType, self.pointer.clone(), has_body(), "has a body"),
             };
         }
-        let with_parameters = self.contents.iter().find(|content| plain(&content.media_type) == plain(media_type));
-        let covering = || self.contents.iter().find(|content| covers(&content.media_type, essence));
+        let with_parameters = self.contents.iter().find(|content| normalize(&content.media_type) == normalize(media_type));
+        let covering = || self.contents.iter().find(|content| matches_range(&content.media_type, essence));
         let Some(content) = with_parameters.or_else(covering) else {
             let declared: Vec<_> = self.contents.iter().map(|content| &content.media_type).collect();
             let text = format!("is `{essence}` and not one of {declared:?}");
             let gist = if body.is_empty() { "has no body".to_owned() } else { format!("is `{essence}`") };
-            return about(Kind::MediaType, format!("{}/content", self.pointer), text, &gist);
+            return about(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &gist);
         };
         if let Some(charset) = charset(media_type).filter(|charset| is_json(essence) && !charset.eq_ignore_ascii_case("utf-8")) {
             let text = format!("is `{media_type}`, and JSON is UTF-8 (RFC 8259)");
             let gist = format!("is JSON with the charset {charset}");
-            return about(Kind::MediaType, format!("{}/content", self.pointer), text, &gist);
+            return about(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &gist);
         }
         let pointer = format!("{}/content/{}/schema", self.pointer, escape(&content.media_type));
         let (Some(schema), true) = (&content.schema, is_json(essence)) else { return Vec::new() };
         match serde_json::from_slice(body) {
             Ok(body) => {
-                let wrong = schema.problems(&body).into_iter().map(|problem| Wrong {
+                let wrong = schema.problems(&body).into_iter().map(|problem| Violation {
                     kind: problem.kind,
                     pointer: pointer.clone(),
                     text: format!("body{} in {body}", problem.text),
-                    gist: format!("has a body that {}", problem.gist),
+                    normalized: format!("has a body that {}", problem.gist),
                 });
                 wrong.collect()
             }
             Err(error) => {
                 let text = format!("body is no JSON: {error}: {}", String::from_utf8_lossy(body));
-                about(Kind::Body, pointer, text, "has a body that is no JSON")
+                about(ViolationKind::Body, pointer, text, "has a body that is no JSON")
             }
         }
     }
@@ -176,7 +179,7 @@ impl Answer {
 impl Header {
     /// A text as a value of its schema.
     fn value(&self, text: &str) -> Value {
-        match self.schema.open["type"].as_str() {
+        match self.schema.resolved["type"].as_str() {
             Some("string") | None => json!(text),
             Some("array") => text.split(',').map(|item| json!(item.trim())).collect(),
             Some(_) => serde_json::from_str(text).unwrap_or_default(),
@@ -208,14 +211,14 @@ impl Content {
 
 impl Schema {
     /// What is wrong with a value: where and what, as `/name: 7 is not of type "string"`.
-    pub fn wrong(&self, value: &Value) -> Vec<(Kind, String)> {
+    pub fn wrong(&self, value: &Value) -> Vec<(ViolationKind, String)> {
         self.problems(value).into_iter().map(|problem| (problem.kind, problem.text)).collect()
     }
 
-    fn problems(&self, value: &Value) -> Vec<Problem> {
+    fn problems(&self, value: &Value) -> Vec<SchemaViolation> {
         match self.errors(value) {
             Ok(errors) => {
-                let problem = |(place, error): (String, ValidationError<'_>)| Problem {
+                let problem = |(place, error): (String, ValidationError<'_>)| SchemaViolation {
                     kind: kind_of(error.kind()),
                     text: format!("{place}: {error}"),
                     gist: gist(&place, &error),
@@ -224,15 +227,15 @@ impl Schema {
             }
             Err(error) => {
                 let text = format!(" can't be held against its schema: {error:#}");
-                vec![Problem { kind: Kind::Body, text, gist: "can't be held against its schema".to_owned() }]
+                vec![SchemaViolation { kind: ViolationKind::Body, text, gist: "can't be held against its schema".to_owned() }]
             }
         }
     }
 }
 
 /// Something about a value that is not as its schema says: see [`Wrong`].
-struct Problem {
-    kind: Kind,
+struct SchemaViolation {
+    kind: ViolationKind,
     text: String,
     gist: String,
 }
@@ -245,7 +248,7 @@ fn gist(place: &str, error: &ValidationError<'_>) -> String {
         ValidationErrorKind::AdditionalProperties { unexpected } | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
             format!("has the undeclared {}", unexpected.join(", "))
         }
-        _ => detail(error),
+        _ => error_message(error),
     };
     if place.is_empty() { what } else { format!("at {place} {what}") }
 }
@@ -258,10 +261,12 @@ pub(super) fn examples<'a>(references: &References<'a>, node: &'a Value) -> Map<
     alone.into_iter().chain(named).collect()
 }
 
-fn kind_of(kind: &ValidationErrorKind) -> Kind {
+fn kind_of(kind: &ValidationErrorKind) -> ViolationKind {
     match kind {
-        ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. } => Kind::Undeclared,
-        _ => Kind::Body,
+        ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. } => {
+            ViolationKind::Undeclared
+        }
+        _ => ViolationKind::Body,
     }
 }
 
@@ -290,12 +295,12 @@ fn charset(media_type: &str) -> Option<&str> {
 }
 
 /// A media type with its parameters, without what makes no difference: blanks, quotes and capitals (RFC 9110, section 8.3.1).
-pub fn plain(media_type: &str) -> String {
+pub fn normalize(media_type: &str) -> String {
     media_type.chars().filter(|character| !" \t\"".contains(*character)).flat_map(char::to_lowercase).collect()
 }
 
 /// Whether a media type of the document, which may be a range, covers this one.
-pub fn covers(declared: &str, given: &str) -> bool {
+pub fn matches_range(declared: &str, given: &str) -> bool {
     let declared = essence(declared);
     let range = declared.strip_suffix('*').filter(|range| range.ends_with('/'));
     declared == "*/*"

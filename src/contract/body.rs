@@ -8,13 +8,13 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-use super::answer::{Content, covers, essence, is_json, plain};
-use super::characters::Characters;
+use super::answer::{Content, essence, is_json, matches_range, normalize};
+use super::characters::AllowedCharacters;
 use super::json;
-use super::parameter::{Given, Parameter, Place};
+use super::parameter::{Parameter, ParameterLocation, RawValues};
 use super::reference::{References, unescape};
-use super::schema::{Direction, Schema, detail};
-use crate::error::{Code, Problem, Result};
+use super::schema::{Direction, Schema, error_message};
+use crate::error::{Code, FieldError, Result};
 
 /// Largest body of an operation, in bytes (decisions).
 const BODY_LIMIT: usize = 64 * 1024;
@@ -22,28 +22,28 @@ const BODY_LIMIT: usize = 64 * 1024;
 const IMAGES_LIMIT: usize = 8 * 1024 * 1024;
 
 /// The codings that pack (IANA's registry, and what is in use beside it). None of them is unpacked.
-const PACKING: [&str; 7] = ["gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"];
+const CONTENT_ENCODINGS: [&str; 7] = ["gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"];
 
 /// What a problem with the body as a whole is named.
-const WHOLE: &str = "body";
+const BODY: &str = "body";
 
 /// The body that an operation takes.
 #[derive(Debug)]
-pub struct Body {
+pub struct RequestBody {
     /// Its largest size in bytes.
     pub limit: usize,
     /// Whether a request must have one.
     pub required: bool,
     /// The forms in which it may come.
     pub contents: Vec<Content>,
-    readers: Vec<Reader>,
+    readers: Vec<BodyParser>,
 }
 
 /// What reads a body of one media type.
 #[derive(Debug)]
-enum Reader {
+enum BodyParser {
     /// An object whose properties are read as the platform reads its own: see [`Arguments`].
-    Arguments(Arguments),
+    Arguments(ObjectValidator),
     /// Any JSON. The properties that it names, in their order.
     Json(Schema, Vec<String>),
     /// A form, whose properties are written as the parameters of a query.
@@ -57,22 +57,22 @@ enum Reader {
 /// A JSON object of the platform's own contract, in which what is blank counts as missing where it is required, and as absent
 /// where it is not and doesn't fit (wire facts).
 #[derive(Debug)]
-struct Arguments {
+struct ObjectValidator {
     /// In the document's order.
-    all: Vec<Argument>,
+    all: Vec<Property>,
     /// The schema without its own `required`, which is checked here.
     schema: Schema,
 }
 
 /// A property of the body, and what is asked of it before its schema is.
 #[derive(Debug)]
-struct Argument {
+struct Property {
     name: String,
     presence: Presence,
     /// How many items or entries it has at the most. One that has more is looked at no further: a body full of wrong items would
     /// make an error of each.
     most: Option<u64>,
-    characters: Characters,
+    characters: AllowedCharacters,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +83,7 @@ enum Presence {
     Optional,
 }
 
-impl Body {
+impl RequestBody {
     /// Reads a Request Body Object. `is_own` says whether the platform's own rules of what is blank hold.
     ///
     /// # Errors
@@ -92,10 +92,10 @@ impl Body {
         let declared = node["content"].as_object().context("a body has no content")?;
         let content = |(media_type, node): (&String, &'a Value)| Content::new(references, media_type, node, Direction::Request);
         let contents: Vec<_> = declared.iter().map(content).collect();
-        let reader = |(media_type, node): (&String, &'a Value)| Reader::new(references, media_type, node, is_own);
+        let reader = |(media_type, node): (&String, &'a Value)| BodyParser::new(references, media_type, node, is_own);
         let readers = declared.iter().map(reader).collect::<anyhow::Result<Vec<_>>>()?;
         let is_large = |content: &Content| {
-            let properties = content.schema.as_ref().and_then(|schema| schema.open["properties"].as_object());
+            let properties = content.schema.as_ref().and_then(|schema| schema.resolved["properties"].as_object());
             !content.is_json() || properties.is_some_and(|all| all.values().any(|property| property["format"] == "image"))
         };
         let limit = if contents.iter().any(is_large) { IMAGES_LIMIT } else { BODY_LIMIT };
@@ -106,21 +106,21 @@ impl Body {
     ///
     /// # Errors
     /// When its media type is not declared, or it is packed.
-    fn reader(&self, headers: &HeaderMap, bytes: &[u8]) -> Result<Option<&Reader>> {
-        if [header::CONTENT_ENCODING, header::TRANSFER_ENCODING].iter().any(|name| is_packed(headers, name)) {
+    fn reader(&self, headers: &HeaderMap, bytes: &[u8]) -> Result<Option<&BodyParser>> {
+        if [header::CONTENT_ENCODING, header::TRANSFER_ENCODING].iter().any(|name| is_compressed(headers, name)) {
             let text = "The request's body must not be compressed: it is taken as it is, without Content-Encoding.";
-            return Err(Code::MediaTypeUnsupported.because(text));
+            return Err(Code::MediaTypeUnsupported.with_message(text));
         }
         let Some(given) = headers.get(header::CONTENT_TYPE).filter(|_| !bytes.is_empty()) else {
             let json = self.contents.iter().position(Content::is_json).unwrap_or_default();
             return Ok(self.readers.get(json));
         };
         let given = given.to_str().unwrap_or_default();
-        let with_parameters = self.contents.iter().position(|content| plain(&content.media_type) == plain(given));
-        let index =
-            with_parameters.or_else(|| self.contents.iter().position(|content| covers(&content.media_type, essence(given))));
+        let with_parameters = self.contents.iter().position(|content| normalize(&content.media_type) == normalize(given));
+        let index = with_parameters
+            .or_else(|| self.contents.iter().position(|content| matches_range(&content.media_type, essence(given))));
         let declared = || self.contents.iter().map(|content| content.media_type.as_str()).collect::<Vec<_>>().join(" or ");
-        let refusal = || Code::MediaTypeUnsupported.because(format!("The request's body must be {}.", declared()));
+        let refusal = || Code::MediaTypeUnsupported.with_message(format!("The request's body must be {}.", declared()));
         index.map(|index| self.readers.get(index)).ok_or_else(refusal)
     }
 
@@ -128,84 +128,94 @@ impl Body {
     ///
     /// # Errors
     /// When it can't be read at all, or its schema can't be used.
-    pub fn check(&self, headers: &HeaderMap, bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
+    pub fn check(&self, headers: &HeaderMap, bytes: &[u8], problems: &mut Vec<FieldError>) -> Result<Value> {
         let Some(reader) = self.reader(headers, bytes)? else { return Ok(Value::Null) };
         let is_empty = bytes.iter().all(u8::is_ascii_whitespace);
         match reader {
-            Reader::Arguments(arguments) if self.required || !is_empty => arguments.check(bytes, problems),
+            BodyParser::Arguments(arguments) if self.required || !is_empty => arguments.check(bytes, problems),
             _ if is_empty => {
                 if self.required {
                     problems.extend(reader.missing());
                 }
                 Ok(Value::Null)
             }
-            Reader::Json(schema, names) => check_json(schema, names, bytes, problems),
-            Reader::Form(properties) => check_form(properties, bytes, problems),
-            Reader::Parts(required) => {
+            BodyParser::Json(schema, names) => check_json(schema, names, bytes, problems),
+            BodyParser::Form(properties) => check_form(properties, bytes, problems),
+            BodyParser::Parts(required) => {
                 let given = part_names(&String::from_utf8_lossy(bytes));
-                problems.extend(required.iter().filter(|name| !given.contains(*name)).map(|name| Problem::missing(name)));
+                problems.extend(required.iter().filter(|name| !given.contains(*name)).map(|name| FieldError::missing(name)));
                 Ok(Value::Null)
             }
-            Reader::Arguments(_) | Reader::Any => Ok(Value::Null),
+            BodyParser::Arguments(_) | BodyParser::Any => Ok(Value::Null),
         }
     }
 }
 
 /// Whether a header names a coding that packs. Other names, such as `utf-8`, are a client's mistake and change nothing.
-fn is_packed(headers: &HeaderMap, name: &HeaderName) -> bool {
+fn is_compressed(headers: &HeaderMap, name: &HeaderName) -> bool {
     let codings = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    codings.map(str::trim).any(|coding| PACKING.iter().any(|packing| coding.eq_ignore_ascii_case(packing)))
+    codings.map(str::trim).any(|coding| CONTENT_ENCODINGS.iter().any(|packing| coding.eq_ignore_ascii_case(packing)))
 }
 
-impl Reader {
+impl BodyParser {
     fn new<'a>(references: &References<'a>, media_type: &str, node: &'a Value, is_own: bool) -> anyhow::Result<Self> {
         let media_type = essence(media_type);
         let schema = Schema::new(references, &node["schema"], Direction::Request);
         if media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            let required = texts(&schema.open["required"]);
+            let required = string_list(&schema.resolved["required"]);
             let property = |(name, property): (&String, &Value)| {
-                Parameter::written(name, Place::Query, required.contains(name), schema.part(property), &node["encoding"][name])
+                Parameter::from_parts(
+                    name,
+                    ParameterLocation::Query,
+                    required.contains(name),
+                    schema.part(property),
+                    &node["encoding"][name],
+                )
             };
-            let properties = schema.open["properties"].as_object().into_iter().flatten();
+            let properties = schema.resolved["properties"].as_object().into_iter().flatten();
             return Ok(Self::Form(properties.map(property).collect::<anyhow::Result<_>>()?));
         }
         if media_type.eq_ignore_ascii_case("multipart/form-data") {
-            return Ok(Self::Parts(texts(&schema.open["required"])));
+            return Ok(Self::Parts(string_list(&schema.resolved["required"])));
         }
         if !is_json(media_type) {
             return Ok(Self::Any);
         }
-        let names = schema.open["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>();
-        Ok(if is_own && !names.is_empty() { Self::Arguments(Arguments::new(schema)) } else { Self::Json(schema, names) })
+        let names = schema.resolved["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>();
+        Ok(if is_own && !names.is_empty() { Self::Arguments(ObjectValidator::new(schema)) } else { Self::Json(schema, names) })
     }
 
     /// What a request lacks that has no body at all.
-    fn missing(&self) -> Vec<Problem> {
+    fn missing(&self) -> Vec<FieldError> {
         let names = match self {
-            Self::Json(schema, _) => texts(&schema.open["required"]),
+            Self::Json(schema, _) => string_list(&schema.resolved["required"]),
             Self::Parts(required) => required.clone(),
             Self::Form(properties) => {
                 properties.iter().filter(|property| property.required).map(|property| property.name.clone()).collect()
             }
             Self::Arguments(_) | Self::Any => Vec::new(),
         };
-        if names.is_empty() { vec![Problem::missing(WHOLE)] } else { names.iter().map(|name| Problem::missing(name)).collect() }
+        if names.is_empty() {
+            vec![FieldError::missing(BODY)]
+        } else {
+            names.iter().map(|name| FieldError::missing(name)).collect()
+        }
     }
 }
 
-impl Arguments {
+impl ObjectValidator {
     fn new(schema: Schema) -> Self {
-        let required = texts(&schema.open["required"]);
-        let not_blank = texts(&schema.open["x-not-blank"]);
-        let names = schema.open["properties"].as_object().into_iter().flat_map(Map::keys);
+        let required = string_list(&schema.resolved["required"]);
+        let not_blank = string_list(&schema.resolved["x-not-blank"]);
+        let names = schema.resolved["properties"].as_object().into_iter().flat_map(Map::keys);
         let optional = names.filter(|name| !required.contains(name)).map(|name| {
             let presence = if not_blank.contains(name) { Presence::NotBlank } else { Presence::Optional };
             (name, presence)
         });
         let all = required.iter().map(|name| (name, Presence::Required)).chain(optional).map(|(name, presence)| {
-            let property = &schema.open["properties"][name];
+            let property = &schema.resolved["properties"][name];
             let most = property["maxItems"].as_u64().or_else(|| property["maxProperties"].as_u64());
-            Argument { name: name.clone(), presence, most, characters: Characters::of(property) }
+            Property { name: name.clone(), presence, most, characters: AllowedCharacters::of(property) }
         });
         let all = all.collect();
         let schema = schema.with(|open| {
@@ -222,14 +232,14 @@ impl Arguments {
     }
 
     /// Reads the body. No body at all is one without any argument.
-    fn check(&self, bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
+    fn check(&self, bytes: &[u8], problems: &mut Vec<FieldError>) -> Result<Value> {
         let empty = bytes.iter().all(u8::is_ascii_whitespace);
         let value = if empty { Value::Object(Map::new()) } else { json::read(bytes)? };
         let Value::Object(mut object) = value else {
-            return Err(Code::BodyMalformed.because("The request's body must be a JSON object."));
+            return Err(Code::BodyMalformed.with_message("The request's body must be a JSON object."));
         };
         let (mut found, mut blank) = (BTreeMap::new(), Vec::new());
-        for Argument { name, presence, most, characters } in &self.all {
+        for Property { name, presence, most, characters } in &self.all {
             let given = object.get(name);
             let absent = given.is_none_or(is_blank);
             let missing = match presence {
@@ -238,29 +248,29 @@ impl Arguments {
                 Presence::Optional => false,
             };
             if missing {
-                found.insert(name.as_str(), Problem::missing(name));
+                found.insert(name.as_str(), FieldError::missing(name));
             } else if given.is_some_and(Value::is_null) {
                 object.shift_remove(name);
             } else if let Some(detail) = most.zip(given).and_then(|(most, given)| too_many(given, most)) {
-                found.insert(name.as_str(), Problem::invalid(name, detail));
+                found.insert(name.as_str(), FieldError::invalid(name, detail));
                 object.shift_remove(name);
             } else if let Some(detail) = given.and_then(|given| characters.wrong(given)) {
                 if absent && *presence == Presence::Optional {
                     blank.push(name.as_str());
                 } else {
-                    found.insert(name.as_str(), Problem::invalid(name, detail));
+                    found.insert(name.as_str(), FieldError::invalid(name, detail));
                 }
             }
         }
         let mut value = Value::Object(object);
         for (place, error) in self.schema.errors(&value)? {
-            let (name, text) = told(&place, &error);
-            let Some(Argument { name, presence, .. }) = self.all.iter().find(|argument| argument.name == name) else { continue };
+            let (name, text) = field_error(&place, &error);
+            let Some(Property { name, presence, .. }) = self.all.iter().find(|argument| argument.name == name) else { continue };
             if *presence == Presence::Optional && is_blank(&value[name]) {
                 blank.push(name.as_str());
                 continue;
             }
-            found.entry(name).or_insert_with(|| Problem::invalid(name, text));
+            found.entry(name).or_insert_with(|| FieldError::invalid(name, text));
         }
         if let Some(object) = value.as_object_mut() {
             // What has no place for a blank is not set by one: a client may send back a resource as it was read.
@@ -272,20 +282,23 @@ impl Arguments {
 }
 
 /// Holds JSON against its schema: one problem for each property, in the document's order, those that it doesn't name at the end.
-fn check_json(schema: &Schema, names: &[String], bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
+fn check_json(schema: &Schema, names: &[String], bytes: &[u8], problems: &mut Vec<FieldError>) -> Result<Value> {
     let value = json::read(bytes)?;
     let (mut found, mut told_of) = (Vec::new(), HashSet::new());
     for (place, error) in schema.errors(&value)? {
-        let (name, text) =
-            if value.is_object() { told(&place, &error) } else { (WHOLE.to_owned(), placed(&error, place.strip_prefix('/'))) };
+        let (name, text) = if value.is_object() {
+            field_error(&place, &error)
+        } else {
+            (BODY.to_owned(), with_location(&error, place.strip_prefix('/')))
+        };
         let told = match error.kind() {
             ValidationErrorKind::Required { property } if name.is_empty() => {
-                vec![Problem::missing(property.as_str().unwrap_or(WHOLE))]
+                vec![FieldError::missing(property.as_str().unwrap_or(BODY))]
             }
             ValidationErrorKind::AdditionalProperties { unexpected } if name.is_empty() => {
-                unexpected.iter().map(|name| Problem::invalid(name, "is not among the properties of the body")).collect()
+                unexpected.iter().map(|name| FieldError::invalid(name, "is not among the properties of the body")).collect()
             }
-            _ => vec![Problem::invalid(if name.is_empty() { WHOLE } else { &name }, text)],
+            _ => vec![FieldError::invalid(if name.is_empty() { BODY } else { &name }, text)],
         };
         found.extend(told.into_iter().filter(|problem| told_of.insert(problem.name.clone())));
     }
@@ -295,8 +308,8 @@ fn check_json(schema: &Schema, names: &[String], bytes: &[u8], problems: &mut Ve
 }
 
 /// Holds a form against its properties.
-fn check_form(properties: &[Parameter], bytes: &[u8], problems: &mut Vec<Problem>) -> Result<Value> {
-    let given: Given = form_urlencoded::parse(bytes).collect();
+fn check_form(properties: &[Parameter], bytes: &[u8], problems: &mut Vec<FieldError>) -> Result<Value> {
+    let given: RawValues = form_urlencoded::parse(bytes).collect();
     let mut object = Map::new();
     for property in properties {
         if let Some(value) = property.read(&given, problems)? {
@@ -315,21 +328,21 @@ fn part_names(form: &str) -> Vec<String> {
 }
 
 /// The top-level property that an error is about, empty for the whole, and what is wrong there.
-fn told(place: &str, error: &ValidationError<'_>) -> (String, String) {
+fn field_error(place: &str, error: &ValidationError<'_>) -> (String, String) {
     let mut steps = place.trim_start_matches('/').splitn(2, '/');
     let name = unescape(steps.next().unwrap_or_default());
-    (name, placed(error, steps.next()))
+    (name, with_location(error, steps.next()))
 }
 
 /// What is wrong, and where within what it is said of.
-fn placed(error: &ValidationError<'_>, place: Option<&str>) -> String {
+fn with_location(error: &ValidationError<'_>, place: Option<&str>) -> String {
     match place.filter(|place| !place.is_empty()) {
-        Some(place) => format!("{} (at {})", detail(error), unescape(place)),
-        None => detail(error),
+        Some(place) => format!("{} (at {})", error_message(error), unescape(place)),
+        None => error_message(error),
     }
 }
 
-fn texts(names: &Value) -> Vec<String> {
+fn string_list(names: &Value) -> Vec<String> {
     names.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::characters::Characters;
+use super::characters::AllowedCharacters;
 use super::compile;
 
 /// What is wrong about a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum InvalidKind {
     /// Null or blank where something is required, which counts as missing (wire facts), whatever the schema says.
     Missing,
     /// Another type.
@@ -22,25 +22,25 @@ pub enum Kind {
 
 /// A value that is refused.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wrong {
+pub struct InvalidValue {
     /// The value.
     pub value: Value,
     /// Why it isn't allowed.
-    pub kind: Kind,
+    pub kind: InvalidKind,
 }
 
-impl Wrong {
-    fn new(kind: Kind, value: impl Into<Value>) -> Self {
+impl InvalidValue {
+    fn new(kind: InvalidKind, value: impl Into<Value>) -> Self {
         Self { value: value.into(), kind }
     }
 }
 
 /// Every way in which a value can be wrong by its schema, which has no references any more ([`super::resolve`]). What only looks
 /// wrong, such as a text of a format that nobody checks, is not among them; nor is anything, where the schema is none.
-pub fn wrong_values(schema: &Value, required: bool) -> Vec<Wrong> {
+pub fn wrong_values(schema: &Value, required: bool) -> Vec<InvalidValue> {
     let Ok(validator) = compile(schema) else { return Vec::new() };
-    let characters = Characters::of(schema);
-    let is_refused_anyway = |wrong: &Wrong| wrong.kind == Kind::Missing || characters.wrong(&wrong.value).is_some();
+    let characters = AllowedCharacters::of(schema);
+    let is_refused_anyway = |wrong: &InvalidValue| wrong.kind == InvalidKind::Missing || characters.wrong(&wrong.value).is_some();
     let mut wrong = candidates(schema, required);
     wrong.retain(|wrong| is_refused_anyway(wrong) || !validator.is_valid(&wrong.value));
     wrong
@@ -49,22 +49,22 @@ pub fn wrong_values(schema: &Value, required: bool) -> Vec<Wrong> {
 /// Texts with NUL, with a bell, in two lines, and with what turns the text that follows.
 const UNSEEN: [&str; 4] = ["a\0b", "a\u{7}b", "a\nb", "a\u{202e}b"];
 
-fn candidates(schema: &Value, required: bool) -> Vec<Wrong> {
+fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
     let mut wrong = Vec::new();
     if required {
-        wrong.extend([json!(null), json!(""), json!(" \t")].map(|value| Wrong::new(Kind::Missing, value)));
+        wrong.extend([json!(null), json!(""), json!(" \t")].map(|value| InvalidValue::new(InvalidKind::Missing, value)));
     }
     wrong.extend(wrong_types(schema));
     let number = |keyword: &str| schema[keyword].as_f64();
-    let bounds = |value: Value| Wrong::new(Kind::Bounds, value);
+    let bounds = |value: Value| InvalidValue::new(InvalidKind::Bounds, value);
     if schema["type"] == "string" {
-        wrong.extend(UNSEEN.map(|text| Wrong::new(Kind::Form, text)));
+        wrong.extend(UNSEEN.map(|text| InvalidValue::new(InvalidKind::Form, text)));
         wrong.extend(number("maxLength").map(|max| bounds("x".repeat(max as usize + 1).into())));
         wrong.extend(number("minLength").filter(|min| *min > 1.0).map(|min| bounds("x".repeat(min as usize - 1).into())));
-        for (keyword, kind) in [("pattern", Kind::Form), ("enum", Kind::Enum), ("format", Kind::Form)] {
+        for (keyword, kind) in [("pattern", InvalidKind::Form), ("enum", InvalidKind::Enum), ("format", InvalidKind::Form)] {
             let is_checked =
                 |value: &Value| compile(&json!({ keyword: value })).is_ok_and(|alone| !alone.is_valid(&json!("?! no")));
-            wrong.extend(schema.get(keyword).filter(|value| is_checked(value)).map(|_| Wrong::new(kind, "?! no")));
+            wrong.extend(schema.get(keyword).filter(|value| is_checked(value)).map(|_| InvalidValue::new(kind, "?! no")));
         }
         let impossible: &[&str] = match schema["format"].as_str() {
             Some("event-time") => &["2026-13-01T10:00", "2026-02-30T10:00", "2026-01-01T25:00", "2026-01-01"],
@@ -73,7 +73,7 @@ fn candidates(schema: &Value, required: bool) -> Vec<Wrong> {
             Some("date-time") => &["2026-02-30T10:00:00Z", "2026-01-01T25:00:00Z"],
             _ => &[],
         };
-        wrong.extend(impossible.iter().map(|text| Wrong::new(Kind::Form, *text)));
+        wrong.extend(impossible.iter().map(|text| InvalidValue::new(InvalidKind::Form, *text)));
     }
     wrong.extend(number("minimum").map(|min| bounds(plain(min - 1.0))));
     wrong.extend(number("maximum").map(|max| bounds(plain(max + 1.0))));
@@ -83,24 +83,24 @@ fn candidates(schema: &Value, required: bool) -> Vec<Wrong> {
     wrong.extend(number("multipleOf").map(|step| bounds(json!(1.0 + step / 10.0))));
     if schema["type"] == "integer" {
         let known = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_i64).max();
-        wrong.extend(known.map(|most| Wrong::new(Kind::Enum, most.saturating_add(1))));
+        wrong.extend(known.map(|most| InvalidValue::new(InvalidKind::Enum, most.saturating_add(1))));
     }
     if schema["type"] == "array" {
         wrong.extend(number("minItems").filter(|min| *min > 0.0).map(|_| bounds(json!([]))));
         wrong.extend(number("maxItems").map(|max| bounds(json!(vec![json!("x"); max as usize + 1]))));
-        wrong.extend(wrong_types(&schema["items"]).map(|item| Wrong::new(item.kind, json!([item.value]))));
+        wrong.extend(wrong_types(&schema["items"]).map(|item| InvalidValue::new(item.kind, json!([item.value]))));
         let texts = UNSEEN.iter().filter(|_| schema["items"]["type"] == "string");
-        wrong.extend(texts.map(|text| Wrong::new(Kind::Form, json!([text]))));
+        wrong.extend(texts.map(|text| InvalidValue::new(InvalidKind::Form, json!([text]))));
     }
     if schema["type"] == "object" {
         wrong.extend(number("minProperties").map(|_| bounds(json!({}))));
         let inside = candidates(&schema["additionalProperties"], false);
-        wrong.extend(inside.into_iter().map(|each| Wrong::new(each.kind, json!({ "x": each.value }))));
+        wrong.extend(inside.into_iter().map(|each| InvalidValue::new(each.kind, json!({ "x": each.value }))));
     }
     wrong
 }
 
-fn wrong_types(schema: &Value) -> impl Iterator<Item = Wrong> {
+fn wrong_types(schema: &Value) -> impl Iterator<Item = InvalidValue> {
     let values = match schema["type"].as_str() {
         Some("string") => vec![json!(7), json!(true), json!(["x"]), json!({ "x": "y" })],
         Some("integer") => vec![json!("seven"), json!(1.5), json!(true), json!([1])],
@@ -110,7 +110,7 @@ fn wrong_types(schema: &Value) -> impl Iterator<Item = Wrong> {
         Some("object") => vec![json!("x"), json!(7), json!(["x"])],
         _ => vec![],
     };
-    values.into_iter().map(|value| Wrong::new(Kind::Type, value))
+    values.into_iter().map(|value| InvalidValue::new(InvalidKind::Type, value))
 }
 
 /// A number as it is usually written: a whole one without a fraction, as long as it is exact.
@@ -122,29 +122,29 @@ fn plain(number: f64) -> Value {
 mod tests {
     use super::*;
 
-    fn wrong(schema: Value) -> Vec<(Kind, Value)> {
+    fn wrong(schema: Value) -> Vec<(InvalidKind, Value)> {
         wrong_values(&schema, false).into_iter().map(|wrong| (wrong.kind, wrong.value)).collect()
     }
 
     #[test]
     fn a_value_is_wrong_in_the_way_that_is_told() {
         for (schema, kind, value) in [
-            (json!({ "type": "string" }), Kind::Type, json!(7)),
-            (json!({ "type": "string", "minLength": 3, "maxLength": 4 }), Kind::Bounds, json!("xx")),
-            (json!({ "type": "string", "minLength": 3, "maxLength": 4 }), Kind::Bounds, json!("xxxxx")),
-            (json!({ "type": "string", "enum": ["a"] }), Kind::Enum, json!("?! no")),
-            (json!({ "type": "string", "format": "uuid" }), Kind::Form, json!("?! no")),
-            (json!({ "type": "string", "pattern": "^a" }), Kind::Form, json!("?! no")),
-            (json!({ "type": "string", "format": "date" }), Kind::Form, json!("2026-02-30")),
-            (json!({ "type": "integer", "minimum": 1, "maximum": 9 }), Kind::Bounds, json!(0)),
-            (json!({ "type": "integer", "minimum": 1, "maximum": 9 }), Kind::Bounds, json!(10)),
-            (json!({ "type": "integer", "enum": [1, 4] }), Kind::Enum, json!(5)),
-            (json!({ "type": "number", "minimum": 0, "exclusiveMinimum": true }), Kind::Bounds, json!(0)),
-            (json!({ "type": "number", "multipleOf": 0.01 }), Kind::Bounds, json!(1.001)),
-            (json!({ "type": "array", "items": { "type": "integer" }, "minItems": 1 }), Kind::Bounds, json!([])),
-            (json!({ "type": "array", "items": { "type": "integer" } }), Kind::Type, json!(["seven"])),
-            (json!({ "type": "object", "minProperties": 1 }), Kind::Bounds, json!({})),
-            (json!({ "type": "object", "additionalProperties": { "type": "boolean" } }), Kind::Type, json!({ "x": 1 })),
+            (json!({ "type": "string" }), InvalidKind::Type, json!(7)),
+            (json!({ "type": "string", "minLength": 3, "maxLength": 4 }), InvalidKind::Bounds, json!("xx")),
+            (json!({ "type": "string", "minLength": 3, "maxLength": 4 }), InvalidKind::Bounds, json!("xxxxx")),
+            (json!({ "type": "string", "enum": ["a"] }), InvalidKind::Enum, json!("?! no")),
+            (json!({ "type": "string", "format": "uuid" }), InvalidKind::Form, json!("?! no")),
+            (json!({ "type": "string", "pattern": "^a" }), InvalidKind::Form, json!("?! no")),
+            (json!({ "type": "string", "format": "date" }), InvalidKind::Form, json!("2026-02-30")),
+            (json!({ "type": "integer", "minimum": 1, "maximum": 9 }), InvalidKind::Bounds, json!(0)),
+            (json!({ "type": "integer", "minimum": 1, "maximum": 9 }), InvalidKind::Bounds, json!(10)),
+            (json!({ "type": "integer", "enum": [1, 4] }), InvalidKind::Enum, json!(5)),
+            (json!({ "type": "number", "minimum": 0, "exclusiveMinimum": true }), InvalidKind::Bounds, json!(0)),
+            (json!({ "type": "number", "multipleOf": 0.01 }), InvalidKind::Bounds, json!(1.001)),
+            (json!({ "type": "array", "items": { "type": "integer" }, "minItems": 1 }), InvalidKind::Bounds, json!([])),
+            (json!({ "type": "array", "items": { "type": "integer" } }), InvalidKind::Type, json!(["seven"])),
+            (json!({ "type": "object", "minProperties": 1 }), InvalidKind::Bounds, json!({})),
+            (json!({ "type": "object", "additionalProperties": { "type": "boolean" } }), InvalidKind::Type, json!({ "x": 1 })),
         ] {
             let found = wrong(schema.clone());
             assert!(found.contains(&(kind, value.clone())), "{schema} lacks {value}: {found:?}");
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(unseen(json!({ "type": "string", "x-multiline": true })), 3);
         assert_eq!(unseen(json!({ "type": "string", "format": "password" })), 1);
         let items = wrong(json!({ "type": "array", "items": { "type": "string" } }));
-        assert!(items.contains(&(Kind::Form, json!(["a\u{202e}b"]))), "{items:?}");
+        assert!(items.contains(&(InvalidKind::Form, json!(["a\u{202e}b"]))), "{items:?}");
     }
 
     #[test]
@@ -169,7 +169,10 @@ mod tests {
             json!({ "type": "string", "format": "image", "minLength": 9 }),
             json!({ "type": "string", "pattern": "no" }),
         ] {
-            assert!(!wrong(schema.clone()).iter().any(|(kind, value)| *kind == Kind::Form && value == "?! no"), "{schema}");
+            assert!(
+                !wrong(schema.clone()).iter().any(|(kind, value)| *kind == InvalidKind::Form && value == "?! no"),
+                "{schema}"
+            );
         }
         assert_eq!(wrong(json!({})), []);
         assert_eq!(wrong(json!({ "type": "no such type" })), []);
@@ -179,7 +182,7 @@ mod tests {
     fn what_is_required_is_wrong_without_a_value() {
         let missing = |required| {
             let wrong = wrong_values(&json!({ "type": "string" }), required);
-            wrong.into_iter().filter(|wrong| wrong.kind == Kind::Missing).map(|wrong| wrong.value).collect::<Vec<_>>()
+            wrong.into_iter().filter(|wrong| wrong.kind == InvalidKind::Missing).map(|wrong| wrong.value).collect::<Vec<_>>()
         };
         assert_eq!(missing(true), [json!(null), json!(""), json!(" \t")]);
         assert_eq!(missing(false), [json!(null); 0]);

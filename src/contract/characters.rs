@@ -10,7 +10,7 @@ const MULTILINE: &str = "x-multiline";
 
 /// Which characters a text may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Characters {
+pub enum AllowedCharacters {
     /// Those of one line that can be seen. A name with others looks like another one, or changes the text around it.
     Line,
     /// Those, what parts lines, and blanks without a width, where some languages may break a line.
@@ -19,7 +19,7 @@ pub enum Characters {
     Any,
 }
 
-impl Characters {
+impl AllowedCharacters {
     /// What a schema of the platform's own contract allows.
     pub fn of(schema: &Value) -> Self {
         match schema["format"].as_str() {
@@ -66,9 +66,9 @@ mod tests {
 
     #[test]
     fn every_language_can_be_written_and_nothing_hidden() {
-        let name = Characters::of(&json!({ "type": "string" }));
-        let description = Characters::of(&json!({ "type": "string", "x-multiline": true }));
-        let password = Characters::of(&json!({ "type": "string", "format": "password" }));
+        let name = AllowedCharacters::of(&json!({ "type": "string" }));
+        let description = AllowedCharacters::of(&json!({ "type": "string", "x-multiline": true }));
+        let password = AllowedCharacters::of(&json!({ "type": "string", "format": "password" }));
         // Arabic with a mark of direction, Persian and an emoji with joiners, Hebrew, combining accents.
         for text in ["\u{200f}مسرح 3", "می\u{200c}خواهم", "👩\u{200d}🎤", "תיאטרון", "Cafe\u{301}", "Ɔdɔ & Co."]
         {

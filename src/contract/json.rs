@@ -23,30 +23,30 @@ const MOST_VALUES: usize = 100_000;
 pub fn read(bytes: &[u8]) -> Result<Value> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let left = Cell::new(Some(MOST_VALUES));
-    let value = Unique { left: &left }.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    let value = StrictValue { left: &left }.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
     value.map_err(|error| if left.get().is_none() { too_many() } else { malformed(error) })
 }
 
 fn too_many() -> Error {
-    Code::BodyMalformed.because(format!("The request's body has more than {MOST_VALUES} values. Send fewer at once."))
+    Code::BodyMalformed.with_message(format!("The request's body has more than {MOST_VALUES} values. Send fewer at once."))
 }
 
 fn malformed(error: serde_json::Error) -> Error {
     if error.is_data() {
-        return Code::BodyMalformed.because(format!("The request's body is not valid JSON: {error}."));
+        return Code::BodyMalformed.with_message(format!("The request's body is not valid JSON: {error}."));
     }
     let (line, column) = (error.line(), error.column());
-    Code::BodyMalformed.because(format!("The request's body is not valid JSON: line {line}, column {column}."))
+    Code::BodyMalformed.with_message(format!("The request's body is not valid JSON: line {line}, column {column}."))
 }
 
 /// Any value, in whose objects each name stands once.
 #[derive(Clone, Copy)]
-struct Unique<'a> {
+struct StrictValue<'a> {
     /// How many values may still come; none once there was one too many.
     left: &'a Cell<Option<usize>>,
 }
 
-impl<'de> DeserializeSeed<'de> for Unique<'_> {
+impl<'de> DeserializeSeed<'de> for StrictValue<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -58,7 +58,7 @@ impl<'de> DeserializeSeed<'de> for Unique<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Unique<'_> {
+impl<'de> Visitor<'de> for StrictValue<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -125,7 +125,7 @@ mod tests {
 
     fn text_of(error: Error) -> String {
         match error {
-            Error::Refused(Code::BodyMalformed, text) => text.into_owned(),
+            Error::Rejected(Code::BodyMalformed, text) => text.into_owned(),
             other => panic!("{other:?}"),
         }
     }

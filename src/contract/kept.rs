@@ -11,7 +11,7 @@ use jsonschema::{Keyword, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
 use super::reference::reference;
-use super::schema::{compile_with, parts};
+use super::schema::{compile_with, subschemas_mut};
 
 /// The keyword that stands in the place of a reference: how what it leads to is read, and the reference.
 pub const KEYWORD: &str = "$kept";
@@ -21,7 +21,7 @@ const MAX_TAKEN_IN: usize = 64;
 
 /// How a schema is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
+pub enum ValidationMode {
     /// For a request: what is `readOnly` is neither required nor looked at (OpenAPI 3.0, Schema Object).
     Request,
     /// For an answer: what is `writeOnly` is not required.
@@ -33,25 +33,25 @@ pub enum Form {
 
 /// What references lead to that stay where they are.
 #[derive(Debug, Default)]
-pub struct Kept(HashMap<String, Target>);
+pub struct SchemaRegistry(HashMap<String, RegisteredSchema>);
 
 #[derive(Debug)]
-struct Target {
+struct RegisteredSchema {
     open: Value,
     /// By [`Form`]; nothing where it can't be compiled.
     validators: [OnceLock<Option<Validator>>; 3],
 }
 
 /// The keyword in a schema.
-struct Elsewhere {
-    kept: Weak<Kept>,
+struct RefKeyword {
+    kept: Weak<SchemaRegistry>,
     name: String,
 }
 
-impl Kept {
+impl SchemaRegistry {
     /// What each reference leads to.
     pub fn new(targets: impl Iterator<Item = (String, Value)>) -> Self {
-        Self(targets.map(|(reference, open)| (reference, Target { open, validators: Default::default() })).collect())
+        Self(targets.map(|(reference, open)| (reference, RegisteredSchema { open, validators: Default::default() })).collect())
     }
 
     /// What a schema refers to, if it is a reference that is kept.
@@ -63,9 +63,9 @@ impl Kept {
     ///
     /// # Errors
     /// When the schema is none.
-    pub fn compile(self: &Arc<Self>, schema: &Value, form: Form) -> anyhow::Result<Validator> {
+    pub fn compile(self: &Arc<Self>, schema: &Value, form: ValidationMode) -> anyhow::Result<Validator> {
         let mut schema = schema.clone();
-        Reader { kept: self, form, taken_in: 0 }.read(&mut schema, form == Form::Closed, &[]);
+        SchemaRewriter { kept: self, form, taken_in: 0 }.read(&mut schema, form == ValidationMode::Closed, &[]);
         compile_with(&schema, Arc::downgrade(self))
     }
 
@@ -105,13 +105,15 @@ impl Kept {
     /// The validator that the keyword names. What can't be compiled isn't checked.
     fn validator(self: &Arc<Self>, name: &str) -> Option<&Validator> {
         let (form, reference) = name.split_once(' ')?;
-        let form = *[Form::Request, Form::Response, Form::Closed].iter().find(|known| known.name() == form)?;
+        let form = *[ValidationMode::Request, ValidationMode::Response, ValidationMode::Closed]
+            .iter()
+            .find(|known| known.name() == form)?;
         let target = self.0.get(reference)?;
         target.validators[form as usize].get_or_init(|| self.compile(&target.open, form).ok()).as_ref()
     }
 }
 
-impl Form {
+impl ValidationMode {
     fn name(self) -> &'static str {
         match self {
             Self::Request => "request",
@@ -122,17 +124,19 @@ impl Form {
 }
 
 /// What a schema's keyword becomes.
-type Made<'a> = Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>>;
+type KeywordResult<'a> = Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>>;
 
 /// What makes the keyword for a schema that is being compiled.
-pub fn elsewhere(kept: Weak<Kept>) -> impl for<'a> Fn(&'a Map<String, Value>, &'a Value, Location) -> Made<'a> {
+pub fn ref_keyword(
+    kept: Weak<SchemaRegistry>,
+) -> impl for<'a> Fn(&'a Map<String, Value>, &'a Value, Location) -> KeywordResult<'a> {
     move |_, name, _| {
         let name = name.as_str().unwrap_or_default().to_owned();
-        Ok(Box::new(Elsewhere { kept: Weak::clone(&kept), name }))
+        Ok(Box::new(RefKeyword { kept: Weak::clone(&kept), name }))
     }
 }
 
-impl<'i> Keyword<'i> for Elsewhere {
+impl<'i> Keyword<'i> for RefKeyword {
     fn validate(&self, value: &'i Value) -> Result<(), ValidationError<'i>> {
         if self.is_valid(value) { Ok(()) } else { Err(ValidationError::custom(self.name.as_str())) }
     }
@@ -164,24 +168,24 @@ fn address(value: &Value) -> usize {
 }
 
 /// Reads schemas in one form.
-struct Reader<'a> {
-    kept: &'a Kept,
-    form: Form,
+struct SchemaRewriter<'a> {
+    kept: &'a SchemaRegistry,
+    form: ValidationMode,
     taken_in: usize,
 }
 
-impl Reader<'_> {
+impl SchemaRewriter<'_> {
     /// What is put together from several schemas is closed as a whole, because each of them alone would forbid what the others
     /// describe. `beside` are the properties that go the other way by what it is put together with.
     fn read(&mut self, schema: &mut Value, is_closed: bool, beside: &[String]) {
         if self.kept.target(schema).is_some() {
-            let form = if self.form == Form::Closed && !is_closed { Form::Response } else { self.form };
+            let form = if self.form == ValidationMode::Closed && !is_closed { ValidationMode::Response } else { self.form };
             *schema = json!({ KEYWORD: format!("{} {}", form.name(), reference(schema).unwrap_or_default()) });
             return;
         }
         let Value::Object(object) = schema else { return };
         let mut names = beside.to_vec();
-        self.one_way(object, &mut names);
+        self.strip_direction(object, &mut names);
         let has = |keyword: &str| object.contains_key(keyword);
         let arms = |keyword: &str| object.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let is_put_together = has("allOf") || has("anyOf") || has("oneOf");
@@ -199,9 +203,9 @@ impl Reader<'_> {
             object.entry("additionalProperties").or_insert(json!(false));
         }
         for arm in object.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten().filter(|_| !one_at_a_time) {
-            self.take_in(arm);
+            self.inline(arm);
         }
-        for (keyword, part) in parts(object) {
+        for (keyword, part) in subschemas_mut(object) {
             let is_arm = matches!(keyword, "allOf" | "anyOf" | "oneOf");
             let is_closed = is_closed && (!is_arm || one_at_a_time) && keyword != "not";
             self.read(part, is_closed, if keyword == "allOf" { &names } else { &[] });
@@ -209,7 +213,7 @@ impl Reader<'_> {
     }
 
     /// Puts what a part refers to into its place, where the whole sees what it describes.
-    fn take_in(&mut self, part: &mut Value) {
+    fn inline(&mut self, part: &mut Value) {
         while let (Some(target), true) = (self.kept.target(part), self.taken_in < MAX_TAKEN_IN) {
             self.taken_in += 1;
             *part = target.clone();
@@ -217,27 +221,27 @@ impl Reader<'_> {
     }
 
     /// Forgets what goes the other way; `names` are such properties already known.
-    fn one_way(&self, object: &mut Map<String, Value>, names: &mut Vec<String>) {
-        let flag = if self.form == Form::Request { "readOnly" } else { "writeOnly" };
-        self.flagged(object, flag, names);
+    fn strip_direction(&self, object: &mut Map<String, Value>, names: &mut Vec<String>) {
+        let flag = if self.form == ValidationMode::Request { "readOnly" } else { "writeOnly" };
+        self.properties_with_flag(object, flag, names);
         if let Some(required) = object.get_mut("required").and_then(Value::as_array_mut) {
             required.retain(|name| !names.iter().any(|flagged| name == flagged));
         }
         let properties = object.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten();
-        for (_, property) in properties.filter(|(name, _)| self.form == Form::Request && names.contains(name)) {
+        for (_, property) in properties.filter(|(name, _)| self.form == ValidationMode::Request && names.contains(name)) {
             *property = json!({});
         }
     }
 
     /// The properties of an object, and of all that it is put together from, that have this flag.
-    fn flagged(&self, object: &Map<String, Value>, flag: &str, names: &mut Vec<String>) {
+    fn properties_with_flag(&self, object: &Map<String, Value>, flag: &str, names: &mut Vec<String>) {
         for (name, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
             if property[flag] == true || self.kept.target(property).is_some_and(|property| property[flag] == true) {
                 names.push(name.clone());
             }
         }
         for part in object.get("allOf").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
-            self.flagged(part, flag, names);
+            self.properties_with_flag(part, flag, names);
         }
     }
 }

@@ -26,16 +26,16 @@ use anyhow::{Context, anyhow, bail, ensure};
 use http::HeaderMap;
 use serde_json::{Map, Value};
 
-use answer::{Answer, Kind, Wrong};
-pub use body::{Body, is_blank};
-pub use parameter::{Parameter, Place, Style};
-pub use path::{Template, segments};
-use reference::{References, take_unreadable};
+use answer::{ResponseSpec, Violation, ViolationKind};
+pub use body::{RequestBody, is_blank};
+pub use parameter::{Parameter, ParameterLocation, Style};
+pub use path::{PathTemplate, segments};
+use reference::{References, remove_unsupported};
 pub use reference::{escape, resolve};
-pub use request::Arguments;
+pub use request::ParsedRequest;
 pub use sample::Sampler;
-pub use schema::{Direction, Schema, compile, plain};
-pub use security::Scheme;
+pub use schema::{Direction, Schema, compile, to_plain_string};
+pub use security::SecurityScheme;
 
 use crate::auth::Scope;
 
@@ -59,11 +59,11 @@ pub struct Contract {
 
 /// A request's path and method lead to no operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Astray {
+pub enum RouteError {
     /// No such path.
-    Path,
+    NotFound,
     /// The path has these methods alone.
-    Method(Vec<String>),
+    MethodNotAllowed(Vec<String>),
 }
 
 /// One operation of the contract.
@@ -87,26 +87,26 @@ pub struct Operation {
     pub needs_key: bool,
     /// How a request may prove itself: by any one of these, each of which is everything that it takes together. One that takes
     /// nothing lets everybody in, as does none at all.
-    pub security: Vec<Vec<Scheme>>,
+    pub security: Vec<Vec<SecurityScheme>>,
     /// Whether it asks for `X-Client-Version`.
     pub needs_version: bool,
     /// The argument that tells whose password or code it tries, or whom it asks for (`x-guessing`): a variable of its path, or a
     /// property of its body. Only what can be used for guessing has one.
-    pub guessing: Option<String>,
+    pub credential_param: Option<String>,
     /// Whether its answer carries a key or a code that no cache may keep (`x-secret`).
     pub is_secret: bool,
     /// Every status that it may be answered with.
     pub statuses: BTreeSet<u16>,
     /// Every answer that it may give.
-    pub answers: Vec<Answer>,
+    pub answers: Vec<ResponseSpec>,
     /// What a request says beside its body, in the document's order.
     pub parameters: Vec<Parameter>,
     /// The body that it takes, if any.
-    pub body: Option<Body>,
+    pub body: Option<RequestBody>,
     /// Its path, to be held against requested ones.
-    pub template: Template,
+    pub template: PathTemplate,
     /// Whether it is the platform's own, as its `x-scopes` say: then the platform's rules of what is blank hold.
-    is_own: bool,
+    is_builtin: bool,
 }
 
 impl Contract {
@@ -141,7 +141,7 @@ impl Contract {
     /// When it is of another version, has no paths, or something of an operation is not as OpenAPI has it.
     pub fn new(mut document: Value) -> anyhow::Result<Self> {
         check_version(&document)?;
-        let mut warnings = take_unreadable(&mut document);
+        let mut warnings = remove_unsupported(&mut document);
         let references = References::read(&document)?;
         let mut operations = Vec::new();
         let paths = document["paths"].as_object().context("the document has no paths")?;
@@ -182,28 +182,28 @@ impl Contract {
     ///
     /// # Errors
     /// When there is none.
-    pub fn find(&self, method: &str, path: &str) -> Result<&Operation, Astray> {
+    pub fn find(&self, method: &str, path: &str) -> Result<&Operation, RouteError> {
         let path: Vec<_> = segments(path).collect();
         let paths = self.by_length.get(path.len()).map(Vec::as_slice).unwrap_or_default();
         let operation = |index: &usize| &self.operations[*index];
         let is_asked_for = |indexes: &&Vec<usize>| indexes.first().is_some_and(|first| operation(first).template.matches(&path));
-        let at_path = paths.iter().find(is_asked_for).ok_or(Astray::Path)?;
+        let at_path = paths.iter().find(is_asked_for).ok_or(RouteError::NotFound)?;
         let found = at_path.iter().map(operation).find(|operation| operation.method.eq_ignore_ascii_case(method));
-        found.ok_or_else(|| Astray::Method(at_path.iter().map(|index| operation(index).method.clone()).collect()))
+        found.ok_or_else(|| RouteError::MethodNotAllowed(at_path.iter().map(|index| operation(index).method.clone()).collect()))
     }
 
     /// The operation that answers a method at a path, and all that is wrong with an answer of it. An operation that the contract
     /// doesn't have may answer as it likes.
-    pub fn judge(
+    pub fn validate_response(
         &self,
         method: &str,
         path: &str,
         status: u16,
         headers: &HeaderMap,
         body: &[u8],
-    ) -> Option<(&Operation, Vec<Wrong>)> {
+    ) -> Option<(&Operation, Vec<Violation>)> {
         let operation = self.find(method, self.without_prefix(path)).ok()?;
-        Some((operation, operation.wrong(status, headers, body)))
+        Some((operation, operation.violations(status, headers, body)))
     }
 }
 
@@ -228,15 +228,16 @@ impl Operation {
             }
         }
         let is_own = own_scopes.is_some();
-        let body = operation.get("requestBody").map(|body| Body::new(references, references.follow(body), is_own));
+        let body = operation.get("requestBody").map(|body| RequestBody::new(references, references.follow(body), is_own));
         let security = security::alternatives(references, document, operation)?;
         let responses = operation["responses"].as_object().context("has no responses")?;
         let responses = || responses.iter().filter(|(status, _)| !status.starts_with("x-"));
         if responses().next().is_none() {
             warnings.push(format!("{} {path} declares no answer, and is answered with a failure", method.to_uppercase()));
         }
-        let answer =
-            |(status, node): (&String, &'a Value)| Answer::new(references, format!("{pointer}/responses/{status}"), status, node);
+        let answer = |(status, node): (&String, &'a Value)| {
+            ResponseSpec::new(references, format!("{pointer}/responses/{status}"), status, node)
+        };
         Ok(Self {
             id: text("operationId").unwrap_or_else(|| format!("{method} {path}")),
             path: path.to_owned(),
@@ -247,32 +248,32 @@ impl Operation {
             needs_key: !security.is_empty() && security.iter().all(|all| !all.is_empty()),
             needs_version: is_own && parameters.iter().any(|parameter| parameter.name == "X-Client-Version"),
             security,
-            guessing: text("x-guessing"),
+            credential_param: text("x-guessing"),
             is_secret: operation["x-secret"] == true,
             statuses: responses().filter_map(|(status, _)| status.parse().ok()).collect(),
             answers: responses().map(answer).collect::<anyhow::Result<_>>()?,
             // Told elsewhere in the document (OpenAPI 3.0, Parameter Object), or asked for by the front door.
             parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter, is_own)).collect(),
             body: body.transpose()?,
-            template: Template::new(path),
-            is_own,
+            template: PathTemplate::new(path),
+            is_builtin: is_own,
             pointer,
         })
     }
 
     /// The answer that the document declares for a status: the one that names it most closely.
-    pub fn answer(&self, status: u16) -> Option<&Answer> {
+    pub fn answer(&self, status: u16) -> Option<&ResponseSpec> {
         let declared = self.answers.iter().filter(|answer| answer.statuses.contains(&status));
         declared.min_by_key(|answer| answer.statuses.end() - answer.statuses.start())
     }
 
     /// All that is wrong with an answer.
-    pub fn wrong(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Vec<Wrong> {
+    pub fn violations(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
         self.answer(status).map_or_else(
             || {
                 let text = format!("may not be answered: {}", String::from_utf8_lossy(body));
-                let (pointer, gist) = (format!("{}/responses", self.pointer), "is not declared".to_owned());
-                vec![Wrong { kind: Kind::Status, pointer, text, gist }]
+                let (pointer, normalized) = (format!("{}/responses", self.pointer), "is not declared".to_owned());
+                vec![Violation { kind: ViolationKind::Status, pointer, text, normalized }]
             },
             |answer| answer.wrong(headers, body),
         )
@@ -281,12 +282,12 @@ impl Operation {
     /// The examples of its body in a media type, by name; one that has none is called `example`.
     pub fn request_examples(&self, media_type: &str) -> Map<String, Value> {
         let contents = self.body.as_ref().map(|body| body.contents.as_slice()).unwrap_or_default();
-        let content = contents.iter().find(|content| answer::covers(&content.media_type, media_type));
+        let content = contents.iter().find(|content| answer::matches_range(&content.media_type, media_type));
         content.map(|content| content.examples.clone()).unwrap_or_default()
     }
 
     /// Whether it has a parameter of this name.
-    pub fn takes(&self, name: &str) -> bool {
+    pub fn has_parameter(&self, name: &str) -> bool {
         self.parameters.iter().any(|parameter| parameter.name == name)
     }
 
@@ -327,7 +328,7 @@ fn is_checked_elsewhere(parameter: &Parameter, is_own: bool) -> bool {
     let everywhere = ["accept", "content-type", "authorization"];
     let own = if is_own { ["x-client-version", "x-api-key"].as_slice() } else { &[] };
     let is = |name: &&str| parameter.name.eq_ignore_ascii_case(name);
-    parameter.place == Place::Header && everywhere.iter().chain(own).any(is)
+    parameter.place == ParameterLocation::Header && everywhere.iter().chain(own).any(is)
 }
 
 /// For each number of segments, the operations of each path: literals go before variables.

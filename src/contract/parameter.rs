@@ -6,14 +6,14 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
 use super::answer::examples;
-use super::characters::{Characters, NUL};
+use super::characters::{AllowedCharacters, NUL};
 use super::reference::{References, reference};
-use super::schema::{Direction, Schema, detail};
-use crate::error::Problem;
+use super::schema::{Direction, Schema, error_message};
+use crate::error::FieldError;
 
 /// Where a parameter stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ParameterLocation {
     /// In the path.
     Path,
     /// In the query.
@@ -49,7 +49,7 @@ pub struct Parameter {
     /// Its name, as the document writes it.
     pub name: String,
     /// Where it stands.
-    pub place: Place,
+    pub place: ParameterLocation,
     /// Whether a request must have it.
     pub required: bool,
     /// What its value may be.
@@ -63,18 +63,18 @@ pub struct Parameter {
     /// Whether who knows its value may do something by that alone (`x-secret`), so that it is written down nowhere.
     pub is_secret: bool,
     /// Which characters its texts may have on the platform.
-    pub characters: Characters,
+    pub characters: AllowedCharacters,
     allows_empty: bool,
-    kinds: Vec<Kind>,
+    kinds: Vec<ValueKind>,
 }
 
 /// What is given in one place of a request: names and texts, decoded, in their order. Headers have the names that the document
 /// gives them.
-pub type Given<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+pub type RawValues<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
 /// What a text can be read as. Those that take less are tried before the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum ValueKind {
     /// JSON, whatever the style.
     Json,
     Boolean,
@@ -85,7 +85,7 @@ enum Kind {
     Object,
 }
 
-impl Place {
+impl ParameterLocation {
     /// A place by its name in the document.
     ///
     /// # Errors
@@ -110,12 +110,12 @@ impl Parameter {
         let name = node["name"].as_str().context("a parameter has no name")?;
         let content = node["content"].as_object().and_then(|content| content.values().next());
         let schema = Schema::new(references, &content.unwrap_or(node)["schema"], Direction::Request);
-        let parameter =
-            Place::new(&node["in"]).and_then(|place| Self::written(name, place, node["required"] == true, schema, node));
+        let parameter = ParameterLocation::new(&node["in"])
+            .and_then(|place| Self::from_parts(name, place, node["required"] == true, schema, node));
         let parameter = parameter.with_context(|| format!("parameter {name}"))?;
         let is_secret = node["x-secret"] == true;
         let examples = examples(references, content.unwrap_or(node));
-        let kinds = if content.is_some() { vec![Kind::Json] } else { parameter.kinds };
+        let kinds = if content.is_some() { vec![ValueKind::Json] } else { parameter.kinds };
         Ok(Self { kinds, is_secret, examples, ..parameter })
     }
 
@@ -123,10 +123,16 @@ impl Parameter {
     ///
     /// # Errors
     /// When OpenAPI doesn't have its style.
-    pub fn written(name: &str, place: Place, required: bool, schema: Schema, node: &Value) -> anyhow::Result<Self> {
+    pub fn from_parts(
+        name: &str,
+        place: ParameterLocation,
+        required: bool,
+        schema: Schema,
+        node: &Value,
+    ) -> anyhow::Result<Self> {
         let style = match (node["style"].as_str(), place) {
-            (Some("simple"), _) | (None, Place::Path | Place::Header) => Style::Simple,
-            (Some("form"), _) | (None, Place::Query | Place::Cookie) => Style::Form,
+            (Some("simple"), _) | (None, ParameterLocation::Path | ParameterLocation::Header) => Style::Simple,
+            (Some("form"), _) | (None, ParameterLocation::Query | ParameterLocation::Cookie) => Style::Form,
             (Some("spaceDelimited"), _) => Style::SpaceDelimited,
             (Some("pipeDelimited"), _) => Style::PipeDelimited,
             (Some("deepObject"), _) => Style::DeepObject,
@@ -138,8 +144,8 @@ impl Parameter {
             name: name.to_owned(),
             place,
             required,
-            characters: Characters::of(&schema.open),
-            kinds: kinds(&schema.open),
+            characters: AllowedCharacters::of(&schema.resolved),
+            kinds: kinds(&schema.resolved),
             schema,
             examples: Map::new(),
             style,
@@ -153,7 +159,7 @@ impl Parameter {
     ///
     /// # Errors
     /// When its schema can't be used.
-    pub fn read(&self, given: &Given, problems: &mut Vec<Problem>) -> anyhow::Result<Option<Value>> {
+    pub fn read(&self, given: &RawValues, problems: &mut Vec<FieldError>) -> anyhow::Result<Option<Value>> {
         if (self.allows_empty && self.texts(given).eq([""])) || self.is_nested(given) {
             return Ok(None);
         }
@@ -162,60 +168,64 @@ impl Parameter {
             let found = match candidate {
                 Ok(value) => match self.schema.errors(&value)?.first() {
                     None => return Ok(Some(value)),
-                    Some((_, error)) => detail(error),
+                    Some((_, error)) => error_message(error),
                 },
                 Err(text) => text,
             };
             refusal.get_or_insert(found);
         }
         match refusal {
-            Some(refusal) => problems.push(Problem::invalid(&self.name, refusal)),
+            Some(refusal) => problems.push(FieldError::invalid(&self.name, refusal)),
             // A path has every variable that it has a place for.
-            None if self.required && self.place != Place::Path => problems.push(Problem::missing(&self.name)),
+            None if self.required && self.place != ParameterLocation::Path => problems.push(FieldError::missing(&self.name)),
             None => {}
         }
         Ok(None)
     }
 
     /// Whether it is given with more than one level of brackets, of which OpenAPI doesn't say what they mean: it is not checked.
-    fn is_nested(&self, given: &Given) -> bool {
+    fn is_nested(&self, given: &RawValues) -> bool {
         let is_nested =
             |name: &Cow<str>| name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('[') && rest.contains("]["));
         self.style == Style::DeepObject && given.iter().any(|(name, _)| is_nested(name))
     }
 
     /// The texts that are given for it.
-    fn texts<'a>(&'a self, given: &'a Given) -> impl Iterator<Item = &'a str> {
+    fn texts<'a>(&'a self, given: &'a RawValues) -> impl Iterator<Item = &'a str> {
         given.iter().filter(|(name, _)| *name == self.name).map(|(_, text)| text.as_ref())
     }
 
     /// What its texts mean as a value of a kind; nothing where it isn't given.
-    fn candidate(&self, kind: Kind, given: &Given) -> Option<Result<Value, String>> {
+    fn candidate(&self, kind: ValueKind, given: &RawValues) -> Option<Result<Value, String>> {
         match kind {
-            Kind::Array => self.items(given).map(Ok),
-            Kind::Object => self.object(given).map(Ok),
+            ValueKind::Array => self.items(given).map(Ok),
+            ValueKind::Object => self.object(given).map(Ok),
             scalar => {
                 let mut texts = self.texts(given);
                 let text = texts.next()?;
                 let is_alone = texts.next().is_none();
-                Some(if is_alone { scalar.read(self.bare(text)) } else { Err("is given more than once".to_owned()) })
+                Some(if is_alone {
+                    scalar.read(self.strip_style_prefix(text))
+                } else {
+                    Err("is given more than once".to_owned())
+                })
             }
         }
     }
 
-    fn items(&self, given: &Given) -> Option<Value> {
-        let schema = &self.schema.open["items"];
+    fn items(&self, given: &RawValues) -> Option<Value> {
+        let schema = &self.schema.resolved["items"];
         let read = |text: &str| coerce(schema, text);
         if self.style == Style::DeepObject {
             let parts: Vec<Value> = self.bracketed(given).map(|(_, text)| read(text)).collect();
             return (!parts.is_empty()).then(|| parts.into());
         }
         self.texts(given).next()?;
-        Some(self.pieces(given).into_iter().map(read).collect())
+        Some(self.split_values(given).into_iter().map(read).collect())
     }
 
-    fn object(&self, given: &Given) -> Option<Value> {
-        let properties = &self.schema.open["properties"];
+    fn object(&self, given: &RawValues) -> Option<Value> {
+        let properties = &self.schema.resolved["properties"];
         let read = |(name, text): (&str, &str)| (name.to_owned(), coerce(&properties[name], text));
         let object: Map<String, Value> = match (self.style, self.explode) {
             (Style::DeepObject, _) => self.bracketed(given).map(read).collect(),
@@ -224,9 +234,9 @@ impl Parameter {
                 let first = |name: &String| given.iter().find(|(given, _)| given == name).map(|(_, text)| text.as_ref());
                 names.filter_map(|name| Some((name.as_str(), first(name)?))).map(read).collect()
             }
-            (_, true) => self.pieces(given).into_iter().filter_map(|piece| piece.split_once('=')).map(read).collect(),
+            (_, true) => self.split_values(given).into_iter().filter_map(|piece| piece.split_once('=')).map(read).collect(),
             (_, false) => {
-                let pairs = self.pieces(given);
+                let pairs = self.split_values(given);
                 pairs.chunks(2).map(|pair| read((pair[0], pair.get(1).copied().unwrap_or_default()))).collect()
             }
         };
@@ -234,7 +244,7 @@ impl Parameter {
     }
 
     /// What is given as `name[part]=text`.
-    fn bracketed<'a>(&'a self, given: &'a Given) -> impl Iterator<Item = (&'a str, &'a str)> {
+    fn bracketed<'a>(&'a self, given: &'a RawValues) -> impl Iterator<Item = (&'a str, &'a str)> {
         given.iter().filter_map(|(name, text)| {
             let part = name.strip_prefix(&self.name)?.strip_prefix('[')?.strip_suffix(']')?;
             Some((part, text.as_ref()))
@@ -242,7 +252,7 @@ impl Parameter {
     }
 
     /// The parts of a value of several. A separator that was percent-encoded separates as well, because many clients encode it.
-    fn pieces<'a>(&'a self, given: &'a Given) -> Vec<&'a str> {
+    fn split_values<'a>(&'a self, given: &'a RawValues) -> Vec<&'a str> {
         let separator = match (self.style, self.explode) {
             (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
                 return self.texts(given).collect();
@@ -258,11 +268,11 @@ impl Parameter {
             _ => text,
         });
         let pieces = texts.filter(|text| !text.is_empty()).flat_map(|text| text.split(separator));
-        pieces.map(|piece| if self.style == Style::Matrix { self.bare(piece) } else { piece.trim() }).collect()
+        pieces.map(|piece| if self.style == Style::Matrix { self.strip_style_prefix(piece) } else { piece.trim() }).collect()
     }
 
     /// A text without what its style writes before it.
-    fn bare<'a>(&self, text: &'a str) -> &'a str {
+    fn strip_style_prefix<'a>(&self, text: &'a str) -> &'a str {
         match self.style {
             Style::Label => text.trim_start_matches('.'),
             Style::Matrix => {
@@ -274,7 +284,7 @@ impl Parameter {
     }
 }
 
-impl Kind {
+impl ValueKind {
     /// A text as a value of this kind.
     fn read(self, text: &str) -> Result<Value, String> {
         let (value, wanted) = match self {
@@ -299,25 +309,25 @@ fn coerce(schema: &Value, text: &str) -> Value {
 }
 
 /// What values of a schema can be written as.
-fn kinds(schema: &Value) -> Vec<Kind> {
+fn kinds(schema: &Value) -> Vec<ValueKind> {
     let mut kinds = Vec::new();
     collect_kinds(schema, &mut kinds);
     kinds.sort();
     kinds.dedup();
-    if kinds.is_empty() { vec![Kind::Text] } else { kinds }
+    if kinds.is_empty() { vec![ValueKind::Text] } else { kinds }
 }
 
-fn collect_kinds(schema: &Value, kinds: &mut Vec<Kind>) {
+fn collect_kinds(schema: &Value, kinds: &mut Vec<ValueKind>) {
     match schema["type"].as_str() {
-        Some("boolean") => kinds.push(Kind::Boolean),
-        Some("integer") => kinds.push(Kind::Integer),
-        Some("number") => kinds.push(Kind::Number),
-        Some("array") => kinds.push(Kind::Array),
-        Some("object") => kinds.push(Kind::Object),
-        Some(_) => kinds.push(Kind::Text),
+        Some("boolean") => kinds.push(ValueKind::Boolean),
+        Some("integer") => kinds.push(ValueKind::Integer),
+        Some("number") => kinds.push(ValueKind::Number),
+        Some("array") => kinds.push(ValueKind::Array),
+        Some("object") => kinds.push(ValueKind::Object),
+        Some(_) => kinds.push(ValueKind::Text),
         // What leads into a circle has parts.
-        None if schema["properties"].is_object() || reference(schema).is_some() => kinds.push(Kind::Object),
-        None if schema["items"].is_object() => kinds.push(Kind::Array),
+        None if schema["properties"].is_object() || reference(schema).is_some() => kinds.push(ValueKind::Object),
+        None if schema["items"].is_object() => kinds.push(ValueKind::Array),
         None => {
             let arms = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|arms| schema[arms].as_array());
             arms.flatten().for_each(|arm| collect_kinds(arm, kinds));

@@ -4,7 +4,7 @@ use percent_encoding::percent_decode_str;
 
 /// A path of the document. A literal goes before a variable (OpenAPI 3.0, Paths Object): hence the order of the shapes.
 #[derive(Debug, Clone)]
-pub struct Template {
+pub struct PathTemplate {
     /// What it looks like, whatever its variables are called.
     pub shape: Vec<Segment>,
     /// The names of each segment's variables.
@@ -20,7 +20,7 @@ pub enum Segment {
     Variables(Vec<String>),
 }
 
-impl Template {
+impl PathTemplate {
     /// Reads a path as the document writes it.
     pub fn new(path: &str) -> Self {
         let (shape, names) = segments(path).map(Segment::read).unzip();

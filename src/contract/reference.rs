@@ -11,11 +11,11 @@ use anyhow::{Context, bail};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use super::kept::Kept;
+use super::kept::SchemaRegistry;
 use super::schema::compile;
 
 /// What a reference gives way to has this many values at the most, counted with all that it refers to itself.
-const LARGE: usize = 5_000;
+const INLINE_LIMIT: usize = 5_000;
 
 /// More references in a row than any sensible document has: beyond it they lead in a circle.
 const MAX_HOPS: usize = 64;
@@ -44,14 +44,14 @@ const NAMED: [&str; 12] = [
 pub struct References<'a> {
     document: &'a Value,
     /// Those of the document that stay.
-    pub kept: Arc<Kept>,
+    pub kept: Arc<SchemaRegistry>,
     /// How many values each reference comes to; `None` where it stays.
     sizes: RefCell<HashMap<&'a str, Option<usize>>>,
 }
 
 impl<'a> References<'a> {
     /// A document's references, none of which have been looked at.
-    fn unread(document: &'a Value) -> Self {
+    fn new(document: &'a Value) -> Self {
         Self { document, kept: Arc::default(), sizes: RefCell::default() }
     }
 
@@ -60,7 +60,7 @@ impl<'a> References<'a> {
     /// # Errors
     /// When one leads nowhere, or out of the document.
     pub fn read(document: &'a Value) -> anyhow::Result<Self> {
-        let mut references = Self::unread(document);
+        let mut references = Self::new(document);
         let mut all = HashSet::new();
         references_in(document, false, &mut all);
         for reference in &all {
@@ -71,7 +71,7 @@ impl<'a> References<'a> {
         let target = |reference| Some(references.follow_text(reference)).filter(|target| self::reference(target).is_none());
         let open = |reference| target(reference).map_or_else(|| json!({}), |target| references.inline(target));
         let kept = stay.map(|reference| (reference.to_owned(), open(reference)));
-        references.kept = Arc::new(Kept::new(kept));
+        references.kept = Arc::new(SchemaRegistry::new(kept));
         Ok(references)
     }
 
@@ -139,7 +139,8 @@ impl<'a> References<'a> {
         }
         self.sizes.borrow_mut().insert(reference, None);
         // What leads nowhere is told where references are read.
-        let size = self.target(reference).map_or(Some(1), |target| self.size_of(target, false)).filter(|size| *size <= LARGE);
+        let size =
+            self.target(reference).map_or(Some(1), |target| self.size_of(target, false)).filter(|size| *size <= INLINE_LIMIT);
         self.sizes.borrow_mut().insert(reference, size);
         size
     }
@@ -162,7 +163,7 @@ impl<'a> References<'a> {
 /// `value` with its references replaced by what they refer to. One that leads into a circle, or to something large, stays, and
 /// what it leads to stands at the same place of the result as in the document: the result can be compiled without it.
 pub fn resolve(document: &Value, value: &Value) -> Value {
-    let references = References::unread(document);
+    let references = References::new(document);
     let mut resolved = references.inline(value);
     let mut kept = BTreeMap::new();
     let mut open = HashSet::new();
@@ -186,13 +187,13 @@ pub fn resolve(document: &Value, value: &Value) -> Value {
 
 /// Takes the patterns out of a document that the regex engine can't read, and says which those are; and which examples aren't in
 /// the document.
-pub fn take_unreadable(document: &mut Value) -> Vec<String> {
+pub fn remove_unsupported(document: &mut Value) -> Vec<String> {
     let (mut seen, mut warnings) = (HashMap::new(), Vec::new());
-    take_patterns(document, false, String::new(), &mut seen, &mut warnings);
+    remove_invalid_patterns(document, false, String::new(), &mut seen, &mut warnings);
     warnings
 }
 
-fn take_patterns(
+fn remove_invalid_patterns(
     value: &mut Value,
     is_named: bool,
     pointer: String,
@@ -213,12 +214,12 @@ fn take_patterns(
                     .push(format!("the example at {pointer} is not served: put its externalValue into the document, as `value`"));
             }
             for (key, value) in object.iter_mut().filter(|(key, _)| !is_data(key, is_named)) {
-                take_patterns(value, is_names(key, is_named), format!("{pointer}/{}", escape(key)), seen, warnings);
+                remove_invalid_patterns(value, is_names(key, is_named), format!("{pointer}/{}", escape(key)), seen, warnings);
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                take_patterns(item, false, format!("{pointer}/{index}"), seen, warnings);
+                remove_invalid_patterns(item, false, format!("{pointer}/{index}"), seen, warnings);
             }
         }
         _ => {}

@@ -5,12 +5,12 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use super::Operation;
-use super::parameter::{Given, Parameter, Place};
-use crate::error::{Problem, Result, no_problems};
+use super::parameter::{Parameter, ParameterLocation, RawValues};
+use crate::error::{FieldError, Result, ensure_no_field_errors};
 
 /// What a request that fits the contract says, in the types that the contract gives it.
 #[derive(Debug, Default)]
-pub struct Arguments {
+pub struct ParsedRequest {
     /// The path's variables.
     pub path: Map<String, Value>,
     /// The query's parameters; those that were absent or blank are not there.
@@ -24,10 +24,10 @@ impl Operation {
     ///
     /// # Errors
     /// When something is missing or invalid, or the body is of another media type or none at all.
-    pub fn check(&self, path: &str, query: Option<&str>, headers: &HeaderMap, body: &[u8]) -> Result<Arguments> {
+    pub fn check(&self, path: &str, query: Option<&str>, headers: &HeaderMap, body: &[u8]) -> Result<ParsedRequest> {
         let mut problems = Vec::new();
-        let mut arguments = Arguments::default();
-        for place in [Place::Path, Place::Query, Place::Header, Place::Cookie] {
+        let mut arguments = ParsedRequest::default();
+        for place in [ParameterLocation::Path, ParameterLocation::Query, ParameterLocation::Header, ParameterLocation::Cookie] {
             let mut parameters = self.parameters.iter().filter(|parameter| parameter.place == place).peekable();
             if parameters.peek().is_none() {
                 continue;
@@ -36,30 +36,30 @@ impl Operation {
             for parameter in parameters {
                 let Some(value) = parameter.read(&given, &mut problems)? else { continue };
                 // A tab is white space in a header, which HTTP keeps free of other control characters.
-                let has_rules = self.is_own && place != Place::Header;
+                let has_rules = self.is_builtin && place != ParameterLocation::Header;
                 let wrong = if has_rules { parameter.characters.wrong(&value) } else { None };
                 if let Some(detail) = wrong {
-                    problems.push(Problem::invalid(&parameter.name, detail));
+                    problems.push(FieldError::invalid(&parameter.name, detail));
                     continue;
                 }
                 match place {
-                    Place::Path => arguments.path.insert(parameter.name.clone(), value),
-                    Place::Query => arguments.query.insert(parameter.name.clone(), value),
-                    Place::Header | Place::Cookie => None,
+                    ParameterLocation::Path => arguments.path.insert(parameter.name.clone(), value),
+                    ParameterLocation::Query => arguments.query.insert(parameter.name.clone(), value),
+                    ParameterLocation::Header | ParameterLocation::Cookie => None,
                 };
             }
         }
         if let Some(expected) = &self.body {
             arguments.body = expected.check(headers, body, &mut problems)?;
         }
-        no_problems(problems)?;
+        ensure_no_field_errors(problems)?;
         Ok(arguments)
     }
 
     /// The value of the argument that [`guessing`](Self::guessing) names, whatever else is wrong with the request; empty where it
     /// has none that is a text.
     pub fn guessed(&self, path: &str, body: &[u8]) -> String {
-        let Some(argument) = &self.guessing else { return String::new() };
+        let Some(argument) = &self.credential_param else { return String::new() };
         if let Some((_, text)) = self.template.variables(path).find(|(name, _)| name == argument) {
             return percent_decode_str(text).decode_utf8_lossy().into_owned();
         }
@@ -68,20 +68,20 @@ impl Operation {
     }
 
     /// What a request says in one place.
-    fn given<'a>(&'a self, place: Place, path: &'a str, query: &'a str, headers: &'a HeaderMap) -> Given<'a> {
+    fn given<'a>(&'a self, place: ParameterLocation, path: &'a str, query: &'a str, headers: &'a HeaderMap) -> RawValues<'a> {
         match place {
-            Place::Path => {
+            ParameterLocation::Path => {
                 let variables = self.template.variables(path);
                 variables.map(|(name, text)| (name.into(), percent_decode_str(text).decode_utf8_lossy())).collect()
             }
             // What is blank counts as absent on the platform (wire facts).
-            Place::Query => {
+            ParameterLocation::Query => {
                 let pairs = form_urlencoded::parse(query.as_bytes());
-                pairs.filter(|(_, text)| !self.is_own || !text.trim().is_empty()).collect()
+                pairs.filter(|(_, text)| !self.is_builtin || !text.trim().is_empty()).collect()
             }
             // Those alone that are declared, on every request's way. Several lines say the same as one (RFC 9110, section 5.3).
-            Place::Header => {
-                let declared = self.parameters.iter().filter(|parameter| parameter.place == Place::Header);
+            ParameterLocation::Header => {
+                let declared = self.parameters.iter().filter(|parameter| parameter.place == ParameterLocation::Header);
                 let given = |parameter: &'a Parameter| {
                     let mut lines = headers.get_all(&parameter.name).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
                     let first = lines.next()?;
@@ -89,7 +89,7 @@ impl Operation {
                 };
                 declared.filter_map(given).collect()
             }
-            Place::Cookie => {
+            ParameterLocation::Cookie => {
                 let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
                 let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| cookie.split_once('='));
                 pairs.map(|(name, text)| (name.trim().into(), text.trim().into())).collect()

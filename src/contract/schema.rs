@@ -9,7 +9,7 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, EmailOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::kept::{Form, KEYWORD, Kept, elsewhere};
+use super::kept::{KEYWORD, SchemaRegistry, ValidationMode, ref_keyword};
 use super::reference::References;
 use crate::base::clock::{Timestamp, parse_birth_date};
 
@@ -27,10 +27,10 @@ pub enum Direction {
 pub struct Schema {
     /// As the document has it, with its references followed. Those that lead into a circle or to something large stay, and lead
     /// into the document.
-    pub open: Value,
+    pub resolved: Value,
     /// As the document has it: a discriminator's mapping names what its references say.
-    pub source: Value,
-    kept: Arc<Kept>,
+    pub raw: Value,
+    kept: Arc<SchemaRegistry>,
     direction: Direction,
     validator: OnceLock<Result<Validator, String>>,
 }
@@ -38,14 +38,14 @@ pub struct Schema {
 impl Schema {
     /// A schema of a document. One that isn't there allows everything.
     pub fn new<'a>(references: &References<'a>, node: &'a Value, direction: Direction) -> Self {
-        let open = if node.is_null() { json!({}) } else { references.inline(node) };
-        let source = if node.is_null() { json!({}) } else { node.clone() };
-        Self { open, source, kept: references.kept.clone(), direction, validator: OnceLock::new() }
+        let resolved = if node.is_null() { json!({}) } else { references.inline(node) };
+        let raw = if node.is_null() { json!({}) } else { node.clone() };
+        Self { resolved, raw, kept: references.kept.clone(), direction, validator: OnceLock::new() }
     }
 
     /// The same schema, changed.
     pub fn with(mut self, change: impl FnOnce(&mut Value)) -> Self {
-        change(&mut self.open);
+        change(&mut self.resolved);
         self
     }
 
@@ -54,8 +54,8 @@ impl Schema {
     /// # Errors
     /// When the schema can't be used, with the reason.
     pub fn errors(&self, value: &Value) -> anyhow::Result<Vec<(String, ValidationError<'static>)>> {
-        let form = if self.direction == Direction::Request { Form::Request } else { Form::Closed };
-        let compile = || self.kept.compile(&self.open, form).map_err(|error| format!("{error:#}"));
+        let form = if self.direction == Direction::Request { ValidationMode::Request } else { ValidationMode::Closed };
+        let compile = || self.kept.compile(&self.resolved, form).map_err(|error| format!("{error:#}"));
         let validator = self.validator.get_or_init(compile).as_ref().map_err(|text| anyhow!("{text}"))?;
         Ok(self.kept.errors(validator, value))
     }
@@ -63,7 +63,7 @@ impl Schema {
     /// The properties that it describes, with those of all that it is put together from, each by its name.
     pub fn properties(&self) -> Vec<(&str, &Value)> {
         let follow = |schema| self.kept.target(schema).unwrap_or(schema);
-        let (mut properties, mut seen, mut next): (_, Vec<&Value>, _) = (Vec::new(), Vec::new(), vec![&self.open]);
+        let (mut properties, mut seen, mut next): (_, Vec<&Value>, _) = (Vec::new(), Vec::new(), vec![&self.resolved]);
         while let Some(schema) = next.pop().map(follow) {
             // What is put together from itself has no end.
             if seen.iter().any(|known| std::ptr::eq(*known, schema)) {
@@ -81,12 +81,12 @@ impl Schema {
     /// A schema that stands in this one.
     pub fn part(&self, part: &Value) -> Self {
         let open = self.kept.target(part).unwrap_or(part).clone();
-        Self { source: part.clone(), open, kept: self.kept.clone(), direction: self.direction, validator: OnceLock::new() }
+        Self { raw: part.clone(), resolved: open, kept: self.kept.clone(), direction: self.direction, validator: OnceLock::new() }
     }
 }
 
 /// The schemas that stand in a schema, each with the keyword that it stands under.
-pub fn parts(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)> {
+pub fn subschemas_mut(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)> {
     let mut parts = Vec::new();
     for (keyword, value) in schema {
         let keyword = keyword.as_str();
@@ -112,7 +112,7 @@ pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
 }
 
 /// A validator of a schema, some parts of which are kept elsewhere.
-pub fn compile_with(schema: &Value, kept: Weak<Kept>) -> anyhow::Result<Validator> {
+pub fn compile_with(schema: &Value, kept: Weak<SchemaRegistry>) -> anyhow::Result<Validator> {
     let mut schema = schema.clone();
     to_json_schema(&mut schema);
     jsonschema::options()
@@ -123,7 +123,7 @@ pub fn compile_with(schema: &Value, kept: Weak<Kept>) -> anyhow::Result<Validato
         .with_format("byte", |text: &str| BASE64_STANDARD.decode(text).is_ok())
         .with_format("event-time", |text: &str| Timestamp::parse(text).is_some())
         .with_format("birth-date", |text: &str| parse_birth_date(text).is_some())
-        .with_keyword(KEYWORD, elsewhere(kept))
+        .with_keyword(KEYWORD, ref_keyword(kept))
         .build(&schema)
         .map_err(|error| anyhow!("a schema cannot be used: {error}"))
 }
@@ -149,7 +149,7 @@ fn to_json_schema(schema: &mut Value) {
         object.entry("minimum").or_insert(json!(i32::MIN));
         object.entry("maximum").or_insert(json!(i32::MAX));
     }
-    parts(object).into_iter().for_each(|(_, part)| to_json_schema(part));
+    subschemas_mut(object).into_iter().for_each(|(_, part)| to_json_schema(part));
     if object.remove("nullable") == Some(Value::Bool(true)) {
         let definitions = ["$defs", "components"].map(|key| (key, object.remove(key)));
         let inner = Value::Object(std::mem::take(object));
@@ -159,7 +159,7 @@ fn to_json_schema(schema: &mut Value) {
 }
 
 /// What is wrong with a value, as the end of a sentence that its name begins. Never repeats the value.
-pub fn detail(error: &ValidationError<'_>) -> String {
+pub fn error_message(error: &ValidationError<'_>) -> String {
     use ValidationErrorKind as Kind;
     match error.kind() {
         Kind::Type { kind } => match kind {
@@ -167,7 +167,7 @@ pub fn detail(error: &ValidationError<'_>) -> String {
             jsonschema::error::TypeKind::Multiple(_) => "has the wrong type".to_owned(),
         },
         Kind::Enum { options } => {
-            let options: Vec<_> = options.as_array().into_iter().flatten().map(plain).collect();
+            let options: Vec<_> = options.as_array().into_iter().flatten().map(to_plain_string).collect();
             format!("must be one of: {}", options.join(", "))
         }
         Kind::Minimum { limit } => format!("must be at least {limit}"),
@@ -187,13 +187,13 @@ pub fn detail(error: &ValidationError<'_>) -> String {
         Kind::OneOfMultipleValid { .. } => "must match only one of several schemas".to_owned(),
         Kind::OneOfNotValid { .. } | Kind::AnyOf { .. } => "must match one of several schemas".to_owned(),
         Kind::Not { .. } => "must not match what is excluded".to_owned(),
-        Kind::Required { property } => format!("lacks {}", plain(property)),
+        Kind::Required { property } => format!("lacks {}", to_plain_string(property)),
         _ => "is invalid".to_owned(),
     }
 }
 
 /// A value as it stands in a path, a query, a header or a sentence: a text is itself, anything else as JSON has it.
-pub fn plain(value: &Value) -> String {
+pub fn to_plain_string(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

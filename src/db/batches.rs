@@ -22,13 +22,13 @@ type Waiting<T, R> = Vec<(T, oneshot::Sender<Result<R>>)>;
 type Weigh<T> = Box<dyn Fn(&T) -> usize + Send + Sync>;
 
 /// What waits, by its kind. A kind has an entry while a batch of it is worked on.
-pub struct Batches<K, T, R> {
+pub struct Batcher<K, T, R> {
     most: usize,
     weigh: Weigh<T>,
     waiting: Mutex<HashMap<K, Waiting<T, R>>>,
 }
 
-impl<K, T, R> Batches<K, T, R>
+impl<K, T, R> Batcher<K, T, R>
 where
     K: Clone + Eq + Hash + Send + 'static,
     T: Send + 'static,
@@ -36,11 +36,11 @@ where
 {
     /// Batches of at most so many.
     pub fn of(most: usize) -> Arc<Self> {
-        Self::weighing(most, |_| 1)
+        Self::with_max_weight(most, |_| 1)
     }
 
     /// Batches of at most so much by what each item weighs, or of one that weighs more.
-    pub fn weighing(most: usize, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) -> Arc<Self> {
+    pub fn with_max_weight(most: usize, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { most, weigh: Box::new(weigh), waiting: Mutex::default() })
     }
 
@@ -49,7 +49,12 @@ where
     ///
     /// # Errors
     /// With that of `work`, which all in the batch are told; and when it has panicked.
-    pub fn join<W, F>(self: &Arc<Self>, kind: K, item: T, work: W) -> impl Future<Output = Result<R>> + Send + use<K, T, R, W, F>
+    pub fn submit<W, F>(
+        self: &Arc<Self>,
+        kind: K,
+        item: T,
+        work: W,
+    ) -> impl Future<Output = Result<R>> + Send + use<K, T, R, W, F>
     where
         W: Fn(K, Vec<T>) -> F + Send + 'static,
         F: Future<Output = Result<Vec<R>>> + Send + 'static,
@@ -85,8 +90,8 @@ where
             // A panic is the batch's, and not of those who wait for the next one.
             let results = AssertUnwindSafe(work(kind.clone(), items)).catch_unwind().await;
             match results.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the work on a batch has panicked")))) {
-                Ok(results) => senders.into_iter().zip(results).for_each(|(sender, result)| tell(sender, Ok(result))),
-                Err(error) => senders.into_iter().for_each(|sender| tell(sender, Err(error.for_another()))),
+                Ok(results) => senders.into_iter().zip(results).for_each(|(sender, result)| reply(sender, Ok(result))),
+                Err(error) => senders.into_iter().for_each(|sender| reply(sender, Err(error.clone_lossy()))),
             }
         }
     }
@@ -113,7 +118,7 @@ where
 }
 
 /// Tells a result to whoever waits for it, and may have gone away.
-fn tell<R>(sender: oneshot::Sender<Result<R>>, result: Result<R>) {
+fn reply<R>(sender: oneshot::Sender<Result<R>>, result: Result<R>) {
     let _gone = sender.send(result);
 }
 
@@ -132,13 +137,13 @@ mod tests {
         if numbers.contains(&0) { Err(Code::SectionSoldOut.into()) } else { Ok(vec![numbers.len(); numbers.len()]) }
     }
 
-    async fn ask(batches: &Arc<Batches<(), u32, usize>>, numbers: &[u32]) -> Vec<Result<usize>> {
-        join_all(numbers.iter().map(|number| batches.join((), *number, count))).await
+    async fn ask(batches: &Arc<Batcher<(), u32, usize>>, numbers: &[u32]) -> Vec<Result<usize>> {
+        join_all(numbers.iter().map(|number| batches.submit((), *number, count))).await
     }
 
     #[tokio::test]
     async fn who_asks_at_the_same_time_is_in_one_batch_of_no_more_than_so_many() {
-        let batches = Batches::of(3);
+        let batches = Batcher::of(3);
 
         let counts: Vec<usize> = ask(&batches, &[1, 2, 3, 4, 5]).await.into_iter().map(Result::unwrap).collect();
 
@@ -152,7 +157,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_weighs_much_fills_a_batch() {
-        let batches = Batches::weighing(4, |weight| *weight as usize);
+        let batches = Batcher::with_max_weight(4, |weight| *weight as usize);
 
         let counts: Vec<usize> = ask(&batches, &[1, 3, 2, 9, 2, 2]).await.into_iter().map(Result::unwrap).collect();
 
@@ -161,11 +166,11 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_asked_for_later_is_not_answered_from_before() {
-        let batches = Batches::<(), (), u64>::of(10);
+        let batches = Batcher::<(), (), u64>::of(10);
         let clock = Arc::new(Mutex::new(0));
         let ask = || {
             let clock = Arc::clone(&clock);
-            batches.join((), (), move |(), all| {
+            batches.submit((), (), move |(), all| {
                 let now = *clock.lock().unwrap();
                 let told = vec![now; all.len()];
                 async move {
@@ -186,21 +191,21 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_and_a_panic_are_told_to_their_batch_alone() {
-        let batches = Batches::of(2);
+        let batches = Batcher::of(2);
 
         let told = ask(&batches, &[1, 0, 2, 13, 3, 4]).await;
 
-        assert!(told[..2].iter().all(|told| matches!(told, Err(Error::Refused(Code::SectionSoldOut, _)))), "{told:?}");
+        assert!(told[..2].iter().all(|told| matches!(told, Err(Error::Rejected(Code::SectionSoldOut, _)))), "{told:?}");
         assert!(told[2..4].iter().all(|told| matches!(told, Err(Error::Internal(_)))), "{told:?}");
         assert!(matches!(told[4..], [Ok(2), Ok(2)]), "{told:?}");
     }
 
     #[tokio::test]
     async fn kinds_do_not_wait_for_each_other() {
-        let batches = Batches::<&str, (), usize>::of(10);
-        let never = batches.join("never", (), |_, _: Vec<()>| futures::future::pending());
+        let batches = Batcher::<&str, (), usize>::of(10);
+        let never = batches.submit("never", (), |_, _: Vec<()>| futures::future::pending());
 
-        let other = batches.join("other", (), |_, all| ready(Ok(vec![1; all.len()])));
+        let other = batches.submit("other", (), |_, all| ready(Ok(vec![1; all.len()])));
 
         assert_eq!(other.await.unwrap(), 1);
         drop(never);

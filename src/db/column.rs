@@ -8,7 +8,7 @@ use sqlx::{Encode, Postgres, Type, TypeInfo};
 
 /// The values so far, as the binary format of arrays has their elements (PostgreSQL's `array_send`).
 #[derive(Default)]
-pub struct Column {
+pub struct PgArray {
     kind: Option<Kind>,
     count: i32,
     has_null: bool,
@@ -52,7 +52,7 @@ impl Kind {
     }
 }
 
-impl Column {
+impl PgArray {
     /// Adds the next row's value.
     pub(super) fn push<'q, T: Encode<'q, Postgres> + Type<Postgres>>(&mut self, value: &T) -> Result<(), BoxDynError> {
         self.kind.get_or_insert_with(|| Kind::of(&T::type_info()));
@@ -70,7 +70,7 @@ impl Column {
     }
 }
 
-impl Encode<'_, Postgres> for Column {
+impl Encode<'_, Postgres> for PgArray {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
         let element = self.kind.unwrap_or(Kind::Integer).types().0.oid().ok_or("a type that is built in has an identifier")?;
         let (dimensions, lower_bound) = (1_i32, 1_i32);
@@ -90,7 +90,7 @@ impl Encode<'_, Postgres> for Column {
     }
 }
 
-impl Type<Postgres> for Column {
+impl Type<Postgres> for PgArray {
     fn type_info() -> PgTypeInfo {
         Kind::Integer.types().1
     }

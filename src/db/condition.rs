@@ -12,34 +12,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Result;
 
-type Question = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
+type CheckFn = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 
 /// A condition of a request's change.
-pub struct Condition {
-    question: Question,
+pub struct Precondition {
+    question: CheckFn,
     was_met: AtomicBool,
 }
 
 tokio::task_local! {
     /// The condition of the request that runs.
-    static CONDITION: Arc<Condition>;
+    static CONDITION: Arc<Precondition>;
     /// There while a condition is asked about.
     static ASKING: ();
 }
 
-impl Condition {
+impl Precondition {
     /// A condition that this question finds out about, by reading alone; it gives the error with which the change is refused.
     pub fn new<F: Future<Output = Result<()>> + Send + 'static>(question: impl Fn() -> F + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self { question: Box::new(move || Box::pin(question())), was_met: AtomicBool::new(false) })
     }
 
     /// Runs what commits under this condition.
-    pub async fn over<F: Future>(self: &Arc<Self>, work: F) -> F::Output {
+    pub async fn scope<F: Future>(self: &Arc<Self>, work: F) -> F::Output {
         CONDITION.scope(Arc::clone(self), work).await
     }
 
     /// Whether something was committed under it.
-    pub fn was_met(&self) -> bool {
+    pub fn is_satisfied(&self) -> bool {
         self.was_met.load(Ordering::Relaxed)
     }
 
@@ -47,7 +47,7 @@ impl Condition {
     ///
     /// # Errors
     /// With the refusal, or when the database fails.
-    pub async fn ask(&self) -> Result<()> {
+    pub async fn check(&self) -> Result<()> {
         ASKING.scope((), (self.question)()).await
     }
 }
@@ -61,18 +61,18 @@ pub(super) fn is_asking() -> bool {
 /// after its first commit follows from that.
 pub(super) async fn ask() -> Result<()> {
     match current() {
-        Some(condition) if !condition.was_met() => condition.ask().await,
+        Some(condition) if !condition.is_satisfied() => condition.check().await,
         _ => Ok(()),
     }
 }
 
 /// Notes that something was committed.
-pub(super) fn met() {
+pub(super) fn mark_satisfied() {
     if let Some(condition) = current() {
         condition.was_met.store(true, Ordering::Relaxed);
     }
 }
 
-fn current() -> Option<Arc<Condition>> {
+fn current() -> Option<Arc<Precondition>> {
     CONDITION.try_with(Arc::clone).ok()
 }

@@ -7,24 +7,24 @@ use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
-use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, QueueMode, RecycleResult};
+use deadpool::managed::{self, Manager, Metrics, Object, PoolError, QueueMode, RecycleResult};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
-use super::outage::{in_time, is_starting};
+use super::outage::{is_starting, with_timeout};
 use crate::error::{Error, Result};
 
 /// How long a request waits for a connection, whether all are lent or the server is away.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may take to say that it is alive, or to roll back what was done on it. Short, because whoever waits for
 /// it can have a new one.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
+const PING_TIMEOUT: Duration = Duration::from_secs(1);
 const LENT: &str = "the connection is here until this is dropped";
 
 /// A connection to either database.
-pub trait Line: Connection + Send + 'static {
+pub trait DbConnection: Connection + Send + 'static {
     /// Whether its database is another machine's or at least another process: it may answer nothing at all.
     const IS_REMOTE: bool;
 
@@ -32,7 +32,7 @@ pub trait Line: Connection + Send + 'static {
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>>;
 }
 
-impl Line for SqliteConnection {
+impl DbConnection for SqliteConnection {
     const IS_REMOTE: bool = false;
 
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>> {
@@ -40,7 +40,7 @@ impl Line for SqliteConnection {
     }
 }
 
-impl Line for PgConnection {
+impl DbConnection for PgConnection {
     const IS_REMOTE: bool = true;
 
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>> {
@@ -50,9 +50,9 @@ impl Line for PgConnection {
 
 /// Connections to a database, at most so many.
 #[derive(Debug)]
-pub struct Lender<C: Line>(Pool<Lines<C>>);
+pub struct Pool<C: DbConnection>(managed::Pool<ConnectionManager<C>>);
 
-impl<C: Line> Clone for Lender<C> {
+impl<C: DbConnection> Clone for Pool<C> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
@@ -60,9 +60,9 @@ impl<C: Line> Clone for Lender<C> {
 
 /// How they are made.
 #[derive(Debug)]
-struct Lines<C: Line>(<C as Connection>::Options);
+struct ConnectionManager<C: DbConnection>(<C as Connection>::Options);
 
-impl<C: Line> Manager for Lines<C> {
+impl<C: DbConnection> Manager for ConnectionManager<C> {
     type Type = C;
     type Error = sqlx::Error;
 
@@ -75,24 +75,24 @@ impl<C: Line> Manager for Lines<C> {
                 Err(error) if C::IS_REMOTE && is_starting(&error) => sleep(pause).await,
                 made => return made,
             }
-            pause = (pause * 2).min(SIGN_OF_LIFE);
+            pause = (pause * 2).min(PING_TIMEOUT);
         }
     }
 
     /// Asks whether it is alive, unless it has been lent just before.
     async fn recycle(&self, connection: &mut C, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
-        if metrics.last_used() >= SIGN_OF_LIFE {
-            timeout(SIGN_OF_LIFE, connection.ping()).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
+        if metrics.last_used() >= PING_TIMEOUT {
+            timeout(PING_TIMEOUT, connection.ping()).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
         }
         Ok(())
     }
 }
 
-impl<C: Line> Lender<C> {
+impl<C: DbConnection> Pool<C> {
     /// Lends no more than so many at the same time, each made when it is first needed.
     pub(super) fn of(options: C::Options, most: usize) -> anyhow::Result<Self> {
         // The last one that was given back is the likeliest to be alive, and to know the statement.
-        let pool = Pool::builder(Lines(options)).max_size(most).queue_mode(QueueMode::Lifo).build();
+        let pool = managed::Pool::builder(ConnectionManager(options)).max_size(most).queue_mode(QueueMode::Lifo).build();
         Ok(Self(pool?))
     }
 
@@ -100,25 +100,25 @@ impl<C: Line> Lender<C> {
     ///
     /// # Errors
     /// When none can be had.
-    pub(super) async fn lend(&self) -> sqlx::Result<Lent<C>> {
-        let connection = timeout(PATIENCE, self.0.get()).await.map_err(|_| sqlx::Error::PoolTimedOut)?;
+    pub(super) async fn acquire(&self) -> sqlx::Result<PooledConnection<C>> {
+        let connection = timeout(ACQUIRE_TIMEOUT, self.0.get()).await.map_err(|_| sqlx::Error::PoolTimedOut)?;
         let connection = connection.map_err(|error| match error {
             PoolError::Backend(error) => error,
             PoolError::Closed => sqlx::Error::PoolClosed,
             _ => sqlx::Error::PoolTimedOut,
         })?;
-        Ok(Lent { connection: Some(connection), is_answered: true, is_in_transaction: false })
+        Ok(PooledConnection { connection: Some(connection), is_answered: true, is_in_transaction: false })
     }
 
     /// A connection on which a transaction was begun.
     ///
     /// # Errors
     /// When none can be had, or the database doesn't begin one.
-    pub(super) async fn begin(&self, begin: &'static str) -> Result<Lent<C>> {
-        let mut lent = self.lend().await?;
+    pub(super) async fn begin(&self, begin: &'static str) -> Result<PooledConnection<C>> {
+        let mut lent = self.acquire().await?;
         // Before there is an answer, which may be given up.
         lent.is_in_transaction = true;
-        lent.answer(|connection| connection.run(begin)).await?;
+        lent.run(|connection| connection.run(begin)).await?;
         Ok(lent)
     }
 
@@ -126,7 +126,7 @@ impl<C: Line> Lender<C> {
     pub(super) async fn close(&self) {
         for connection in self.0.retain(|_, _| false).removed {
             // The other end may be gone already.
-            let _closed = timeout(SIGN_OF_LIFE, connection.close()).await;
+            let _closed = timeout(PING_TIMEOUT, connection.close()).await;
         }
         self.0.close();
     }
@@ -134,28 +134,28 @@ impl<C: Line> Lender<C> {
 
 /// A connection that is lent until this is dropped.
 #[derive(Debug)]
-pub struct Lent<C: Line> {
-    connection: Option<Object<Lines<C>>>,
+pub struct PooledConnection<C: DbConnection> {
+    connection: Option<Object<ConnectionManager<C>>>,
     is_answered: bool,
     is_in_transaction: bool,
 }
 
-impl<C: Line> Lent<C> {
+impl<C: DbConnection> PooledConnection<C> {
     /// Asks it something. Whoever asks a remote database waits for the answer, and not for ever.
-    pub(super) async fn answer<'c, T, F>(&'c mut self, ask: impl FnOnce(&'c mut C) -> F) -> Result<T>
+    pub(super) async fn run<'c, T, F>(&'c mut self, ask: impl FnOnce(&'c mut C) -> F) -> Result<T>
     where
         F: Future<Output = sqlx::Result<T>>,
     {
         let Self { connection, is_answered, .. } = self;
         *is_answered = false;
         let answer = ask(connection.as_mut().expect(LENT));
-        let answer = if C::IS_REMOTE { in_time(answer).await? } else { answer.await.map_err(Error::from)? };
+        let answer = if C::IS_REMOTE { with_timeout(answer).await? } else { answer.await.map_err(Error::from)? };
         *is_answered = true;
         Ok(answer)
     }
 
     /// When the connection was made.
-    pub(super) fn made(&self) -> Instant {
+    pub(super) fn created_at(&self) -> Instant {
         Object::metrics(self.connection.as_ref().expect(LENT)).created
     }
 
@@ -165,14 +165,14 @@ impl<C: Line> Lent<C> {
     /// When the database refuses. It may have committed where its answer is lost.
     pub(super) async fn commit(mut self) -> Result<()> {
         if self.is_in_transaction {
-            self.answer(|connection| connection.run("commit")).await?;
+            self.run(|connection| connection.run("commit")).await?;
             self.is_in_transaction = false;
         }
         Ok(())
     }
 }
 
-impl<C: Line> Deref for Lent<C> {
+impl<C: DbConnection> Deref for PooledConnection<C> {
     type Target = C;
 
     fn deref(&self) -> &C {
@@ -180,13 +180,13 @@ impl<C: Line> Deref for Lent<C> {
     }
 }
 
-impl<C: Line> DerefMut for Lent<C> {
+impl<C: DbConnection> DerefMut for PooledConnection<C> {
     fn deref_mut(&mut self) -> &mut C {
         self.connection.as_mut().expect(LENT)
     }
 }
 
-impl<C: Line> Drop for Lent<C> {
+impl<C: DbConnection> Drop for PooledConnection<C> {
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
         if self.is_answered && !self.is_in_transaction {
@@ -196,7 +196,7 @@ impl<C: Line> Drop for Lent<C> {
         tokio::spawn(async move {
             // Where SQLite itself has rolled back, because the disk is full or fails, this fails too.
             let ready = async { if is_in_transaction { connection.run("rollback").await } else { connection.ping().await } };
-            if !matches!(timeout(SIGN_OF_LIFE, ready).await, Ok(Ok(()))) {
+            if !matches!(timeout(PING_TIMEOUT, ready).await, Ok(Ok(()))) {
                 // It is closed, which ends its transaction, and another one can be made in its place.
                 drop(Object::take(connection));
             }

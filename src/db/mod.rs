@@ -21,14 +21,14 @@ mod statement;
 mod unit;
 mod violation;
 
-pub use batches::Batches;
-pub use condition::Condition;
+pub use batches::Batcher;
+pub use condition::Precondition;
 
 pub(crate) use pool::transaction;
-pub use pool::{Attempts, Db, Tx};
-pub use query::{Param, Query, Record, Scalar};
-pub use remembered::Remembered;
-pub use snapshot::{Observer, Snapshot};
+pub use pool::{Db, RetryState, Tx};
+pub use query::{DbRow, Param, Query, Scalar};
+pub use remembered::VersionedCache;
+pub use snapshot::{DbVersion, SnapshotReader};
 pub use statement::{Statement, Values};
-pub use unit::{Opening, Unit, afterwards, settle};
+pub use unit::{BeginHook, UnitOfWork, after_commit, commit_now};
 pub use violation::{Violation, ViolationExt};

@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 
 /// How long a statement may take. A server that is frozen, or cut off without a word, answers nothing at all; whoever waits for
 /// it has to be told before giving up by itself, for which clients commonly take 30 seconds.
-const PATIENCE: Duration = Duration::from_secs(10);
+const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
-        if is_outage(&error) { Self::Unavailable(error.into()) } else { Self::Database(error) }
+        if is_unavailable(&error) { Self::Unavailable(error.into()) } else { Self::Database(error) }
     }
 }
 
@@ -30,14 +30,14 @@ pub(super) fn cause(error: &Error) -> Option<&sqlx::Error> {
 }
 
 /// Waits for a remote database's answer, and not for ever.
-pub(super) async fn in_time<T>(answer: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
-    let answer = tokio::time::timeout(PATIENCE, answer).await;
-    let answer = answer.with_context(|| format!("the database has not answered within {} s", PATIENCE.as_secs()));
+pub(super) async fn with_timeout<T>(answer: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
+    let answer = tokio::time::timeout(STATEMENT_TIMEOUT, answer).await;
+    let answer = answer.with_context(|| format!("the database has not answered within {} s", STATEMENT_TIMEOUT.as_secs()));
     Ok(answer.map_err(Error::Unavailable)??)
 }
 
 /// A commit whose answer is lost was done or was not: nobody can tell from here, so the client is told to ask again.
-pub(super) fn of_commit(error: Error) -> Error {
+pub(super) fn commit_error(error: Error) -> Error {
     match error {
         Error::Unavailable(cause) => Error::Unavailable(cause.context("nobody can tell whether it was committed")),
         error => error,
@@ -49,22 +49,22 @@ pub(super) fn of_commit(error: Error) -> Error {
 pub(super) fn is_starting(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(error) => matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound),
-        sqlx::Error::Database(error) => is_passing(error.as_ref()),
+        sqlx::Error::Database(error) => is_transient(error.as_ref()),
         _ => false,
     }
 }
 
-fn is_outage(error: &sqlx::Error) -> bool {
+fn is_unavailable(error: &sqlx::Error) -> bool {
     match error {
         // Refused, reset, closed, or no such socket: the server isn't there. The pool ran out, or is closed by a server that stops.
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed => true,
-        sqlx::Error::Database(error) => is_passing(error.as_ref()),
+        sqlx::Error::Database(error) => is_transient(error.as_ref()),
         _ => false,
     }
 }
 
 /// Whether what a database says of itself may pass.
-fn is_passing(error: &dyn DatabaseError) -> bool {
+fn is_transient(error: &dyn DatabaseError) -> bool {
     let code = error.code().unwrap_or_default();
     if error.try_downcast_ref::<PgDatabaseError>().is_some() {
         // https://www.postgresql.org/docs/current/errcodes-appendix.html: connections; resources, as a full disk; shutdown, crash

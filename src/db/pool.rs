@@ -10,9 +10,9 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{PgConnection, SqliteConnection};
 
-use super::lent::{Lender, Lent, PATIENCE};
+use super::lent::{ACQUIRE_TIMEOUT, Pool, PooledConnection};
 use super::query::Query;
-use super::snapshot::Observer;
+use super::snapshot::SnapshotReader;
 use super::{condition, outage, unit, violation};
 use crate::error::Result;
 
@@ -25,19 +25,19 @@ pub enum Db {
     /// The embedded one: any number of readers beside one writer, whose turn is waited for here and not in the file.
     Sqlite {
         /// Read-only connections.
-        readers: Lender<SqliteConnection>,
+        readers: Pool<SqliteConnection>,
         /// The one connection that writes.
-        writer: Lender<SqliteConnection>,
+        writer: Pool<SqliteConnection>,
         /// The one, read-only too, that is asked for snapshots.
-        observer: Lender<SqliteConnection>,
+        observer: Pool<SqliteConnection>,
     },
     /// A server that several programs can share.
     Postgres {
         /// The connections of all that goes on.
-        pool: Lender<PgConnection>,
+        pool: Pool<PgConnection>,
         /// Those by which a transaction's condition is asked about. They wait for no lock; one of the others might not be had
         /// before those who wait for this transaction's locks give up.
-        beside: Lender<PgConnection>,
+        precondition_pool: Pool<PgConnection>,
     },
 }
 
@@ -46,26 +46,26 @@ pub enum Db {
 #[derive(Debug)]
 pub enum Tx {
     /// On the embedded database.
-    Sqlite(Lent<SqliteConnection>),
+    Sqlite(PooledConnection<SqliteConnection>),
     /// On PostgreSQL.
-    Postgres(Lent<PgConnection>),
+    Postgres(PooledConnection<PgConnection>),
 }
 
 /// How often a transaction has been run, and since when.
 #[derive(Debug)]
-pub struct Attempts {
+pub struct RetryState {
     made: u32,
     since: Instant,
 }
 
-impl Attempts {
+impl RetryState {
     /// The first.
     pub fn first() -> Self {
         Self { made: 1, since: Instant::now() }
     }
 
     fn may_go_on(&self) -> bool {
-        self.made < ATTEMPTS && self.since.elapsed() < PATIENCE
+        self.made < ATTEMPTS && self.since.elapsed() < ACQUIRE_TIMEOUT
     }
 }
 
@@ -77,17 +77,17 @@ impl Db {
             Some(("sqlite", path)) => Self::open_sqlite(path.trim_start_matches("//"))?,
             Some(("postgres" | "postgresql", _)) => {
                 let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
-                Self::Postgres { pool: Lender::of(options.clone(), 16)?, beside: Lender::of(options, 2)? }
+                Self::Postgres { pool: Pool::of(options.clone(), 16)?, precondition_pool: Pool::of(options, 2)? }
             }
             _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
         };
         match &db {
             Self::Sqlite { writer, .. } => {
-                let mut writer = writer.lend().await.with_context(|| format!("cannot open {url}"))?;
+                let mut writer = writer.acquire().await.with_context(|| format!("cannot open {url}"))?;
                 sqlx::migrate!("migrations/sqlite").run(&mut *writer).await
             }
             Self::Postgres { pool, .. } => {
-                let mut connection = pool.lend().await.context("cannot reach PostgreSQL")?;
+                let mut connection = pool.acquire().await.context("cannot reach PostgreSQL")?;
                 sqlx::migrate!("migrations/postgres").run(&mut *connection).await
             }
         }
@@ -106,9 +106,9 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5));
-        let writer = Lender::of(options.clone(), 1)?;
+        let writer = Pool::of(options.clone(), 1)?;
         let reading = options.read_only(true);
-        Ok(Self::Sqlite { writer, readers: Lender::of(reading.clone(), 8)?, observer: Lender::of(reading, 1)? })
+        Ok(Self::Sqlite { writer, readers: Pool::of(reading.clone(), 8)?, observer: Pool::of(reading, 1)? })
     }
 
     /// A connection for reading. What the request has done so far is committed first, so that it is seen.
@@ -116,11 +116,11 @@ impl Db {
     /// # Errors
     /// When no connection can be had.
     pub async fn read(&self) -> Result<Tx> {
-        unit::settle().await?;
+        unit::commit_now().await?;
         Ok(match self {
-            Self::Sqlite { readers, .. } => Tx::Sqlite(readers.lend().await?),
-            Self::Postgres { beside, .. } if condition::is_asking() => Tx::Postgres(beside.lend().await?),
-            Self::Postgres { pool, .. } => Tx::Postgres(pool.lend().await?),
+            Self::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
+            Self::Postgres { precondition_pool: beside, .. } if condition::is_asking() => Tx::Postgres(beside.acquire().await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire().await?),
         })
     }
 
@@ -128,10 +128,10 @@ impl Db {
     ///
     /// # Errors
     /// When no connection can be had.
-    pub async fn observe(&self) -> Result<Observer> {
-        Ok(Observer(match self {
-            Self::Sqlite { observer, .. } => Tx::Sqlite(observer.lend().await?),
-            Self::Postgres { pool, .. } => Tx::Postgres(pool.lend().await?),
+    pub async fn snapshot_reader(&self) -> Result<SnapshotReader> {
+        Ok(SnapshotReader(match self {
+            Self::Sqlite { observer, .. } => Tx::Sqlite(observer.acquire().await?),
+            Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire().await?),
         }))
     }
 
@@ -141,7 +141,7 @@ impl Db {
     /// When no connection can be had, another process holds SQLite's write lock for longer than is waited, or something that is
     /// to come first in the request's [`Unit`](super::Unit) stands against it.
     pub async fn begin(&self) -> Result<Tx> {
-        unit::settle().await?;
+        unit::commit_now().await?;
         let mut tx = match self {
             Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin("begin immediate").await?),
             Self::Postgres { pool, .. } => Tx::Postgres(pool.begin("begin").await?),
@@ -151,7 +151,7 @@ impl Db {
     }
 
     /// Whether a transaction that ended like this is to be run again: waits a moment and says so, or gives the outcome back.
-    pub async fn again<T>(&self, outcome: Result<T>, attempts: &mut Attempts) -> ControlFlow<Result<T>> {
+    pub async fn should_retry<T>(&self, outcome: Result<T>, attempts: &mut RetryState) -> ControlFlow<Result<T>> {
         match outcome {
             Err(error) if attempts.may_go_on() && violation::is_transient(&error) => {
                 let jitter = u64::from(rand::random::<u8>() % 8);
@@ -171,7 +171,7 @@ impl Db {
                 observer.close().await;
                 writer.close().await;
             }
-            Self::Postgres { pool, beside } => {
+            Self::Postgres { pool, precondition_pool: beside } => {
                 pool.close().await;
                 beside.close().await;
             }
@@ -190,7 +190,7 @@ impl Db {
 macro_rules! transaction {
     ($db:expr, |$tx:ident| $work:expr) => {{
         let db: &$crate::db::Db = &$db;
-        let mut attempts = $crate::db::Attempts::first();
+        let mut attempts = $crate::db::RetryState::first();
         loop {
             let outcome: $crate::error::Result<_> = async {
                 let mut begun = db.begin().await?;
@@ -200,7 +200,7 @@ macro_rules! transaction {
                 Ok(value)
             }
             .await;
-            if let std::ops::ControlFlow::Break(outcome) = db.again(outcome, &mut attempts).await {
+            if let std::ops::ControlFlow::Break(outcome) = db.should_retry(outcome, &mut attempts).await {
                 break outcome;
             }
         }
@@ -217,20 +217,20 @@ impl Tx {
     /// database is lost meanwhile: then nobody can tell.
     pub async fn commit(self) -> Result<()> {
         condition::ask().await?;
-        if let Some(tx) = unit::park(self) {
-            tx.commit_now().await?;
+        if let Some(tx) = unit::defer_commit(self) {
+            tx.commit_immediately().await?;
         }
-        condition::met();
+        condition::mark_satisfied();
         Ok(())
     }
 
     /// Makes what was done durable at once.
-    pub(super) async fn commit_now(self) -> Result<()> {
+    pub(super) async fn commit_immediately(self) -> Result<()> {
         let committed = match self {
             Self::Sqlite(lent) => lent.commit().await,
             Self::Postgres(lent) => lent.commit().await,
         };
-        committed.map_err(outage::of_commit)
+        committed.map_err(outage::commit_error)
     }
 
     /// Begins a statement; its text is the same on both databases, with `$1`, `$2` … for what is bound.

@@ -4,7 +4,7 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Decode, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Type};
 
-use super::lent::Lent;
+use super::lent::PooledConnection;
 use crate::error::Result;
 
 /// A value that both databases can take.
@@ -22,16 +22,16 @@ impl<T> Scalar for T where
 }
 
 /// A row that both databases can give: whatever derives `sqlx::FromRow` from values they share, and tuples of those.
-pub trait Record: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
-impl<T> Record for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
+pub trait DbRow: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
+impl<T> DbRow for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
 /// A statement with what has been bound to it so far.
 #[must_use]
 pub enum Query<'a> {
     /// On the embedded database.
-    Sqlite(&'a mut Lent<SqliteConnection>, sqlx::query::Query<'a, Sqlite, SqliteArguments>),
+    Sqlite(&'a mut PooledConnection<SqliteConnection>, sqlx::query::Query<'a, Sqlite, SqliteArguments>),
     /// On PostgreSQL.
-    Postgres(&'a mut Lent<PgConnection>, sqlx::query::Query<'a, Postgres, PgArguments>),
+    Postgres(&'a mut PooledConnection<PgConnection>, sqlx::query::Query<'a, Postgres, PgArguments>),
 }
 
 impl<'a> Query<'a> {
@@ -46,32 +46,32 @@ impl<'a> Query<'a> {
     /// Runs it and tells how many rows it touched.
     pub async fn execute(self) -> Result<u64> {
         Ok(match self {
-            Self::Sqlite(lent, query) => lent.answer(|connection| query.execute(connection)).await?.rows_affected(),
-            Self::Postgres(lent, query) => lent.answer(|connection| query.execute(connection)).await?.rows_affected(),
+            Self::Sqlite(lent, query) => lent.run(|connection| query.execute(connection)).await?.rows_affected(),
+            Self::Postgres(lent, query) => lent.run(|connection| query.execute(connection)).await?.rows_affected(),
         })
     }
 
     /// Every row.
-    pub async fn all<R: Record>(self) -> Result<Vec<R>> {
+    pub async fn all<R: DbRow>(self) -> Result<Vec<R>> {
         let rows: sqlx::Result<Vec<R>> = match self {
             Self::Sqlite(lent, query) => {
-                lent.answer(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
+                lent.run(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
             }
             Self::Postgres(lent, query) => {
-                lent.answer(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
+                lent.run(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
             }
         };
         Ok(rows?)
     }
 
     /// The first row, if there is one.
-    pub async fn optional<R: Record>(self) -> Result<Option<R>> {
+    pub async fn optional<R: DbRow>(self) -> Result<Option<R>> {
         let row: Option<sqlx::Result<R>> = match self {
             Self::Sqlite(lent, query) => {
-                lent.answer(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
+                lent.run(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
             }
             Self::Postgres(lent, query) => {
-                lent.answer(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
+                lent.run(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
             }
         };
         Ok(row.transpose()?)
@@ -81,7 +81,7 @@ impl<'a> Query<'a> {
     pub async fn scalar<T>(self) -> Result<T>
     where
         T: Scalar,
-        (T,): Record,
+        (T,): DbRow,
     {
         let row: Option<(T,)> = self.optional().await?;
         Ok(row.ok_or(sqlx::Error::RowNotFound)?.0)

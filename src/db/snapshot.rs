@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// What is committed at a moment. Whatever is read of two equal snapshots is the same.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct DbVersion {
     /// SQLite counts the commits that a connection has seen of others. One connection is asked, and this is when it was made.
     connection: Option<Instant>,
     /// That count, or which PostgreSQL lets which transactions be seen.
@@ -16,22 +16,22 @@ pub struct Snapshot {
 }
 
 /// A connection that can tell its [`Snapshot`].
-pub struct Observer(pub(super) Tx);
+pub struct SnapshotReader(pub(super) Tx);
 
-impl Observer {
+impl SnapshotReader {
     /// A value of a table of one row, and the snapshot that it was read of.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn scalar_in_snapshot<T: Scalar>(&mut self, column: &str, table: &str) -> Result<(T, Snapshot)> {
+    pub async fn scalar_in_snapshot<T: Scalar>(&mut self, column: &str, table: &str) -> Result<(T, DbVersion)> {
         let (connection, told) = match &self.0 {
-            Tx::Sqlite(lent) => (Some(lent.made()), "(select cast(data_version as text) from pragma_data_version)"),
+            Tx::Sqlite(lent) => (Some(lent.created_at()), "(select cast(data_version as text) from pragma_data_version)"),
             // A standby that has taken over may give numbers once more to other transactions.
             Tx::Postgres(_) => (None, "concat(pg_postmaster_start_time(), ' ', pg_current_snapshot())"),
         };
         let rows: Vec<(T, String)> = self.0.select(&format!("{column}, {told} from {table}")).all().await?;
         let (value, told) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
-        Ok((value, Snapshot { connection, told }))
+        Ok((value, DbVersion { connection, told }))
     }
 
     /// The connection, to read anything else.

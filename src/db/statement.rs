@@ -8,11 +8,11 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Row, SqliteConnection, Type};
 
-use super::column::Column;
-use super::lent::Lent;
+use super::column::PgArray;
+use super::lent::PooledConnection;
 use super::pool::Tx;
-use super::query::{Param, Query, Record};
-use crate::base::paging::{Paging, Rows};
+use super::query::{DbRow, Param, Query};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::error::{Code, Result};
 
 const BOUND: &str = "both databases take every value that can be bound";
@@ -28,8 +28,8 @@ pub struct Statement<'a> {
 
 /// Where it is going to run, with what has been bound to it so far.
 enum Bound<'a> {
-    Sqlite(&'a mut Lent<SqliteConnection>, SqliteArguments),
-    Postgres(&'a mut Lent<PgConnection>, PgArguments),
+    Sqlite(&'a mut PooledConnection<SqliteConnection>, SqliteArguments),
+    Postgres(&'a mut PooledConnection<PgConnection>, PgArguments),
 }
 
 impl Tx {
@@ -75,16 +75,16 @@ impl<'a> Statement<'a> {
     }
 
     /// Adds text in which every `?` stands for `value`.
-    pub fn with<T: for<'q> Param<'q>>(mut self, text: &str, value: T) -> Self {
+    pub fn push_bind<T: for<'q> Param<'q>>(mut self, text: &str, value: T) -> Self {
         let place = self.bind(value);
         self.text.push_str(&text.replace('?', &place));
         self
     }
 
     /// Adds `and` and a condition in which every `?` stands for `value`; nothing where there is no value.
-    pub fn and<T: for<'q> Param<'q>>(self, condition: &str, value: Option<T>) -> Self {
+    pub fn and_where<T: for<'q> Param<'q>>(self, condition: &str, value: Option<T>) -> Self {
         let Some(value) = value else { return self };
-        self.push(" and ").with(condition, value)
+        self.push(" and ").push_bind(condition, value)
     }
 
     /// Adds a condition that the column contains this text, without regard to case; nothing where there is no text.
@@ -92,7 +92,7 @@ impl<'a> Statement<'a> {
     pub fn and_contains(self, column: &str, text: Option<&str>) -> Self {
         let literal = |text: &str| text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
         let pattern = text.map(|text| format!("%{}%", literal(text)));
-        self.and(&format!(r"lower({column}) like lower(?) escape '\'"), pattern)
+        self.and_where(&format!(r"lower({column}) like lower(?) escape '\'"), pattern)
     }
 
     /// Adds `and column in (…)`. No values: no row. They are bound as one, so that the text is the same for any number of them,
@@ -119,7 +119,7 @@ impl<'a> Statement<'a> {
     /// Ends a `select` by ascending `id`, and has nobody else change its rows before the transaction ends. Whoever changes several rows
     /// locks them like this before: PostgreSQL updates those of one statement in no order, and transactions would wait for one
     /// another in a circle. On SQLite a transaction is alone from its beginning.
-    pub fn locked(self) -> Self {
+    pub fn for_update(self) -> Self {
         let held = matches!(self.bound, Bound::Postgres(..)).then_some(" for no key update");
         self.push(" order by id").push(held.unwrap_or_default())
     }
@@ -154,7 +154,7 @@ impl<'a> Statement<'a> {
     }
 
     /// Every row.
-    pub async fn all<R: Record>(self) -> Result<Vec<R>> {
+    pub async fn all<R: DbRow>(self) -> Result<Vec<R>> {
         self.query().all().await
     }
 
@@ -170,15 +170,16 @@ impl<'a> Statement<'a> {
     /// the first page of an empty list is not (wire facts).
     ///
     /// The rows are counted beside the page, in the same statement, so that none but the page's is read as a whole.
-    pub async fn page<R: Record>(mut self, order: &str, paging: Paging) -> Result<Rows<R>> {
+    pub async fn page<R: DbRow>(mut self, order: &str, paging: PageRequest) -> Result<PagedRows<R>> {
         let (from, columns) = (std::mem::take(&mut self.text), self.columns);
         self.text = format!("select (select count(*) {from}) as list_total, {columns} {from} order by {order}");
-        let counted: Vec<Counted<R>> = self.with(" limit ?", paging.limit()).with(" offset ?", paging.offset()).all().await?;
+        let counted: Vec<Counted<R>> =
+            self.push_bind(" limit ?", paging.limit()).push_bind(" offset ?", paging.offset()).all().await?;
         if counted.is_empty() && !paging.is_first() {
             return Err(Code::PagePastEnd.into());
         }
         let total = counted.first().map_or(0, |first| first.total);
-        Ok(Rows { total, rows: counted.into_iter().map(|counted| counted.row).collect() })
+        Ok(PagedRows { total, rows: counted.into_iter().map(|counted| counted.row).collect() })
     }
 
     /// Binds a value, and gives its place in the text.
@@ -211,7 +212,7 @@ pub enum Values<'s> {
     /// Become the last in their columns.
     Postgres {
         /// The columns.
-        columns: &'s mut Vec<Column>,
+        columns: &'s mut Vec<PgArray>,
         /// The next one's place.
         next: usize,
     },
@@ -228,7 +229,7 @@ impl Values<'_> {
             }
             Self::Postgres { columns, next } => {
                 if *next == columns.len() {
-                    columns.push(Column::default());
+                    columns.push(PgArray::default());
                 }
                 columns[*next].push(&value).expect(BOUND);
                 *next += 1;

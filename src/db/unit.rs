@@ -22,27 +22,27 @@ use crate::error::Result;
 
 /// What runs first in the first transaction of a unit, before the service's own work. Its error ends the transaction and is the
 /// service's. It may run several times: again when the transaction is run again, but never once one has been committed.
-pub type Opening = Box<dyn for<'a> Fn(&'a mut Tx) -> BoxFuture<'a, Result<()>> + Send + Sync>;
+pub type BeginHook = Box<dyn for<'a> Fn(&'a mut Tx) -> BoxFuture<'a, Result<()>> + Send + Sync>;
 
-type Afterwards = Box<dyn for<'a> FnOnce(&'a App) -> BoxFuture<'a, ()> + Send>;
+type AfterCommit = Box<dyn for<'a> FnOnce(&'a App) -> BoxFuture<'a, ()> + Send>;
 
 tokio::task_local! {
-    static UNIT: Arc<Unit>;
+    static UNIT: Arc<UnitOfWork>;
 }
 
 /// The unit of work of one request.
 #[derive(Default)]
-pub struct Unit {
-    opening: Option<Opening>,
+pub struct UnitOfWork {
+    opening: Option<BeginHook>,
     /// Whether a transaction of this unit has been committed, or one that it had a part in.
     is_committed: AtomicBool,
     parked: Mutex<Option<Tx>>,
-    afterwards: Mutex<Vec<Afterwards>>,
+    afterwards: Mutex<Vec<AfterCommit>>,
 }
 
-impl Unit {
+impl UnitOfWork {
     /// A unit in whose first transaction this runs first.
-    pub fn new(opening: Option<Opening>) -> Arc<Self> {
+    pub fn new(opening: Option<BeginHook>) -> Arc<Self> {
         Arc::new(Self { opening, ..Self::default() })
     }
 
@@ -57,18 +57,18 @@ impl Unit {
     }
 
     /// Remembers that something of it has been committed.
-    pub fn note_commit(&self) {
+    pub fn mark_committed(&self) {
         self.is_committed.store(true, Ordering::Relaxed);
     }
 
     /// The transaction that was left open, once the endpoint has ended. Outside the unit its [`Tx::commit`] commits; dropped, it
     /// leaves nothing behind.
-    pub fn parked(&self) -> Option<Tx> {
+    pub fn take_deferred(&self) -> Option<Tx> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Does what was put off until the unit's work is committed, which it now is.
-    pub async fn finish(&self, app: &App) {
+    pub async fn run_after_commit(&self, app: &App) {
         let afterwards = std::mem::take(&mut *self.afterwards.lock().unwrap_or_else(PoisonError::into_inner));
         for work in afterwards {
             work(app).await;
@@ -77,7 +77,7 @@ impl Unit {
 }
 
 /// The unit that this runs in.
-fn current() -> Option<Arc<Unit>> {
+fn current() -> Option<Arc<UnitOfWork>> {
     UNIT.try_with(Arc::clone).ok()
 }
 
@@ -85,17 +85,17 @@ fn current() -> Option<Arc<Unit>> {
 ///
 /// # Errors
 /// When the database refuses; then nothing of it was done.
-pub async fn settle() -> Result<()> {
+pub async fn commit_now() -> Result<()> {
     let Some(unit) = current() else { return Ok(()) };
-    let Some(parked) = unit.parked() else { return Ok(()) };
-    parked.commit_now().await?;
-    unit.note_commit();
+    let Some(parked) = unit.take_deferred() else { return Ok(()) };
+    parked.commit_immediately().await?;
+    unit.mark_committed();
     Ok(())
 }
 
 /// Does something once the work of this request is committed, and not at all if it fails to be. The request is answered after
 /// it, but no error of it can change that answer.
-pub async fn afterwards<W>(app: &App, work: W)
+pub async fn after_commit<W>(app: &App, work: W)
 where
     W: for<'a> FnOnce(&'a App) -> BoxFuture<'a, ()> + Send + 'static,
 {
@@ -115,7 +115,7 @@ pub(super) async fn open(tx: &mut Tx) -> Result<()> {
 }
 
 /// Parks a transaction whose work is done; outside a unit it is given back, to be committed.
-pub(super) fn park(tx: Tx) -> Option<Tx> {
+pub(super) fn defer_commit(tx: Tx) -> Option<Tx> {
     let Some(unit) = current() else { return Some(tx) };
     *unit.parked.lock().unwrap_or_else(PoisonError::into_inner) = Some(tx);
     None

@@ -42,20 +42,20 @@ fn sqlite_constraint(message: &str) -> String {
 /// Says, at the call, what a violated constraint means to the client.
 pub trait ViolationExt<T> {
     /// Gives `meaning` instead where that constraint stood against it.
-    fn or_unique(self, constraint: &str, meaning: impl Into<Error>) -> Result<T>;
+    fn on_unique(self, constraint: &str, meaning: impl Into<Error>) -> Result<T>;
     /// Gives `meaning` instead where a foreign key stood against it.
-    fn or_foreign_key(self, meaning: impl Into<Error>) -> Result<T>;
+    fn on_foreign_key(self, meaning: impl Into<Error>) -> Result<T>;
 }
 
 impl<T> ViolationExt<T> for Result<T> {
-    fn or_unique(self, constraint: &str, meaning: impl Into<Error>) -> Result<T> {
+    fn on_unique(self, constraint: &str, meaning: impl Into<Error>) -> Result<T> {
         self.map_err(|error| match Violation::of(&error) {
             Some(Violation::Unique(name)) if name == constraint => meaning.into(),
             _ => error,
         })
     }
 
-    fn or_foreign_key(self, meaning: impl Into<Error>) -> Result<T> {
+    fn on_foreign_key(self, meaning: impl Into<Error>) -> Result<T> {
         self.map_err(|error| match Violation::of(&error) {
             Some(Violation::ForeignKey) => meaning.into(),
             _ => error,

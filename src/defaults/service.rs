@@ -5,7 +5,7 @@ use super::model::{Countries, Defaults, FeeStep, ServerTime};
 use crate::accounts::AccountTitle;
 use crate::app::App;
 use crate::base::paging::{RECORDS_DEFAULT, RECORDS_MAXIMUM};
-use crate::config::FeeSteps;
+use crate::config::FeeSchedule;
 
 pub fn countries() -> Countries {
     Countries { countries: countries::names() }
@@ -29,7 +29,7 @@ pub fn defaults(app: &App) -> Defaults {
     }
 }
 
-fn fee_steps(fees: &FeeSteps) -> Vec<FeeStep> {
+fn fee_steps(fees: &FeeSchedule) -> Vec<FeeStep> {
     let steps = fees.steps.iter().map(|(up_to, fee)| FeeStep { up_to: Some(*up_to), fee: *fee });
     steps.chain([FeeStep { up_to: None, fee: fees.above }]).collect()
 }

@@ -6,15 +6,15 @@ use super::service;
 use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::error::Code;
-use crate::http::{Api, Failure, Path, Rq};
+use crate::http::{ApiError, Path, Routes, Rq};
 
 /// Adds this operation to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(account_delete, &[Code::AccountHasTickets, Code::AccountLastAdministrator]);
 }
 
 #[endpoint { method = DELETE, path = "/accounts/{number}", tags = ["Accounts"] }]
-async fn account_delete(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseDeleted, Failure> {
+async fn account_delete(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseDeleted, ApiError> {
     service::delete(rq.context(), &caller, &path.0.number).await?;
     Ok(HttpResponseDeleted())
 }

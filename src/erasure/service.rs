@@ -18,27 +18,27 @@ pub async fn delete(app: &App, caller: &Caller, number: &AccountNumber) -> Resul
     accounts::load(&mut app.db.read().await?, caller, number).await?;
     let nobodys = app.passwords.hash(secret::api_key()).await?;
     let cancelled = transaction!(app.db, |tx| erase(app, tx, caller, number, &nobodys).await)?;
-    db::afterwards(app, move |app| give_back(app, cancelled).boxed()).await;
+    db::after_commit(app, move |app| give_back(app, cancelled).boxed()).await;
     Ok(())
 }
 
 async fn give_back(app: &App, orders: Vec<Id>) {
-    join_all(orders.into_iter().map(|order| payments::give_back(app, order))).await;
+    join_all(orders.into_iter().map(|order| payments::process_refunds(app, order))).await;
 }
 
 /// Gives the orders that were cancelled.
 async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, password_hash: &str) -> Result<Vec<Id>> {
     let now = app.clock.now();
     let row = accounts::load(tx, caller, number).await?;
-    let row = accounts::lock_dispensable(tx, &row).await?;
+    let row = accounts::lock_unless_last_admin(tx, &row).await?;
     let account = row.id;
     // Before its tickets are looked at: an order that is just being settled is waited for here.
     let cancelled = orders::cancel_all(app, tx, account).await?;
-    transfers::cancel_all_of(app, tx, account).await?;
-    if tickets::holds_coming(tx, account, now).await? {
+    transfers::cancel_for_account(app, tx, account).await?;
+    if tickets::has_upcoming(tx, account, now).await? {
         return Err(Code::AccountHasTickets.into());
     }
-    hosts::forget_administrator(tx, account).await?;
+    hosts::delete_administrator_everywhere(tx, account).await?;
     preferences::forget(tx, account).await?;
     codes::forget(tx, account).await?;
     outbox::forget(tx, &row.email).await?;

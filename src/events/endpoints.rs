@@ -10,11 +10,11 @@ use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
 use crate::hosts::HostPath;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq, Written};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq, SerializedJson};
 use crate::review::Submission;
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(host_event_list, &[]);
     api.add(account_event_list, &[]);
     api.add(published_event_list, &[]);
@@ -34,7 +34,7 @@ async fn host_event_list(
     caller: Caller,
     path: Path<HostPath>,
     query: Query<HostEventQuery>,
-) -> Result<HttpResponseOk<Page<Event>>, Failure> {
+) -> Result<HttpResponseOk<Page<Event>>, ApiError> {
     Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.0.host, query.0).await?))
 }
 
@@ -44,27 +44,27 @@ async fn account_event_list(
     caller: Caller,
     path: Path<AccountPath>,
     query: Query<EventFilter>,
-) -> Result<HttpResponseOk<Page<Event>>, Failure> {
+) -> Result<HttpResponseOk<Page<Event>>, ApiError> {
     Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.0.number, &query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/published-events", tags = ["Events"] }]
-async fn published_event_list(rq: Rq, query: Query<PublishedEventQuery>) -> Result<Written<Page<Event>>, Failure> {
+async fn published_event_list(rq: Rq, query: Query<PublishedEventQuery>) -> Result<SerializedJson<Page<Event>>, ApiError> {
     Ok(shown::list_published(rq.context(), query.0).await?)
 }
 
 #[endpoint { method = GET, path = "/events", tags = ["Events"] }]
-async fn event_list(rq: Rq, caller: Caller, query: Query<EventQuery>) -> Result<HttpResponseOk<Page<Event>>, Failure> {
+async fn event_list(rq: Rq, caller: Caller, query: Query<EventQuery>) -> Result<HttpResponseOk<Page<Event>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &caller, query.0).await?))
 }
 
 #[endpoint { method = POST, path = "/events", tags = ["Events"] }]
-async fn event_create(rq: Rq, caller: Caller, body: Json<EventCreate>) -> Result<Created<Event>, Failure> {
+async fn event_create(rq: Rq, caller: Caller, body: Json<EventCreate>) -> Result<Created<Event>, ApiError> {
     Ok(Created(service::create(rq.context(), &caller, &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}", tags = ["Events"] }]
-async fn event_get(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<Written<Event>, Failure> {
+async fn event_get(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<SerializedJson<Event>, ApiError> {
     Ok(shown::get(rq.context(), &caller, path.0.event).await?)
 }
 
@@ -74,27 +74,27 @@ async fn event_update(
     caller: Caller,
     path: Path<EventPath>,
     body: Json<EventUpdate>,
-) -> Result<HttpResponseOk<Event>, Failure> {
+) -> Result<HttpResponseOk<Event>, ApiError> {
     Ok(HttpResponseOk(service::update(rq.context(), &caller, path.0.event, &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/events/{event}", tags = ["Events"] }]
-async fn event_delete(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseDeleted, Failure> {
+async fn event_delete(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseDeleted, ApiError> {
     service::delete(rq.context(), &caller, path.0.event).await?;
     Ok(HttpResponseDeleted())
 }
 
 #[endpoint { method = POST, path = "/events/{event}/submissions", tags = ["Events"] }]
-async fn event_submission_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<Created<Submission>, Failure> {
+async fn event_submission_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<Created<Submission>, ApiError> {
     Ok(Created(service::submit(rq.context(), &caller, path.0.event).await?))
 }
 
 #[endpoint { method = POST, path = "/events/{event}/withdrawals", tags = ["Events"] }]
-async fn event_withdrawal_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<Event>, Failure> {
+async fn event_withdrawal_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<Event>, ApiError> {
     Ok(HttpResponseOk(service::withdraw(rq.context(), &caller, path.0.event).await?))
 }
 
 #[endpoint { method = POST, path = "/events/{event}/cancellations", tags = ["Events"] }]
-async fn event_cancellation_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<Event>, Failure> {
+async fn event_cancellation_create(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<Event>, ApiError> {
     Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.0.event).await?))
 }

@@ -7,11 +7,11 @@ use crate::app::App;
 use crate::base::id::Id;
 use crate::base::secret;
 use crate::db;
-use crate::error::{Problem, Result};
+use crate::error::{FieldError, Result};
 use crate::media::{self, Image, ImageKind, ImageText};
 
 /// What a request says of one image.
-pub enum Change {
+pub enum ImageUpdate {
     /// Nothing.
     Keep,
     /// That it goes.
@@ -20,9 +20,9 @@ pub enum Change {
     Put(Id, Image),
 }
 
-impl Change {
+impl ImageUpdate {
     /// Reads a request's argument; what is no image goes to the problems.
-    fn parse(name: &str, text: Option<&ImageText>, problems: &mut Vec<Problem>) -> Self {
+    fn parse(name: &str, text: Option<&ImageText>, problems: &mut Vec<FieldError>) -> Self {
         match text {
             None => Self::Keep,
             Some(text) if text.0.trim().is_empty() => Self::Remove,
@@ -37,7 +37,7 @@ impl Change {
     }
 
     /// Under which identifier there is an image after this change.
-    pub fn outcome(&self, before: Option<Id>) -> Option<Id> {
+    pub fn resulting_id(&self, before: Option<Id>) -> Option<Id> {
         match self {
             Self::Keep => before,
             Self::Remove => None,
@@ -47,25 +47,25 @@ impl Change {
 }
 
 /// What a request says of an event's images.
-pub struct Images {
-    pub banner: Change,
-    pub thumbnail: Change,
+pub struct EventImages {
+    pub banner: ImageUpdate,
+    pub thumbnail: ImageUpdate,
     /// What is wrong with those that are no images, to be told with everything else that is wrong.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FieldError>,
 }
 
-impl Images {
+impl EventImages {
     /// Reads the images of a request.
     pub fn parse(banner: Option<&ImageText>, thumbnail: Option<&ImageText>) -> Self {
         let mut problems = Vec::new();
-        let banner = Change::parse("banner", banner, &mut problems);
-        let thumbnail = Change::parse("thumbnail", thumbnail, &mut problems);
+        let banner = ImageUpdate::parse("banner", banner, &mut problems);
+        let thumbnail = ImageUpdate::parse("thumbnail", thumbnail, &mut problems);
         Self { banner, thumbnail, problems }
     }
 
     /// Whether there is anything to be stored.
     pub fn has_new(&self) -> bool {
-        self.fresh().next().is_some()
+        self.uploads().next().is_some()
     }
 
     /// Stores the new ones, or none of them.
@@ -73,7 +73,7 @@ impl Images {
     /// # Errors
     /// When the object store fails.
     pub async fn store(&self, app: &App) -> Result<()> {
-        for (kind, id, image) in self.fresh() {
+        for (kind, id, image) in self.uploads() {
             if let Err(error) = media::put_image(app, kind, id, image).await {
                 self.discard(app).await;
                 return Err(error);
@@ -84,16 +84,16 @@ impl Images {
 
     /// Removes the new ones, which no row came to name.
     pub async fn discard(&self, app: &App) {
-        for (kind, id, _) in self.fresh() {
+        for (kind, id, _) in self.uploads() {
             media::discard(app, kind, [id]).await;
         }
     }
 
-    fn fresh(&self) -> impl Iterator<Item = (ImageKind, Id, &Image)> {
+    fn uploads(&self) -> impl Iterator<Item = (ImageKind, Id, &Image)> {
         let each = [(ImageKind::Banner, &self.banner), (ImageKind::Thumbnail, &self.thumbnail)];
         each.into_iter().filter_map(|(kind, change)| match change {
-            Change::Put(id, image) => Some((kind, *id, image)),
-            Change::Keep | Change::Remove => None,
+            ImageUpdate::Put(id, image) => Some((kind, *id, image)),
+            ImageUpdate::Keep | ImageUpdate::Remove => None,
         })
     }
 }
@@ -103,6 +103,6 @@ pub async fn discard_replaced(app: &App, before: &EventRow, after: Option<&Event
     let gone = |before: Option<Id>, after: Option<Id>| before.filter(|_| before != after);
     let banner = gone(before.banner_id, after.and_then(|row| row.banner_id));
     let thumbnail = gone(before.thumbnail_id, after.and_then(|row| row.thumbnail_id));
-    db::afterwards(app, move |app| media::discard(app, ImageKind::Banner, banner).boxed()).await;
-    db::afterwards(app, move |app| media::discard(app, ImageKind::Thumbnail, thumbnail).boxed()).await;
+    db::after_commit(app, move |app| media::discard(app, ImageKind::Banner, banner).boxed()).await;
+    db::after_commit(app, move |app| media::discard(app, ImageKind::Thumbnail, thumbnail).boxed()).await;
 }

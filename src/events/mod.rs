@@ -17,7 +17,7 @@ mod view;
 
 pub use endpoints::register;
 pub use model::{Event, EventPath, EventRow, EventStatus, Events};
-pub use service::{decide, load, load_managed, load_visible};
-pub use shown::OnShow;
+pub use service::{apply_decision, load, load_managed, load_visible};
+pub use shown::EventCache;
 pub use store::{find, lock, of_ids};
 pub use view::views;

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::wire::{Collection, Minutes, Uri};
+use crate::base::wire::{Minutes, ResourceCollection, Uri};
 use crate::categories::Category;
 use crate::error::{Code, Result};
-use crate::http::Located;
+use crate::http::HasLocation;
 use crate::sections::Section;
 use crate::venues::Venue;
 
@@ -16,7 +16,7 @@ use crate::venues::Venue;
 #[derive(Debug)]
 pub struct Events;
 
-impl Collection for Events {
+impl ResourceCollection for Events {
     const PATH: &'static str = "/events/";
 }
 
@@ -89,7 +89,7 @@ pub struct Event {
     pub host: Uri,
 }
 
-impl Located for Event {
+impl HasLocation for Event {
     fn location(&self) -> &str {
         &self.uri.0
     }

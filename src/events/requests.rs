@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::images::Images;
+use super::images::EventImages;
 use super::model::{EventRow, EventStatus};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Paging, SortOrder};
-use crate::base::wire::{EventTime, Reference, wire_text};
+use crate::base::paging::{PageRequest, SortOrder};
+use crate::base::wire::{DateTimeInput, ResourceRef, wire_text};
 use crate::categories::Categories;
 use crate::hosts::Hosts;
 use crate::media::ImageText;
@@ -29,8 +29,8 @@ pub enum EventSort {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct EventFilter {
     #[serde(flatten)]
-    pub paging: Paging,
-    pub region: Option<Reference<Regions>>,
+    pub paging: PageRequest,
+    pub region: Option<ResourceRef<Regions>>,
     #[schemars(length(max = 200))]
     pub title: Option<String>,
     pub active: Option<bool>,
@@ -46,14 +46,14 @@ pub struct EventFilter {
 pub struct PublishedEventQuery {
     #[serde(flatten)]
     pub filter: EventFilter,
-    pub host: Option<Reference<Hosts>>,
+    pub host: Option<ResourceRef<Hosts>>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventQuery {
     #[serde(flatten)]
     pub filter: EventFilter,
-    pub host: Option<Reference<Hosts>>,
+    pub host: Option<ResourceRef<Hosts>>,
     pub status: Option<EventStatus>,
     pub public: Option<bool>,
 }
@@ -73,7 +73,7 @@ wire_text!(
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventCreate {
-    pub host: Reference<Hosts>,
+    pub host: ResourceRef<Hosts>,
     #[schemars(length(min = 1, max = 200))]
     pub title: String,
     #[schemars(length(min = 1, max = 10_000))]
@@ -82,12 +82,12 @@ pub struct EventCreate {
     #[schemars(length(min = 1, max = 200))]
     pub kind: String,
     pub public: bool,
-    pub category: Reference<Categories>,
+    pub category: ResourceRef<Categories>,
     #[schemars(length(min = 1, max = 200))]
     pub subcategory: String,
-    pub venue: Reference<Venues>,
-    pub start: Option<EventTime>,
-    pub end: Option<EventTime>,
+    pub venue: ResourceRef<Venues>,
+    pub start: Option<DateTimeInput>,
+    pub end: Option<DateTimeInput>,
     #[schemars(length(max = 10_000))]
     pub disclaimer: Option<String>,
     #[schemars(length(max = 20))]
@@ -99,7 +99,7 @@ pub struct EventCreate {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventUpdate {
     /// Only the event's own, for what was read to be sent back.
-    pub host: Option<Reference<Hosts>>,
+    pub host: Option<ResourceRef<Hosts>>,
     #[schemars(length(min = 1, max = 200))]
     pub title: Option<String>,
     #[schemars(length(min = 1, max = 10_000))]
@@ -108,12 +108,12 @@ pub struct EventUpdate {
     #[schemars(length(min = 1, max = 200))]
     pub kind: Option<String>,
     pub public: Option<bool>,
-    pub category: Option<Reference<Categories>>,
+    pub category: Option<ResourceRef<Categories>>,
     #[schemars(length(min = 1, max = 200))]
     pub subcategory: Option<String>,
-    pub venue: Option<Reference<Venues>>,
-    pub start: Option<EventTime>,
-    pub end: Option<EventTime>,
+    pub venue: Option<ResourceRef<Venues>>,
+    pub start: Option<DateTimeInput>,
+    pub end: Option<DateTimeInput>,
     #[schemars(length(max = 10_000))]
     pub disclaimer: Option<String>,
     #[schemars(length(max = 20))]
@@ -126,7 +126,7 @@ pub struct EventUpdate {
 
 impl EventCreate {
     /// The event as it begins: a Draft that starts now and never ends where no times are given (wire facts).
-    pub fn row(&self, id: Id, now: Timestamp, images: &Images) -> EventRow {
+    pub fn row(&self, id: Id, now: Timestamp, images: &EventImages) -> EventRow {
         EventRow {
             id,
             host_id: self.host.id,
@@ -142,8 +142,8 @@ impl EventCreate {
             ends: self.end.map_or(Timestamp::NEVER, |time| time.0),
             disclaimer: self.disclaimer.clone().unwrap_or_default(),
             tags: json(self.tags.as_deref().unwrap_or_default()),
-            banner_id: images.banner.outcome(None),
-            thumbnail_id: images.thumbnail.outcome(None),
+            banner_id: images.banner.resulting_id(None),
+            thumbnail_id: images.thumbnail.resulting_id(None),
             published: None,
             popularity: 0,
         }
@@ -152,7 +152,7 @@ impl EventCreate {
 
 impl EventUpdate {
     /// The event with these changes.
-    pub fn apply(&self, row: &EventRow, images: &Images) -> EventRow {
+    pub fn apply(&self, row: &EventRow, images: &EventImages) -> EventRow {
         let row = row.clone();
         EventRow {
             title: self.title.clone().unwrap_or(row.title),
@@ -166,8 +166,8 @@ impl EventUpdate {
             ends: self.end.map_or(row.ends, |time| time.0),
             disclaimer: self.disclaimer.clone().unwrap_or(row.disclaimer),
             tags: self.tags.as_deref().map_or(row.tags, json),
-            banner_id: images.banner.outcome(row.banner_id),
-            thumbnail_id: images.thumbnail.outcome(row.thumbnail_id),
+            banner_id: images.banner.resulting_id(row.banner_id),
+            thumbnail_id: images.thumbnail.resulting_id(row.thumbnail_id),
             ..row
         }
     }

@@ -2,10 +2,10 @@
 
 use futures::FutureExt;
 
-use super::images::{Images, discard_replaced};
+use super::images::{EventImages, discard_replaced};
 use super::model::{Event, EventRow, EventStatus};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery};
-use super::store::{self, Narrowing, Shown};
+use super::store::{self, ListFilter, Visibility};
 use super::view::{view_one, views};
 use crate::accounts::{self, AccountNumber};
 use crate::app::App;
@@ -14,7 +14,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::db::{self, Tx, ViolationExt, transaction};
-use crate::error::{Code, Error, Problem, Result, no_problems};
+use crate::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 use crate::media::{self, ImageKind};
 use crate::review::{self, Submission, SubmissionType};
 use crate::{advertisements, categories, hosts, sections, tokens, venues};
@@ -57,14 +57,14 @@ pub async fn load_visible(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
 pub async fn require_visible(tx: &mut Tx, caller: &Caller, row: &EventRow) -> Result<()> {
     match caller.redeemer {
         Some(redeemer) if redeemer.event == row.id => Ok(()),
-        _ if is_for_all(caller, row) => Ok(()),
-        _ if caller.scope == Scope::Redeemer => Err(Error::NOT_YOURS),
+        _ if is_public_for(caller, row) => Ok(()),
+        _ if caller.scope == Scope::Redeemer => Err(Error::FORBIDDEN),
         _ => hosts::require_administrator(tx, caller, row.host_id).await,
     }
 }
 
 /// Whether an event is there for everyone, among whom redeemers are not.
-pub fn is_for_all(caller: &Caller, row: &EventRow) -> bool {
+pub fn is_public_for(caller: &Caller, row: &EventRow) -> bool {
     row.status.is_public() && caller.scope != Scope::Redeemer
 }
 
@@ -77,14 +77,14 @@ async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> 
 
 pub async fn list(app: &App, caller: &Caller, query: EventQuery) -> Result<Page<Event>> {
     let host = query.host.map(|host| host.id);
-    let narrowing = Narrowing { shown: Shown::To(caller), host, status: query.status, public: query.public };
+    let narrowing = ListFilter { shown: Visibility::To(caller), host, status: query.status, public: query.public };
     page(app, &mut app.db.read().await?, &query.filter, narrowing).await
 }
 
 pub async fn list_of_host(app: &App, caller: &Caller, host: Id, query: HostEventQuery) -> Result<Page<Event>> {
     let mut tx = app.db.read().await?;
-    hosts::require_present(&mut tx, host).await?;
-    let narrowing = Narrowing { shown: Shown::To(caller), host: Some(host), status: query.status, public: query.public };
+    hosts::require_exists(&mut tx, host).await?;
+    let narrowing = ListFilter { shown: Visibility::To(caller), host: Some(host), status: query.status, public: query.public };
     page(app, &mut tx, &query.filter, narrowing).await
 }
 
@@ -92,11 +92,11 @@ pub async fn list_of_host(app: &App, caller: &Caller, host: Id, query: HostEvent
 pub async fn list_of_account(app: &App, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
     let mut tx = app.db.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
-    let narrowing = Narrowing { shown: Shown::HeldBy(account.id), host: None, status: None, public: None };
+    let narrowing = ListFilter { shown: Visibility::HeldBy(account.id), host: None, status: None, public: None };
     page(app, &mut tx, filter, narrowing).await
 }
 
-async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>) -> Result<Page<Event>> {
+async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, narrowing: ListFilter<'_>) -> Result<Page<Event>> {
     let found = store::list(tx, filter, narrowing, app.clock.now()).await?;
     Ok(filter.paging.page(found.total, views(app, tx, found.rows).await?))
 }
@@ -108,7 +108,7 @@ pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Event> {
 }
 
 pub async fn create(app: &App, caller: &Caller, new: &EventCreate) -> Result<Event> {
-    let images = Images::parse(new.banner.as_ref(), new.thumbnail.as_ref());
+    let images = EventImages::parse(new.banner.as_ref(), new.thumbnail.as_ref());
     let now = app.clock.now();
     if images.has_new() {
         // Storing an image takes its time, so no transaction waits for it; all that could refuse it is asked before.
@@ -122,18 +122,18 @@ pub async fn create(app: &App, caller: &Caller, new: &EventCreate) -> Result<Eve
     let created = transaction!(app.db, |tx| {
         let row = new.row(app.clock.next_id(), now, &images);
         check_new(tx, caller, &row, &images.problems).await?;
-        store::insert(tx, &row).await.or_unique(TITLE, Code::EventTaken)?;
+        store::insert(tx, &row).await.on_unique(TITLE, Code::EventTaken)?;
         tokens::create_global(app, tx, row.id).await?;
         view_one(app, tx, row).await
     });
-    if created.as_ref().is_err_and(Error::is_certain) {
+    if created.as_ref().is_err_and(Error::is_definite) {
         images.discard(app).await;
     }
     created
 }
 
 pub async fn update(app: &App, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
-    let images = Images::parse(change.banner.as_ref(), change.thumbnail.as_ref());
+    let images = EventImages::parse(change.banner.as_ref(), change.thumbnail.as_ref());
     if images.has_new() {
         let mut tx = app.db.read().await?;
         let before = load_managed(&mut tx, caller, id).await?;
@@ -145,7 +145,7 @@ pub async fn update(app: &App, caller: &Caller, id: Id, change: &EventUpdate) ->
     let changed = transaction!(app.db, |tx| {
         let before = lock_managed(tx, caller, id).await?;
         let row = check_change(app, tx, caller, &before, change, &images).await?;
-        store::update(tx, &row).await.or_unique(TITLE, Code::EventTaken)?;
+        store::update(tx, &row).await.on_unique(TITLE, Code::EventTaken)?;
         let event = view_one(app, tx, row.clone()).await?;
         Ok::<_, Error>((before, row, event))
     });
@@ -155,7 +155,7 @@ pub async fn update(app: &App, caller: &Caller, id: Id, change: &EventUpdate) ->
             Ok(event)
         }
         Err(error) => {
-            if error.is_certain() {
+            if error.is_definite() {
                 images.discard(app).await;
             }
             Err(error)
@@ -168,7 +168,7 @@ pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
     let now = app.clock.now();
     let (row, artwork) = transaction!(app.db, |tx| remove(tx, caller, id, now).await)?;
     discard_replaced(app, &row, None).await;
-    db::afterwards(app, move |app| media::discard(app, ImageKind::Artwork, artwork).boxed()).await;
+    db::after_commit(app, move |app| media::discard(app, ImageKind::Artwork, artwork).boxed()).await;
     Ok(())
 }
 
@@ -180,21 +180,23 @@ async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<
         return Err(Code::EventSold.into());
     }
     if parts.iter().any(|section| section.reserved > 0) {
-        return Err(Code::EventSold.because("Places of this event are reserved for open orders. Withdraw or cancel it instead."));
+        return Err(
+            Code::EventSold.with_message("Places of this event are reserved for open orders. Withdraw or cancel it instead.")
+        );
     }
     store::delete_expired_reservations(tx, id, now).await?;
     tokens::end_keys_of_event(tx, id, now).await?;
     review::forget(tx, SubmissionType::Event, [id]).await?;
     let artwork = advertisements::remove_of_event(tx, id).await?;
     // Tickets that were made void keep their event, which a foreign key says.
-    store::delete(tx, id).await.or_foreign_key(Code::EventSold)?;
+    store::delete(tx, id).await.on_foreign_key(Code::EventSold)?;
     Ok((row, artwork))
 }
 
 pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(app.db, |tx| {
         let row = load_managed(tx, caller, id).await?;
-        if !store::step(tx, id, EventStatus::Draft, EventStatus::UnderReview, None).await? {
+        if !store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview, None).await? {
             return Err(Code::EventNotDraft.into());
         }
         hosts::require_active(tx, row.host_id).await?;
@@ -214,7 +216,7 @@ pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Event> {
 
 async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus) -> Result<Event> {
     let row = lock_managed(tx, caller, id).await?;
-    if !store::step(tx, id, EventStatus::Listed, to, None).await? {
+    if !store::transition(tx, id, EventStatus::Listed, to, None).await? {
         return Err(Code::EventNotListed.into());
     }
     view_one(app, tx, EventRow { status: to, ..row }).await
@@ -224,27 +226,27 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
 ///
 /// # Errors
 /// [`Code::HostRemoved`] for an approval, [`Code::SubmissionDecided`] for an event that is not under review.
-pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
+pub async fn apply_decision(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
     let (to, published) = if approved { (EventStatus::Listed, Some(now)) } else { (EventStatus::Draft, None) };
     if approved {
         let host = load(tx, id).await?.host_id;
         hosts::require_active(tx, host).await?;
     }
-    let decided = store::step(tx, id, EventStatus::UnderReview, to, published).await?;
+    let decided = store::transition(tx, id, EventStatus::UnderReview, to, published).await?;
     if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
 }
 
 /// What stands against a new event. Who may not act for the host learns nothing of the rest.
-async fn check_new(tx: &mut Tx, caller: &Caller, row: &EventRow, images: &[Problem]) -> Result<()> {
+async fn check_new(tx: &mut Tx, caller: &Caller, row: &EventRow, images: &[FieldError]) -> Result<()> {
     let mut problems = Vec::new();
     if hosts::exists(tx, row.host_id).await? {
         hosts::require_administrator(tx, caller, row.host_id).await?;
     } else {
-        problems.push(Problem::invalid("host", "names no host"));
+        problems.push(FieldError::invalid("host", "names no host"));
     }
     problems.extend(problems_of(tx, caller, None, row).await?);
     problems.extend_from_slice(images);
-    no_problems(problems)?;
+    ensure_no_field_errors(problems)?;
     hosts::require_active(tx, row.host_id).await
 }
 
@@ -255,21 +257,21 @@ async fn check_change(
     caller: &Caller,
     before: &EventRow,
     change: &EventUpdate,
-    images: &Images,
+    images: &EventImages,
 ) -> Result<EventRow> {
     let row = change.apply(before, images);
     let mut problems = problems_of(tx, caller, Some(before), &row).await?;
     if change.host.as_ref().is_some_and(|host| host.id != before.host_id) {
-        problems.insert(0, Problem::invalid("host", "can't be changed"));
+        problems.insert(0, FieldError::invalid("host", "can't be changed"));
     }
     problems.extend_from_slice(&images.problems);
-    no_problems(problems)?;
+    ensure_no_field_errors(problems)?;
     if before.status == EventStatus::Cancelled {
         return Err(Code::EventCancelled.into());
     }
     // A venue where events have been staged stays (requirement), so it is not forgotten where this one was.
     if before.status.is_public() && before.ends <= app.clock.now() && row.venue_id != before.venue_id {
-        return Err(Code::EventOver.because("This event is over, so its venue can't be changed any more."));
+        return Err(Code::EventOver.with_message("This event is over, so its venue can't be changed any more."));
     }
     Ok(row)
 }
@@ -280,21 +282,21 @@ async fn check_title(tx: &mut Tx, row: &EventRow) -> Result<()> {
 }
 
 /// What is wrong with the event as it would be, in the contract's order. A venue that it has already may stay.
-async fn problems_of(tx: &mut Tx, caller: &Caller, before: Option<&EventRow>, row: &EventRow) -> Result<Vec<Problem>> {
+async fn problems_of(tx: &mut Tx, caller: &Caller, before: Option<&EventRow>, row: &EventRow) -> Result<Vec<FieldError>> {
     let mut problems = Vec::new();
     match categories::views(tx, [row.category_id]).await?.get(&row.category_id) {
-        None => problems.push(Problem::invalid("category", "names no category")),
+        None => problems.push(FieldError::invalid("category", "names no category")),
         Some(category) if !category.subcategories.contains(&row.subcategory) => {
-            problems.push(Problem::invalid("subcategory", "is no subcategory of the category"));
+            problems.push(FieldError::invalid("subcategory", "is no subcategory of the category"));
         }
         Some(_) => {}
     }
     let moves = before.is_none_or(|before| before.venue_id != row.venue_id);
     if moves && !venues::is_usable(tx, caller, row.venue_id).await? {
-        problems.push(Problem::invalid("venue", "names no venue you may use"));
+        problems.push(FieldError::invalid("venue", "names no venue you may use"));
     }
     if row.ends <= row.starts {
-        problems.push(Problem::invalid("end", "must be after start"));
+        problems.push(FieldError::invalid("end", "must be after start"));
     }
     Ok(problems)
 }

@@ -9,17 +9,17 @@ use futures::FutureExt;
 
 use super::model::{Event, EventRow};
 use super::requests::{EventSort, PublishedEventQuery};
-use super::store::{CountRow, Narrowing};
-use super::view::{self, FullEvent};
+use super::store::{ListFilter, SectionCounts};
+use super::view::{self, EventWithRelations};
 use super::{service, store};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Page;
-use crate::db::{Batches, Remembered, Snapshot, Tx};
+use crate::db::{Batcher, DbVersion, Tx, VersionedCache};
 use crate::error::{Error, Result};
-use crate::http::Written;
+use crate::http::SerializedJson;
 use crate::sections::{self, SectionRow};
 
 /// Those who are told of events or of a list at a time, at the most.
@@ -28,88 +28,88 @@ const BATCH: usize = 100;
 const REMEMBERED: usize = 16 << 20;
 
 /// An event, and what is answered to whoever may see it.
-struct Shown {
+struct CachedEvent {
     row: EventRow,
-    written: Written<Event>,
+    written: SerializedJson<Event>,
     /// When it is shown like this, unless it is changed.
-    lasts: Range<Timestamp>,
+    validity: Range<Timestamp>,
 }
 
 /// The events and lists that are being read, and what is known of those that were.
-pub struct OnShow {
-    events: Arc<Batches<(), Id, Option<Arc<Shown>>>>,
-    published: Arc<Batches<PublishedEventQuery, (), Written<Page<Event>>>>,
-    known: Mutex<Known>,
-    latest: Mutex<Latest>,
+pub struct EventCache {
+    events: Arc<Batcher<(), Id, Option<Arc<CachedEvent>>>>,
+    published: Arc<Batcher<PublishedEventQuery, (), SerializedJson<Page<Event>>>>,
+    known: Mutex<VersionCache>,
+    latest: Mutex<SnapshotCache>,
 }
 
 /// Events as they were shown to callers whose keys were looked up in one snapshot of the database. Nothing has been changed when the
 /// next caller's is the same, so that nothing needs to be asked for. While tickets are sold it hardly ever is. What is learned may be
 /// newer than the snapshot, but then no later caller has that one.
-type Latest = Remembered<Arc<Snapshot>, HashMap<Id, Arc<Shown>>>;
+type SnapshotCache = VersionedCache<Arc<DbVersion>, HashMap<Id, Arc<CachedEvent>>>;
 
 /// Events, and pages of those published, as they are for as long as the database has counted so many changes by hosts and staff. It
 /// is asked for that count, and for all that buyers change, before any of them is shown: so nothing is that is out of date,
 /// whichever server has changed it.
-type Known = Remembered<i64, Counted>;
+type VersionCache = VersionedCache<i64, VersionedEvents>;
 
 #[derive(Default)]
-struct Counted {
-    events: HashMap<Id, FullEvent>,
-    pages: HashMap<PublishedEventQuery, Arc<Listing>>,
+struct VersionedEvents {
+    events: HashMap<Id, EventWithRelations>,
+    pages: HashMap<PublishedEventQuery, Arc<CachedPage>>,
 }
 
 /// A page of the published events.
-struct Listing {
+struct CachedPage {
     changes: i64,
     total: i64,
     events: Vec<Id>,
 }
 
-impl Default for OnShow {
+impl Default for EventCache {
     fn default() -> Self {
         Self {
-            events: Batches::of(BATCH),
-            published: Batches::of(BATCH),
-            known: Mutex::new(Remembered::of(REMEMBERED)),
-            latest: Mutex::new(Remembered::of(REMEMBERED)),
+            events: Batcher::of(BATCH),
+            published: Batcher::of(BATCH),
+            known: Mutex::new(VersionedCache::with_capacity(REMEMBERED)),
+            latest: Mutex::new(VersionedCache::with_capacity(REMEMBERED)),
         }
     }
 }
 
-impl OnShow {
-    fn known(&self) -> MutexGuard<'_, Known> {
+impl EventCache {
+    fn known(&self) -> MutexGuard<'_, VersionCache> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn latest(&self) -> MutexGuard<'_, Latest> {
+    fn latest(&self) -> MutexGuard<'_, SnapshotCache> {
         self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Counted {
+impl VersionedEvents {
     /// The event that is counted here; `None` where it isn't known, or has other sections by now.
-    fn event(&self, id: Id, counts: &[CountRow]) -> Option<FullEvent> {
+    fn event(&self, id: Id, counts: &[SectionCounts]) -> Option<EventWithRelations> {
         let mut event = self.events.get(&id)?.clone();
-        event.count(counts).then_some(event)
+        event.apply_counts(counts).then_some(event)
     }
 }
 
-impl Shown {
+impl CachedEvent {
     /// About how much memory it takes, in bytes.
     fn weight(&self) -> usize {
-        size_of_val(self) + texts(&self.row) + self.written.size()
+        size_of_val(self) + text_size(&self.row) + self.written.size()
     }
 }
 
 /// How long the longest texts of an event are, in bytes: all else is small.
-fn texts(row: &EventRow) -> usize {
+fn text_size(row: &EventRow) -> usize {
     row.description.len() + row.disclaimer.len()
 }
 
-impl FullEvent {
+impl EventWithRelations {
     /// Takes what buyers have changed from its counts; tells whether these are of the sections that it has.
-    fn count(&mut self, counts: &[CountRow]) -> bool {
+    fn apply_counts(&mut self, counts: &[SectionCounts]) -> bool {
         let sections = self.sections.iter_mut();
         let counted = counts.iter().filter_map(|count| Some((count.section_id?, count.sold?, count.reserved?)));
         let mut counted = counted.peekable();
@@ -124,33 +124,33 @@ impl FullEvent {
     }
 
     /// Until when it is shown as it is now, unless it is changed. A reservation ends by itself, and when is not known here.
-    fn lasts_until(&self, now: Timestamp) -> Timestamp {
-        let until = |section: &SectionRow| if section.reserved == 0 { sections::expiry(section, now) } else { now };
+    fn valid_until(&self, now: Timestamp) -> Timestamp {
+        let until = |section: &SectionRow| if section.reserved == 0 { sections::next_price_change(section, now) } else { now };
         self.sections.iter().map(until).min().unwrap_or(Timestamp::NEVER)
     }
 
     /// About how much memory it takes, in bytes.
     fn weight(&self) -> usize {
         let sections = self.sections.iter().map(|section| size_of_val(section) + section.description.len());
-        size_of_val(self) + texts(&self.row) + sections.sum::<usize>()
+        size_of_val(self) + text_size(&self.row) + sections.sum::<usize>()
     }
 }
 
 /// An event, for who may see it.
-pub async fn get(app: &Arc<App>, caller: &Caller, id: Id) -> Result<Written<Event>> {
-    let latest = app.on_show.latest().at(&caller.snapshot).get(&id).cloned();
+pub async fn get(app: &Arc<App>, caller: &Caller, id: Id) -> Result<SerializedJson<Event>> {
+    let latest = app.event_cache.latest().get_mut(&caller.snapshot).get(&id).cloned();
     let now = app.clock.now();
-    let shown = match latest.filter(|shown| shown.lasts.contains(&now)) {
+    let shown = match latest.filter(|shown| shown.validity.contains(&now)) {
         Some(shown) => shown,
         None => {
             let reading = Arc::clone(app);
-            let shown = app.on_show.events.join((), id, move |(), ids| read_events(Arc::clone(&reading), ids)).await?;
+            let shown = app.event_cache.events.submit((), id, move |(), ids| read_events(Arc::clone(&reading), ids)).await?;
             let shown = shown.ok_or(Error::NOT_FOUND)?;
-            app.on_show.latest().with_room(&caller.snapshot, shown.weight()).insert(id, Arc::clone(&shown));
+            app.event_cache.latest().reserve(&caller.snapshot, shown.weight()).insert(id, Arc::clone(&shown));
             shown
         }
     };
-    if !service::is_for_all(caller, &shown.row) {
+    if !service::is_public_for(caller, &shown.row) {
         // Boxed, as all that few requests come to.
         async { service::require_visible(&mut app.db.read().await?, caller, &shown.row).await }.boxed().await?;
     }
@@ -158,34 +158,34 @@ pub async fn get(app: &Arc<App>, caller: &Caller, id: Id) -> Result<Written<Even
 }
 
 /// The published events, which are the same for everyone.
-pub async fn list_published(app: &Arc<App>, query: PublishedEventQuery) -> Result<Written<Page<Event>>> {
+pub async fn list_published(app: &Arc<App>, query: PublishedEventQuery) -> Result<SerializedJson<Page<Event>>> {
     let reading = Arc::clone(app);
     let list = move |query, waiting: Vec<()>| {
         let app = Arc::clone(&reading);
         async move {
-            let page = Written::new(&read_page(&app, query).await?)?;
+            let page = SerializedJson::new(&read_page(&app, query).await?)?;
             Ok(vec![page; waiting.len()])
         }
     };
-    app.on_show.published.join(query, (), list).await
+    app.event_cache.published.submit(query, (), list).await
 }
 
 /// These events as they are shown, in this order.
-async fn read_events(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<Shown>>>> {
+async fn read_events(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<CachedEvent>>>> {
     let now = app.clock.now();
     let events = load(&app, &mut app.db.read().await?, &ids, now).await?.events;
     let written = events.into_iter().map(|(id, event)| {
-        let (row, lasts) = (event.row.clone(), now..event.lasts_until(now));
-        Ok((id, Arc::new(Shown { row, written: Written::new(&view::view(&app, event, now)?)?, lasts })))
+        let (row, lasts) = (event.row.clone(), now..event.valid_until(now));
+        Ok((id, Arc::new(CachedEvent { row, written: SerializedJson::new(&view::view(&app, event, now)?)?, validity: lasts })))
     });
-    let shown: HashMap<Id, Arc<Shown>> = written.collect::<Result<_>>()?;
+    let shown: HashMap<Id, Arc<CachedEvent>> = written.collect::<Result<_>>()?;
     Ok(ids.iter().map(|id| shown.get(id).cloned()).collect())
 }
 
 async fn read_page(app: &App, query: PublishedEventQuery) -> Result<Page<Event>> {
     let (now, paging) = (app.clock.now(), query.filter.paging);
     let mut tx = app.db.read().await?;
-    let known = app.on_show.known().things().pages.get(&query).cloned();
+    let known = app.event_cache.known().entries().pages.get(&query).cloned();
     if let Some(page) = known {
         let mut found = load(app, &mut tx, &page.events, now).await?;
         if found.changes == Some(page.changes) {
@@ -193,40 +193,44 @@ async fn read_page(app: &App, query: PublishedEventQuery) -> Result<Page<Event>>
             return Ok(paging.page(page.total, events.map(|event| view::view(app, event, now)).collect::<Result<_>>()?));
         }
     }
-    let changes = store::count_changes(&mut tx).await?;
-    let narrowing =
-        Narrowing { shown: store::Shown::Published, host: query.host.as_ref().map(|host| host.id), status: None, public: None };
+    let changes = store::change_counter(&mut tx).await?;
+    let narrowing = ListFilter {
+        shown: store::Visibility::Published,
+        host: query.host.as_ref().map(|host| host.id),
+        status: None,
+        public: None,
+    };
     let found = store::list(&mut tx, &query.filter, narrowing, now).await?;
-    if is_lasting(&query) && !found.rows.is_empty() {
-        let page = Listing { changes, total: found.total, events: found.rows.iter().map(|row| row.id).collect() };
+    if is_cacheable(&query) && !found.rows.is_empty() {
+        let page = CachedPage { changes, total: found.total, events: found.rows.iter().map(|row| row.id).collect() };
         let weight = size_of_val(&query) + size_of_val(&page) + size_of_val(page.events.as_slice());
-        app.on_show.known().with_room(&changes, weight).pages.insert(query, Arc::new(page));
+        app.event_cache.known().reserve(&changes, weight).pages.insert(query, Arc::new(page));
     }
     Ok(paging.page(found.total, view::views(app, &mut tx, found.rows).await?))
 }
 
 /// Whether hosts and staff alone change what is listed: neither time nor sales do, nor what isn't counted, a new section.
-fn is_lasting(query: &PublishedEventQuery) -> bool {
+fn is_cacheable(query: &PublishedEventQuery) -> bool {
     let filter = &query.filter;
     filter.active.is_none() && filter.section.is_none() && filter.sort != Some(EventSort::Popularity)
 }
 
 /// Events that were asked for, as they are now.
-struct Found {
+struct Loaded {
     /// How many changes had been counted; `None` where none of them was found.
     changes: Option<i64>,
-    events: HashMap<Id, FullEvent>,
+    events: HashMap<Id, EventWithRelations>,
 }
 
-async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Found> {
-    let counts = store::counts(tx, ids.iter().copied(), now).await?;
+async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Loaded> {
+    let counts = store::section_counts(tx, ids.iter().copied(), now).await?;
     let Some(changes) = counts.first().map(|count| count.changes) else {
-        return Ok(Found { changes: None, events: HashMap::new() });
+        return Ok(Loaded { changes: None, events: HashMap::new() });
     };
     let (mut events, mut unknown) = (HashMap::new(), Vec::new());
     {
-        let mut known = app.on_show.known();
-        let known = known.at(&changes);
+        let mut known = app.event_cache.known();
+        let known = known.get_mut(&changes);
         for counts in counts.chunk_by(|one, other| one.event_id == other.event_id) {
             let Some(id) = counts.first().map(|count| count.event_id) else { continue };
             match known.event(id, counts) {
@@ -239,12 +243,12 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Foun
         let rows = store::of_ids(tx, unknown).await?;
         let loaded = view::load(tx, rows, now).await?;
         {
-            let mut known = app.on_show.known();
+            let mut known = app.event_cache.known();
             for event in &loaded {
-                known.with_room(&changes, event.weight()).events.insert(event.row.id, event.clone());
+                known.reserve(&changes, event.weight()).events.insert(event.row.id, event.clone());
             }
         }
         events.extend(loaded.into_iter().map(|event| (event.row.id, event)));
     }
-    Ok(Found { changes: Some(changes), events })
+    Ok(Loaded { changes: Some(changes), events })
 }

@@ -5,14 +5,14 @@ use super::requests::{EventFilter, EventSort};
 use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::PagedRows;
 use crate::db::{Statement, Tx};
 use crate::error::Result;
 use crate::sections::{self, SectionUri};
 
 /// Which events a list may show.
 #[derive(Debug)]
-pub enum Shown<'a> {
+pub enum Visibility<'a> {
     /// Those Listed and open to the public, to everyone.
     Published,
     /// What this caller may see.
@@ -23,8 +23,8 @@ pub enum Shown<'a> {
 
 /// What is asked of a list, beside what all lists of events are asked.
 #[derive(Debug)]
-pub struct Narrowing<'a> {
-    pub shown: Shown<'a>,
+pub struct ListFilter<'a> {
+    pub shown: Visibility<'a>,
     pub host: Option<Id>,
     pub status: Option<EventStatus>,
     pub public: Option<bool>,
@@ -32,7 +32,7 @@ pub struct Narrowing<'a> {
 
 /// Events in the order of making, unless a sort is asked for; then those without its value come last, and ties in the order
 /// of making.
-pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>, now: Timestamp) -> Result<Rows<EventRow>> {
+pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: ListFilter<'_>, now: Timestamp) -> Result<PagedRows<EventRow>> {
     let direction = filter.order.sql();
     let order = match filter.sort {
         None => "e.id".to_owned(),
@@ -41,28 +41,31 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: Narrowing<'_>, n
         Some(EventSort::Popularity) => format!("e.popularity{direction}, e.id"),
         Some(EventSort::Start) => format!("e.starts{direction}, e.id"),
     };
-    let select = show(tx.list("e.*", "from events e where true"), &narrowing.shown)
-        .and("e.venue_id in (select v.id from venues v where v.region_id = ?)", filter.region.as_ref().map(|region| region.id))
-        .and("e.host_id = ?", narrowing.host)
+    let select = visibility_clause(tx.list("e.*", "from events e where true"), &narrowing.shown)
+        .and_where(
+            "e.venue_id in (select v.id from venues v where v.region_id = ?)",
+            filter.region.as_ref().map(|region| region.id),
+        )
+        .and_where("e.host_id = ?", narrowing.host)
         .and_contains("e.title", filter.title.as_deref())
-        .and("e.status = ?", narrowing.status)
-        .and("e.ends > ?", (filter.active == Some(true)).then_some(now))
-        .and("e.ends <= ?", (filter.active == Some(false)).then_some(now))
-        .and("e.public = ?", narrowing.public);
+        .and_where("e.status = ?", narrowing.status)
+        .and_where("e.ends > ?", (filter.active == Some(true)).then_some(now))
+        .and_where("e.ends <= ?", (filter.active == Some(false)).then_some(now))
+        .and_where("e.public = ?", narrowing.public);
     with_section(select, filter.section.as_deref()).page(&order, filter.paging).await
 }
 
 /// Listed and Cancelled events are for anyone, all others for their host's administrators and the platform's staff. Whoever holds
 /// a ticket has its event listed with it all the same.
-fn show<'a>(select: Statement<'a>, shown: &Shown<'_>) -> Statement<'a> {
+fn visibility_clause<'a>(select: Statement<'a>, shown: &Visibility<'_>) -> Statement<'a> {
     const OPEN: &str = "e.status in ('Listed', 'Cancelled')";
     const HELD: &str = "e.id in (select t.event_id from tickets t where t.owner_id = ? and t.status <> 'Void')";
     match shown {
-        Shown::Published => select.push(" and e.status = 'Listed' and e.public = true"),
-        Shown::HeldBy(account) => select.and(HELD, Some(*account)),
-        Shown::To(caller) if caller.is_administrator() => select,
-        Shown::To(Caller { account: None, .. }) => select.push(&format!(" and {OPEN}")),
-        Shown::To(Caller { account, .. }) => select.and(
+        Visibility::Published => select.push(" and e.status = 'Listed' and e.public = true"),
+        Visibility::HeldBy(account) => select.and_where(HELD, Some(*account)),
+        Visibility::To(caller) if caller.is_administrator() => select,
+        Visibility::To(Caller { account: None, .. }) => select.push(&format!(" and {OPEN}")),
+        Visibility::To(Caller { account, .. }) => select.and_where(
             &format!("({OPEN} or e.host_id in (select m.host_id from host_administrators m where m.account_id = ?))"),
             *account,
         ),
@@ -76,7 +79,7 @@ fn with_section<'a>(select: Statement<'a>, section: Option<&str>) -> Statement<'
     let uri = SectionUri::parse(text);
     let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text)).unwrap_or(Id::NONE);
     let named = format!("exists (select 1 from sections s where s.event_id = e.id and (s.id = {} or s.name = ?))", id.0);
-    select.and(&named, Some(text.to_owned())).and("e.id = ?", uri.and_then(|uri| uri.event))
+    select.and_where(&named, Some(text.to_owned())).and_where("e.id = ?", uri.and_then(|uri| uri.event))
 }
 
 /// An event, where there is one.
@@ -97,7 +100,7 @@ pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Ve
 
 /// What buyers change of an event and one of its sections.
 #[derive(sqlx::FromRow)]
-pub struct CountRow {
+pub struct SectionCounts {
     /// How often hosts and staff have changed what events show.
     pub changes: i64,
     pub event_id: Id,
@@ -110,9 +113,9 @@ pub struct CountRow {
 
 /// What buyers change of these events, those of an event together, and the oldest of its sections first. One statement: nothing
 /// else has changed what these events show since the number of changes was another one.
-pub async fn counts(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<CountRow>> {
+pub async fn section_counts(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<SectionCounts>> {
     tx.select("(select count from event_changes) as changes, e.id as event_id, e.popularity, s.id as section_id, s.sold, ")
-        .with(sections::store::RESERVED, now)
+        .push_bind(sections::store::RESERVED, now)
         .push(" from events e left join sections s on s.event_id = e.id where true")
         .and_in("e.id", ids)
         .push(" order by e.id, s.id")
@@ -121,7 +124,7 @@ pub async fn counts(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timesta
 }
 
 /// How often hosts and staff have changed what events show.
-pub async fn count_changes(tx: &mut Tx) -> Result<i64> {
+pub async fn change_counter(tx: &mut Tx) -> Result<i64> {
     tx.query("select count from event_changes").scalar().await
 }
 
@@ -192,7 +195,7 @@ pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
 }
 
 /// Takes the event one step on, unless it has left the step before; tells whether it did. `published` is only ever set.
-pub async fn step(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus, published: Option<Timestamp>) -> Result<bool> {
+pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus, published: Option<Timestamp>) -> Result<bool> {
     let update = "update events set status = $3, published = coalesce($4, published) where id = $1 and status = $2";
     Ok(tx.query(update).bind(id).bind(from).bind(to).bind(published).execute().await? == 1)
 }

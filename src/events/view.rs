@@ -18,7 +18,7 @@ use crate::venues::{self, Venue};
 
 /// An event with all that is shown of it.
 #[derive(Clone)]
-pub struct FullEvent {
+pub struct EventWithRelations {
     /// Its own row.
     pub row: EventRow,
     /// Its sections, the oldest first.
@@ -31,7 +31,7 @@ pub struct FullEvent {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn load(tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<FullEvent>> {
+pub async fn load(tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
     let categories = categories::views(tx, rows.iter().map(|row| row.category_id)).await?;
     let venues = venues::views(tx, rows.iter().map(|row| row.venue_id)).await?;
     let mut sections: HashMap<Id, Vec<SectionRow>> = HashMap::new();
@@ -41,7 +41,7 @@ pub async fn load(tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Ve
     let full = |row: EventRow| {
         let category = categories.get(&row.category_id).cloned().context("a foreign key holds an event's category")?;
         let venue = venues.get(&row.venue_id).cloned().context("a foreign key holds an event's venue")?;
-        Ok(FullEvent { sections: sections.remove(&row.id).unwrap_or_default(), category, venue, row })
+        Ok(EventWithRelations { sections: sections.remove(&row.id).unwrap_or_default(), category, venue, row })
     };
     rows.into_iter().map(full).collect()
 }
@@ -68,7 +68,11 @@ pub async fn view_one(app: &App, tx: &mut Tx, row: EventRow) -> Result<Event> {
 ///
 /// # Errors
 /// When what is kept of it can't be read.
-pub fn view(app: &App, FullEvent { row, sections, category, venue }: FullEvent, now: Timestamp) -> Result<Event> {
+pub fn view(
+    app: &App,
+    EventWithRelations { row, sections, category, venue }: EventWithRelations,
+    now: Timestamp,
+) -> Result<Event> {
     let image =
         |id: Option<Id>, kind| id.map(|id| media::image_uri(app, kind, row.id, id, row.status.is_public()).0).unwrap_or_default();
     let (banner, thumbnail) = (image(row.banner_id, ImageKind::Banner), image(row.thumbnail_id, ImageKind::Thumbnail));
@@ -88,7 +92,7 @@ pub fn view(app: &App, FullEvent { row, sections, category, venue }: FullEvent, 
         thumbnail,
         popularity: row.popularity,
         sections: sections.iter().map(|section| sections::view_short(section, now)).collect(),
-        published: row.published.map(|time| time.to_offset_seconds()).unwrap_or_default(),
+        published: row.published.map(|time| time.format_rfc3339()).unwrap_or_default(),
         host: Uri(format!("/hosts/{}", row.host_id)),
         title: row.title,
         description: row.description,

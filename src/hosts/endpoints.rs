@@ -7,12 +7,12 @@ use super::model::{HostCreate, HostFilter, HostPath, HostUpdate};
 use super::service;
 use crate::accounts::{Account, AccountPath};
 use crate::auth::Caller;
-use crate::base::paging::{Page, Paging};
+use crate::base::paging::{Page, PageRequest};
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(host_list, &[]);
     api.add(host_create, &[Code::HostTaken]);
     api.add_resource(host_get, &[], |by, path: HostPath| async move { service::get(&by.app, path.host).await });
@@ -20,24 +20,24 @@ pub fn register(api: &mut Api) {
     api.add(account_host_list, &[]);
     api.add(host_delete, &[]);
     api.add_resource(host_administrator_list, &[], |by, path: HostPath| async move {
-        service::list_administrators(&by.app, &by.caller, path.host, Paging::default()).await
+        service::list_administrators(&by.app, &by.caller, path.host, PageRequest::default()).await
     });
     api.add(host_administrator_create, &[Code::AdministratorTaken]);
     api.add(host_administrator_delete, &[Code::AdministratorLast]);
 }
 
 #[endpoint { method = GET, path = "/hosts", tags = ["Hosts"] }]
-async fn host_list(rq: Rq, query: Query<HostFilter>) -> Result<HttpResponseOk<Page<Host>>, Failure> {
+async fn host_list(rq: Rq, query: Query<HostFilter>) -> Result<HttpResponseOk<Page<Host>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
 }
 
 #[endpoint { method = POST, path = "/hosts", tags = ["Hosts"] }]
-async fn host_create(rq: Rq, caller: Caller, body: Json<HostCreate>) -> Result<Created<Host>, Failure> {
+async fn host_create(rq: Rq, caller: Caller, body: Json<HostCreate>) -> Result<Created<Host>, ApiError> {
     Ok(Created(service::create(rq.context(), &caller, &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/hosts/{host}", tags = ["Hosts"] }]
-async fn host_get(rq: Rq, path: Path<HostPath>) -> Result<HttpResponseOk<Host>, Failure> {
+async fn host_get(rq: Rq, path: Path<HostPath>) -> Result<HttpResponseOk<Host>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), path.0.host).await?))
 }
 
@@ -47,7 +47,7 @@ async fn host_update(
     caller: Caller,
     path: Path<HostPath>,
     body: Json<HostUpdate>,
-) -> Result<HttpResponseOk<Host>, Failure> {
+) -> Result<HttpResponseOk<Host>, ApiError> {
     let host = path.0.host;
     Ok(HttpResponseOk(service::update(rq.context(), &caller, host, &body.0).await?))
 }
@@ -57,13 +57,13 @@ async fn account_host_list(
     rq: Rq,
     caller: Caller,
     path: Path<AccountPath>,
-    query: Query<Paging>,
-) -> Result<HttpResponseOk<Page<Host>>, Failure> {
+    query: Query<PageRequest>,
+) -> Result<HttpResponseOk<Page<Host>>, ApiError> {
     Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, path.0.number, query.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/hosts/{host}", tags = ["Hosts"] }]
-async fn host_delete(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseDeleted, Failure> {
+async fn host_delete(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseDeleted, ApiError> {
     service::delete(rq.context(), &caller, path.0.host).await?;
     Ok(HttpResponseDeleted())
 }
@@ -74,7 +74,7 @@ async fn host_administrator_list(
     caller: Caller,
     path: Path<HostPath>,
     query: Query<HostAdministratorFilter>,
-) -> Result<HttpResponseOk<Page<Account>>, Failure> {
+) -> Result<HttpResponseOk<Page<Account>>, ApiError> {
     let host = path.0.host;
     Ok(HttpResponseOk(service::list_administrators(rq.context(), &caller, host, query.0.paging).await?))
 }
@@ -85,7 +85,7 @@ async fn host_administrator_create(
     caller: Caller,
     path: Path<HostPath>,
     body: Json<HostAdministratorCreate>,
-) -> Result<Created<Account>, Failure> {
+) -> Result<Created<Account>, ApiError> {
     let host = path.0.host;
     Ok(Created(service::add_administrator(rq.context(), &caller, host, &body.0.account).await?))
 }
@@ -96,7 +96,7 @@ async fn host_administrator_delete(
     caller: Caller,
     path: Path<HostPath>,
     query: Query<HostAdministratorDelete>,
-) -> Result<HttpResponseDeleted, Failure> {
+) -> Result<HttpResponseDeleted, ApiError> {
     let host = path.0.host;
     service::remove_administrator(rq.context(), &caller, host, &query.0.account).await?;
     Ok(HttpResponseDeleted())

@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::accounts::AccountNumber;
 use crate::base::id::Id;
-use crate::base::paging::Paging;
-use crate::base::wire::{Collection, Uri};
-use crate::http::Located;
+use crate::base::paging::PageRequest;
+use crate::base::wire::{ResourceCollection, Uri};
+use crate::http::HasLocation;
 
 /// The collection, for references to a host.
 #[derive(Debug)]
 pub struct Hosts;
 
-impl Collection for Hosts {
+impl ResourceCollection for Hosts {
     const PATH: &'static str = "/hosts/";
 }
 
@@ -38,7 +38,7 @@ pub struct Host {
     pub business_no: String,
 }
 
-impl Located for Host {
+impl HasLocation for Host {
     fn location(&self) -> &str {
         &self.uri.0
     }
@@ -54,7 +54,7 @@ pub struct HostPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct HostFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     /// Only hosts that the account with this number administers.
     pub account: Option<AccountNumber>,
 }
@@ -120,7 +120,7 @@ pub struct HostUpdate {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct HostAdministratorFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
 }
 
 /// Who is to administer a host.

@@ -6,7 +6,7 @@ use crate::accounts::{self, Account, AccountNumber};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::base::id::Id;
-use crate::base::paging::{Page, Paging};
+use crate::base::paging::{Page, PageRequest};
 use crate::base::wire::Uri;
 use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Result};
@@ -19,8 +19,8 @@ pub async fn require_administrator(tx: &mut Tx, caller: &Caller, host: Id) -> Re
     if caller.is_administrator() {
         return Ok(());
     }
-    let account = caller.account.ok_or(Error::NOT_YOURS)?;
-    if store::is_administrator(tx, host, account).await? { Ok(()) } else { Err(Error::NOT_YOURS) }
+    let account = caller.account.ok_or(Error::FORBIDDEN)?;
+    if store::is_administrator(tx, host, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
 }
 
 /// Succeeds for a host that may still act: list events, sell tickets. It is not removed before this transaction ends.
@@ -28,7 +28,7 @@ pub async fn require_administrator(tx: &mut Tx, caller: &Caller, host: Id) -> Re
 /// # Errors
 /// [`Code::HostRemoved`] for one that was removed, [`Error::NOT_FOUND`] for one that never was.
 pub async fn require_active(tx: &mut Tx, host: Id) -> Result<()> {
-    match store::hold(tx, host).await? {
+    match store::lock_shared(tx, host).await? {
         Some(false) => Ok(()),
         Some(true) => Err(Code::HostRemoved.into()),
         None => Err(Error::NOT_FOUND),
@@ -39,7 +39,7 @@ pub async fn require_active(tx: &mut Tx, host: Id) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] for any other.
-pub async fn require_present(tx: &mut Tx, host: Id) -> Result<()> {
+pub async fn require_exists(tx: &mut Tx, host: Id) -> Result<()> {
     store::find(tx, host).await?.map(|_| ()).ok_or(Error::NOT_FOUND)
 }
 
@@ -47,8 +47,8 @@ pub async fn require_present(tx: &mut Tx, host: Id) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`] for a host that was removed or never was, [`Error::NOT_YOURS`] for anyone else.
-pub async fn require_managed(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
-    require_present(tx, host).await?;
+pub async fn require_can_manage(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
+    require_exists(tx, host).await?;
     require_administrator(tx, caller, host).await
 }
 
@@ -57,7 +57,7 @@ pub async fn list(app: &App, filter: &HostFilter) -> Result<Page<Host>> {
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(view).collect()))
 }
 
-pub async fn list_of_account(app: &App, caller: &Caller, number: AccountNumber, paging: Paging) -> Result<Page<Host>> {
+pub async fn list_of_account(app: &App, caller: &Caller, number: AccountNumber, paging: PageRequest) -> Result<Page<Host>> {
     let mut tx = app.db.read().await?;
     accounts::load(&mut tx, caller, &number).await?;
     let found = store::list(&mut tx, &HostFilter { paging, account: Some(number) }).await?;
@@ -65,12 +65,12 @@ pub async fn list_of_account(app: &App, caller: &Caller, number: AccountNumber, 
 }
 
 pub async fn create(app: &App, caller: &Caller, new: &HostCreate) -> Result<Host> {
-    let no_account = || Code::ResourceNotYours.because("This key acts for no account that could administer the host.");
+    let no_account = || Code::ResourceNotYours.with_message("This key acts for no account that could administer the host.");
     let account = caller.account.ok_or_else(no_account)?;
     let row = transaction!(app.db, |tx| {
         // Removed since its key was asked for, it must not come to administer anything.
         accounts::lock(tx, account).await?.ok_or(Code::KeyRefused)?;
-        let row = store::insert(tx, app.clock.next_id(), new).await.or_unique("hosts_name_key", Code::HostTaken)?;
+        let row = store::insert(tx, app.clock.next_id(), new).await.on_unique("hosts_name_key", Code::HostTaken)?;
         store::insert_administrator(tx, row.id, account).await.map(|_| row)
     })?;
     Ok(view(row))
@@ -83,23 +83,23 @@ pub async fn get(app: &App, id: Id) -> Result<Host> {
 
 pub async fn update(app: &App, caller: &Caller, id: Id, change: &HostUpdate) -> Result<Host> {
     let row = transaction!(app.db, |tx| {
-        require_managed(tx, caller, id).await?;
-        store::update(tx, id, change).await.or_unique("hosts_name_key", Code::HostTaken)
+        require_can_manage(tx, caller, id).await?;
+        store::update(tx, id, change).await.on_unique("hosts_name_key", Code::HostTaken)
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }
 
 pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
     transaction!(app.db, |tx| {
-        require_managed(tx, caller, id).await?;
+        require_can_manage(tx, caller, id).await?;
         let removed = store::remove(tx, id).await?;
         if removed { Ok(()) } else { Err(Error::NOT_FOUND) }
     })
 }
 
-pub async fn list_administrators(app: &App, caller: &Caller, id: Id, paging: Paging) -> Result<Page<Account>> {
+pub async fn list_administrators(app: &App, caller: &Caller, id: Id, paging: PageRequest) -> Result<Page<Account>> {
     let mut tx = app.db.read().await?;
-    require_managed(&mut tx, caller, id).await?;
+    require_can_manage(&mut tx, caller, id).await?;
     let found = store::administrators(&mut tx, id, paging).await?;
     let mut accounts = accounts::views_for(&mut tx, caller, found.rows.iter().map(|row| row.account_id)).await?;
     let entries = found.rows.iter().filter_map(|row| accounts.remove(&row.account_id)).collect();
@@ -116,7 +116,7 @@ async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) ->
         Some(found) => accounts::lock(tx, found.id).await?,
         None => None,
     };
-    lock_to_appoint(tx, caller, id).await?;
+    lock_for_grant(tx, caller, id).await?;
     let account = account.ok_or_else(|| Error::invalid("account", "names no account"))?;
     let added = store::insert_administrator(tx, id, account.id).await?;
     if added { Ok(accounts::view_for_others(account)) } else { Err(Code::AdministratorTaken.into()) }
@@ -140,25 +140,25 @@ async fn revoke(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -
 /// The platform's staff are none of them.
 async fn lock_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
     lock(tx, id).await?;
-    require_own(tx, caller, id).await
+    require_is_administrator(tx, caller, id).await
 }
 
 /// The same; but a host whose administrators' accounts were all removed is left to the platform's staff, who give it another.
-async fn lock_to_appoint(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
+async fn lock_for_grant(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
     lock(tx, id).await?;
     if caller.is_administrator() && store::count_administrators(tx, id).await? == 0 {
         return Ok(());
     }
-    require_own(tx, caller, id).await
+    require_is_administrator(tx, caller, id).await
 }
 
 async fn lock(tx: &mut Tx, id: Id) -> Result<()> {
     if store::lock(tx, id).await? { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
-async fn require_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
-    let account = caller.account.ok_or(Error::NOT_YOURS)?;
-    if store::is_administrator(tx, id, account).await? { Ok(()) } else { Err(Error::NOT_YOURS) }
+async fn require_is_administrator(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
+    let account = caller.account.ok_or(Error::FORBIDDEN)?;
+    if store::is_administrator(tx, id, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
 }
 
 fn view(row: HostRow) -> Host {

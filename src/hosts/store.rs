@@ -2,16 +2,16 @@
 
 use super::model::{AdministratorRow, HostCreate, HostFilter, HostRow, HostUpdate};
 use crate::base::id::Id;
-use crate::base::paging::{Paging, Rows};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::db::Tx;
 use crate::error::Result;
 
 /// Hosts, the oldest first, without those that were removed.
-pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<Rows<HostRow>> {
+pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<PagedRows<HostRow>> {
     const ADMINISTERED: &str = "exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
         where m.host_id = h.id and a.number = ?)";
     let account = filter.account.as_ref().map(|number| number.0.clone());
-    tx.list("h.*", "from hosts h where h.removed = false").and(ADMINISTERED, account).page("h.id", filter.paging).await
+    tx.list("h.*", "from hosts h where h.removed = false").and_where(ADMINISTERED, account).page("h.id", filter.paging).await
 }
 
 /// A host that has not been removed.
@@ -29,10 +29,10 @@ pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
 
 /// Whether a host was removed; `None` where there never was such a host. What it tells holds until this transaction ends:
 /// others may hold the host too, and whoever removes it waits for all of them.
-pub async fn hold(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
+pub async fn lock_shared(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
     // SQLite, where one transaction writes at a time, has no word for it.
     let held = if tx.is_postgres() { " for share" } else { "" };
-    let found: Vec<(bool,)> = tx.select("removed from hosts where true").and("id = ?", Some(id)).push(held).all().await?;
+    let found: Vec<(bool,)> = tx.select("removed from hosts where true").and_where("id = ?", Some(id)).push(held).all().await?;
     Ok(found.first().map(|(removed,)| *removed))
 }
 
@@ -50,9 +50,9 @@ pub async fn remove(tx: &mut Tx, id: Id) -> Result<bool> {
 }
 
 /// Who administers a host, the oldest account first.
-pub async fn administrators(tx: &mut Tx, host: Id, paging: Paging) -> Result<Rows<AdministratorRow>> {
+pub async fn administrators(tx: &mut Tx, host: Id, paging: PageRequest) -> Result<PagedRows<AdministratorRow>> {
     tx.list("m.account_id", "from host_administrators m where true")
-        .and("m.host_id = ?", Some(host))
+        .and_where("m.host_id = ?", Some(host))
         .page("m.account_id", paging)
         .await
 }
@@ -111,7 +111,7 @@ pub async fn delete_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<
 ///
 /// # Errors
 /// When the database fails.
-pub async fn forget_administrator(tx: &mut Tx, account: Id) -> Result<()> {
+pub async fn delete_administrator_everywhere(tx: &mut Tx, account: Id) -> Result<()> {
     tx.query("delete from host_administrators where account_id = $1").bind(account).execute().await?;
     Ok(())
 }

@@ -12,41 +12,41 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::Failure;
+use super::ApiError;
 use crate::auth::Caller;
-use crate::contract::Arguments;
+use crate::contract::ParsedRequest;
 use crate::error::{Code, Error};
 
 /// A request that has passed the front door, on its way to its endpoint and back.
 #[derive(Debug)]
-pub struct Passed {
+pub struct RequestExtensions {
     /// Whose key it came with; `None` for an operation that asks for none.
     pub caller: Option<Caller>,
     /// What the request says, as the contract reads it.
-    pub arguments: Mutex<Arguments>,
+    pub arguments: Mutex<ParsedRequest>,
     /// The failure that the endpoint answered with. dropshot turns it into a response whose type cannot be named,
     /// so the front door takes it from here.
-    pub failure: Mutex<Option<Failure>>,
+    pub failure: Mutex<Option<ApiError>>,
 }
 
 tokio::task_local! {
-    static PASSED: Arc<Passed>;
+    static PASSED: Arc<RequestExtensions>;
 }
 
-impl Passed {
+impl RequestExtensions {
     /// Runs an endpoint with this request at hand.
     pub async fn with<F: Future>(self: Arc<Self>, endpoint: F) -> F::Output {
         PASSED.scope(self, endpoint).await
     }
 
     /// Keeps the failure that the endpoint now answers with.
-    pub fn keep(failure: Failure) {
+    pub fn set_error(failure: ApiError) {
         let _outside_the_front_door = PASSED.try_with(|passed| {
             *passed.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
         });
     }
 
-    fn take<T>(what: impl FnOnce(&mut Arguments) -> T) -> Result<T, HttpError> {
+    fn take<T>(what: impl FnOnce(&mut ParsedRequest) -> T) -> Result<T, HttpError> {
         PASSED
             .try_with(|passed| what(&mut passed.arguments.lock().unwrap_or_else(PoisonError::into_inner)))
             .map_err(|_| HttpError::for_internal_error("a request has not come through the front door".to_owned()))
@@ -64,7 +64,7 @@ fn read<T: DeserializeOwned>(value: Value) -> Result<T, HttpError> {
 
 /// An extractor can only refuse with dropshot's own error; the real one is kept beside it.
 fn refuse(error: Error) -> HttpError {
-    Passed::keep(error.into());
+    RequestExtensions::set_error(error.into());
     HttpError::for_bad_request(None, Code::ArgumentsInvalid.text().to_owned())
 }
 
@@ -75,7 +75,7 @@ pub struct Path<T>(pub T);
 #[async_trait]
 impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> SharedExtractor for Path<T> {
     async fn from_request<C: ServerContext>(_: &RequestContext<C>) -> Result<Self, HttpError> {
-        let path = Passed::take(|arguments| std::mem::take(&mut arguments.path))?;
+        let path = RequestExtensions::take(|arguments| std::mem::take(&mut arguments.path))?;
         read(Value::Object(path)).map(Self)
     }
 
@@ -91,7 +91,7 @@ pub struct Query<T>(pub T);
 #[async_trait]
 impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> SharedExtractor for Query<T> {
     async fn from_request<C: ServerContext>(_: &RequestContext<C>) -> Result<Self, HttpError> {
-        let query = Passed::take(|arguments| std::mem::take(&mut arguments.query))?;
+        let query = RequestExtensions::take(|arguments| std::mem::take(&mut arguments.query))?;
         read(Value::Object(query)).map(Self)
     }
 
@@ -107,7 +107,7 @@ pub struct Json<T>(pub T);
 #[async_trait]
 impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> ExclusiveExtractor for Json<T> {
     async fn from_request<C: ServerContext>(_: &RequestContext<C>, _: hyper::Request<Body>) -> Result<Self, HttpError> {
-        let body = Passed::take(|arguments| arguments.body.take())?;
+        let body = RequestExtensions::take(|arguments| arguments.body.take())?;
         read(body).map(Self)
     }
 

@@ -10,15 +10,15 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::Serialize;
 
-use super::extract::Passed;
-use crate::error::{Code, Error, Problem, ProblemKind};
+use super::extract::RequestExtensions;
+use crate::error::{Code, Error, FieldError, FieldErrorKind};
 
 /// An error as it is answered. The cause of a failure inside goes to the log, never into the body.
 #[derive(Debug, Clone)]
-pub struct Failure {
+pub struct ApiError {
     code: Code,
     text: String,
-    fields: Option<Vec<Problem>>,
+    fields: Option<Vec<FieldError>>,
     /// For the log alone.
     cause: Option<Arc<anyhow::Error>>,
 }
@@ -33,7 +33,7 @@ struct Body<'a> {
     message: Option<&'a str>,
     code: Code,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<&'a [Problem]>,
+    fields: Option<&'a [FieldError]>,
 }
 
 impl Code {
@@ -69,7 +69,7 @@ impl Code {
     }
 }
 
-impl Failure {
+impl ApiError {
     /// The HTTP status.
     pub fn status(&self) -> StatusCode {
         self.code.status()
@@ -91,11 +91,11 @@ impl Failure {
     }
 }
 
-impl From<Error> for Failure {
+impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
         let (code, text, fields, cause) = match error {
             Error::Invalid(problems) => (Code::ArgumentsInvalid, sentence(&problems), Some(problems), None),
-            Error::Refused(code, text) => (code, text.into_owned(), fields_of(code), None),
+            Error::Rejected(code, text) => (code, text.into_owned(), fields_of(code), None),
             Error::Database(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause.into())),
             Error::Unavailable(cause) => (Code::ServerUnavailable, Code::ServerUnavailable.text().to_owned(), None, Some(cause)),
             Error::Internal(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause)),
@@ -104,42 +104,42 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<Code> for Failure {
+impl From<Code> for ApiError {
     fn from(code: Code) -> Self {
         Error::from(code).into()
     }
 }
 
 /// Every 400 has fields (decisions), also where no single argument is wrong.
-fn fields_of(code: Code) -> Option<Vec<Problem>> {
+fn fields_of(code: Code) -> Option<Vec<FieldError>> {
     match code {
-        Code::AdmissionNone => Some(vec![Problem::invalid("serials", "name no ticket that can be admitted")]),
+        Code::AdmissionNone => Some(vec![FieldError::invalid("serials", "name no ticket that can be admitted")]),
         Code::BodyMalformed => Some(Vec::new()),
         _ => None,
     }
 }
 
 /// What dropshot itself refuses. The contract is checked before, so this is left for what the contract cannot say.
-impl From<HttpError> for Failure {
+impl From<HttpError> for ApiError {
     fn from(error: HttpError) -> Self {
         if error.status_code.is_client_error() {
-            return Code::ArgumentsInvalid.because(error.external_message).into();
+            return Code::ArgumentsInvalid.with_message(error.external_message).into();
         }
         Error::Internal(anyhow::anyhow!("dropshot: {}", error.internal_message)).into()
     }
 }
 
 /// `Missing: name, country. Invalid: city (must be a string).`
-fn sentence(problems: &[Problem]) -> String {
+fn sentence(problems: &[FieldError]) -> String {
     let of = |kind| problems.iter().filter(move |problem| problem.problem == kind);
-    let missing: Vec<_> = of(ProblemKind::Missing).map(|problem| problem.name.as_str()).collect();
-    let invalid: Vec<_> = of(ProblemKind::Invalid).map(|problem| format!("{} ({})", problem.name, problem.detail)).collect();
+    let missing: Vec<_> = of(FieldErrorKind::Missing).map(|problem| problem.name.as_str()).collect();
+    let invalid: Vec<_> = of(FieldErrorKind::Invalid).map(|problem| format!("{} ({})", problem.name, problem.detail)).collect();
     let part = |title: &str, names: String| if names.is_empty() { String::new() } else { format!("{title}: {names}.") };
     let parts = [part("Missing", missing.join(", ")), part("Invalid", invalid.join(", "))];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-impl Serialize for Failure {
+impl Serialize for ApiError {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = Some(self.text.as_str());
         let (error, message) = if self.code.is_message() { (None, text) } else { (text, None) };
@@ -147,7 +147,7 @@ impl Serialize for Failure {
     }
 }
 
-impl JsonSchema for Failure {
+impl JsonSchema for ApiError {
     fn schema_name() -> String {
         "Error".to_owned()
     }
@@ -157,17 +157,17 @@ impl JsonSchema for Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl HttpResponseError for Failure {
+impl HttpResponseError for ApiError {
     /// dropshot asks for this once, when an endpoint has failed, and then makes a response of a type that can't be named:
     /// the front door answers with what is kept here.
     fn status_code(&self) -> ErrorStatusCode {
-        Passed::keep(self.clone());
+        RequestExtensions::set_error(self.clone());
         ErrorStatusCode::from_status(self.status()).unwrap_or(ErrorStatusCode::INTERNAL_SERVER_ERROR)
     }
 }

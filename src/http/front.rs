@@ -15,48 +15,48 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use slog::{Logger, debug, error};
 
-use super::body::BodyTime;
-use super::doors::Doors;
-use super::limits::Standing;
-use super::{Failure, head, headers};
+use super::body::BodyTimeouts;
+use super::doors::GracefulShutdown;
+use super::limits::RateLimitStatus;
+use super::{ApiError, head, headers};
 use crate::base::version::ClientVersion;
-use crate::contract::{Arguments, Astray, Contract, Operation};
+use crate::contract::{Contract, Operation, ParsedRequest, RouteError};
 use crate::error::{Code, Error};
-use crate::log::Seldom;
+use crate::log::Throttle;
 
 /// What the front door leads to.
-pub trait Backend: Send + Sync + 'static {
+pub trait RequestHandler: Send + Sync + 'static {
     /// What dropshot gives along with each request.
     type Context: ServerContext;
     /// What answers an operation.
-    type Found: Send + Sync;
+    type Route: Send + Sync;
     /// Who was let in.
-    type Guest: Send + Sync;
+    type Principal: Send + Sync;
     /// Whether an answer that the contract doesn't declare is a failure.
-    const KEEPS_CONTRACT: bool;
+    const VALIDATES_RESPONSES: bool;
 
     /// What answers an operation of the contract, if anything does.
-    fn look_up(&self, operation: &Operation) -> Option<Self::Found>;
+    fn look_up(&self, operation: &Operation) -> Option<Self::Route>;
 
     /// Steps 2 and 3 of the order of checks: the client's version, and its key.
-    fn admit(
+    fn authenticate(
         &self,
         context: &Self::Context,
         operation: &Operation,
-        found: &Self::Found,
+        found: &Self::Route,
         head: &Parts,
-    ) -> impl Future<Output = Result<Self::Guest, Failure>> + Send;
+    ) -> impl Future<Output = Result<Self::Principal, ApiError>> + Send;
 
     /// The rest of step 4: whether who was let in may ask for this operation.
     ///
     /// # Errors
     /// When the key doesn't reach it.
-    fn check_reach(&self, _operation: &Operation, _guest: &Self::Guest) -> Result<(), Failure> {
+    fn authorize(&self, _operation: &Operation, _guest: &Self::Principal) -> Result<(), ApiError> {
         Ok(())
     }
 
     /// Step 4: counts a request for the limit that holds for it, if any.
-    fn count(&self, _: &Counted<'_, Self>) -> Option<Standing> {
+    fn count(&self, _: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
         None
     }
 
@@ -66,54 +66,54 @@ pub trait Backend: Send + Sync + 'static {
     /// With the failure to be told.
     fn refuse(
         &self,
-        request: Refused<'_, Self>,
-        failure: Failure,
-    ) -> impl Future<Output = Result<Response<Body>, Failure>> + Send;
+        request: RejectedRequest<'_, Self>,
+        failure: ApiError,
+    ) -> impl Future<Output = Result<Response<Body>, ApiError>> + Send;
 
     /// Answers a request that fits the contract. Its body has been read.
-    fn answer(&self, request: Admitted<'_, Self>) -> impl Future<Output = Result<Response<Body>, Failure>> + Send;
+    fn answer(&self, request: AuthorizedRequest<'_, Self>) -> impl Future<Output = Result<Response<Body>, ApiError>> + Send;
 }
 
 /// A request without its body. Boxed, because it goes from one to the next and is large.
-pub struct Asked<C: ServerContext> {
+pub struct IncomingRequest<C: ServerContext> {
     /// What dropshot knows of it.
     pub rq: RequestContext<C>,
     /// Its method, address and headers.
     pub head: Parts,
     /// What it says: nothing until it has been held against the contract.
-    pub arguments: Arguments,
+    pub arguments: ParsedRequest,
 }
 
 /// A request that has passed the front door.
-pub struct Admitted<'a, B: Backend + ?Sized> {
+pub struct AuthorizedRequest<'a, B: RequestHandler + ?Sized> {
     /// The request.
-    pub asked: Box<Asked<B::Context>>,
+    pub asked: Box<IncomingRequest<B::Context>>,
     /// What it was held against.
     pub contract: &'a Contract,
     /// What it asks for.
     pub operation: &'a Operation,
     /// What was found for it.
-    pub found: B::Found,
+    pub found: B::Route,
     /// Whose it is.
-    pub guest: B::Guest,
+    pub guest: B::Principal,
 }
 
 /// A request that is counted.
-pub struct Counted<'a, B: Backend + ?Sized> {
+pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
     /// What dropshot gave along with it.
     pub context: &'a B::Context,
     /// Whose it is.
-    pub guest: &'a B::Guest,
+    pub guest: &'a B::Principal,
     /// The other end of its connection.
     pub peer: IpAddr,
     /// Its headers.
     pub headers: &'a HeaderMap,
     /// About whom it guesses, where its operation can be used for that and is within the key's reach.
-    pub guessed: Option<String>,
+    pub brute_force_target: Option<String>,
 }
 
 /// A request that has not passed the front door.
-pub struct Refused<'a, B: Backend + ?Sized> {
+pub struct RejectedRequest<'a, B: RequestHandler + ?Sized> {
     /// What dropshot gives along with it.
     pub context: &'a B::Context,
     /// What it was held against.
@@ -121,7 +121,7 @@ pub struct Refused<'a, B: Backend + ?Sized> {
     /// What it asks for.
     pub operation: &'a Operation,
     /// Whose it is, if that was known already.
-    pub guest: Option<&'a B::Guest>,
+    pub guest: Option<&'a B::Principal>,
     /// Its address.
     pub uri: &'a Uri,
     /// Its identifier.
@@ -129,7 +129,7 @@ pub struct Refused<'a, B: Backend + ?Sized> {
 }
 
 /// Where a request leads.
-enum Route<'a, F> {
+enum Destination<'a, F> {
     /// To an endpoint, through the rest of the checks.
     Operation(&'a Operation, F),
     /// No further than this answer.
@@ -137,20 +137,27 @@ enum Route<'a, F> {
 }
 
 /// Everything that stands between the socket and what answers.
-pub struct Front<B> {
+pub struct Dispatcher<B> {
     contract: Contract,
     backend: B,
-    doors: Arc<Doors>,
-    body_time: BodyTime,
+    doors: Arc<GracefulShutdown>,
+    body_time: BodyTimeouts,
     is_tls: bool,
     log: Logger,
-    outage: Seldom,
+    outage: Throttle,
 }
 
-impl<B: Backend> Front<B> {
+impl<B: RequestHandler> Dispatcher<B> {
     /// A front that leads there, behind these doors.
-    pub fn new(contract: Contract, backend: B, doors: Arc<Doors>, body_time: BodyTime, is_tls: bool, log: Logger) -> Self {
-        Self { contract, backend, doors, body_time, is_tls, log, outage: Seldom::default() }
+    pub fn new(
+        contract: Contract,
+        backend: B,
+        doors: Arc<GracefulShutdown>,
+        body_time: BodyTimeouts,
+        is_tls: bool,
+        log: Logger,
+    ) -> Self {
+        Self { contract, backend, doors, body_time, is_tls, log, outage: Throttle::default() }
     }
 
     /// Answers a request, whatever it is, unless the server is about to stop.
@@ -161,25 +168,25 @@ impl<B: Backend> Front<B> {
     ) -> impl Future<Output = Response<Body>> + Send {
         let (head, body) = request.into_parts();
         // Not within the future, which would be larger by all of it.
-        let asked = Box::new(Asked { rq, head, arguments: Arguments::default() });
+        let asked = Box::new(IncomingRequest { rq, head, arguments: ParsedRequest::default() });
         async move {
             let is_http_1 = asked.head.version <= Version::HTTP_11;
             let request_id = asked.rq.request_id.clone();
             let inside = self.doors.enter();
             let mut standing = None;
             let (mut response, operation) = match &inside {
-                Some(_) => self.lead(asked, body, &request_id, &mut standing).await,
+                Some(_) => self.dispatch(asked, body, &request_id, &mut standing).await,
                 None => (
-                    failure_response(&Code::ServerUnavailable.because("The server is stopping. Try again shortly.").into()),
+                    failure_response(&Code::ServerUnavailable.with_message("The server is stopping. Try again shortly.").into()),
                     None,
                 ),
             };
             headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
             if let Some(standing) = standing {
-                standing.tell(response.headers_mut());
+                standing.write_headers(response.headers_mut());
             }
             // HTTP/2 says it in another way, and forbids this one.
-            if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.doors.are_closing()) {
+            if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.doors.is_draining()) {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             // The operation and not the path, in which an admission token's code may stand.
@@ -190,51 +197,51 @@ impl<B: Backend> Front<B> {
     }
 
     /// Answers a request by what it leads to; tells the operation, if it is one.
-    async fn lead(
+    async fn dispatch(
         &self,
-        asked: Box<Asked<B::Context>>,
+        asked: Box<IncomingRequest<B::Context>>,
         body: Body,
         request_id: &str,
-        standing: &mut Option<Standing>,
+        standing: &mut Option<RateLimitStatus>,
     ) -> (Response<Body>, Option<&Operation>) {
         match self.route(&asked.head) {
-            Route::Operation(operation, found) => {
-                let passed = AssertUnwindSafe(self.pass(operation, found, asked, body, standing));
+            Destination::Operation(operation, found) => {
+                let passed = AssertUnwindSafe(self.handle(operation, found, asked, body, standing));
                 let outcome = passed.catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
                 (outcome.unwrap_or_else(|failure| self.refuse(&failure, &operation.id, request_id)), Some(operation))
             }
-            Route::Nowhere(response) => (response, None),
+            Destination::Nowhere(response) => (response, None),
         }
     }
 
     /// Step 1 of the order of checks: the head's size, the path and the method.
-    fn route(&self, head: &Parts) -> Route<'_, B::Found> {
+    fn route(&self, head: &Parts) -> Destination<'_, B::Route> {
         if let Err(failure) = head::check_size(&head.uri, &head.headers) {
-            return Route::Nowhere(failure_response(&failure));
+            return Destination::Nowhere(failure_response(&failure));
         }
         if head.method == Method::OPTIONS {
-            return Route::Nowhere(preflight());
+            return Destination::Nowhere(preflight());
         }
         match self.find(&head.method, head.uri.path()) {
-            Ok((operation, found)) => Route::Operation(operation, found),
+            Ok((operation, found)) => Destination::Operation(operation, found),
             Err(astray) => {
-                let (failure, allowed) = told(astray, head.uri.path());
+                let (failure, allowed) = routing_error(astray, head.uri.path());
                 let mut response = failure_response(&failure);
                 response.headers_mut().extend(allowed);
-                Route::Nowhere(response)
+                Destination::Nowhere(response)
             }
         }
     }
 
     /// Refuses a request that doesn't get as far as [`answer`](Self::answer), because dropshot's router can't lead it there; with
     /// the headers of the refusal.
-    pub fn refuse_astray(&self, request: &Request<Body>) -> (Failure, HeaderMap) {
+    pub fn reject_unroutable(&self, request: &Request<Body>) -> (ApiError, HeaderMap) {
         let path = request.uri().path();
         let (failure, mut headers) = head::check_size(request.uri(), request.headers()).err().map_or_else(
             || {
                 let astray = self.find(request.method(), path).err().filter(|_| head::is_readable(path));
-                told(astray.unwrap_or(Astray::Path), path)
+                routing_error(astray.unwrap_or(RouteError::NotFound), path)
             },
             |too_large| (too_large, HeaderMap::new()),
         );
@@ -242,24 +249,24 @@ impl<B: Backend> Front<B> {
         (failure, headers)
     }
 
-    fn find(&self, method: &Method, path: &str) -> Result<(&Operation, B::Found), Astray> {
+    fn find(&self, method: &Method, path: &str) -> Result<(&Operation, B::Route), RouteError> {
         let operation = self.contract.find(method.as_str(), self.contract.without_prefix(path))?;
-        Ok((operation, self.backend.look_up(operation).ok_or(Astray::Path)?))
+        Ok((operation, self.backend.look_up(operation).ok_or(RouteError::NotFound)?))
     }
 
     /// The other steps, and the endpoint.
-    async fn pass(
+    async fn handle(
         &self,
         operation: &Operation,
-        found: B::Found,
-        mut asked: Box<Asked<B::Context>>,
+        found: B::Route,
+        mut asked: Box<IncomingRequest<B::Context>>,
         body: Body,
-        standing: &mut Option<Standing>,
-    ) -> Result<Response<Body>, Failure> {
+        standing: &mut Option<RateLimitStatus>,
+    ) -> Result<Response<Body>, ApiError> {
         let contract = &self.contract;
         let (context, uri, id) = (asked.rq.context(), &asked.head.uri, asked.rq.request_id.as_str());
-        let refused = |guest| Refused { context, contract, operation, guest, uri, id };
-        let guest = match self.backend.admit(context, operation, &found, &asked.head).await {
+        let refused = |guest| RejectedRequest { context, contract, operation, guest, uri, id };
+        let guest = match self.backend.authenticate(context, operation, &found, &asked.head).await {
             Ok(guest) => guest,
             Err(failure) => return self.backend.refuse(refused(None), failure).await,
         };
@@ -267,32 +274,38 @@ impl<B: Backend> Front<B> {
             Ok(arguments) => arguments,
             Err(failure) => return self.backend.refuse(refused(Some(&guest)), failure).await,
         };
-        let response = self.backend.answer(Admitted { asked, contract, operation, found, guest }).await;
-        if B::KEEPS_CONTRACT && cfg!(debug_assertions) { declared(operation, response) } else { response }
+        let response = self.backend.answer(AuthorizedRequest { asked, contract, operation, found, guest }).await;
+        if B::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
     }
 
     /// What follows once it is known who asks: the key's reach, how often it has asked, and what the request says.
     async fn check(
         &self,
         operation: &Operation,
-        guest: &B::Guest,
-        asked: &Asked<B::Context>,
+        guest: &B::Principal,
+        asked: &IncomingRequest<B::Context>,
         mut body: Body,
-        standing: &mut Option<Standing>,
-    ) -> Result<Arguments, Failure> {
-        let Asked { rq, head, .. } = asked;
+        standing: &mut Option<RateLimitStatus>,
+    ) -> Result<ParsedRequest, ApiError> {
+        let IncomingRequest { rq, head, .. } = asked;
         // Asked first, and told once it is counted: one who is refused asks no more often than anybody else.
-        let reach = self.backend.check_reach(operation, guest);
+        let reach = self.backend.authorize(operation, guest);
         let path = self.contract.without_prefix(head.uri.path());
         let peer = rq.request.remote_addr().ip();
         let mut bytes = None;
-        if operation.guessing.is_some() && reach.is_ok() {
+        if operation.credential_param.is_some() && reach.is_ok() {
             // Whom it guesses about may stand in the body.
             bytes = Some(self.body_time.read(operation, &mut body).await?);
         }
         let guessed = bytes.as_deref().map(|bytes| operation.guessed(path, bytes));
-        *standing = self.backend.count(&Counted { context: rq.context(), guest, peer, headers: &head.headers, guessed });
-        standing.as_ref().map_or(Ok(()), Standing::check)?;
+        *standing = self.backend.count(&RateLimitContext {
+            context: rq.context(),
+            guest,
+            peer,
+            headers: &head.headers,
+            brute_force_target: guessed,
+        });
+        standing.as_ref().map_or(Ok(()), RateLimitStatus::check)?;
         reach?;
         let bytes = match bytes {
             Some(bytes) => bytes,
@@ -301,7 +314,7 @@ impl<B: Backend> Front<B> {
         Ok(operation.check(path, head.uri.query(), &head.headers, &bytes)?)
     }
 
-    fn refuse(&self, failure: &Failure, operation: &str, request_id: &str) -> Response<Body> {
+    fn refuse(&self, failure: &ApiError, operation: &str, request_id: &str) -> Response<Body> {
         if let Some(cause) = failure.cause() {
             let cause = format!("{cause:#}");
             // While what the server stands on is away, everything fails alike: a line a second tells it, and how many it stands for.
@@ -324,7 +337,7 @@ const CLIENT_VERSION: HeaderName = HeaderName::from_static("x-client-version");
 ///
 /// # Errors
 /// When it is missing, unreadable or below `minimum`.
-pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), Failure> {
+pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), ApiError> {
     let version = headers.get(CLIENT_VERSION).and_then(|value| value.to_str().ok());
     let version = version.and_then(|text| text.parse::<ClientVersion>().ok());
     if version.is_some_and(|version| version >= minimum) { Ok(()) } else { Err(Code::ClientOutdated.into()) }
@@ -335,22 +348,22 @@ pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), 
 const RETRY_AFTER: &str = "1";
 
 /// Why a request leads nowhere, with the header of the methods that would have led somewhere.
-fn told(astray: Astray, path: &str) -> (Failure, HeaderMap) {
+fn routing_error(astray: RouteError, path: &str) -> (ApiError, HeaderMap) {
     match astray {
-        Astray::Method(allowed) => {
+        RouteError::MethodNotAllowed(allowed) => {
             let allowed = HeaderValue::try_from(allowed.join(", ")).ok().map(|allowed| (header::ALLOW, allowed));
             (Code::MethodNotAllowed.into(), allowed.into_iter().collect())
         }
-        Astray::Path => {
+        RouteError::NotFound => {
             let text = format!("The requested endpoint {path} does not exist on this server.");
-            (Code::EndpointUnknown.because(text).into(), HeaderMap::new())
+            (Code::EndpointUnknown.with_message(text).into(), HeaderMap::new())
         }
     }
 }
 
 /// In a development build, an answer that the contract doesn't declare is a failure, so that a test shows it.
-fn declared(operation: &Operation, response: Result<Response<Body>, Failure>) -> Result<Response<Body>, Failure> {
-    let status = response.as_ref().map_or_else(Failure::status, Response::status);
+fn assert_documented(operation: &Operation, response: Result<Response<Body>, ApiError>) -> Result<Response<Body>, ApiError> {
+    let status = response.as_ref().map_or_else(ApiError::status, Response::status);
     if operation.statuses.contains(&status.as_u16()) {
         return response;
     }
@@ -363,7 +376,7 @@ fn declared(operation: &Operation, response: Result<Response<Body>, Failure>) ->
 }
 
 /// What a failure is answered with.
-pub fn failure_response(failure: &Failure) -> Response<Body> {
+pub fn failure_response(failure: &ApiError) -> Response<Body> {
     let body = failure.body().unwrap_or_default();
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = failure.status();

@@ -10,8 +10,8 @@ use percent_encoding::percent_decode_str;
 use semver::Version;
 use slog::Logger;
 
-use super::Failure;
-use super::front::{Backend, Front};
+use super::ApiError;
+use super::front::{Dispatcher, RequestHandler};
 use crate::error::Code;
 
 /// Largest path and query, in bytes as they are sent: the longest text that a query may have is one of 2,000 characters, each of
@@ -33,15 +33,17 @@ pub const METHODS: [&str; 40] = [
 ///
 /// # Errors
 /// 414 for the path and the query, 431 for the headers.
-pub fn check_size(uri: &Uri, headers: &HeaderMap) -> Result<(), Failure> {
+pub fn check_size(uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
     let uri = uri.path_and_query().map_or(0, |uri| uri.as_str().len());
     if uri > URI_LIMIT {
-        return Err(Code::UriTooLong.because(format!("The request's path and query are longer than {URI_LIMIT} bytes.")).into());
+        return Err(Code::UriTooLong
+            .with_message(format!("The request's path and query are longer than {URI_LIMIT} bytes."))
+            .into());
     }
     let line = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + ": ".len() + value.len() + "\r\n".len();
     if headers.iter().map(line).sum::<usize>() > HEADERS_LIMIT {
         let text = format!("The request's headers together are larger than {HEADERS_LIMIT} bytes.");
-        return Err(Code::HeadersTooLarge.because(text).into());
+        return Err(Code::HeadersTooLarge.with_message(text).into());
     }
     Ok(())
 }
@@ -55,15 +57,15 @@ pub fn is_readable(path: &str) -> bool {
 /// What stands before dropshot's router, whose only hook there is the choice of a version. What that router would refuse is
 /// refused here, as the front door would: status, text, code and headers. The body alone is dropshot's, which has the text in
 /// `message` and the code in `error_code`.
-pub struct Gate<B>(pub Arc<Front<B>>);
+pub struct UnroutableRequestFilter<B>(pub Arc<Dispatcher<B>>);
 
-impl<B> fmt::Debug for Gate<B> {
+impl<B> fmt::Debug for UnroutableRequestFilter<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Gate")
     }
 }
 
-impl<B: Backend> DynamicVersionPolicy for Gate<B> {
+impl<B: RequestHandler> DynamicVersionPolicy for UnroutableRequestFilter<B> {
     fn request_extract_version(&self, request: &Request<Body>, _: &Logger) -> Result<Version, HttpError> {
         // In capitals or not, as the router takes them.
         let is_known = METHODS.iter().any(|method| method.eq_ignore_ascii_case(request.method().as_str()));
@@ -71,7 +73,7 @@ impl<B: Backend> DynamicVersionPolicy for Gate<B> {
             // Any: the one endpoint is of all versions.
             return Ok(Version::new(3, 0, 0));
         }
-        let (failure, headers) = self.0.refuse_astray(request);
+        let (failure, headers) = self.0.reject_unroutable(request);
         let status_code = ErrorStatusCode::from_status(failure.status()).unwrap_or(ErrorStatusCode::NOT_FOUND);
         Err(HttpError {
             status_code,

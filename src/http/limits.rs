@@ -15,8 +15,8 @@ use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
-use super::Failure;
-use crate::base::address::sender;
+use super::ApiError;
+use crate::base::address::rate_limit_key;
 use crate::base::id::Id;
 use crate::error::Code;
 
@@ -25,9 +25,9 @@ use crate::error::Code;
 const SLOTS: u64 = 1 << 20;
 /// How many times as many guesses one address may make about everybody as about one. Behind one address may be many people, and
 /// who tries one password with every name is one.
-const GUESSES_ABOUT_ALL: u32 = 10;
+const PER_ADDRESS_FACTOR: u32 = 10;
 /// After so many requests those are forgotten that count no longer.
-const FORGET_EVERY: u32 = 4096;
+const PURGE_INTERVAL: u32 = 4096;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -55,7 +55,7 @@ struct Limit {
 
 /// How a caller stands to the limit that a request was counted for.
 #[derive(Debug)]
-pub struct Standing {
+pub struct RateLimitStatus {
     name: &'static str,
     per_minute: NonZeroU32,
     left: u32,
@@ -71,20 +71,20 @@ impl Limits {
         Self {
             keys: Limit::new("key", keys, u64::MAX),
             guesses: Limit::new("guesses", guesses, SLOTS),
-            addresses: Limit::new("address", guesses.saturating_mul(GUESSES_ABOUT_ALL), SLOTS),
+            addresses: Limit::new("address", guesses.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
         }
     }
 
     /// Counts a request of this key.
-    pub fn count(&self, key: Id) -> Option<Standing> {
+    pub fn count(&self, key: Id) -> Option<RateLimitStatus> {
         self.keys.as_ref().map(|limit| limit.count(key.0))
     }
 
     /// Counts a guess from an address. Identifications are told apart as the accounts' names are, which are ASCII.
-    pub fn count_guess(&self, from: IpAddr, identification: &str) -> Option<Standing> {
-        let from = sender(from);
+    pub fn count_guess(&self, from: IpAddr, identification: &str) -> Option<RateLimitStatus> {
+        let from = rate_limit_key(from);
         let about_one = self.guesses.as_ref().map(|limit| limit.count((from, identification.trim().to_ascii_lowercase())));
-        Standing::nearest([about_one, self.addresses.as_ref().map(|limit| limit.count(from))])
+        RateLimitStatus::most_restrictive([about_one, self.addresses.as_ref().map(|limit| limit.count(from))])
     }
 }
 
@@ -95,8 +95,8 @@ impl Limit {
         Some(Self { name, per_minute, slots, hasher: RandomState::new(), counted: AtomicU32::new(0), limiter })
     }
 
-    fn count(&self, whose: impl Hash) -> Standing {
-        if self.counted.fetch_add(1, Ordering::Relaxed) % FORGET_EVERY == FORGET_EVERY - 1 {
+    fn count(&self, whose: impl Hash) -> RateLimitStatus {
+        if self.counted.fetch_add(1, Ordering::Relaxed) % PURGE_INTERVAL == PURGE_INTERVAL - 1 {
             self.limiter.retain_recent();
         }
         let (left, wait) = match self.limiter.check_key(&(self.hasher.hash_one(whose) % self.slots)) {
@@ -104,14 +104,14 @@ impl Limit {
             Err(not_until) => (0, Some(not_until.wait_time_from(self.limiter.clock().now()))),
         };
         let reset = Duration::from_secs(60) / self.per_minute.get() * (self.per_minute.get() - left);
-        Standing { name: self.name, per_minute: self.per_minute, left, reset, wait }
+        RateLimitStatus { name: self.name, per_minute: self.per_minute, left, reset, wait }
     }
 }
 
-impl Standing {
+impl RateLimitStatus {
     /// Of the limits that a request was counted for, the one that is nearest to its end; of those that refuse it, the one that it
     /// has to wait for longest.
-    pub fn nearest(standings: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+    pub fn most_restrictive(standings: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
         standings.into_iter().flatten().max_by_key(|standing| (Reverse(standing.left), standing.wait))
     }
 
@@ -119,13 +119,14 @@ impl Standing {
     ///
     /// # Errors
     /// 429.
-    pub fn check(&self) -> Result<(), Failure> {
-        let refusal = |wait| Code::RequestsTooMany.because(format!("Too many requests. Try again in {} seconds.", seconds(wait)));
+    pub fn check(&self) -> Result<(), ApiError> {
+        let refusal =
+            |wait| Code::RequestsTooMany.with_message(format!("Too many requests. Try again in {} seconds.", seconds(wait)));
         self.wait.map_or(Ok(()), |wait| Err(refusal(wait).into()))
     }
 
     /// Tells it in an answer's headers (RFC 6585, draft-ietf-httpapi-ratelimit-headers).
-    pub fn tell(&self, headers: &mut HeaderMap) {
+    pub fn write_headers(&self, headers: &mut HeaderMap) {
         let Self { name, per_minute, left, reset, .. } = self;
         let policy = HeaderValue::try_from(format!("\"{name}\";q={per_minute};w=60")).ok();
         let standing = HeaderValue::try_from(format!("\"{name}\";r={left};t={}", seconds(*reset))).ok();
@@ -154,7 +155,7 @@ mod tests {
         assert_eq!(standings.iter().map(|standing| standing.check().is_ok()).collect::<Vec<_>>(), [true, true, true, false]);
         assert!(limit.count("kofi").check().is_ok());
         let mut headers = HeaderMap::new();
-        standings[3].tell(&mut headers);
+        standings[3].write_headers(&mut headers);
         assert_eq!(headers["ratelimit-policy"], "\"key\";q=3;w=60");
         assert_eq!(headers["ratelimit"], "\"key\";r=0;t=60");
         assert!((1..=20).contains(&headers["retry-after"].to_str().unwrap().parse().unwrap()));
@@ -192,8 +193,8 @@ mod tests {
 
         let both = [slow.count("ama"), quick.count("ama")].map(Some);
 
-        assert_eq!(Standing::nearest(both).map(|standing| standing.name), Some("slow"));
-        assert!(Standing::nearest([None, None]).is_none());
+        assert_eq!(RateLimitStatus::most_restrictive(both).map(|standing| standing.name), Some("slow"));
+        assert!(RateLimitStatus::most_restrictive([None, None]).is_none());
     }
 
     #[test]
@@ -219,11 +220,11 @@ mod tests {
         let as_good_as_at_once = 60_000_000;
         let limit = Limit::new("key", as_good_as_at_once, u64::MAX).unwrap();
 
-        for number in 0..FORGET_EVERY {
+        for number in 0..PURGE_INTERVAL {
             limit.count(number);
         }
 
-        assert!(limit.limiter.len() < FORGET_EVERY as usize / 2, "{}", limit.limiter.len());
+        assert!(limit.limiter.len() < PURGE_INTERVAL as usize / 2, "{}", limit.limiter.len());
     }
 
     #[test]

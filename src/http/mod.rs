@@ -18,16 +18,16 @@ mod server;
 pub mod tag;
 mod tls;
 
-pub use body::BodyTime;
-pub use doors::Doors;
+pub use body::BodyTimeouts;
+pub use doors::GracefulShutdown;
 pub use endpoints::api_key;
 pub use extract::{Json, Path, Query};
-pub use failure::Failure;
-pub use front::{Admitted, Backend, Refused, check_version};
+pub use failure::ApiError;
+pub use front::{AuthorizedRequest, RejectedRequest, RequestHandler, check_version};
 pub use options::{LimitOptions, LimitSettings, TlsOptions};
-pub use reading::Reader;
-pub use reply::{Created, Located, Written};
-pub use server::{Api, Listener, Running, serve, start};
+pub use reading::PreconditionContext;
+pub use reply::{Created, HasLocation, SerializedJson};
+pub use server::{Listener, Routes, ServerHandle, serve, start};
 pub use tls::Certificate;
 
 use std::sync::Arc;

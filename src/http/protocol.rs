@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::front::failure_response;
 use super::limits;
-use super::reading::Readings;
+use super::reading::PreconditionRegistry;
 use super::tag::Tag;
 use crate::base::version::ClientVersion;
 use crate::base::wire::wire_text;
@@ -26,7 +26,7 @@ wire_text!(
 
 /// How one endpoint is served.
 #[derive(Debug)]
-pub struct Protocol {
+pub struct EndpointMetadata {
     method: Method,
     path: String,
     is_open: bool,
@@ -35,7 +35,7 @@ pub struct Protocol {
     headers: Vec<String>,
 }
 
-impl Protocol {
+impl EndpointMetadata {
     /// How this endpoint is served, if nothing else is told of it.
     pub fn new<C: ServerContext>(endpoint: &ApiEndpoint<C>) -> Self {
         Self {
@@ -48,12 +48,12 @@ impl Protocol {
     }
 
     /// The same of an endpoint that a browser fetches by itself.
-    pub fn open(self) -> Self {
+    pub fn public(self) -> Self {
         Self { is_open: true, ..self }
     }
 
     /// The same of an endpoint that changes something, whatever its method.
-    pub fn changing(self) -> Self {
+    pub fn mutating(self) -> Self {
         Self { is_change: true, ..self }
     }
 
@@ -74,12 +74,12 @@ impl Protocol {
 
     /// Whether requests with one `Idempotency-Key` are carried out once: those that would do something each time they are sent
     /// (RFC 9110, section 9.2.2).
-    pub fn is_once(&self) -> bool {
+    pub fn is_idempotency_keyed(&self) -> bool {
         self.needs_key() && [Method::POST, Method::PATCH].contains(&self.method)
     }
 
     /// Whether `If-Match` is a condition of its requests: they change or remove what is read at their path. A POST there adds to it.
-    pub fn is_conditional(&self, readings: &Readings) -> bool {
+    pub fn is_conditional(&self, readings: &PreconditionRegistry) -> bool {
         self.needs_key() && [Method::PUT, Method::DELETE].contains(&self.method) && readings.has(&self.path)
     }
 
@@ -95,7 +95,7 @@ impl Protocol {
 
     /// Tells all of this in the operation that dropshot emits for the endpoint. `refusals` are the codes that its own rules can give,
     /// `errors` the responses of the emitted document: dropshot knows no other statuses of errors than `4XX` and `5XX`.
-    pub fn tell(&self, operation: &mut Value, refusals: &[Code], readings: &Readings, errors: &Value) {
+    pub fn describe(&self, operation: &mut Value, refusals: &[Code], readings: &PreconditionRegistry, errors: &Value) {
         let codes = self.codes(operation, refusals, readings);
         // Its name in the contract; that `X-API-Key` stands behind it is held to the requirement (`tests/it/requirement.rs`).
         operation["security"] = if self.needs_key() { json!([{ "SessionKey": [] }]) } else { json!([]) };
@@ -121,12 +121,12 @@ impl Protocol {
 
     /// Everything that its requests may be refused with: by these rules, for the arguments and the body that dropshot emits, and by
     /// its own `refusals`.
-    fn codes(&self, operation: &Value, refusals: &[Code], readings: &Readings) -> BTreeSet<Code> {
+    fn codes(&self, operation: &Value, refusals: &[Code], readings: &PreconditionRegistry) -> BTreeSet<Code> {
         let parameters = || operation["parameters"].as_array().into_iter().flatten();
         let rules: [(bool, &[Code]); 8] = [
             (true, &[Code::ServerError, Code::ServerUnavailable]),
             (self.needs_key(), &[Code::ClientOutdated, Code::KeyMissing, Code::KeyRefused, Code::RequestsTooMany]),
-            (self.is_once(), &[Code::ArgumentsInvalid, Code::IdempotencyUnderWay, Code::IdempotencyOtherRequest]),
+            (self.is_idempotency_keyed(), &[Code::ArgumentsInvalid, Code::IdempotencyUnderWay, Code::IdempotencyOtherRequest]),
             (self.is_conditional(readings), &[Code::ResourceChanged]),
             (parameters().next().is_some(), &[Code::ArgumentsInvalid]),
             (parameters().any(|parameter| parameter["in"] == "path"), &[Code::ResourceNotFound]),
@@ -141,10 +141,10 @@ impl Protocol {
     }
 
     /// The headers that the front door reads.
-    fn parameters(&self, readings: &Readings) -> impl Iterator<Item = Value> {
+    fn parameters(&self, readings: &PreconditionRegistry) -> impl Iterator<Item = Value> {
         let read = [
             (self.needs_key(), "X-Client-Version", true, schema::<ClientVersion>()),
-            (self.is_once(), "Idempotency-Key", false, schema::<IdempotencyKey>()),
+            (self.is_idempotency_keyed(), "Idempotency-Key", false, schema::<IdempotencyKey>()),
             (self.is_conditional(readings), "If-Match", false, schema::<String>()),
             (self.is_read(), "If-None-Match", false, schema::<String>()),
         ];

@@ -12,15 +12,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{Failure, tag};
+use super::{ApiError, tag};
 use crate::app::App;
 use crate::auth::Caller;
-use crate::db::Condition;
+use crate::db::Precondition;
 use crate::error::{Code, Result};
 
 /// Who reads a resource.
 #[derive(Clone)]
-pub struct Reader {
+pub struct PreconditionContext {
     /// The platform.
     pub app: Arc<App>,
     /// Whose key the request came with.
@@ -30,15 +30,15 @@ pub struct Reader {
 }
 
 /// Reads what stands at a path with these variables: the bytes that a GET of it is answered with.
-type Reading = Arc<dyn Fn(Reader, Map<String, Value>) -> BoxFuture<'static, Result<Vec<u8>>> + Send + Sync>;
+type Reading = Arc<dyn Fn(PreconditionContext, Map<String, Value>) -> BoxFuture<'static, Result<Vec<u8>>> + Send + Sync>;
 
 /// How each resource is read, by its path as endpoints have it.
 #[derive(Default)]
-pub struct Readings(BTreeMap<String, Reading>);
+pub struct PreconditionRegistry(BTreeMap<String, Reading>);
 
-impl Readings {
+impl PreconditionRegistry {
     /// Adds the reading of what stands at `path`: `read` gives what its GET answers.
-    pub fn add<P, T, F>(&mut self, path: &str, read: impl Fn(Reader, P) -> F + Send + Sync + 'static)
+    pub fn add<P, T, F>(&mut self, path: &str, read: impl Fn(PreconditionContext, P) -> F + Send + Sync + 'static)
     where
         P: DeserializeOwned,
         T: Serialize,
@@ -58,16 +58,21 @@ impl Readings {
     }
 
     /// The condition that a request's `If-Match` makes of what stands at its path; `None` where it makes none.
-    pub fn condition(&self, path: &str, reader: &Reader, variables: &Map<String, Value>) -> Option<Arc<Condition>> {
+    pub fn condition(
+        &self,
+        path: &str,
+        reader: &PreconditionContext,
+        variables: &Map<String, Value>,
+    ) -> Option<Arc<Precondition>> {
         let wanted: Vec<HeaderValue> = reader.headers.get_all(header::IF_MATCH).into_iter().cloned().collect();
         let reading = Arc::clone(self.0.get(path).filter(|_| !wanted.is_empty())?);
         let (reader, variables) = (reader.clone(), variables.clone());
-        Some(Condition::new(move || {
+        Some(Precondition::new(move || {
             let read = reading(reader.clone(), variables.clone());
             let wanted = wanted.clone();
             async move {
-                let tag = tag::of(&read.await?);
-                if tag::is_matched(&wanted, &tag) { Ok(()) } else { Err(Code::ResourceChanged.into()) }
+                let tag = tag::etag_of(&read.await?);
+                if tag::matches_strong(&wanted, &tag) { Ok(()) } else { Err(Code::ResourceChanged.into()) }
             }
         }))
     }
@@ -75,14 +80,14 @@ impl Readings {
 
 /// Answers a request under its condition. Whether the resource has changed is told before what stands against the change (400,
 /// 409), and also where there was nothing to be done; but after whether it is there (404) and this caller's (403).
-pub async fn under<F>(condition: Arc<Condition>, answer: F) -> Result<Response<Body>, Failure>
+pub async fn with_precondition<F>(condition: Arc<Precondition>, answer: F) -> Result<Response<Body>, ApiError>
 where
-    F: Future<Output = Result<Response<Body>, Failure>>,
+    F: Future<Output = Result<Response<Body>, ApiError>>,
 {
-    let answer = condition.over(answer).await;
-    let is_told_first = |failure: &Failure| ![StatusCode::BAD_REQUEST, StatusCode::CONFLICT].contains(&failure.status());
-    if !condition.was_met() && !answer.as_ref().is_err_and(is_told_first) {
-        condition.ask().await?;
+    let answer = condition.scope(answer).await;
+    let is_told_first = |failure: &ApiError| ![StatusCode::BAD_REQUEST, StatusCode::CONFLICT].contains(&failure.status());
+    if !condition.is_satisfied() && !answer.as_ref().is_err_and(is_told_first) {
+        condition.check().await?;
     }
     answer
 }

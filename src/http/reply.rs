@@ -14,9 +14,9 @@ use crate::base::wire::Uri;
 use crate::error::Result;
 
 /// A resource that knows its URI.
-pub trait Located {
+pub trait HasLocation {
     /// Whether who has made it reads just what the answer to that was, which then has the tag that it is read with.
-    const IS_AS_READ: bool = true;
+    const SAME_REPRESENTATION: bool = true;
 
     /// Its `self`.
     fn location(&self) -> &str;
@@ -39,7 +39,7 @@ struct LocationAndTagHeaders {
 #[derive(Debug)]
 pub struct Created<T>(pub T);
 
-impl<T: Located + Serialize + JsonSchema + Send + Sync + 'static> HttpResponse for Created<T> {
+impl<T: HasLocation + Serialize + JsonSchema + Send + Sync + 'static> HttpResponse for Created<T> {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         let location = HeaderValue::from_str(self.0.location());
         let location = location.map_err(|error| HttpError::for_internal_error(error.to_string()))?;
@@ -49,7 +49,7 @@ impl<T: Located + Serialize + JsonSchema + Send + Sync + 'static> HttpResponse f
     }
 
     fn response_metadata() -> ApiEndpointResponse {
-        if T::IS_AS_READ {
+        if T::SAME_REPRESENTATION {
             HttpResponseHeaders::<HttpResponseCreated<T>, LocationAndTagHeaders>::response_metadata()
         } else {
             HttpResponseHeaders::<HttpResponseCreated<T>, LocationHeader>::response_metadata()
@@ -63,20 +63,20 @@ impl<T: Located + Serialize + JsonSchema + Send + Sync + 'static> HttpResponse f
 
 /// 200 with what has been written down once for all who ask for it at the same time, with its tag.
 #[derive(Debug)]
-pub struct Written<T> {
+pub struct SerializedJson<T> {
     body: Bytes,
     tag: HeaderValue,
     what: PhantomData<fn() -> T>,
 }
 
-impl<T: Serialize> Written<T> {
+impl<T: Serialize> SerializedJson<T> {
     /// Writes this down.
     ///
     /// # Errors
     /// When it is no JSON.
     pub fn new(what: &T) -> Result<Self> {
         let body = serde_json::to_vec(what).map_err(anyhow::Error::from)?;
-        let tag = HeaderValue::try_from(tag::of(&body)).map_err(anyhow::Error::from)?;
+        let tag = HeaderValue::try_from(tag::etag_of(&body)).map_err(anyhow::Error::from)?;
         Ok(Self { body: body.into(), tag, what: PhantomData })
     }
 
@@ -86,13 +86,13 @@ impl<T: Serialize> Written<T> {
     }
 }
 
-impl<T> Clone for Written<T> {
+impl<T> Clone for SerializedJson<T> {
     fn clone(&self) -> Self {
         Self { body: self.body.clone(), tag: self.tag.clone(), what: PhantomData }
     }
 }
 
-impl<T: Serialize + JsonSchema + Send + Sync + 'static> HttpResponse for Written<T> {
+impl<T: Serialize + JsonSchema + Send + Sync + 'static> HttpResponse for SerializedJson<T> {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         let mut response = Response::new(Body::from(self.body));
         let headers = response.headers_mut();

@@ -19,15 +19,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slog::Logger;
 
-use super::body::BodyTime;
-use super::doors::Doors;
-use super::endpoints::{Endpoint, Endpoints};
-use super::front::{Backend, Front};
-use super::head::{self, Gate};
+use super::body::BodyTimeouts;
+use super::doors::GracefulShutdown;
+use super::endpoints::{AppHandler, Endpoint};
+use super::front::{Dispatcher, RequestHandler};
+use super::head::{self, UnroutableRequestFilter};
 use super::limits::Limits;
-use super::outliving::Outliving;
-use super::protocol::Protocol;
-use super::reading::{Reader, Readings};
+use super::outliving::DetachOnDrop;
+use super::protocol::EndpointMetadata;
+use super::reading::{PreconditionContext, PreconditionRegistry};
 use super::tls::Certificate;
 use crate::app::App;
 use crate::contract::{Contract, METHODS};
@@ -36,21 +36,21 @@ use crate::log;
 
 /// The endpoints as written, each with the refusals of its own: those that don't follow from its having a key,
 /// arguments or a body.
-pub struct Api {
+pub struct Routes {
     description: ApiDescription<Arc<App>>,
     refusals: HashMap<String, &'static [Code]>,
     endpoints: HashMap<String, Arc<Endpoint>>,
-    readings: Readings,
+    readings: PreconditionRegistry,
 }
 
-impl Api {
+impl Routes {
     /// No endpoints yet.
     pub fn new() -> Self {
         Self {
             description: ApiDescription::new(),
             refusals: HashMap::new(),
             endpoints: HashMap::new(),
-            readings: Readings::default(),
+            readings: PreconditionRegistry::default(),
         }
     }
 
@@ -62,8 +62,13 @@ impl Api {
         self.register(endpoint.into(), refusals, |protocol| protocol);
     }
 
-    fn register(&mut self, endpoint: ApiEndpoint<Arc<App>>, refusals: &'static [Code], told: fn(Protocol) -> Protocol) {
-        let protocol = told(Protocol::new(&endpoint));
+    fn register(
+        &mut self,
+        endpoint: ApiEndpoint<Arc<App>>,
+        refusals: &'static [Code],
+        told: fn(EndpointMetadata) -> EndpointMetadata,
+    ) {
+        let protocol = told(EndpointMetadata::new(&endpoint));
         self.refusals.insert(endpoint.operation_id.clone(), refusals);
         self.endpoints.insert(endpoint.operation_id.clone(), Endpoint::new(&endpoint, protocol));
         #[expect(clippy::expect_used, reason = "a mistake in the code, seen at the first start")]
@@ -76,7 +81,7 @@ impl Api {
         &mut self,
         endpoint: impl Into<ApiEndpoint<Arc<App>>>,
         refusals: &'static [Code],
-        read: impl Fn(Reader, P) -> F + Send + Sync + 'static,
+        read: impl Fn(PreconditionContext, P) -> F + Send + Sync + 'static,
     ) where
         P: DeserializeOwned,
         T: Serialize,
@@ -89,19 +94,19 @@ impl Api {
 
     /// Adds an endpoint that asks for no key and no version: what a browser fetches by itself.
     pub fn add_open(&mut self, endpoint: impl Into<ApiEndpoint<Arc<App>>>, refusals: &'static [Code]) {
-        self.register(endpoint.into(), refusals, Protocol::open);
+        self.register(endpoint.into(), refusals, EndpointMetadata::public);
     }
 
     /// Adds an endpoint that changes something though its method is GET.
     pub fn add_changing(&mut self, endpoint: impl Into<ApiEndpoint<Arc<App>>>, refusals: &'static [Code]) {
-        self.register(endpoint.into(), refusals, Protocol::changing);
+        self.register(endpoint.into(), refusals, EndpointMetadata::mutating);
     }
 
     /// The server's side of the drift report: what dropshot emits for the endpoints, with how each is served.
     ///
     /// # Errors
     /// When dropshot emits no JSON.
-    pub fn emitted(&self) -> anyhow::Result<Value> {
+    pub fn openapi(&self) -> anyhow::Result<Value> {
         let mut openapi = self.description.openapi("boxoffice", Version::new(3, 0, 0)).json()?;
         let errors = openapi["components"]["responses"].clone();
         for item in openapi["paths"].as_object_mut().context("dropshot emitted no paths")?.values_mut() {
@@ -109,14 +114,14 @@ impl Api {
                 let Some(operation) = item.get_mut(method) else { continue };
                 let id = operation["operationId"].as_str().unwrap_or_default();
                 let (Some(endpoint), Some(refusals)) = (self.endpoints.get(id), self.refusals.get(id)) else { continue };
-                endpoint.protocol.tell(operation, refusals, &self.readings, &errors);
+                endpoint.protocol.describe(operation, refusals, &self.readings, &errors);
             }
         }
         Ok(openapi)
     }
 }
 
-impl Default for Api {
+impl Default for Routes {
     fn default() -> Self {
         Self::new()
     }
@@ -130,30 +135,30 @@ pub struct Listener {
     /// The certificate for TLS; without one, HTTP is spoken in clear.
     pub certificate: Option<Arc<Certificate>>,
     /// How long a body may take.
-    pub body_time: BodyTime,
+    pub body_time: BodyTimeouts,
 }
 
 impl From<SocketAddr> for Listener {
     /// In clear, with the usual times.
     fn from(address: SocketAddr) -> Self {
-        Self { address, certificate: None, body_time: BodyTime::default() }
+        Self { address, certificate: None, body_time: BodyTimeouts::default() }
     }
 }
 
 /// A server that answers.
-pub struct Running<C: ServerContext> {
+pub struct ServerHandle<C: ServerContext> {
     server: HttpServer<C>,
-    doors: Arc<Doors>,
+    doors: Arc<GracefulShutdown>,
 }
 
-impl<C: ServerContext> Running<C> {
+impl<C: ServerContext> ServerHandle<C> {
     /// The address that it listens on, with the port that it was given.
     pub fn address(&self) -> SocketAddr {
         self.server.local_addr()
     }
 
     /// What every request passes.
-    pub fn doors(&self) -> &Arc<Doors> {
+    pub fn doors(&self) -> &Arc<GracefulShutdown> {
         &self.doors
     }
 
@@ -172,32 +177,37 @@ impl<C: ServerContext> Running<C> {
 ///
 /// # Errors
 /// When the address cannot be had.
-pub fn start(app: Arc<App>, api: Api, contract: Contract, listener: impl Into<Listener>) -> anyhow::Result<Running<Arc<App>>> {
+pub fn start(
+    app: Arc<App>,
+    api: Routes,
+    contract: Contract,
+    listener: impl Into<Listener>,
+) -> anyhow::Result<ServerHandle<Arc<App>>> {
     let log = app.log.clone();
     let limits = Limits::new(app.settings.limits.keys, app.settings.limits.guesses);
-    serve(app, contract, Endpoints { endpoints: api.endpoints, readings: api.readings, limits }, listener, &log)
+    serve(app, contract, AppHandler { endpoints: api.endpoints, readings: api.readings, limits }, listener, &log)
 }
 
 /// Starts answering with what stands behind the front door.
 ///
 /// # Errors
 /// When the address cannot be had.
-pub fn serve<B: Backend>(
+pub fn serve<B: RequestHandler>(
     context: B::Context,
     contract: Contract,
     backend: B,
     listener: impl Into<Listener>,
     log: &Logger,
-) -> anyhow::Result<Running<B::Context>> {
+) -> anyhow::Result<ServerHandle<B::Context>> {
     let Listener { address, certificate, body_time } = listener.into();
-    let doors = Arc::<Doors>::default();
-    let front = Front::new(contract, backend, Arc::clone(&doors), body_time, certificate.is_some(), log.clone());
+    let doors = Arc::<GracefulShutdown>::default();
+    let front = Dispatcher::new(contract, backend, Arc::clone(&doors), body_time, certificate.is_some(), log.clone());
     let front = Arc::new(front);
     let mut dispatcher = ApiDescription::new();
     for method in head::METHODS {
         let front = Arc::clone(&front);
         let answer = move |rq: RequestContext<B::Context>, request: RawRequest| {
-            Outliving::new(Arc::clone(&front).answer(rq, request.into_inner()).map(Ok::<_, HttpError>))
+            DetachOnDrop::new(Arc::clone(&front).answer(rq, request.into_inner()).map(Ok::<_, HttpError>))
         };
         let method = method.parse::<Method>()?;
         let name = format!("front_{method}");
@@ -211,9 +221,9 @@ pub fn serve<B: Backend>(
     let config = ConfigDropshot { bind_address: address, default_handler_task_mode, ..ConfigDropshot::default() };
     let tls = certificate.map(Certificate::server_config).transpose()?.map(ConfigTls::Dynamic);
     let server = ServerBuilder::new(dispatcher, context, log::of_dropshot(log)).config(config).tls(tls);
-    let server = server.version_policy(VersionPolicy::Dynamic(Box::new(Gate(front)))).start();
+    let server = server.version_policy(VersionPolicy::Dynamic(Box::new(UnroutableRequestFilter(front)))).start();
     let server = server.map_err(|error| anyhow!(error)).with_context(|| format!("cannot listen on {address}"))?;
-    Ok(Running { server, doors })
+    Ok(ServerHandle { server, doors })
 }
 
 #[derive(Deserialize, JsonSchema)]

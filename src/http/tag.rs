@@ -22,29 +22,29 @@ wire_text!(
 );
 
 /// The strong tag of a body, in its quotation marks: other bytes have another one.
-pub fn of(body: &[u8]) -> String {
+pub fn etag_of(body: &[u8]) -> String {
     let hash = Sha256::digest(body);
     format!("\"{}\"", URL_SAFE_NO_PAD.encode(hash.get(..LENGTH).unwrap_or(&hash)))
 }
 
 /// Whether these lines of `If-None-Match` name a tag. Its comparison is weak: a cache on the way may have added `W/`.
-pub fn is_known<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, tag: &str) -> bool {
-    named(lines).any(|named| named == "*" || named.strip_prefix("W/").unwrap_or(named) == tag)
+pub fn matches_weak<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, tag: &str) -> bool {
+    parse_tags(lines).any(|named| named == "*" || named.strip_prefix("W/").unwrap_or(named) == tag)
 }
 
 /// Whether these lines of `If-Match` name a tag. Its comparison is strong: a tag with `W/` only tells what is much the same.
-pub fn is_matched<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, tag: &str) -> bool {
-    named(lines).any(|named| named == "*" || named == tag)
+pub fn matches_strong<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, tag: &str) -> bool {
+    parse_tags(lines).any(|named| named == "*" || named == tag)
 }
 
 /// The tags that a header names. No tag of ours has a comma in it, so a comma parts all that could be ours.
-fn named<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> impl Iterator<Item = &'a str> {
+fn parse_tags<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> impl Iterator<Item = &'a str> {
     let lines = lines.into_iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
 /// The lines of `If-None-Match`.
-pub fn known(headers: &HeaderMap) -> Vec<HeaderValue> {
+pub fn if_none_match(headers: &HeaderMap) -> Vec<HeaderValue> {
     headers.get_all(IF_NONE_MATCH).into_iter().cloned().collect()
 }
 
@@ -53,11 +53,11 @@ pub fn known(headers: &HeaderMap) -> Vec<HeaderValue> {
 ///
 /// # Errors
 /// When the body can't be read.
-pub async fn tagged(response: Response<Body>, is_of_key: bool, known: &[HeaderValue]) -> Result<Response<Body>, Error> {
+pub async fn with_etag(response: Response<Body>, is_of_key: bool, known: &[HeaderValue]) -> Result<Response<Body>, Error> {
     let (mut head, mut body) = response.into_parts();
     if is_json(&head.headers) && !head.headers.contains_key(ETAG) {
         let whole = whole(body).await?;
-        head.headers.insert(ETAG, HeaderValue::try_from(of(&whole)).map_err(anyhow::Error::from)?);
+        head.headers.insert(ETAG, HeaderValue::try_from(etag_of(&whole)).map_err(anyhow::Error::from)?);
         body = whole.into();
     }
     if is_of_key {
@@ -65,7 +65,7 @@ pub async fn tagged(response: Response<Body>, is_of_key: bool, known: &[HeaderVa
         head.headers.append(VARY, HeaderValue::from_static("x-api-key"));
     }
     let tag = head.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
-    if tag.is_some_and(|tag| is_known(known, tag)) {
+    if tag.is_some_and(|tag| matches_weak(known, tag)) {
         head.status = StatusCode::NOT_MODIFIED;
         head.headers.remove(CONTENT_TYPE);
         body = Body::empty();
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn known(lines: &[&'static str]) -> bool {
-        is_known(&lines.iter().map(|line| HeaderValue::from_static(line)).collect::<Vec<_>>(), "\"a\"")
+        matches_weak(&lines.iter().map(|line| HeaderValue::from_static(line)).collect::<Vec<_>>(), "\"a\"")
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
             ("a", false, false),
             ("", false, false),
         ] {
-            let matched = is_matched(&[HeaderValue::from_static(line)], "\"a\"");
+            let matched = matches_strong(&[HeaderValue::from_static(line)], "\"a\"");
             assert_eq!((known(&[line]), matched), (weakly, strongly), "{line}");
         }
         assert!(known(&["\"b\"", "\"a\""]) && !known(&[]));
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_tag_follows_from_the_body() {
-        assert_eq!(of(b"{}"), "\"RBNvo1WzZ4oRRq0W9-hkng\"");
-        assert_ne!(of(b"{}"), of(b"{ }"));
+        assert_eq!(etag_of(b"{}"), "\"RBNvo1WzZ4oRRq0W9-hkng\"");
+        assert_ne!(etag_of(b"{}"), etag_of(b"{ }"));
     }
 }

@@ -5,11 +5,11 @@ use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 use super::model::{Integration, IntegrationCreate, IntegrationPath, IntegrationWithKey};
 use super::service;
 use crate::auth::Caller;
-use crate::base::paging::{Page, Paging};
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
+use crate::base::paging::{Page, PageRequest};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(integration_list, &[]);
     api.add(integration_create, &[]);
     api.add_resource(
@@ -21,7 +21,7 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = GET, path = "/integrations", tags = ["Integrations"] }]
-async fn integration_list(rq: Rq, query: Query<Paging>) -> Result<HttpResponseOk<Page<Integration>>, Failure> {
+async fn integration_list(rq: Rq, query: Query<PageRequest>) -> Result<HttpResponseOk<Page<Integration>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), query.0).await?))
 }
 
@@ -30,17 +30,17 @@ async fn integration_create(
     rq: Rq,
     caller: Caller,
     body: Json<IntegrationCreate>,
-) -> Result<Created<IntegrationWithKey>, Failure> {
+) -> Result<Created<IntegrationWithKey>, ApiError> {
     Ok(Created(service::create(rq.context(), &caller, body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/integrations/{integration}", tags = ["Integrations"] }]
-async fn integration_get(rq: Rq, path: Path<IntegrationPath>) -> Result<HttpResponseOk<Integration>, Failure> {
+async fn integration_get(rq: Rq, path: Path<IntegrationPath>) -> Result<HttpResponseOk<Integration>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), path.0.integration).await?))
 }
 
 #[endpoint { method = DELETE, path = "/integrations/{integration}", tags = ["Integrations"] }]
-async fn integration_delete(rq: Rq, path: Path<IntegrationPath>) -> Result<HttpResponseDeleted, Failure> {
+async fn integration_delete(rq: Rq, path: Path<IntegrationPath>) -> Result<HttpResponseDeleted, ApiError> {
     service::delete(rq.context(), path.0.integration).await?;
     Ok(HttpResponseDeleted())
 }

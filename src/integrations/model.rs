@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{AccountNumber, Role};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::wire::{DateTime, Nullable, Uri};
-use crate::http::Located;
+use crate::base::wire::{DateTime, NullableField, Uri};
+use crate::http::HasLocation;
 
 /// An integration as it is answered, without its key.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub struct Integration {
     pub expires: Option<DateTime>,
     pub created: DateTime,
     #[serde(rename = "lastUsed")]
-    pub last_used: Nullable<DateTime>,
+    pub last_used: NullableField<DateTime>,
 }
 
 /// An integration as its making answers it.
@@ -34,9 +34,9 @@ pub struct IntegrationWithKey {
     pub key: String,
 }
 
-impl Located for IntegrationWithKey {
+impl HasLocation for IntegrationWithKey {
     /// It has its key.
-    const IS_AS_READ: bool = false;
+    const SAME_REPRESENTATION: bool = false;
 
     fn location(&self) -> &str {
         &self.integration.uri.0

@@ -7,12 +7,12 @@ use crate::app::App;
 use crate::auth::{self, Caller, KeyKind, NewKey};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Page, Paging};
-use crate::base::wire::{DateTime, Nullable, Uri};
+use crate::base::paging::{Page, PageRequest};
+use crate::base::wire::{DateTime, NullableField, Uri};
 use crate::db::{Tx, transaction};
-use crate::error::{Error, Problem, Result, no_problems};
+use crate::error::{Error, FieldError, Result, ensure_no_field_errors};
 
-pub async fn list(app: &App, paging: Paging) -> Result<Page<Integration>> {
+pub async fn list(app: &App, paging: PageRequest) -> Result<Page<Integration>> {
     let found = store::list(&mut app.db.read().await?, paging).await?;
     Ok(paging.page(found.total, found.rows.into_iter().map(view).collect()))
 }
@@ -38,20 +38,20 @@ pub async fn delete(app: &App, id: Id) -> Result<()> {
 async fn make(app: &App, tx: &mut Tx, caller: &Caller, new: &IntegrationCreate) -> Result<(IntegrationRow, String)> {
     let account = match &new.account {
         // Missing where the caller's own key belongs to nobody.
-        None => caller.account.ok_or_else(|| Problem::missing("account")),
+        None => caller.account.ok_or_else(|| FieldError::missing("account")),
         Some(number) => {
             let found = accounts::find_by_number(tx, number).await?;
-            found.map(|account| account.id).ok_or_else(|| Problem::invalid("account", "names no account"))
+            found.map(|account| account.id).ok_or_else(|| FieldError::invalid("account", "names no account"))
         }
     };
     let expires = new.expires.as_ref().map(|expires| match Timestamp::parse(&expires.0) {
-        None => Err(Problem::invalid("expires", "is no date and time")),
-        Some(expires) if expires <= app.clock.now() => Err(Problem::invalid("expires", "must be in the future")),
+        None => Err(FieldError::invalid("expires", "is no date and time")),
+        Some(expires) if expires <= app.clock.now() => Err(FieldError::invalid("expires", "must be in the future")),
         Some(expires) => Ok(expires),
     });
     let expires = expires.transpose();
     let problems = [account.as_ref().err(), expires.as_ref().err()];
-    no_problems(problems.into_iter().flatten().cloned().collect())?;
+    ensure_no_field_errors(problems.into_iter().flatten().cloned().collect())?;
     let key = NewKey {
         kind: KeyKind::Integration,
         name: &new.name,
@@ -71,8 +71,8 @@ fn view(row: IntegrationRow) -> Integration {
         name: row.name,
         role: row.role,
         account: AccountNumber(row.number),
-        expires: row.expires.map(|expires| DateTime(expires.to_offset_seconds())),
-        created: DateTime(row.created.to_offset_seconds()),
-        last_used: Nullable(row.last_used.map(|used| DateTime(used.to_offset_seconds()))),
+        expires: row.expires.map(|expires| DateTime(expires.format_rfc3339())),
+        created: DateTime(row.created.format_rfc3339()),
+        last_used: NullableField(row.last_used.map(|used| DateTime(used.format_rfc3339()))),
     }
 }

@@ -4,12 +4,12 @@ use super::model::IntegrationRow;
 use crate::auth::KeyKind;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Paging, Rows};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::db::Tx;
 use crate::error::Result;
 
 /// Integrations that have not been ended, the oldest first. A key that belongs to nobody is an application's, and none of them.
-pub async fn list(tx: &mut Tx, paging: Paging) -> Result<Rows<IntegrationRow>> {
+pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<IntegrationRow>> {
     // The kind is in the text, which lets the partial index of integrations be used.
     tx.list(
         "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used",

@@ -16,7 +16,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::app::App;
 use crate::error::{Error, Result};
-use crate::http::Failure;
+use crate::http::ApiError;
 use crate::{journal, orders, outbox};
 
 /// Work to be repeated.
@@ -25,12 +25,12 @@ struct Job {
     /// What the log calls it.
     name: &'static str,
     /// How long it rests when there is nothing to do.
-    pause: Duration,
+    interval: Duration,
     /// How long a stop waits for the step that is under way. Then the step is dropped, as when the machine fails: it must leave
     /// nothing behind that the next start doesn't put right.
-    patience: Duration,
+    shutdown_timeout: Duration,
     /// Does a part of the work and tells how much that was; called again at once until it was none.
-    step: for<'a> fn(&'a App) -> BoxFuture<'a, Result<u64>>,
+    run_once: for<'a> fn(&'a App) -> BoxFuture<'a, Result<u64>>,
 }
 
 /// Every job.
@@ -38,21 +38,21 @@ const JOBS: [Job; 3] = [
     // Readers and buyers don't wait for it: to them a reservation that has run out is over at once.
     Job {
         name: "expire reservations",
-        pause: Duration::from_secs(5),
-        patience: Duration::from_secs(60),
-        step: |app| orders::expire_due(app).boxed(),
+        interval: Duration::from_secs(5),
+        shutdown_timeout: Duration::from_secs(60),
+        run_once: |app| orders::expire_due(app).boxed(),
     },
     Job {
         name: "deliver mail",
-        pause: Duration::from_secs(1),
-        patience: Duration::from_secs(5),
-        step: |app| outbox::deliver_due(app).boxed(),
+        interval: Duration::from_secs(1),
+        shutdown_timeout: Duration::from_secs(5),
+        run_once: |app| outbox::deliver_due(app).boxed(),
     },
     Job {
         name: "forget answers",
-        pause: Duration::from_secs(60),
-        patience: Duration::from_secs(5),
-        step: |app| journal::forget_old(app).boxed(),
+        interval: Duration::from_secs(60),
+        shutdown_timeout: Duration::from_secs(5),
+        run_once: |app| journal::purge_expired(app).boxed(),
     },
 ];
 
@@ -67,7 +67,7 @@ impl Jobs {
     /// Starts every job.
     pub fn start(app: &Arc<App>) -> Self {
         let (stop, stopped) = watch::channel(false);
-        let start = |job: Job| (job.patience, tokio::spawn(repeat(job, Arc::clone(app), stopped.clone())));
+        let start = |job: Job| (job.shutdown_timeout, tokio::spawn(run(job, Arc::clone(app), stopped.clone())));
         Self { stop, tasks: JOBS.map(start).into() }
     }
 
@@ -84,8 +84,8 @@ impl Jobs {
     }
 }
 
-async fn repeat(job: Job, app: Arc<App>, mut stopped: watch::Receiver<bool>) {
-    let mut ticks = interval(job.pause);
+async fn run(job: Job, app: Arc<App>, mut stopped: watch::Receiver<bool>) {
+    let mut ticks = interval(job.interval);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -93,12 +93,12 @@ async fn repeat(job: Job, app: Arc<App>, mut stopped: watch::Receiver<bool>) {
             _ = stopped.changed() => return,
         }
         loop {
-            let done = AssertUnwindSafe((job.step)(&app)).catch_unwind().await;
+            let done = AssertUnwindSafe((job.run_once)(&app)).catch_unwind().await;
             match done.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the job panicked")))) {
                 Ok(1..) if !*stopped.borrow() => {}
                 Ok(_) => break,
                 Err(error) => {
-                    let failure = Failure::from(error);
+                    let failure = ApiError::from(error);
                     error!(app.log, "the job failed and will be tried again"; "job" => job.name,
                         "cause" => failure.cause().map(|cause| format!("{cause:#}")));
                     break;

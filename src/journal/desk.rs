@@ -18,10 +18,10 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, try_join_all};
 use tokio::sync::oneshot;
 
-use super::group::{self, Kept};
-use super::idempotency::{Attempt, Known};
+use super::group::{self, AuditRecord};
+use super::idempotency::{IdempotentRequest, PreviousOutcome};
 use crate::app::App;
-use crate::db::{Attempts, Batches, Tx, Unit};
+use crate::db::{Batcher, RetryState, Tx, UnitOfWork};
 use crate::error::{Error, Result};
 
 /// Requests that are decided at a time, at the most: so many that what each of them costs by itself is the most of it.
@@ -29,41 +29,41 @@ const BATCH: usize = 100;
 
 /// Decides what several want, in their order, and does what it grants: one outcome for each. The error is the database's, and then
 /// nothing is done for any of them.
-pub type Work<T, R> = for<'a> fn(&'a App, &'a mut Tx, &'a [&'a T]) -> BoxFuture<'a, Result<Vec<Result<R>>>>;
+pub type BatchFn<T, R> = for<'a> fn(&'a App, &'a mut Tx, &'a [&'a T]) -> BoxFuture<'a, Result<Vec<Result<R>>>>;
 
 /// Where requests of one kind are decided together.
-pub struct Desk<T, R>(Arc<Parties<T, R>>);
+pub struct GroupCommit<T, R>(Arc<Parties<T, R>>);
 
 /// Those who wait for a decision, each of whom is told of its commit.
-type Parties<T, R> = Batches<(), (T, Party<R>), Result<()>>;
+type Parties<T, R> = Batcher<(), (T, Participant<R>), Result<()>>;
 
 /// Who waits for an outcome.
-struct Party<R> {
-    attempt: Option<Arc<Attempt>>,
-    told: oneshot::Sender<(Result<R>, oneshot::Sender<Option<Kept>>)>,
+struct Participant<R> {
+    attempt: Option<Arc<IdempotentRequest>>,
+    reply: oneshot::Sender<(Result<R>, oneshot::Sender<Option<AuditRecord>>)>,
 }
 
 tokio::task_local! {
-    static SEAT: Arc<Seat>;
+    static SEAT: Arc<RequestSlot>;
 }
 
 /// A request that may come to a desk.
-pub struct Seat {
-    unit: Arc<Unit>,
-    attempt: Option<Arc<Attempt>>,
-    part: Mutex<Option<Part>>,
+pub struct RequestSlot {
+    unit: Arc<UnitOfWork>,
+    attempt: Option<Arc<IdempotentRequest>>,
+    part: Mutex<Option<PendingCommit>>,
 }
 
 /// A request's part in a transaction, which has made its changes, and is to be told what to keep of it. Dropped instead, it has
 /// nothing of that transaction committed.
-pub struct Part {
-    kept: oneshot::Sender<Option<Kept>>,
+pub struct PendingCommit {
+    kept: oneshot::Sender<Option<AuditRecord>>,
     committed: BoxFuture<'static, Result<()>>,
 }
 
-impl Seat {
+impl RequestSlot {
     /// Of a request with this unit of work, which may be a try of one that carries an `Idempotency-Key`.
-    pub fn new(unit: Arc<Unit>, attempt: Option<Arc<Attempt>>) -> Arc<Self> {
+    pub fn new(unit: Arc<UnitOfWork>, attempt: Option<Arc<IdempotentRequest>>) -> Arc<Self> {
         Arc::new(Self { unit, attempt, part: Mutex::default() })
     }
 
@@ -73,12 +73,12 @@ impl Seat {
     }
 
     /// The try that is to claim its request, unless that has been done.
-    fn claim(&self) -> Option<Arc<Attempt>> {
+    fn claim(&self) -> Option<Arc<IdempotentRequest>> {
         self.attempt.clone().filter(|_| !self.unit.is_committed())
     }
 
     /// The part that the request has taken.
-    pub fn part(&self) -> Option<Part> {
+    pub fn part(&self) -> Option<PendingCommit> {
         self.part.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -88,54 +88,54 @@ impl Seat {
 ///
 /// # Errors
 /// When it can't be committed; then nothing of it was done.
-pub async fn settle() -> Result<()> {
+pub async fn commit_pending() -> Result<()> {
     let Ok(seat) = SEAT.try_with(Arc::clone) else { return Ok(()) };
     let Some(part) = seat.part() else { return Ok(()) };
     part.keep(None).await?;
-    seat.unit.note_commit();
+    seat.unit.mark_committed();
     Ok(())
 }
 
-impl Part {
+impl PendingCommit {
     /// Keeps this of the request, and waits until all is committed.
     ///
     /// # Errors
     /// When it isn't.
-    pub async fn keep(self, kept: Option<Kept>) -> Result<()> {
+    pub async fn keep(self, kept: Option<AuditRecord>) -> Result<()> {
         // Nobody receives it where the transaction has ended, which the other tells.
         let _ended = self.kept.send(kept);
         self.committed.await
     }
 }
 
-impl<T: Send + Sync + 'static, R: Send + 'static> Default for Desk<T, R> {
+impl<T: Send + Sync + 'static, R: Send + 'static> Default for GroupCommit<T, R> {
     fn default() -> Self {
-        Self::weighing(BATCH, |_| 1)
+        Self::with_max_weight(BATCH, |_| 1)
     }
 }
 
-impl<T: Send + Sync + 'static, R: Send + 'static> Desk<T, R> {
+impl<T: Send + Sync + 'static, R: Send + 'static> GroupCommit<T, R> {
     /// Where at most so much is decided at a time, because some want much: what is decided together is in memory together.
-    pub fn weighing(most: usize, weigh: fn(&T) -> usize) -> Self {
-        Self(Batches::weighing(most, move |(wanted, _)| weigh(wanted)))
+    pub fn with_max_weight(most: usize, weigh: fn(&T) -> usize) -> Self {
+        Self(Batcher::with_max_weight(most, move |(wanted, _)| weigh(wanted)))
     }
 
     /// Has this decided, with whatever else is wanted meanwhile. In a request the commit comes with the answer.
     ///
     /// # Errors
     /// With the refusal, or when the database fails.
-    pub async fn decide(&self, app: &Arc<App>, wanted: T, work: Work<T, R>) -> Result<R> {
+    pub async fn submit(&self, app: &Arc<App>, wanted: T, work: BatchFn<T, R>) -> Result<R> {
         let seat = SEAT.try_with(Arc::clone).ok();
         let (told, outcome) = oneshot::channel();
-        let party = Party { attempt: seat.as_ref().and_then(|seat| seat.claim()), told };
+        let party = Participant { attempt: seat.as_ref().and_then(|seat| seat.claim()), reply: told };
         let app = Arc::clone(app);
-        let committed = self.0.join((), (wanted, party), move |(), parties| carry_out(Arc::clone(&app), parties, work));
+        let committed = self.0.submit((), (wanted, party), move |(), parties| carry_out(Arc::clone(&app), parties, work));
         let committed = committed.map(Result::flatten).boxed();
         let Ok((outcome, kept)) = outcome.await else {
             committed.await?;
             return Err(Error::Internal(anyhow!("a request was not decided")));
         };
-        let part = Part { kept, committed };
+        let part = PendingCommit { kept, committed };
         match seat {
             Some(seat) => *seat.part.lock().unwrap_or_else(PoisonError::into_inner) = Some(part),
             None => part.keep(None).await?,
@@ -144,19 +144,19 @@ impl<T: Send + Sync + 'static, R: Send + 'static> Desk<T, R> {
     }
 }
 
-async fn carry_out<T, R>(app: Arc<App>, parties: Vec<(T, Party<R>)>, work: Work<T, R>) -> Result<Vec<Result<()>>>
+async fn carry_out<T, R>(app: Arc<App>, parties: Vec<(T, Participant<R>)>, work: BatchFn<T, R>) -> Result<Vec<Result<()>>>
 where
     T: Send + Sync,
     R: Send,
 {
-    let (wanted, parties): (Vec<T>, Vec<Party<R>>) = parties.into_iter().unzip();
+    let (wanted, parties): (Vec<T>, Vec<Participant<R>>) = parties.into_iter().unzip();
     let count = parties.len();
     match decide(&app, &wanted.iter().collect::<Vec<_>>(), &parties.iter().collect::<Vec<_>>(), work).await {
         Ok((tx, outcomes)) => {
             let committed = conclude(tx, parties, outcomes).await;
-            Ok(repeat_with(|| committed.as_ref().copied().map_err(Error::for_another)).take(count).collect())
+            Ok(repeat_with(|| committed.as_ref().copied().map_err(Error::clone_lossy)).take(count).collect())
         }
-        Err(error) if error.is_certain() && count > 1 => {
+        Err(error) if error.is_definite() && count > 1 => {
             let mut all = Vec::with_capacity(count);
             for (wanted, party) in wanted.iter().zip(parties) {
                 all.push(match decide(&app, &[wanted], &[&party], work).await {
@@ -171,22 +171,22 @@ where
 }
 
 /// What comes of a request: its outcome, or what is known of it already.
-type Decided<R> = Result<Result<R>, Known>;
+type Decided<R> = Result<Result<R>, PreviousOutcome>;
 
 /// What comes of each, and the transaction in which it is done.
-async fn decide<T, R>(app: &App, wanted: &[&T], parties: &[&Party<R>], work: Work<T, R>) -> Result<(Tx, Vec<Decided<R>>)>
+async fn decide<T, R>(app: &App, wanted: &[&T], parties: &[&Participant<R>], work: BatchFn<T, R>) -> Result<(Tx, Vec<Decided<R>>)>
 where
     T: Sync,
     R: Send,
 {
-    let mut attempts = Attempts::first();
+    let mut attempts = RetryState::first();
     loop {
         let decided = async {
             let mut tx = app.db.begin().await?;
             let outcomes = decide_in(app, &mut tx, wanted, parties, work).await?;
             Ok((tx, outcomes))
         };
-        if let ControlFlow::Break(decided) = app.db.again(decided.await, &mut attempts).await {
+        if let ControlFlow::Break(decided) = app.db.should_retry(decided.await, &mut attempts).await {
             return decided;
         }
     }
@@ -196,26 +196,26 @@ async fn decide_in<T, R>(
     app: &App,
     tx: &mut Tx,
     wanted: &[&T],
-    parties: &[&Party<R>],
-    work: Work<T, R>,
+    parties: &[&Participant<R>],
+    work: BatchFn<T, R>,
 ) -> Result<Vec<Decided<R>>>
 where
     T: Sync,
     R: Send,
 {
-    let attempts: Vec<&Attempt> = parties.iter().filter_map(|party| party.attempt.as_deref()).collect();
-    let mut found = Attempt::claim_all(tx, &attempts).await?.into_iter();
-    let known: Vec<Option<Known>> =
+    let attempts: Vec<&IdempotentRequest> = parties.iter().filter_map(|party| party.attempt.as_deref()).collect();
+    let mut found = IdempotentRequest::claim_all(tx, &attempts).await?.into_iter();
+    let known: Vec<Option<PreviousOutcome>> =
         parties.iter().map(|party| party.attempt.as_ref().and_then(|_| found.next().flatten())).collect();
     let new: Vec<&T> = wanted.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(wanted, _)| *wanted).collect();
     let mut outcomes = work(app, tx, &new).await?.into_iter();
     let undecided = || Err(Error::Internal(anyhow!("a request was not decided")));
-    let decided = |known: Option<Known>| known.map_or_else(|| Ok(outcomes.next().unwrap_or_else(undecided)), Err);
+    let decided = |known: Option<PreviousOutcome>| known.map_or_else(|| Ok(outcomes.next().unwrap_or_else(undecided)), Err);
     Ok(known.into_iter().map(decided).collect())
 }
 
 /// Tells everyone the outcome, takes what is to be kept of each, and commits.
-async fn conclude<R>(mut tx: Tx, parties: Vec<Party<R>>, decided: Vec<Decided<R>>) -> Result<()> {
+async fn conclude<R>(mut tx: Tx, parties: Vec<Participant<R>>, decided: Vec<Decided<R>>) -> Result<()> {
     let mut keeping = Vec::with_capacity(parties.len());
     for (party, decided) in parties.into_iter().zip(decided) {
         let (kept, to_keep) = oneshot::channel();
@@ -225,14 +225,14 @@ async fn conclude<R>(mut tx: Tx, parties: Vec<Party<R>>, decided: Vec<Decided<R>
                 outcome
             }
             // There is nothing to keep of it.
-            (Err(known), Some(attempt)) => Err(attempt.has_found(known)),
+            (Err(known), Some(attempt)) => Err(attempt.set_previous(known)),
             (Err(_), None) => continue,
         };
         // Whoever has gone away drops this, too.
-        let _gone = party.told.send((outcome, kept));
+        let _gone = party.reply.send((outcome, kept));
     }
     let lost = |_| Error::Unavailable(anyhow!("a request that was decided together with others has failed"));
-    let kept: Vec<Option<Kept>> = try_join_all(keeping).await.map_err(lost)?;
+    let kept: Vec<Option<AuditRecord>> = try_join_all(keeping).await.map_err(lost)?;
     group::keep(&mut tx, kept.iter().flatten()).await?;
     tx.commit().await
 }

@@ -17,42 +17,42 @@ use futures::FutureExt;
 use http::Response;
 use serde_json::Value;
 
-use super::answer::{Answer, Seal};
+use super::answer::{ResponseCipher, StoredResponse};
 use crate::app::App;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::secret;
-use crate::contract::Arguments;
-use crate::db::{Opening, Tx, transaction};
+use crate::contract::ParsedRequest;
+use crate::db::{BeginHook, Tx, transaction};
 use crate::error::{Code, Error, Result};
 
 /// How long an answer is kept (contract).
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a request without an answer counts as under way: longer than any takes, and longer than the two minutes for which a
 /// payment may be pending, so that what an ended server has begun is given up before it is begun anew.
 const LEASE: Duration = Duration::from_secs(3 * 60);
 
 /// One try of a request that carries an `Idempotency-Key`.
-pub struct Attempt {
+pub struct IdempotentRequest {
     key: Id,
     hash: String,
     fingerprint: String,
     /// By which this try is told from another one of the same request.
     number: i64,
     began: Timestamp,
-    seal: Seal,
+    seal: ResponseCipher,
     /// What another try had left when this one came to claim the row.
-    found: Mutex<Option<Known>>,
+    found: Mutex<Option<PreviousOutcome>>,
 }
 
 /// What is known of a request already.
-pub enum Known {
+pub enum PreviousOutcome {
     /// It has this answer.
-    Answer(Answer),
+    Answer(StoredResponse),
     /// It is under way.
-    UnderWay,
+    InProgress,
     /// It was another one.
-    OtherRequest,
+    KeyReused,
 }
 
 #[derive(sqlx::FromRow)]
@@ -62,7 +62,7 @@ struct Row {
     answer: Option<Vec<u8>>,
 }
 
-impl Attempt {
+impl IdempotentRequest {
     /// A try of the request of this method and path, that says this, by whose key `key` is the identifier of and `api_key` the
     /// key itself.
     ///
@@ -72,7 +72,7 @@ impl Attempt {
         (key, api_key): (Id, &str),
         idempotency_key: &str,
         (method, path): (&str, &str),
-        said: &Arguments,
+        said: &ParsedRequest,
         now: Timestamp,
     ) -> Result<Self> {
         // What the request says, as the contract reads it and in one order: another way to write the same is the same request.
@@ -80,7 +80,7 @@ impl Attempt {
         query.sort_all_objects();
         body.sort_all_objects();
         let said = [method, path, &query.to_string(), &body.to_string()];
-        let seal = Seal::new(api_key, idempotency_key)?;
+        let seal = ResponseCipher::new(api_key, idempotency_key)?;
         Ok(Self {
             key,
             hash: secret::hash(idempotency_key),
@@ -93,25 +93,25 @@ impl Attempt {
     }
 
     /// What is known of the request, if it has come before.
-    pub(super) async fn look_up(&self, tx: &mut Tx) -> Result<Option<Known>> {
+    pub(super) async fn look_up(&self, tx: &mut Tx) -> Result<Option<PreviousOutcome>> {
         let row: Option<Row> = tx
             .query("select fingerprint, claimed, answer from idempotency where key_id = $1 and hash = $2")
             .bind(self.key)
             .bind(self.hash.clone())
             .optional()
             .await?;
-        let Some(row) = row.filter(|row| row.claimed > self.began.minus(KEPT)) else { return Ok(None) };
+        let Some(row) = row.filter(|row| row.claimed > self.began.minus(RETENTION)) else { return Ok(None) };
         if row.fingerprint != self.fingerprint {
-            return Ok(Some(Known::OtherRequest));
+            return Ok(Some(PreviousOutcome::KeyReused));
         }
         match row.answer {
-            Some(sealed) => Ok(Some(Known::Answer(self.seal.open(&sealed, &self.fingerprint)?))),
-            None => Ok((row.claimed > self.began.minus(LEASE)).then_some(Known::UnderWay)),
+            Some(sealed) => Ok(Some(PreviousOutcome::Answer(self.seal.decrypt(&sealed, &self.fingerprint)?))),
+            None => Ok((row.claimed > self.began.minus(LEASE)).then_some(PreviousOutcome::InProgress)),
         }
     }
 
     /// Makes each of these requests its try's, for the rest of the transaction and after it; or tells what is known of it.
-    pub(super) async fn claim_all(tx: &mut Tx, attempts: &[&Self]) -> Result<Vec<Option<Known>>> {
+    pub(super) async fn claim_all(tx: &mut Tx, attempts: &[&Self]) -> Result<Vec<Option<PreviousOutcome>>> {
         if attempts.is_empty() {
             return Ok(Vec::new());
         }
@@ -127,9 +127,12 @@ impl Attempt {
                 " on conflict (key_id, hash) do update set fingerprint = excluded.fingerprint, attempt = excluded.attempt,
                       claimed = excluded.claimed, answer = null",
             )
-            .with(" where idempotency.claimed <= excluded.claimed - ?", micros(KEPT))
+            .push_bind(" where idempotency.claimed <= excluded.claimed - ?", micros(RETENTION))
             .push(" or (idempotency.answer is null and idempotency.fingerprint = excluded.fingerprint")
-            .with(" and (idempotency.claimed <= excluded.claimed - ? or idempotency.attempt = excluded.attempt))", micros(LEASE))
+            .push_bind(
+                " and (idempotency.claimed <= excluded.claimed - ? or idempotency.attempt = excluded.attempt))",
+                micros(LEASE),
+            )
             .push(" returning key_id, hash")
             .all()
             .await?;
@@ -137,19 +140,19 @@ impl Attempt {
         let mut known = Vec::with_capacity(attempts.len());
         for attempt in attempts {
             let is_claimed = claimed.contains(&(attempt.key, attempt.hash.as_str()));
-            known.push(if is_claimed { None } else { Some(attempt.look_up(tx).await?.unwrap_or(Known::UnderWay)) });
+            known.push(if is_claimed { None } else { Some(attempt.look_up(tx).await?.unwrap_or(PreviousOutcome::InProgress)) });
         }
         Ok(known)
     }
 
     /// What claims the request in the first transaction of its work, and ends that where another try was first.
-    pub(super) fn opening(self: &Arc<Self>) -> Opening {
+    pub(super) fn claim_hook(self: &Arc<Self>) -> BeginHook {
         let attempt = Arc::clone(self);
         Box::new(move |tx| {
             let attempt = Arc::clone(&attempt);
             async move {
                 match Self::claim_all(tx, &[&attempt]).await?.pop().flatten() {
-                    Some(known) => Err(attempt.has_found(known)),
+                    Some(known) => Err(attempt.set_previous(known)),
                     None => Ok(()),
                 }
             }
@@ -158,20 +161,20 @@ impl Attempt {
     }
 
     /// Keeps what is known already, and gives what the work ends with for it.
-    pub(super) fn has_found(&self, known: Known) -> Error {
+    pub(super) fn set_previous(&self, known: PreviousOutcome) -> Error {
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
         Code::IdempotencyUnderWay.into()
     }
 
     /// What the first transaction of the work ended on.
-    pub(super) fn found(&self) -> Option<Known> {
+    pub(super) fn previous(&self) -> Option<PreviousOutcome> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Keeps the answers to requests that are these tries'; one that has been taken from its try meanwhile gets the other's.
-    pub(super) async fn keep_all(tx: &mut Tx, answers: impl IntoIterator<Item = (&Self, &Answer)>) -> Result<()> {
-        let seal = |(attempt, answer): (&Self, &Answer)| {
-            Ok((attempt.key, attempt.hash.clone(), attempt.number, attempt.seal.close(answer, &attempt.fingerprint)?))
+    pub(super) async fn keep_all(tx: &mut Tx, answers: impl IntoIterator<Item = (&Self, &StoredResponse)>) -> Result<()> {
+        let seal = |(attempt, answer): (&Self, &StoredResponse)| {
+            Ok((attempt.key, attempt.hash.clone(), attempt.number, attempt.seal.encrypt(answer, &attempt.fingerprint)?))
         };
         let answers = answers.into_iter().map(seal).collect::<Result<Vec<_>>>()?;
         if answers.is_empty() {
@@ -199,16 +202,16 @@ impl Attempt {
     }
 }
 
-impl Known {
+impl PreviousOutcome {
     /// What the request is answered with.
     ///
     /// # Errors
     /// With the refusal of a request that is under way, or another one.
     pub fn answer(self) -> Result<Response<Body>> {
         match self {
-            Self::Answer(answer) => answer.again(),
-            Self::UnderWay => Err(Code::IdempotencyUnderWay.into()),
-            Self::OtherRequest => Err(Code::IdempotencyOtherRequest.into()),
+            Self::Answer(answer) => answer.replay(),
+            Self::InProgress => Err(Code::IdempotencyUnderWay.into()),
+            Self::KeyReused => Err(Code::IdempotencyOtherRequest.into()),
         }
     }
 }
@@ -219,24 +222,24 @@ fn micros(duration: Duration) -> i64 {
 
 /// The requests that this server is about.
 #[derive(Default)]
-pub struct UnderWay(Mutex<HashSet<(Id, String)>>);
+pub struct InProgressSet(Mutex<HashSet<(Id, String)>>);
 
 /// A request's place among those under way, until this is dropped.
-pub struct Turn<'a> {
-    under_way: &'a UnderWay,
+pub struct InProgressGuard<'a> {
+    under_way: &'a InProgressSet,
     request: (Id, String),
 }
 
-impl UnderWay {
+impl InProgressSet {
     /// Begins with a request, unless this server is about it already.
-    pub(super) fn enter(&self, attempt: &Attempt) -> Option<Turn<'_>> {
+    pub(super) fn enter(&self, attempt: &IdempotentRequest) -> Option<InProgressGuard<'_>> {
         let request = (attempt.key, attempt.hash.clone());
         let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(request.clone());
-        is_new.then_some(Turn { under_way: self, request })
+        is_new.then_some(InProgressGuard { under_way: self, request })
     }
 }
 
-impl Drop for Turn<'_> {
+impl Drop for InProgressGuard<'_> {
     fn drop(&mut self) {
         self.under_way.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.request);
     }
@@ -246,7 +249,7 @@ impl Drop for Turn<'_> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn forget_old(app: &App) -> Result<u64> {
-    let before = app.clock.now().minus(KEPT);
+pub async fn purge_expired(app: &App) -> Result<u64> {
+    let before = app.clock.now().minus(RETENTION);
     transaction!(app.db, |tx| tx.query("delete from idempotency where claimed <= $1").bind(before).execute().await)
 }

@@ -14,14 +14,14 @@ mod resource;
 mod trail;
 mod work;
 
-pub use desk::{Desk, settle};
-pub use idempotency::{Attempt, forget_old};
-pub use trail::Entry;
-pub use work::{Visit, carry_out, read, refuse};
+pub use desk::{GroupCommit, commit_pending};
+pub use idempotency::{IdempotentRequest, purge_expired};
+pub use trail::AuditEntry;
+pub use work::{AuditContext, audit_rejection, execute, read};
 
 /// What this server keeps in memory for the journal.
 #[derive(Default)]
-pub struct Journal {
-    under_way: idempotency::UnderWay,
-    group: group::Group,
+pub struct RequestLog {
+    under_way: idempotency::InProgressSet,
+    group: group::AuditWriter,
 }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 
 use crate::base::id::Id;
-use crate::contract::{Operation, Place};
+use crate::contract::{Operation, ParameterLocation};
 
 /// No identifier is longer. A text without an end would not fit the trail's index.
 const LENGTH: usize = 64;
@@ -15,7 +15,8 @@ const LENGTH: usize = 64;
 /// place somebody may have put a key or an e-mail address. However an identifier was percent-encoded, it stands there in clear.
 pub fn resource(operation: &Operation, path: &str) -> String {
     let is_secret = |name: &str| {
-        let mut secrets = operation.parameters.iter().filter(|parameter| parameter.place == Place::Path && parameter.is_secret);
+        let mut secrets =
+            operation.parameters.iter().filter(|parameter| parameter.place == ParameterLocation::Path && parameter.is_secret);
         secrets.any(|parameter| parameter.name == name)
     };
     operation.template.with(path, |name, text| {

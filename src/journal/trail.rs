@@ -10,7 +10,7 @@ use crate::error::{Code, Result};
 
 /// A row of the trail.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct AuditEntry {
     /// When it was answered.
     pub at: Timestamp,
     /// The key that was used.
@@ -33,7 +33,7 @@ pub struct Entry {
 ///
 /// # Errors
 /// When the database fails.
-pub(super) async fn insert<'a>(tx: &mut Tx, entries: impl IntoIterator<Item = &'a Entry>) -> Result<()> {
+pub(super) async fn insert<'a>(tx: &mut Tx, entries: impl IntoIterator<Item = &'a AuditEntry>) -> Result<()> {
     let into = "audit (at, key_id, account_id, operation, resource, status, code, request)";
     tx.insert_rows(into, entries, |entry, values| {
         values.bind(entry.at).bind(entry.key).bind(entry.account).bind(entry.operation.clone()).bind(entry.resource.clone());

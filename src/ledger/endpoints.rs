@@ -7,22 +7,22 @@ use super::service;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::hosts::HostPath;
-use crate::http::{Api, Failure, Path, Query, Rq};
+use crate::http::{ApiError, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(transaction_list, &[]);
     api.add(transaction_get, &[]);
     api.add(host_transaction_list, &[]);
 }
 
 #[endpoint { method = GET, path = "/transactions", tags = ["Transactions"] }]
-async fn transaction_list(rq: Rq, query: Query<TransactionFilter>) -> Result<HttpResponseOk<Page<Transaction>>, Failure> {
+async fn transaction_list(rq: Rq, query: Query<TransactionFilter>) -> Result<HttpResponseOk<Page<Transaction>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/transactions/{transaction}", tags = ["Transactions"] }]
-async fn transaction_get(rq: Rq, path: Path<TransactionPath>) -> Result<HttpResponseOk<Transaction>, Failure> {
+async fn transaction_get(rq: Rq, path: Path<TransactionPath>) -> Result<HttpResponseOk<Transaction>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), path.0.transaction).await?))
 }
 
@@ -32,6 +32,6 @@ async fn host_transaction_list(
     caller: Caller,
     path: Path<HostPath>,
     query: Query<TransactionFilter>,
-) -> Result<HttpResponseOk<Page<Transaction>>, Failure> {
+) -> Result<HttpResponseOk<Page<Transaction>>, ApiError> {
     Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.0.host, &query.0).await?))
 }

@@ -13,6 +13,6 @@ mod store;
 
 pub use endpoints::register;
 pub use model::TransactionType;
-pub use parts::{Line, Part, Share, Tickets};
+pub use parts::{Allocation, AllocationLine, HostShare, TicketCosts};
 pub use service::{Entry, record};
 pub use store::sales;

@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::parts::Share;
+use super::parts::HostShare;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
-use crate::base::paging::Paging;
+use crate::base::paging::PageRequest;
 use crate::base::period::Period;
 use crate::base::wire::{DateTime, Uri, wire_text};
 use crate::{orders, payments};
@@ -50,7 +50,7 @@ pub struct TransactionPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TransactionFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     #[serde(flatten)]
     pub period: Period,
     #[serde(rename = "type")]
@@ -81,7 +81,7 @@ impl TransactionRow {
             payment: payments::uri(self.order_id, self.payment_id),
             amount: self.amount,
             fees: self.fees,
-            placed: DateTime(self.placed.to_offset_seconds()),
+            placed: DateTime(self.placed.format_rfc3339()),
         }
     }
 }
@@ -97,12 +97,12 @@ pub struct ShareRow {
 
 impl ShareRow {
     /// A host's part of `id`.
-    pub fn new(id: Id, share: &Share) -> Self {
+    pub fn new(id: Id, share: &HostShare) -> Self {
         Self { id, host_id: share.host, amount: share.amount, fees: share.fees }
     }
 
     /// The part alone.
-    pub fn share(self) -> Share {
-        Share { host: self.host_id, amount: self.amount, fees: self.fees }
+    pub fn share(self) -> HostShare {
+        HostShare { host: self.host_id, amount: self.amount, fees: self.fees }
     }
 }

@@ -1,7 +1,7 @@
 //! What the ledger's operations mean, and how entries get into it.
 
 use super::model::{ShareRow, Transaction, TransactionFilter, TransactionRow, TransactionType};
-use super::parts::Part;
+use super::parts::Allocation;
 use super::store;
 use crate::app::App;
 use crate::auth::Caller;
@@ -21,7 +21,7 @@ pub struct Entry {
     /// The refund by which it was given back; none where it was taken.
     pub refund: Option<Id>,
     /// How much, and whose.
-    pub part: Part,
+    pub part: Allocation,
 }
 
 /// Writes entries into the ledger, in the transaction that makes them true.
@@ -63,7 +63,7 @@ pub async fn get(app: &App, id: Id) -> Result<Transaction> {
 /// A host's own list. A removed host has none any more: the platform's staff have the whole ledger.
 pub async fn list_of_host(app: &App, caller: &Caller, host: Id, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     let mut tx = app.db.read().await?;
-    hosts::require_managed(&mut tx, caller, host).await?;
+    hosts::require_can_manage(&mut tx, caller, host).await?;
     check(filter)?;
     let found = store::list_of_host(&mut tx, host, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(TransactionRow::view).collect()))

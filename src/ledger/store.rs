@@ -3,28 +3,31 @@
 use std::collections::HashMap;
 
 use super::model::{ShareRow, TransactionFilter, TransactionRow};
-use super::parts::Part;
+use super::parts::Allocation;
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::PagedRows;
 use crate::db::{Statement, Tx};
 use crate::error::Result;
 
 /// Every entry, the oldest first.
-pub async fn list(tx: &mut Tx, filter: &TransactionFilter) -> Result<Rows<TransactionRow>> {
+pub async fn list(tx: &mut Tx, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
     narrowed(tx.list("t.*", "from transactions t where true"), filter).page("t.id", filter.paging).await
 }
 
 /// The entries of which a host has a part, with that part's amounts, the oldest first.
-pub async fn list_of_host(tx: &mut Tx, host: Id, filter: &TransactionFilter) -> Result<Rows<TransactionRow>> {
+pub async fn list_of_host(tx: &mut Tx, host: Id, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
     let entries = tx.list(
         "t.id, t.type, t.order_id, t.payment_id, s.amount, s.fees, t.placed",
         "from transactions t join transaction_shares s on s.transaction_id = t.id where true",
     );
-    narrowed(entries.and("s.host_id = ?", Some(host)), filter).page("t.id", filter.paging).await
+    narrowed(entries.and_where("s.host_id = ?", Some(host)), filter).page("t.id", filter.paging).await
 }
 
 fn narrowed<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> Statement<'a> {
-    entries.and("t.placed >= ?", filter.period.start()).and("t.placed < ?", filter.period.end()).and("t.type = ?", filter.kind)
+    entries
+        .and_where("t.placed >= ?", filter.period.start())
+        .and_where("t.placed < ?", filter.period.end())
+        .and_where("t.type = ?", filter.kind)
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransactionRow>> {
@@ -35,7 +38,7 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransactionRow>> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) -> Result<HashMap<Id, Part>> {
+pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) -> Result<HashMap<Id, Allocation>> {
     let sales = tx.select("* from transactions where type = 'Sale'").and_in("payment_id", payments.clone());
     let sales: Vec<TransactionRow> = sales.all().await?;
     let shares = tx.select(
@@ -45,7 +48,7 @@ pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) 
     let shares: Vec<ShareRow> = shares.and_in("t.payment_id", payments).push(" order by s.host_id").all().await?;
     let part = |sale: TransactionRow| {
         let shares = shares.iter().filter(|share| share.id == sale.payment_id).map(|share| share.share()).collect();
-        (sale.payment_id, Part { amount: sale.amount, fees: sale.fees, shares })
+        (sale.payment_id, Allocation { amount: sale.amount, fees: sale.fees, shares })
     };
     Ok(sales.into_iter().map(part).collect())
 }

@@ -6,11 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::service::{self, ImageKind};
-use super::store::Stored;
+use super::store::StoredImage;
 use crate::base::id::Id;
 use crate::base::wire::wire_text;
 use crate::error::Error;
-use crate::http::{Api, Failure, Path, Query, Rq};
+use crate::http::{ApiError, Path, Query, Routes, Rq};
 
 /// A country's icon hardly ever changes.
 const KEEP_ICON: &str = "public, max-age=86400";
@@ -20,7 +20,7 @@ const KEEP_IMAGE: &str = "public, max-age=300";
 const KEEP_SECRET_IMAGE: &str = "private, max-age=300";
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add_open(media_icon_get, &[]);
     api.add_open(media_image_get, &[]);
 }
@@ -56,35 +56,35 @@ struct ImagePath {
 }
 
 #[endpoint { method = GET, path = "/media/{image}", tags = ["Media"] }]
-async fn media_icon_get(rq: Rq, path: Path<IconPath>) -> Result<Picture, Failure> {
+async fn media_icon_get(rq: Rq, path: Path<IconPath>) -> Result<ImageResponse, ApiError> {
     let icon = service::icon(rq.context(), &path.0.image.0).await?;
-    Ok(Picture { image: icon, keep: KEEP_ICON })
+    Ok(ImageResponse { image: icon, keep: KEEP_ICON })
 }
 
 #[endpoint { method = GET, path = "/media/{image}/{content}", tags = ["Media"] }]
-async fn media_image_get(rq: Rq, path: Path<ImagePath>, query: Query<ImageQuery>) -> Result<Picture, Failure> {
+async fn media_image_get(rq: Rq, path: Path<ImagePath>, query: Query<ImageQuery>) -> Result<ImageResponse, ApiError> {
     let ImagePath { image, content } = path.0;
     let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
     let secret = query.0.secret.as_ref().map(|secret| secret.0.as_str());
     let image = service::image(rq.context(), image, content, secret).await?;
-    Ok(Picture { image, keep: if secret.is_some() { KEEP_SECRET_IMAGE } else { KEEP_IMAGE } })
+    Ok(ImageResponse { image, keep: if secret.is_some() { KEEP_SECRET_IMAGE } else { KEEP_IMAGE } })
 }
 
 /// An image. To whoever has it already, by its tag, the front door answers 304 in its place.
-struct Picture {
-    image: Stored,
+struct ImageResponse {
+    image: StoredImage,
     keep: &'static str,
 }
 
 /// The headers that it has, as the contract declares them.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-struct PictureHeaders {
+struct ImageResponseHeaders {
     etag: String,
     cache_control: String,
 }
 
-impl HttpResponse for Picture {
+impl HttpResponse for ImageResponse {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         let Self { image, keep } = self;
         let etag = HeaderValue::try_from(image.etag).map_err(|error| HttpError::for_internal_error(error.to_string()))?;
@@ -99,7 +99,7 @@ impl HttpResponse for Picture {
     }
 
     fn response_metadata() -> ApiEndpointResponse {
-        HttpResponseHeaders::<HttpResponseOk<FreeformBody>, PictureHeaders>::response_metadata()
+        HttpResponseHeaders::<HttpResponseOk<FreeformBody>, ImageResponseHeaders>::response_metadata()
     }
 
     fn status_code(&self) -> StatusCode {

@@ -28,7 +28,7 @@ pub const MAX_PIXELS: u64 = 40_000_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// What the content says it is.
-    pub kind: Kind,
+    pub kind: ImageFormat,
     /// In pixels.
     pub width: u32,
     /// In pixels.
@@ -39,7 +39,7 @@ pub struct Image {
 
 /// The kinds of image that every browser shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ImageFormat {
     /// Portable Network Graphics, animated ones too.
     Png,
     /// JPEG, baseline or progressive.
@@ -48,13 +48,13 @@ pub enum Kind {
     WebP,
 }
 
-impl Kind {
+impl ImageFormat {
     /// Tells the kind by the first bytes, without asking whether the rest is sound.
-    pub fn of(bytes: &[u8]) -> Option<Kind> {
+    pub fn of(bytes: &[u8]) -> Option<ImageFormat> {
         match bytes {
-            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some(Kind::Png),
-            [0xFF, 0xD8, 0xFF, ..] => Some(Kind::Jpeg),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Kind::WebP),
+            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some(ImageFormat::Png),
+            [0xFF, 0xD8, 0xFF, ..] => Some(ImageFormat::Jpeg),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(ImageFormat::WebP),
             _ => None,
         }
     }
@@ -62,19 +62,19 @@ impl Kind {
     /// The value for `Content-Type`.
     pub fn media_type(self) -> &'static str {
         match self {
-            Kind::Png => "image/png",
-            Kind::Jpeg => "image/jpeg",
-            Kind::WebP => "image/webp",
+            ImageFormat::Png => "image/png",
+            ImageFormat::Jpeg => "image/jpeg",
+            ImageFormat::WebP => "image/webp",
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ImageFormat {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Kind::Png => "PNG",
-            Kind::Jpeg => "JPEG",
-            Kind::WebP => "WebP",
+            ImageFormat::Png => "PNG",
+            ImageFormat::Jpeg => "JPEG",
+            ImageFormat::WebP => "WebP",
         })
     }
 }
@@ -89,7 +89,7 @@ pub enum ImageProblem {
     /// The content starts like none of the kinds.
     UnknownKind,
     /// The content starts like this kind, but its headers or its end are missing or make no sense.
-    Broken(Kind),
+    Broken(ImageFormat),
     /// A side or the area is out of bounds.
     Dimensions {
         /// In pixels.
@@ -122,11 +122,11 @@ impl std::error::Error for ImageProblem {}
 /// Line breaks and missing padding are common in what people's tools write, and are taken.
 pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
     let bytes = decode(without_data_uri(base64.trim_ascii())?)?;
-    let kind = Kind::of(&bytes).ok_or(ImageProblem::UnknownKind)?;
+    let kind = ImageFormat::of(&bytes).ok_or(ImageProblem::UnknownKind)?;
     let (width, height) = match kind {
-        Kind::Png => png_dimensions(&bytes),
-        Kind::Jpeg => jpeg_dimensions(&bytes),
-        Kind::WebP => webp_dimensions(&bytes),
+        ImageFormat::Png => png_dimensions(&bytes),
+        ImageFormat::Jpeg => jpeg_dimensions(&bytes),
+        ImageFormat::WebP => webp_dimensions(&bytes),
     }
     .ok_or(ImageProblem::Broken(kind))?;
 
@@ -166,13 +166,13 @@ fn png_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
     let header = decoder.read_header_info().ok()?;
     let dimensions = (header.width, header.height);
-    png_is_whole(bytes).then_some(dimensions)
+    is_complete_png(bytes).then_some(dimensions)
 }
 
 /// Walks the chunks to the last: there is image data, and no chunk that matters is damaged.
 ///
 /// Checksums of the others (lower-case names) are left alone, as browsers do: some tools write them wrongly.
-fn png_is_whole(bytes: &[u8]) -> bool {
+fn is_complete_png(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(8..).unwrap_or_default();
     let mut has_data = false;
     while let Some((length, after)) = rest.split_first_chunk::<4>() {
@@ -209,7 +209,7 @@ fn jpeg_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
 
 fn webp_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
     // The decoder believes the sizes in the headers until it reads the pixels, so the container is walked here first.
-    if !webp_is_whole(bytes) {
+    if !is_complete_webp(bytes) {
         return None;
     }
     let decoder = image_webp::WebPDecoder::new(Cursor::new(bytes)).ok()?;
@@ -217,7 +217,7 @@ fn webp_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// Walks the chunks: they fill exactly the length that the container names, and all of it is there.
-fn webp_is_whole(bytes: &[u8]) -> bool {
+fn is_complete_webp(bytes: &[u8]) -> bool {
     let Some(size) = bytes.get(4..8).and_then(|size| size.try_into().ok()).map(u32::from_le_bytes) else { return false };
     let Some(mut chunks) = bytes.get(12..(size as usize).saturating_add(8)) else { return false };
     while let Some((head, after)) = chunks.split_first_chunk::<8>() {
@@ -261,12 +261,12 @@ mod tests {
     #[test]
     fn tells_kind_and_dimensions_by_content() {
         let image = parse_bytes(&png(30, 20)).unwrap();
-        assert_eq!((image.kind, image.width, image.height), (Kind::Png, 30, 20));
+        assert_eq!((image.kind, image.width, image.height), (ImageFormat::Png, 30, 20));
         assert_eq!(image.bytes, png(30, 20));
         let image = parse(JPEG).unwrap();
-        assert_eq!((image.kind, image.width, image.height), (Kind::Jpeg, 1, 1));
+        assert_eq!((image.kind, image.width, image.height), (ImageFormat::Jpeg, 1, 1));
         let image = parse(WEBP).unwrap();
-        assert_eq!((image.kind, image.width, image.height), (Kind::WebP, 1, 1));
+        assert_eq!((image.kind, image.width, image.height), (ImageFormat::WebP, 1, 1));
     }
 
     #[test]
@@ -279,7 +279,7 @@ mod tests {
             format!("\n{}\r\n", in_lines.join("\r\n")),
             plain.trim_end_matches('=').to_owned(),
         ] {
-            assert_eq!(parse(&text).unwrap().kind, Kind::Png, "{text}");
+            assert_eq!(parse(&text).unwrap().kind, ImageFormat::Png, "{text}");
         }
     }
 

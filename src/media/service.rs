@@ -7,12 +7,12 @@ use serde::Deserialize;
 use slog::warn;
 
 use super::image::{self, Image};
-use super::store::Stored;
+use super::store::StoredImage;
 use super::{icon, sql};
 use crate::app::App;
 use crate::base::id::Id;
 use crate::base::wire::{AbsoluteUri, wire_text};
-use crate::error::{Error, Problem, Result};
+use crate::error::{Error, FieldError, Result};
 
 /// What an image is to its event or advertisement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -45,8 +45,8 @@ wire_text!(
 ///
 /// # Errors
 /// The argument's problem, when it is no image that is taken.
-pub fn parse(name: &str, base64: &str) -> Result<Image, Problem> {
-    image::parse(base64).map_err(|problem| Problem::invalid(name, problem.to_string()))
+pub fn parse(name: &str, base64: &str) -> Result<Image, FieldError> {
+    image::parse(base64).map_err(|problem| FieldError::invalid(name, problem.to_string()))
 }
 
 /// Keeps an image under an identifier of its own. Until a row names it, it is not served.
@@ -74,7 +74,7 @@ pub fn image_uri(app: &App, kind: ImageKind, content: Id, image: Id, is_public: 
 }
 
 /// The image of an event or advertisement that has one, and that everyone may see or whose secret this is.
-pub async fn image(app: &App, kind: ImageKind, content: Id, secret: Option<&str>) -> Result<Stored> {
+pub async fn image(app: &App, kind: ImageKind, content: Id, secret: Option<&str>) -> Result<StoredImage> {
     // An image may be replaced after its row is read; by then the row names the other one.
     for _ in 0..2 {
         let (id, is_public) = sql::image(&mut app.db.read().await?, kind, content).await?.ok_or(Error::NOT_FOUND)?;
@@ -89,7 +89,7 @@ pub async fn image(app: &App, kind: ImageKind, content: Id, secret: Option<&str>
 }
 
 /// The icon of this file name, where a region's country has it: the operator's own file when there is one, a drawn one otherwise.
-pub async fn icon(app: &App, file: &str) -> Result<Stored> {
+pub async fn icon(app: &App, file: &str) -> Result<StoredImage> {
     let countries = sql::countries(&mut app.db.read().await?).await?;
     if !countries.iter().any(|country| icon::name(country) == file) {
         return Err(Error::NOT_FOUND);
@@ -97,7 +97,7 @@ pub async fn icon(app: &App, file: &str) -> Result<Stored> {
     if let Some(own) = app.media.get(&format!("icons/{file}")).await.map_err(failed)? {
         return Ok(own);
     }
-    Ok(Stored::new(icon::render(file)?.into()))
+    Ok(StoredImage::new(icon::render(file)?.into()))
 }
 
 /// What the media store tells of itself may pass: its disk is full, its bucket can't be reached. What it tells of a request, such

@@ -14,7 +14,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::sync::OnceCell;
 
-use super::image::{Image, Kind};
+use super::image::{Image, ImageFormat};
 use crate::http::tag;
 
 /// Keeps images by names such as `banner/17637000000001`.
@@ -25,20 +25,20 @@ pub struct MediaStore {
     objects: Box<dyn ObjectStore>,
     /// What is in memory because somebody is sent it at the moment. All of them are sent the same copy, so that many slow
     /// readers of an image cost no more than one.
-    shown: Mutex<HashMap<Version, Weak<Shown>>>,
+    shown: Mutex<HashMap<ObjectVersion, Weak<CacheEntry>>>,
 }
 
 /// An image's name, and what changes when another one is stored under it: its tag in the store, or when and how long.
-type Version = (Path, Option<String>, i64, u64);
+type ObjectVersion = (Path, Option<String>, i64, u64);
 
 /// An image that is read once, by the first who needs it.
 #[derive(Debug, Default)]
-struct Shown(OnceCell<Stored>);
+struct CacheEntry(OnceCell<StoredImage>);
 
 /// One who holds it.
-struct Holder(Arc<Shown>);
+struct BytesOwner(Arc<CacheEntry>);
 
-impl AsRef<[u8]> for Holder {
+impl AsRef<[u8]> for BytesOwner {
     fn as_ref(&self) -> &[u8] {
         self.0.0.get().map(|image| image.bytes.as_ref()).unwrap_or_default()
     }
@@ -46,7 +46,7 @@ impl AsRef<[u8]> for Holder {
 
 /// An image as it is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredImage {
     /// The value for `Content-Type`.
     pub media_type: &'static str,
     /// The file.
@@ -55,11 +55,11 @@ pub struct Stored {
     pub etag: String,
 }
 
-impl Stored {
+impl StoredImage {
     /// A file as it is served, told by its content.
     pub fn new(bytes: Bytes) -> Self {
-        let media_type = Kind::of(&bytes).map_or("application/octet-stream", Kind::media_type);
-        Self { media_type, etag: tag::of(&bytes), bytes }
+        let media_type = ImageFormat::of(&bytes).map_or("application/octet-stream", ImageFormat::media_type);
+        Self { media_type, etag: tag::etag_of(&bytes), bytes }
     }
 }
 
@@ -86,7 +86,7 @@ impl MediaStore {
 
     /// The image of a name, if there is one. It may come from a URL: what could name no image is not found either. As long as
     /// one who was given its bytes holds them, all others are given the same.
-    pub async fn get(&self, name: &str) -> Result<Option<Stored>> {
+    pub async fn get(&self, name: &str) -> Result<Option<StoredImage>> {
         let Some(path) = path(name) else { return Ok(None) };
         match self.read(&path).await {
             Err(error) if is_absent(&error) => Ok(None),
@@ -94,16 +94,16 @@ impl MediaStore {
         }
     }
 
-    async fn read(&self, path: &Path) -> Result<Stored, Error> {
+    async fn read(&self, path: &Path) -> Result<StoredImage, Error> {
         let found = self.objects.get(path).await?;
         let shown = self.shown(path, &found.meta);
-        let image = shown.0.get_or_try_init(async || found.bytes().await.map(Stored::new)).await?;
-        let bytes = Bytes::from_owner(Holder(Arc::clone(&shown)));
-        Ok(Stored { bytes, media_type: image.media_type, etag: image.etag.clone() })
+        let image = shown.0.get_or_try_init(async || found.bytes().await.map(StoredImage::new)).await?;
+        let bytes = Bytes::from_owner(BytesOwner(Arc::clone(&shown)));
+        Ok(StoredImage { bytes, media_type: image.media_type, etag: image.etag.clone() })
     }
 
     /// What holds this version of an image in memory, or will.
-    fn shown(&self, path: &Path, meta: &ObjectMeta) -> Arc<Shown> {
+    fn shown(&self, path: &Path, meta: &ObjectMeta) -> Arc<CacheEntry> {
         let version = (path.clone(), meta.e_tag.clone(), meta.last_modified.timestamp_micros(), meta.size);
         let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(shown) = all.get(&version).and_then(Weak::upgrade) {
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     fn image(bytes: Vec<u8>) -> Image {
-        Image { kind: Kind::Png, width: 128, height: 128, bytes: bytes.into() }
+        Image { kind: ImageFormat::Png, width: 128, height: 128, bytes: bytes.into() }
     }
 
     #[tokio::test]
@@ -178,8 +178,8 @@ mod tests {
         store.put("banner/17637000000001", &second).await.unwrap();
         let stored = store.get("banner/17637000000001").await.unwrap().unwrap();
         assert_eq!((stored.media_type, &stored.bytes), ("image/png", &second.bytes));
-        assert_eq!(stored.etag, tag::of(&second.bytes));
-        assert_ne!(stored.etag, tag::of(&first.bytes));
+        assert_eq!(stored.etag, tag::etag_of(&second.bytes));
+        assert_ne!(stored.etag, tag::etag_of(&first.bytes));
 
         store.delete("banner/17637000000001").await.unwrap();
         store.delete("banner/17637000000001").await.unwrap();
@@ -199,7 +199,7 @@ mod tests {
         let later = store.get("banner/1").await.unwrap().unwrap();
 
         assert!(readers.iter().all(|image| image.bytes == first.bytes && image.bytes.as_ptr() == readers[0].bytes.as_ptr()));
-        assert_eq!(later, Stored::new(second.bytes.clone()));
+        assert_eq!(later, StoredImage::new(second.bytes.clone()));
         assert_eq!(store.shown.lock().unwrap().len(), 2);
         drop((readers, later));
         drop(store.get("banner/1").await.unwrap());

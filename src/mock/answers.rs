@@ -11,34 +11,34 @@ use serde_json::Value;
 use slog::{Logger, warn};
 
 use super::body::{bytes, concrete};
-use super::prefer::{PREFER, Preferences};
-use crate::contract::answer::{Answer, Content, Header, Kind, covers, essence};
-use crate::contract::{Contract, Direction, Operation, Sampler, Schema, escape, plain};
+use super::prefer::{PREFER, PreferHeader};
+use crate::contract::answer::{Content, Header, ResponseSpec, ViolationKind, essence, matches_range};
+use crate::contract::{Contract, Direction, Operation, Sampler, Schema, escape, to_plain_string};
 
 /// Where errors tell what was wrong, as JSON pointers; the more exact go first (RFC 9457 has `title` for the kind alone).
 const REASONS: [&str; 8] =
     ["/detail", "/message", "/error/message", "/error_description", "/errors/0/message", "/description", "/error", "/title"];
 
 /// What an operation can be answered with. Nothing is made before it is asked for, so that the mock starts at once.
-pub struct Answers {
+pub struct OperationResponses {
     /// What is answered unless something else is preferred: the lowest success.
     usual: u16,
     /// In the order of the operation's answers.
-    stock: Vec<Stock>,
+    stock: Vec<ResponseTemplate>,
 }
 
 /// What one of the operation's answers is made of.
-struct Stock {
+struct ResponseTemplate {
     headers: OnceLock<Result<Vec<(HeaderName, HeaderValue)>, String>>,
     /// In the order of the answer's contents.
-    sources: Vec<Source>,
+    sources: Vec<BodySource>,
 }
 
 /// What a body of one media type is made of.
-struct Source {
+struct BodySource {
     media_type: String,
     /// In the order of the content's examples; `None` where one isn't valid.
-    examples: Vec<OnceLock<Option<Ready>>>,
+    examples: Vec<OnceLock<Option<RenderedResponse>>>,
     /// Which of the content's examples are valid, in their order.
     valid: OnceLock<Vec<bool>>,
     sampler: OnceLock<Result<Sampler, String>>,
@@ -46,25 +46,25 @@ struct Source {
 
 /// Headers and body of an answer, as they are sent.
 #[derive(Debug, Clone)]
-struct Ready {
+struct RenderedResponse {
     headers: Vec<(HeaderName, HeaderValue)>,
     body: Bytes,
 }
 
 /// One answer out of those that an operation can be given.
-pub struct Choice<'a> {
+pub struct SelectedResponse<'a> {
     /// Its status.
     pub status: StatusCode,
     /// What the document says of it.
-    pub answer: &'a Answer,
-    stock: &'a Stock,
-    content: Option<(&'a Content, &'a Source)>,
+    pub answer: &'a ResponseSpec,
+    stock: &'a ResponseTemplate,
+    content: Option<(&'a Content, &'a BodySource)>,
     /// The example's place among those of the content; `None` for data from the schema.
     example: Option<usize>,
 }
 
 /// What data are made from.
-pub struct Making<'a> {
+pub struct RenderContext<'a> {
     /// The document, to which schemas refer.
     pub contract: &'a Contract,
     /// The same seed makes the same headers, whatever the request.
@@ -73,16 +73,19 @@ pub struct Making<'a> {
     pub log: &'a Logger,
 }
 
-impl Answers {
+impl OperationResponses {
     /// What this operation can be answered with.
     pub fn of(operation: &Operation) -> Self {
-        let source = |content: &Content| Source {
+        let source = |content: &Content| BodySource {
             media_type: concrete(&content.media_type),
             examples: content.examples.iter().map(|_| OnceLock::new()).collect(),
             valid: OnceLock::new(),
             sampler: OnceLock::new(),
         };
-        let stock = |answer: &Answer| Stock { headers: OnceLock::new(), sources: answer.contents.iter().map(source).collect() };
+        let stock = |answer: &ResponseSpec| ResponseTemplate {
+            headers: OnceLock::new(),
+            sources: answer.contents.iter().map(source).collect(),
+        };
         let first = operation.answers.iter().map(|answer| *answer.statuses.start());
         let success = first.clone().filter(|status| (200..300).contains(status)).min();
         // What `default` stands for is a success where no other is declared.
@@ -97,9 +100,9 @@ impl Answers {
     pub fn choose<'a>(
         &'a self,
         operation: &'a Operation,
-        preferences: Option<&Preferences>,
+        preferences: Option<&PreferHeader>,
         accept: Option<&HeaderValue>,
-    ) -> Result<Choice<'a>, String> {
+    ) -> Result<SelectedResponse<'a>, String> {
         let code = preferences.and_then(|preferences| preferences.code);
         let status = code.unwrap_or(self.usual);
         let Some((answer, stock)) = self.declared(operation, status) else {
@@ -110,21 +113,21 @@ impl Answers {
             let content = answer.contents.iter().zip(&stock.sources);
             let content = if answer.contents.len() > 1 { accepted(content, accept) } else { content.into_iter().next() };
             let example = content.filter(|(content, _)| !content.examples.is_empty()).map(|_| 0);
-            return Ok(Choice { status: status_code(status), answer, stock, content, example });
+            return Ok(SelectedResponse { status: status_code(status), answer, stock, content, example });
         };
         // Without a code, the example chooses the status too; where several have one of this name, the usual one goes first.
         let others = operation.answers.iter().zip(&self.stock);
         let others = others.filter(|(other, _)| code.is_none() && !std::ptr::eq(*other, answer));
         let places = || [(answer, stock)].into_iter().chain(others.clone());
-        let found = places().find_map(|(answer, stock)| Choice::by_example(answer, stock, example, status, accept));
-        if let Some(wrong) = found.as_ref().and_then(Choice::wrong_example) {
+        let found = places().find_map(|(answer, stock)| SelectedResponse::by_example(answer, stock, example, status, accept));
+        if let Some(wrong) = found.as_ref().and_then(SelectedResponse::wrong_example) {
             let wrong = wrong.trim_start_matches(": ");
             return Err(format!("has example={example}, which is not as its schema says: {wrong}; correct it in the document"));
         }
         found.ok_or_else(|| {
             let there = places().filter(|(answer, _)| answer.contents.iter().any(|content| !content.examples.is_empty()));
             let names =
-                |answer: &'a Answer| answer.contents.iter().flat_map(|content| content.examples.keys().map(String::as_str));
+                |answer: &'a ResponseSpec| answer.contents.iter().flat_map(|content| content.examples.keys().map(String::as_str));
             let there = there.map(|(answer, _)| format!("{} of {}", names(answer).collect::<Vec<_>>().join(", "), name(answer)));
             let there = there.collect::<Vec<_>>().join("; ");
             let there = if there.is_empty() { "there is none".to_owned() } else { format!("there are {there}") };
@@ -133,24 +136,24 @@ impl Answers {
     }
 
     /// The answer that the document declares for a status.
-    fn declared<'a>(&'a self, operation: &'a Operation, status: u16) -> Option<(&'a Answer, &'a Stock)> {
+    fn declared<'a>(&'a self, operation: &'a Operation, status: u16) -> Option<(&'a ResponseSpec, &'a ResponseTemplate)> {
         let declared = operation.answer(status)?;
         operation.answers.iter().zip(&self.stock).find(|(answer, _)| std::ptr::eq(*answer, declared))
     }
 }
 
-impl<'a> Choice<'a> {
+impl<'a> SelectedResponse<'a> {
     /// This example of an answer, with this status if it may have it; `None` where it has no example of this name.
     fn by_example(
-        answer: &'a Answer,
-        stock: &'a Stock,
+        answer: &'a ResponseSpec,
+        stock: &'a ResponseTemplate,
         example: &str,
         status: u16,
         accept: Option<&HeaderValue>,
     ) -> Option<Self> {
         let place = |content: &Content| {
             let names = || content.examples.keys();
-            let like = || names().position(|name| alike(name) == alike(example));
+            let like = || names().position(|name| normalize_name(name) == normalize_name(example));
             names().position(|name| name == example).or_else(like)
         };
         let having = answer.contents.iter().zip(&stock.sources).filter(|(content, _)| place(content).is_some());
@@ -163,9 +166,14 @@ impl<'a> Choice<'a> {
     ///
     /// # Errors
     /// When no data can be made; the error names the place in the document.
-    pub fn response(&self, making: &Making<'_>, is_dynamic: bool, seed: impl FnOnce() -> u64) -> anyhow::Result<Response<Body>> {
+    pub fn response(
+        &self,
+        making: &RenderContext<'_>,
+        is_dynamic: bool,
+        seed: impl FnOnce() -> u64,
+    ) -> anyhow::Result<Response<Body>> {
         let Some((content, source)) = self.content else {
-            let ready = Ready { headers: self.headers(making, &Value::Null, None)?, body: Bytes::new() };
+            let ready = RenderedResponse { headers: self.headers(making, &Value::Null, None)?, body: Bytes::new() };
             return Ok(self.send(&ready));
         };
         if content.is_xml_unseen() {
@@ -187,7 +195,7 @@ impl<'a> Choice<'a> {
                 return Ok(self.send(ready));
             }
         }
-        let value = self.made(making, content, source, seed())?;
+        let value = self.generate(making, content, source, seed())?;
         Ok(self.send(&self.ready(making, source, &value, None)?))
     }
 
@@ -195,7 +203,7 @@ impl<'a> Choice<'a> {
     ///
     /// # Errors
     /// When the answer has no body, or no headers can be made for it.
-    pub fn with(&self, making: &Making<'_>, value: &Value, location: Option<&str>) -> anyhow::Result<Response<Body>> {
+    pub fn with(&self, making: &RenderContext<'_>, value: &Value, location: Option<&str>) -> anyhow::Result<Response<Body>> {
         let (_, source) = self.content.context("the answer has no body")?;
         Ok(self.send(&self.ready(making, source, value, location)?))
     }
@@ -205,7 +213,7 @@ impl<'a> Choice<'a> {
     ///
     /// # Errors
     /// When no data can be made; the error names the place in the document.
-    pub fn refusing(&self, making: &Making<'_>, reason: &str, seed: u64) -> anyhow::Result<Response<Body>> {
+    pub fn error_response(&self, making: &RenderContext<'_>, reason: &str, seed: u64) -> anyhow::Result<Response<Body>> {
         let Some(schema) = self.schema() else { return self.response(making, false, || seed) };
         let value = self.value(making, seed)?;
         let faults = schema.wrong(&value).len();
@@ -242,9 +250,9 @@ impl<'a> Choice<'a> {
     ///
     /// # Errors
     /// When it has none, or no data can be made.
-    pub fn value(&self, making: &Making<'_>, seed: u64) -> anyhow::Result<Value> {
+    pub fn value(&self, making: &RenderContext<'_>, seed: u64) -> anyhow::Result<Value> {
         let (content, source) = self.content.context("the answer has no body")?;
-        self.examples().next().map_or_else(|| self.made(making, content, source, seed), |example| Ok(example.clone()))
+        self.examples().next().map_or_else(|| self.generate(making, content, source, seed), |example| Ok(example.clone()))
     }
 
     /// The first thing that is wrong with its example.
@@ -256,10 +264,10 @@ impl<'a> Choice<'a> {
     /// The first thing that is wrong with a body, undeclared properties apart, which a schema allows.
     fn wrong(&self, content: &Content, value: &Value) -> Option<String> {
         let wrong = content.schema.as_ref().filter(|_| content.is_json())?.wrong(value);
-        wrong.into_iter().find(|(kind, _)| *kind != Kind::Undeclared).map(|(_, text)| text)
+        wrong.into_iter().find(|(kind, _)| *kind != ViolationKind::Undeclared).map(|(_, text)| text)
     }
 
-    fn made(&self, making: &Making<'_>, content: &Content, source: &Source, seed: u64) -> anyhow::Result<Value> {
+    fn generate(&self, making: &RenderContext<'_>, content: &Content, source: &BodySource, seed: u64) -> anyhow::Result<Value> {
         let Some(schema) = &content.schema else { return Ok(Value::Object(Default::default())) };
         let about = || format!("{}/content/{}/schema", self.answer.pointer, escape(&content.media_type));
         let sampler = source.sampler.get_or_init(|| sampler(making, schema).map_err(|error| format!("{error:#}")));
@@ -267,18 +275,24 @@ impl<'a> Choice<'a> {
         sampler.sample(seed).with_context(about)
     }
 
-    fn ready(&self, making: &Making<'_>, source: &Source, value: &Value, location: Option<&str>) -> anyhow::Result<Ready> {
+    fn ready(
+        &self,
+        making: &RenderContext<'_>,
+        source: &BodySource,
+        value: &Value,
+        location: Option<&str>,
+    ) -> anyhow::Result<RenderedResponse> {
         let mut headers = self.headers(making, value, location)?;
         headers.push((header::CONTENT_TYPE, HeaderValue::try_from(&source.media_type)?));
         let schema = self.content.and_then(|(content, _)| content.schema.as_ref());
-        let is_binary = schema.is_some_and(|schema| matches!(schema.open["format"].as_str(), Some("byte" | "binary")));
-        Ok(Ready { headers, body: bytes(&source.media_type, value, is_binary) })
+        let is_binary = schema.is_some_and(|schema| matches!(schema.resolved["format"].as_str(), Some("byte" | "binary")));
+        Ok(RenderedResponse { headers, body: bytes(&source.media_type, value, is_binary) })
     }
 
     /// The declared headers, of which `Location` is what the body calls itself.
     fn headers(
         &self,
-        making: &Making<'_>,
+        making: &RenderContext<'_>,
         body: &Value,
         location: Option<&str>,
     ) -> anyhow::Result<Vec<(HeaderName, HeaderValue)>> {
@@ -297,7 +311,7 @@ impl<'a> Choice<'a> {
         Ok(headers)
     }
 
-    fn send(&self, ready: &Ready) -> Response<Body> {
+    fn send(&self, ready: &RenderedResponse) -> Response<Body> {
         let mut response = Response::new(Body::from(ready.body.clone()));
         *response.status_mut() = self.status;
         // With those that the front door and dropshot add.
@@ -310,12 +324,12 @@ impl<'a> Choice<'a> {
     }
 }
 
-fn sampler(making: &Making<'_>, schema: &Schema) -> anyhow::Result<Sampler> {
-    Sampler::new(&making.contract.document, &schema.source, Direction::Response)
+fn sampler(making: &RenderContext<'_>, schema: &Schema) -> anyhow::Result<Sampler> {
+    Sampler::new(&making.contract.document, &schema.raw, Direction::Response)
 }
 
 /// A declared header with its example, or made from its schema.
-fn make_header(making: &Making<'_>, header: &Header) -> anyhow::Result<(HeaderName, HeaderValue)> {
+fn make_header(making: &RenderContext<'_>, header: &Header) -> anyhow::Result<(HeaderName, HeaderValue)> {
     let example = header.example.clone().filter(|example| header.schema.wrong(example).is_empty());
     let value = match example {
         Some(example) => example,
@@ -323,8 +337,8 @@ fn make_header(making: &Making<'_>, header: &Header) -> anyhow::Result<(HeaderNa
     };
     let text = match &value {
         // A list is written in the style `simple`, the only one that headers have (OpenAPI 3.0, Header Object).
-        Value::Array(items) => items.iter().map(plain).collect::<Vec<_>>().join(","),
-        _ => plain(&value),
+        Value::Array(items) => items.iter().map(to_plain_string).collect::<Vec<_>>().join(","),
+        _ => to_plain_string(&value),
     };
     let about = || format!("the header {}", header.name);
     Ok((HeaderName::try_from(&header.name).with_context(about)?, HeaderValue::try_from(text).with_context(about)?))
@@ -333,9 +347,9 @@ fn make_header(making: &Making<'_>, header: &Header) -> anyhow::Result<(HeaderNa
 /// The content that a caller accepts most (RFC 9110, section 12.5.1); among equals JSON, then the first. A caller that accepts
 /// none, or none but XML that can't be made, is given one all the same, as the RFC allows.
 fn accepted<'a>(
-    contents: impl Iterator<Item = (&'a Content, &'a Source)>,
+    contents: impl Iterator<Item = (&'a Content, &'a BodySource)>,
     accept: Option<&HeaderValue>,
-) -> Option<(&'a Content, &'a Source)> {
+) -> Option<(&'a Content, &'a BodySource)> {
     let accept = accept.and_then(|accept| accept.to_str().ok()).unwrap_or("*/*");
     contents.min_by_key(|(content, source)| {
         (content.is_xml_unseen(), Reverse(quality(accept, essence(&source.media_type))), !content.is_json())
@@ -344,7 +358,7 @@ fn accepted<'a>(
 
 /// How much a caller wants a media type, in thousandths: what the closest of its ranges says.
 fn quality(accept: &str, media_type: &str) -> u32 {
-    let ranges = accept.split(',').filter(|range| covers(range, media_type));
+    let ranges = accept.split(',').filter(|range| matches_range(range, media_type));
     let closest = ranges.min_by_key(|range| essence(range).bytes().filter(|byte| *byte == b'*').count());
     let Some(range) = closest else { return 0 };
     let weight = range.split(';').skip(1).find_map(|parameter| parameter.trim().strip_prefix("q="));
@@ -353,12 +367,12 @@ fn quality(accept: &str, media_type: &str) -> u32 {
 }
 
 /// The name of an answer as the document has it: `200`, `4XX`, `default`.
-fn name(answer: &Answer) -> &str {
+fn name(answer: &ResponseSpec) -> &str {
     answer.pointer.rsplit('/').next().unwrap_or_default()
 }
 
 /// A status of an answer that is chosen by its example alone: that of `default`, next to a success, is a failure.
-fn first_status(answer: &Answer) -> u16 {
+fn first_status(answer: &ResponseSpec) -> u16 {
     if *answer.statuses.start() < 200 { 500 } else { *answer.statuses.start() }
 }
 
@@ -367,6 +381,6 @@ fn status_code(status: u16) -> StatusCode {
 }
 
 /// A name without what tells `soldOut`, `sold-out` and `sold_out` apart.
-pub fn alike(name: &str) -> String {
+pub fn normalize_name(name: &str) -> String {
     name.chars().filter(|character| !"-_ ".contains(*character)).flat_map(char::to_lowercase).collect()
 }

@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
 use crate::auth::Scope;
-use crate::error::Problem;
+use crate::error::FieldError;
 
 /// The header's name, which is also that of the argument when a choice doesn't exist.
 pub const PREFER: &str = "Prefer";
@@ -20,7 +20,7 @@ const LONGEST_DELAY: Duration = Duration::from_secs(60);
 
 /// What a caller prefers. Preferences that the mock doesn't know are ignored.
 #[derive(Debug, Default, PartialEq)]
-pub struct Preferences {
+pub struct PreferHeader {
     /// `code=409`: the status to answer with.
     pub code: Option<u16>,
     /// `example=sold-out`: the example to answer with.
@@ -30,21 +30,21 @@ pub struct Preferences {
     /// `delay=250`: how long to wait before the answer, in milliseconds.
     pub delay: Option<Duration>,
     /// `scope=public`: what the key is to act as.
-    pub role: Option<Role>,
+    pub role: Option<AssumedScope>,
     /// What couldn't be followed.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<FieldError>,
 }
 
 /// What a key acts as.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Role {
+pub enum AssumedScope {
     /// A key of this scope.
     Of(Scope),
     /// A key that nobody knows.
     Unknown,
 }
 
-impl Preferences {
+impl PreferHeader {
     /// The preferences of a request; `None` when it has no such header.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut lines = headers.get_all(PREFER).iter().peekable();
@@ -92,8 +92,8 @@ impl Preferences {
                 }
             },
             "scope" => match serde_json::from_value::<Scope>(Value::from(value.as_str())) {
-                Ok(scope) => self.role = Some(Role::Of(scope)),
-                Err(_) if value == "none" => self.role = Some(Role::Unknown),
+                Ok(scope) => self.role = Some(AssumedScope::Of(scope)),
+                Err(_) if value == "none" => self.role = Some(AssumedScope::Unknown),
                 Err(_) => {
                     self.complain(format!("has scope={value}; there are public, customer, administrator, redeemer and none"));
                 }
@@ -103,7 +103,7 @@ impl Preferences {
     }
 
     fn complain(&mut self, detail: String) {
-        self.problems.push(Problem::invalid(PREFER, detail));
+        self.problems.push(FieldError::invalid(PREFER, detail));
     }
 
     /// The preferences that were followed, as `Preference-Applied` tells them; `None` where there are none.
@@ -125,8 +125,8 @@ impl Preferences {
         }
         self.delay.into_iter().for_each(|delay| tell("delay", &delay.as_millis().to_string()));
         match self.role {
-            Some(Role::Of(scope)) => tell("scope", &format!("{scope:?}").to_lowercase()),
-            Some(Role::Unknown) | None => {}
+            Some(AssumedScope::Of(scope)) => tell("scope", &format!("{scope:?}").to_lowercase()),
+            Some(AssumedScope::Unknown) | None => {}
         }
         HeaderValue::try_from(applied).ok().filter(|applied| !applied.is_empty())
     }
@@ -207,9 +207,9 @@ fn unquote(quoted: &str) -> Option<(String, &str)> {
 mod tests {
     use super::*;
 
-    fn preferences(lines: &[&str]) -> Preferences {
+    fn preferences(lines: &[&str]) -> PreferHeader {
         let headers = lines.iter().map(|line| (HeaderName::from_static("prefer"), line.parse().unwrap()));
-        Preferences::of(&headers.collect()).unwrap()
+        PreferHeader::of(&headers.collect()).unwrap()
     }
 
     fn details(line: &str) -> String {
@@ -218,17 +218,17 @@ mod tests {
 
     #[test]
     fn without_the_header_nothing_is_preferred() {
-        assert_eq!(Preferences::of(&HeaderMap::new()), None);
+        assert_eq!(PreferHeader::of(&HeaderMap::new()), None);
     }
 
     #[test]
     fn everything_is_read_in_whatever_way_it_is_written() {
-        let expected = Preferences {
+        let expected = PreferHeader {
             code: Some(409),
             example: Some("sold out".to_owned()),
             is_dynamic: true,
             delay: Some(Duration::from_millis(250)),
-            role: Some(Role::Of(Scope::Public)),
+            role: Some(AssumedScope::Of(Scope::Public)),
             problems: Vec::new(),
         };
         for lines in [
@@ -246,7 +246,7 @@ mod tests {
         for line in ["code 409", "=409", "code=", "example=\"sold", "code=409; =1", "code=409 delay=1", "a=\u{7f}"] {
             let Ok(line) = line.parse::<HeaderValue>() else { continue };
             let headers = [(HeaderName::from_static("prefer"), line)].into_iter().collect();
-            let problems = Preferences::of(&headers).unwrap().problems;
+            let problems = PreferHeader::of(&headers).unwrap().problems;
             assert!(problems[0].detail.contains("RFC 7240"), "{headers:?}");
         }
         assert!(details("code=x").contains("code=x"));

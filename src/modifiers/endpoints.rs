@@ -6,11 +6,11 @@ use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierUpdate};
 use super::service;
 use crate::auth::Caller;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Path, Rq};
+use crate::http::{ApiError, Created, Json, Path, Routes, Rq};
 use crate::sections::SectionPath;
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(section_modifier_create, &[Code::ModifierTaken, Code::ModifierTooMany, Code::HostRemoved, Code::EventCancelled]);
     api.add_resource(
         section_modifier_get,
@@ -27,12 +27,12 @@ async fn section_modifier_create(
     caller: Caller,
     path: Path<SectionPath>,
     body: Json<ModifierCreate>,
-) -> Result<Created<Modifier>, Failure> {
+) -> Result<Created<Modifier>, ApiError> {
     Ok(Created(service::create(rq.context(), &caller, &path.0, &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
-async fn section_modifier_get(rq: Rq, caller: Caller, path: Path<ModifierPath>) -> Result<HttpResponseOk<Modifier>, Failure> {
+async fn section_modifier_get(rq: Rq, caller: Caller, path: Path<ModifierPath>) -> Result<HttpResponseOk<Modifier>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0).await?))
 }
 
@@ -42,12 +42,12 @@ async fn section_modifier_update(
     caller: Caller,
     path: Path<ModifierPath>,
     body: Json<ModifierUpdate>,
-) -> Result<HttpResponseOk<Modifier>, Failure> {
+) -> Result<HttpResponseOk<Modifier>, ApiError> {
     Ok(HttpResponseOk(service::update(rq.context(), &caller, path.0, &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/events/{event}/sections/{section}/modifiers/{modifier}", tags = ["Modifiers"] }]
-async fn section_modifier_delete(rq: Rq, caller: Caller, path: Path<ModifierPath>) -> Result<HttpResponseDeleted, Failure> {
+async fn section_modifier_delete(rq: Rq, caller: Caller, path: Path<ModifierPath>) -> Result<HttpResponseDeleted, ApiError> {
     service::delete(rq.context(), &caller, path.0).await?;
     Ok(HttpResponseDeleted())
 }

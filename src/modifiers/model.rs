@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::money::{Delta, Money};
-use crate::base::wire::{EventTime, Minutes, Nullable, Uri};
-use crate::http::Located;
+use crate::base::money::{Money, PriceDelta};
+use crate::base::wire::{DateTimeInput, Minutes, NullableField, Uri};
+use crate::http::HasLocation;
 use crate::sections;
 
 /// A price modifier as it is answered.
@@ -22,18 +22,18 @@ pub struct Modifier {
     /// What it adds to the price of a ticket.
     pub price_delta: Money,
     /// From when on it applies.
-    pub available_from: Nullable<Minutes>,
+    pub available_from: NullableField<Minutes>,
     /// Until when it applies, that moment excluded.
-    pub available_to: Nullable<Minutes>,
+    pub available_to: NullableField<Minutes>,
     /// To how many tickets of the section in one order it applies at the least.
-    pub min_order: Nullable<i64>,
+    pub min_order: NullableField<i64>,
     /// At the most.
-    pub max_order: Nullable<i64>,
+    pub max_order: NullableField<i64>,
     /// Whether it applies at all.
     pub active: bool,
 }
 
-impl Located for Modifier {
+impl HasLocation for Modifier {
     fn location(&self) -> &str {
         &self.uri.0
     }
@@ -55,9 +55,9 @@ pub struct ModifierPath {
 pub struct ModifierCreate {
     #[schemars(length(min = 1, max = 200))]
     pub name: String,
-    pub price_delta: Delta,
-    pub available_from: Option<EventTime>,
-    pub available_to: Option<EventTime>,
+    pub price_delta: PriceDelta,
+    pub available_from: Option<DateTimeInput>,
+    pub available_to: Option<DateTimeInput>,
     #[schemars(range(min = 1, max = 1_000_000))]
     pub min_order: Option<i64>,
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -70,9 +70,9 @@ pub struct ModifierCreate {
 pub struct ModifierUpdate {
     #[schemars(length(min = 1, max = 200))]
     pub name: Option<String>,
-    pub price_delta: Option<Delta>,
-    pub available_from: Option<EventTime>,
-    pub available_to: Option<EventTime>,
+    pub price_delta: Option<PriceDelta>,
+    pub available_from: Option<DateTimeInput>,
+    pub available_to: Option<DateTimeInput>,
     #[schemars(range(min = 1, max = 1_000_000))]
     pub min_order: Option<i64>,
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -143,15 +143,15 @@ pub fn uri(event: Id, section: Id, modifier: Id) -> Uri {
 
 /// A price modifier of this event as it is shown.
 pub fn view(event: Id, row: ModifierRow) -> Modifier {
-    let minutes = |time: Option<Timestamp>| Nullable(time.map(|time| Minutes(time.to_minutes())));
+    let minutes = |time: Option<Timestamp>| NullableField(time.map(|time| Minutes(time.to_minutes())));
     Modifier {
         uri: uri(event, row.section_id, row.id),
         name: row.name,
         price_delta: row.price_delta,
         available_from: minutes(row.available_from),
         available_to: minutes(row.available_to),
-        min_order: Nullable(row.min_order),
-        max_order: Nullable(row.max_order),
+        min_order: NullableField(row.min_order),
+        max_order: NullableField(row.max_order),
         active: row.active,
     }
 }

@@ -7,7 +7,7 @@ use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::db::{Tx, ViolationExt, transaction};
-use crate::error::{Code, Error, Problem, Result, no_problems};
+use crate::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 use crate::events::{self, EventRow};
 use crate::hosts;
 use crate::sections::{self, SectionPath};
@@ -35,7 +35,7 @@ async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Tim
         return Err(Code::ModifierTooMany.into());
     }
     // The section may have been removed meanwhile, which a foreign key says.
-    store::insert(tx, &row).await.or_unique(NAME, Code::ModifierTaken).or_foreign_key(Error::NOT_FOUND)?;
+    store::insert(tx, &row).await.on_unique(NAME, Code::ModifierTaken).on_foreign_key(Error::NOT_FOUND)?;
     Ok(row)
 }
 
@@ -56,7 +56,7 @@ async fn modify(tx: &mut Tx, caller: &Caller, path: ModifierPath, change: &Modif
     let row = change.apply(row);
     check_bounds(&row)?;
     event.check_changeable()?;
-    store::update(tx, &row).await.or_unique(NAME, Code::ModifierTaken)?;
+    store::update(tx, &row).await.on_unique(NAME, Code::ModifierTaken)?;
     Ok(row)
 }
 
@@ -77,10 +77,10 @@ async fn lock_managed(tx: &mut Tx, caller: &Caller, path: ModifierPath) -> Resul
 fn check_bounds(row: &ModifierRow) -> Result<()> {
     let mut problems = Vec::new();
     if row.available_from.zip(row.available_to).is_some_and(|(from, to)| to <= from) {
-        problems.push(Problem::invalid("availableTo", "must be after availableFrom"));
+        problems.push(FieldError::invalid("availableTo", "must be after availableFrom"));
     }
     if row.min_order.zip(row.max_order).is_some_and(|(min, max)| max < min) {
-        problems.push(Problem::invalid("maxOrder", "must not be less than minOrder"));
+        problems.push(FieldError::invalid("maxOrder", "must not be less than minOrder"));
     }
-    no_problems(problems)
+    ensure_no_field_errors(problems)
 }

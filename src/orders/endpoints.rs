@@ -8,7 +8,7 @@ use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
 
 /// What can stand against an order.
 const NOT_SOLD: [Code; 7] = [
@@ -22,7 +22,7 @@ const NOT_SOLD: [Code; 7] = [
 ];
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(order_list, &[]);
     api.add(order_create, &NOT_SOLD);
     api.add(order_get, &[]);
@@ -33,22 +33,22 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = GET, path = "/orders", tags = ["Orders"] }]
-async fn order_list(rq: Rq, caller: Caller, query: Query<OrderFilter>) -> Result<HttpResponseOk<Page<Order>>, Failure> {
+async fn order_list(rq: Rq, caller: Caller, query: Query<OrderFilter>) -> Result<HttpResponseOk<Page<Order>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &caller, &query.0).await?))
 }
 
 #[endpoint { method = POST, path = "/orders", tags = ["Orders"] }]
-async fn order_create(rq: Rq, caller: Caller, body: Json<OrderCreate>) -> Result<Created<Order>, Failure> {
+async fn order_create(rq: Rq, caller: Caller, body: Json<OrderCreate>) -> Result<Created<Order>, ApiError> {
     Ok(Created(placement::place(rq.context(), caller, body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/orders/{order}", tags = ["Orders"] }]
-async fn order_get(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, Failure> {
+async fn order_get(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.order.id()).await?))
 }
 
 #[endpoint { method = POST, path = "/orders/{order}/cancellations", tags = ["Orders"] }]
-async fn order_cancellation_create(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, Failure> {
+async fn order_cancellation_create(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, ApiError> {
     Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.0.order.id()).await?))
 }
 
@@ -58,8 +58,8 @@ async fn order_return_create(
     caller: Caller,
     path: Path<OrderPath>,
     body: Json<OrderReturnCreate>,
-) -> Result<HttpResponseOk<Order>, Failure> {
-    Ok(HttpResponseOk(returns::take_back(rq.context(), &caller, path.0.order.id(), &body.0).await?))
+) -> Result<HttpResponseOk<Order>, ApiError> {
+    Ok(HttpResponseOk(returns::return_tickets(rq.context(), &caller, path.0.order.id(), &body.0).await?))
 }
 
 #[endpoint { method = POST, path = "/orders/{order}/voids", tags = ["Orders"] }]
@@ -68,7 +68,7 @@ async fn order_void_create(
     caller: Caller,
     path: Path<OrderPath>,
     body: Json<OrderVoidCreate>,
-) -> Result<HttpResponseOk<Order>, Failure> {
+) -> Result<HttpResponseOk<Order>, ApiError> {
     Ok(HttpResponseOk(returns::void(rq.context(), &caller, path.0.order.id(), &body.0).await?))
 }
 
@@ -78,6 +78,6 @@ async fn account_order_list(
     caller: Caller,
     path: Path<AccountPath>,
     query: Query<AccountOrderFilter>,
-) -> Result<HttpResponseOk<Page<Order>>, Failure> {
+) -> Result<HttpResponseOk<Page<Order>>, ApiError> {
     Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.0.number, &query.0).await?))
 }

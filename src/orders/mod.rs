@@ -19,8 +19,8 @@ mod store;
 
 pub use endpoints::register;
 pub use model::{OrderNumber, OrderRow, OrderStatus, uri};
-pub use placement::OrderDesk;
+pub use placement::OrderBatcher;
 pub use search::parse as read_number_filter;
-pub use service::{find_own, lock_own};
-pub use settlement::{cancel_all, cancelled, expire_due, fulfil};
+pub use service::{find_authorized, lock_authorized};
+pub use settlement::{cancel_all, cancelled, expire_due, fulfill};
 pub use store::{lock, lock_all};

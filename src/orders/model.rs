@@ -12,10 +12,10 @@ use crate::accounts::{Account, AccountNumber};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
-use crate::base::paging::{Paging, SortOrder};
-use crate::base::wire::{DateTime, Nullable, Uri, wire_text};
+use crate::base::paging::{PageRequest, SortOrder};
+use crate::base::wire::{DateTime, NullableField, Uri, wire_text};
 use crate::events::EventStatus;
-use crate::http::Located;
+use crate::http::HasLocation;
 use crate::tickets::Serial;
 
 /// Tickets in one order at the most (decisions).
@@ -74,7 +74,7 @@ pub struct Order {
     pub payments: Uri,
 }
 
-impl Located for Order {
+impl HasLocation for Order {
     fn location(&self) -> &str {
         &self.uri.0
     }
@@ -89,7 +89,7 @@ pub struct OrderItem {
     pub quantity: i64,
     pub unit_price: Money,
     /// The first of [`OrderItem::modifiers`].
-    pub modifier: Nullable<Uri>,
+    pub modifier: NullableField<Uri>,
     /// The price modifiers that applied, the oldest first.
     pub modifiers: Vec<Uri>,
 }
@@ -110,7 +110,7 @@ pub enum OrderSort {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct OrderFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     /// A regular expression.
     #[schemars(length(min = 1, max = 100))]
     pub number: Option<String>,
@@ -124,7 +124,7 @@ pub struct OrderFilter {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AccountOrderFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     pub status: Option<OrderStatus>,
     pub sort: Option<OrderSort>,
     #[serde(default)]
@@ -246,7 +246,7 @@ pub struct OrderRow {
     /// Its customer.
     pub account_id: Id,
     #[sqlx(rename = "status")]
-    stored: OrderStatus,
+    status_column: OrderStatus,
     /// When it was placed: exactly the moment that its identifier tells, so that orders by number are orders by date.
     pub placed: Timestamp,
     /// When its reservation ends.
@@ -259,31 +259,31 @@ pub struct OrderRow {
 
 impl OrderRow {
     /// A new order with this identifier.
-    pub fn new(id: Id, account_id: Id, stored: OrderStatus, expires: Timestamp, (subtotal, fees): (Money, Money)) -> Self {
+    pub fn new(id: Id, account_id: Id, status_column: OrderStatus, expires: Timestamp, (subtotal, fees): (Money, Money)) -> Self {
         // Identifiers count in units of 100 microseconds.
         let placed = Timestamp(id.0 * 100);
-        Self { id, account_id, stored, placed, expires, subtotal, fees }
+        Self { id, account_id, status_column, placed, expires, subtotal, fees }
     }
 
     /// Its state as the table has it.
     pub fn stored(&self) -> OrderStatus {
-        self.stored
+        self.status_column
     }
 
     /// Its state, which is Timed Out as soon as its reservation is over.
     pub fn status(&self, now: Timestamp) -> OrderStatus {
-        let over = self.stored == OrderStatus::Placed && self.expires <= now;
-        if over { OrderStatus::TimedOut } else { self.stored }
+        let over = self.status_column == OrderStatus::Placed && self.expires <= now;
+        if over { OrderStatus::TimedOut } else { self.status_column }
     }
 
     /// The order after its end in this state.
     pub fn ended(self, stored: OrderStatus) -> Self {
-        Self { stored, ..self }
+        Self { status_column: stored, ..self }
     }
 
     /// Whether its tickets are delivered.
     pub fn is_fulfilled(&self) -> bool {
-        self.stored == OrderStatus::Fulfilled
+        self.status_column == OrderStatus::Fulfilled
     }
 
     /// Whether it can still be paid and cancelled.
@@ -312,7 +312,7 @@ pub struct ItemRow {
 
 /// A price modifier that applied to an item. It may have been removed since.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
-pub struct AppliedRow {
+pub struct AppliedModifierRow {
     pub order_id: Id,
     /// The item's.
     pub position: i64,
@@ -321,7 +321,7 @@ pub struct AppliedRow {
 
 /// The event of a section, as far as it decides whether tickets are sold.
 #[derive(Debug, sqlx::FromRow)]
-pub struct SellerRow {
+pub struct EventSaleRow {
     pub id: Id,
     pub title: String,
     pub status: EventStatus,
@@ -331,7 +331,7 @@ pub struct SellerRow {
 
 /// Places in a section that an order holds.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
-pub struct Places {
+pub struct ReservationRow {
     pub order_id: Id,
     pub section_id: Id,
     pub quantity: i64,

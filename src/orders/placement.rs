@@ -7,7 +7,9 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::model::{AppliedRow, ItemRow, Items, Order, OrderCreate, OrderRow, OrderStatus, SellerRow, TICKETS_MAXIMUM};
+use super::model::{
+    AppliedModifierRow, EventSaleRow, ItemRow, Items, Order, OrderCreate, OrderRow, OrderStatus, TICKETS_MAXIMUM,
+};
 use super::{service, settlement, store};
 use crate::accounts::{self, AccountRow};
 use crate::app::App;
@@ -16,9 +18,9 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
 use crate::db::Tx;
-use crate::error::{Code, Error, Problem, Result};
+use crate::error::{Code, Error, FieldError, Result};
 use crate::events::EventStatus;
-use crate::journal::Desk;
+use crate::journal::GroupCommit;
 use crate::sections::{self, SectionRow, SectionUri, UnitPrice};
 
 /// Open orders of an account at the most (decisions).
@@ -26,10 +28,10 @@ const OPEN_MAXIMUM: i64 = 10;
 
 /// Where orders are placed.
 #[derive(Default)]
-pub struct OrderDesk(Desk<Wanted, Order>);
+pub struct OrderBatcher(GroupCommit<OrderRequest, Order>);
 
 /// Who wants what.
-struct Wanted {
+struct OrderRequest {
     caller: Caller,
     order: OrderCreate,
 }
@@ -56,13 +58,13 @@ struct Placed<'a> {
     caller: &'a Caller,
     order: OrderRow,
     items: Vec<ItemRow>,
-    applied: Vec<AppliedRow>,
+    applied: Vec<AppliedModifierRow>,
 }
 
 /// What decides about drafts, locked until the transaction ends: no other one changes it.
-struct Book {
+struct Inventory {
     accounts: HashMap<Id, AccountRow>,
-    sellers: HashMap<Id, SellerRow>,
+    sellers: HashMap<Id, EventSaleRow>,
     /// How many open orders each account has.
     open: HashMap<Id, i64>,
     /// How many places are left in each section.
@@ -73,31 +75,31 @@ struct Book {
 
 /// Places an order.
 pub async fn place(app: &Arc<App>, caller: Caller, order: OrderCreate) -> Result<Order> {
-    app.orders.0.decide(app, Wanted { caller, order }, place_together).await
+    app.order_batcher.0.submit(app, OrderRequest { caller, order }, place_together).await
 }
 
-fn place_together<'a>(app: &'a App, tx: &'a mut Tx, wanted: &'a [&'a Wanted]) -> BoxFuture<'a, Result<Vec<Result<Order>>>> {
+fn place_together<'a>(app: &'a App, tx: &'a mut Tx, wanted: &'a [&'a OrderRequest]) -> BoxFuture<'a, Result<Vec<Result<Order>>>> {
     place_all(app, tx, wanted).boxed()
 }
 
-async fn place_all(app: &App, tx: &mut Tx, wanted: &[&Wanted]) -> Result<Vec<Result<Order>>> {
+async fn place_all(app: &App, tx: &mut Tx, wanted: &[&OrderRequest]) -> Result<Vec<Result<Order>>> {
     let now = app.clock.now();
     let customers = customers(tx, wanted).await?;
     let named = wanted.iter().flat_map(|wanted| &wanted.order.items.0);
     let named: BTreeSet<Id> = named.filter_map(|(key, _)| Some(SectionUri::parse(key)?.section)).collect();
-    let known = sections::rows(tx, named, now).await?;
-    let drafts = wanted.iter().zip(customers).map(|(wanted, customer)| draft(app, &known, wanted, customer?, now));
+    let known = sections::find_by_ids(tx, named, now).await?;
+    let drafts = wanted.iter().zip(customers).map(|(wanted, customer)| validate(app, &known, wanted, customer?, now));
     let mut drafts: Vec<Result<Draft<'_>>> = drafts.collect();
 
-    let mut book = Book::open(tx, &drafts).await?;
+    let mut book = Inventory::open(tx, &drafts).await?;
     for draft in &mut drafts {
-        require(draft, |draft| book.check(draft, now));
+        reject_unless(draft, |draft| book.check(draft, now));
     }
-    book.count(tx, &drafts, now).await?;
+    book.load_counts(tx, &drafts, now).await?;
     let mut outcomes = Vec::with_capacity(drafts.len());
     for draft in drafts {
         outcomes.push(draft.and_then(|draft| {
-            book.take(&draft)?;
+            book.reserve(&draft)?;
             Ok(draft.place(app, now))
         }));
     }
@@ -106,40 +108,42 @@ async fn place_all(app: &App, tx: &mut Tx, wanted: &[&Wanted]) -> Result<Vec<Res
         let customer = book.accounts.get(&placed.order.account_id).ok_or_else(|| anyhow::anyhow!("an order has no customer"))?;
         let customer = accounts::view_for(placed.caller, customer.clone());
         let mut applied = placed.applied;
-        Ok(service::shown(placed.order, placed.items, &mut applied, customer, now))
+        Ok(service::to_view(placed.order, placed.items, &mut applied, customer, now))
     };
     Ok(outcomes.into_iter().map(|placed| placed.and_then(view)).collect())
 }
 
 /// Refuses a draft that something stands against.
-fn require(draft: &mut Result<Draft<'_>>, check: impl FnOnce(&Draft<'_>) -> Result<()>) {
+fn reject_unless(draft: &mut Result<Draft<'_>>, check: impl FnOnce(&Draft<'_>) -> Result<()>) {
     if let Err(refusal) = draft.as_ref().map_or(Ok(()), check) {
         *draft = Err(refusal);
     }
 }
 
 /// The account that each order is for: the caller's own unless another is named, which only the platform's staff may do.
-async fn customers(tx: &mut Tx, wanted: &[&Wanted]) -> Result<Vec<Result<Result<Id, Problem>>>> {
+async fn customers(tx: &mut Tx, wanted: &[&OrderRequest]) -> Result<Vec<Result<Result<Id, FieldError>>>> {
     let named: Vec<String> = wanted.iter().filter_map(|wanted| Some(wanted.order.customer.as_ref()?.0.clone())).collect();
     let named = if named.is_empty() { Vec::new() } else { accounts::find_by_numbers(tx, named).await? };
-    let customer = |wanted: &&Wanted| {
+    let customer = |wanted: &&OrderRequest| {
         let caller = &wanted.caller;
-        let Some(number) = &wanted.order.customer else { return Ok(caller.account.ok_or_else(|| Problem::missing("customer"))) };
+        let Some(number) = &wanted.order.customer else {
+            return Ok(caller.account.ok_or_else(|| FieldError::missing("customer")));
+        };
         let account = named.iter().find(|account| account.number == number.0).map(|account| account.id);
         if !caller.is_administrator() && (account.is_none() || account != caller.account) {
-            return Err(Error::NOT_YOURS);
+            return Err(Error::FORBIDDEN);
         }
-        Ok(account.ok_or_else(|| Problem::invalid("customer", "names no account")))
+        Ok(account.ok_or_else(|| FieldError::invalid("customer", "names no account")))
     };
     Ok(wanted.iter().map(customer).collect())
 }
 
 /// The order that is wanted, unless something is wrong with what was said.
-fn draft<'a>(
+fn validate<'a>(
     app: &App,
     sections: &'a HashMap<Id, SectionRow>,
-    wanted: &'a Wanted,
-    customer: Result<Id, Problem>,
+    wanted: &'a OrderRequest,
+    customer: Result<Id, FieldError>,
     now: Timestamp,
 ) -> Result<Draft<'a>> {
     match (lines(app, sections, &wanted.order.items, now), customer) {
@@ -153,7 +157,12 @@ fn draft<'a>(
 }
 
 /// What is wanted, in the order of the request.
-fn lines<'a>(app: &App, sections: &'a HashMap<Id, SectionRow>, items: &Items, now: Timestamp) -> Result<Vec<Line<'a>>, Problem> {
+fn lines<'a>(
+    app: &App,
+    sections: &'a HashMap<Id, SectionRow>,
+    items: &Items,
+    now: Timestamp,
+) -> Result<Vec<Line<'a>>, FieldError> {
     let (mut unknown, mut repeated, mut known) = (Vec::new(), Vec::new(), HashSet::new());
     let mut lines = Vec::new();
     for (key, quantity) in &items.0 {
@@ -179,7 +188,7 @@ fn lines<'a>(app: &App, sections: &'a HashMap<Id, SectionRow>, items: &Items, no
     if items.0.iter().map(|(_, quantity)| quantity).sum::<i64>() > TICKETS_MAXIMUM {
         details.push(format!("must have at most {TICKETS_MAXIMUM} tickets in all"));
     }
-    if details.is_empty() { Ok(lines) } else { Err(Problem::invalid("items", details.join("; "))) }
+    if details.is_empty() { Ok(lines) } else { Err(FieldError::invalid("items", details.join("; "))) }
 }
 
 impl Draft<'_> {
@@ -193,7 +202,7 @@ impl Draft<'_> {
     }
 }
 
-impl Book {
+impl Inventory {
     /// Locks the customers and hosts of these drafts, and of free ones the events: in this order, which everyone keeps to. Two
     /// orders of one account wait for each other here, so that both cannot be the last one; and its removal waits for the order, or
     /// has come before it.
@@ -202,9 +211,9 @@ impl Book {
         let accounts: HashMap<Id, AccountRow> =
             accounts::lock_all(tx, customers).await?.into_iter().map(|account| (account.id, account)).collect();
         let of_accounts = || drafts.iter().flatten().filter(|draft| accounts.contains_key(&draft.customer));
-        store::hold_events(tx, of_accounts().filter(|draft| draft.is_free()).flat_map(Draft::events)).await?;
+        store::lock_events(tx, of_accounts().filter(|draft| draft.is_free()).flat_map(Draft::events)).await?;
         let events: BTreeSet<Id> = of_accounts().flat_map(Draft::events).collect();
-        let sellers = store::sellers(tx, events).await?.into_iter().map(|seller| (seller.id, seller)).collect();
+        let sellers = store::event_sale_status(tx, events).await?.into_iter().map(|seller| (seller.id, seller)).collect();
         Ok(Self { accounts, sellers, open: HashMap::new(), left: HashMap::new(), taken: BTreeMap::new() })
     }
 
@@ -217,27 +226,27 @@ impl Book {
     }
 
     /// Counts open orders and places, which are locked, in the order that [`settlement`] asks for.
-    async fn count(&mut self, tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<()> {
+    async fn load_counts(&mut self, tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<()> {
         let to_pay: BTreeSet<Id> = drafts.iter().flatten().filter(|draft| !draft.is_free()).map(|draft| draft.customer).collect();
         self.open = store::count_open(tx, to_pay, now).await?.into_iter().collect();
         let sections: BTreeSet<Id> = drafts.iter().flatten().flat_map(|draft| &draft.lines).map(|line| line.section.id).collect();
         sections::release_expired(tx, sections.iter().copied(), now).await?;
-        self.left = store::hold_places(tx, sections).await?.into_iter().collect();
+        self.left = store::lock_sections(tx, sections).await?.into_iter().collect();
         Ok(())
     }
 
     /// Takes a draft's places, where there are as many and its customer may have one more open order.
-    fn take(&mut self, draft: &Draft<'_>) -> Result<()> {
+    fn reserve(&mut self, draft: &Draft<'_>) -> Result<()> {
         let open = self.open.get(&draft.customer).copied().unwrap_or_default();
         if !draft.is_free() && open >= OPEN_MAXIMUM {
             let text = format!("This account has {OPEN_MAXIMUM} open orders, which is the most allowed.");
-            return Err(Code::OrderTooMany.because(text));
+            return Err(Code::OrderTooMany.with_message(text));
         }
         let is_short = |line: &&Line<'_>| self.left.get(&line.section.id).is_none_or(|left| *left < line.quantity);
         if let Some(line) = draft.lines.iter().filter(is_short).min_by_key(|line| line.section.id) {
             let title = &self.seller(line)?.title;
             let text = format!("Too few places are left in the section {} of {title}.", line.section.name);
-            return Err(Code::SectionSoldOut.because(text));
+            return Err(Code::SectionSoldOut.with_message(text));
         }
         for line in &draft.lines {
             *self.left.entry(line.section.id).or_default() -= line.quantity;
@@ -250,44 +259,46 @@ impl Book {
         Ok(())
     }
 
-    fn seller(&self, line: &Line<'_>) -> Result<&SellerRow> {
+    fn seller(&self, line: &Line<'_>) -> Result<&EventSaleRow> {
         Ok(self.sellers.get(&line.section.event_id).ok_or_else(|| anyhow::anyhow!("a section has no event"))?)
     }
 }
 
 /// Writes down what was taken, and the orders.
-async fn write(app: &App, tx: &mut Tx, book: &Book, placed: &[&Placed<'_>], now: Timestamp) -> Result<()> {
+async fn write(app: &App, tx: &mut Tx, book: &Inventory, placed: &[&Placed<'_>], now: Timestamp) -> Result<()> {
     let orders = placed.iter().map(|placed| (&placed.order, placed.order.is_fulfilled().then_some(now)));
     let items = placed.iter().flat_map(|placed| placed.items.iter().map(|item| (&placed.order, item)));
     let items: Vec<(&OrderRow, &ItemRow)> = items.collect();
-    store::count_places(tx, &book.taken).await?;
+    store::adjust_counts(tx, &book.taken).await?;
     store::insert(tx, orders).await?;
     store::insert_items(tx, items.iter().map(|(_, item)| *item)).await?;
     store::insert_applied(tx, placed.iter().flat_map(|placed| &placed.applied)).await?;
     let (free, to_pay): (Vec<_>, Vec<_>) = items.into_iter().partition(|(order, _)| order.is_fulfilled());
     store::insert_reservations(tx, to_pay).await?;
-    settlement::deliver(app, tx, &free).await
+    settlement::issue_tickets(app, tx, &free).await
 }
 
-fn check_on_sale(section: &SectionRow, seller: &SellerRow, now: Timestamp) -> Result<()> {
+fn check_on_sale(section: &SectionRow, seller: &EventSaleRow, now: Timestamp) -> Result<()> {
     let (name, title) = (&section.name, &seller.title);
     if seller.status != EventStatus::Listed {
         // What a draft is called is told to nobody who may not read it.
         let section =
             if seller.status.is_public() { format!("{name}, {title},") } else { sections::uri(section.event_id, section.id).0 };
-        return Err(Code::EventNotListed.because(format!("The event of the section {section} is not listed.")));
+        return Err(Code::EventNotListed.with_message(format!("The event of the section {section} is not listed.")));
     }
     if seller.ends <= now {
-        return Err(Code::EventOver.because(format!("The event of the section {name}, {title}, is over.")));
+        return Err(Code::EventOver.with_message(format!("The event of the section {name}, {title}, is over.")));
     }
     if seller.host_removed {
-        return Err(Code::HostRemoved.because(format!("The host of the section {name} of {title} can no longer sell tickets.")));
+        return Err(
+            Code::HostRemoved.with_message(format!("The host of the section {name} of {title} can no longer sell tickets."))
+        );
     }
     if !section.active {
-        return Err(Code::SectionInactive.because(format!("The section {name} of {title} is not active.")));
+        return Err(Code::SectionInactive.with_message(format!("The section {name} of {title} is not active.")));
     }
     if now < section.sales_start || section.sales_end <= now {
-        return Err(Code::SectionNotOnSale.because(format!("The section {name} of {title} is not on sale now.")));
+        return Err(Code::SectionNotOnSale.with_message(format!("The section {name} of {title} is not on sale now.")));
     }
     Ok(())
 }
@@ -309,7 +320,7 @@ impl<'a> Draft<'a> {
                 unit_price: line.unit.price,
                 unit_fee: line.unit_fee,
             });
-            let of_item = |modifier_id| AppliedRow { order_id: order.id, position, modifier_id };
+            let of_item = |modifier_id| AppliedModifierRow { order_id: order.id, position, modifier_id };
             applied.extend(line.unit.modifiers.into_iter().map(of_item));
         }
         Placed { caller: self.caller, order, items, applied }

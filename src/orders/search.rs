@@ -9,7 +9,7 @@ use super::model::{Criteria, OrderRow};
 use super::store;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Paging, Rows};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::db::Tx;
 use crate::error::{Code, Error, Result};
 
@@ -32,12 +32,18 @@ pub fn parse(number: &str) -> Result<Regex> {
 }
 
 /// One page of the orders whose number matches.
-pub async fn page(tx: &mut Tx, number: &Regex, criteria: Criteria, paging: Paging, now: Timestamp) -> Result<Rows<OrderRow>> {
+pub async fn page(
+    tx: &mut Tx,
+    number: &Regex,
+    criteria: Criteria,
+    paging: PageRequest,
+    now: Timestamp,
+) -> Result<PagedRows<OrderRow>> {
     let wanted = paging.offset()..paging.offset() + paging.limit();
     let (mut total, mut ids): (i64, Vec<Id>) = (0, Vec::new());
     let mut after = None;
     loop {
-        let batch = store::ids(tx, criteria, after, now).await?;
+        let batch = store::list_ids(tx, criteria, after, now).await?;
         for id in batch.iter().filter(|id| number.is_match(&id.to_string())) {
             if wanted.contains(&total) {
                 ids.push(*id);
@@ -52,7 +58,7 @@ pub async fn page(tx: &mut Tx, number: &Regex, criteria: Criteria, paging: Pagin
     if ids.is_empty() && !paging.is_first() {
         return Err(Code::PagePastEnd.into());
     }
-    Ok(Rows { total, rows: store::find_all(tx, ids, criteria).await? })
+    Ok(PagedRows { total, rows: store::find_all(tx, ids, criteria).await? })
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 
 use futures::FutureExt;
 
-use super::model::{AccountOrderFilter, AppliedRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow};
+use super::model::{
+    AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow,
+};
 use super::model::{OrderStatus, uri};
 use super::{search, settlement, store};
 use crate::accounts::{self, Account, AccountNumber};
@@ -12,7 +14,7 @@ use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::paging::Page;
-use crate::base::wire::{Collection, DateTime, Nullable, Uri};
+use crate::base::wire::{DateTime, NullableField, ResourceCollection, Uri};
 use crate::db::{self, Tx, transaction};
 use crate::error::{Code, Error, Result};
 use crate::events::Events;
@@ -50,7 +52,7 @@ pub async fn list_of_account(
 
 pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Order> {
     let mut tx = app.db.read().await?;
-    let row = find_own(&mut tx, caller, id).await?;
+    let row = find_authorized(&mut tx, caller, id).await?;
     view(&mut tx, caller, row, app.clock.now()).await
 }
 
@@ -58,17 +60,17 @@ pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Order> {
 /// what the gateway fails to give back now, a job asks it for again.
 pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Order> {
     let order = transaction!(app.db, |tx| cancel_open(app, tx, caller, id).await)?;
-    db::afterwards(app, move |app| payments::give_back(app, id).boxed()).await;
+    db::after_commit(app, move |app| payments::process_refunds(app, id).boxed()).await;
     Ok(order)
 }
 
 async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<Order> {
     let now = app.clock.now();
-    let row = lock_own(tx, caller, id).await?;
+    let row = lock_authorized(tx, caller, id).await?;
     if !row.is_open(now) {
-        return Err(Code::OrderNotOpen.because("This order is no longer open, so it can't be cancelled."));
+        return Err(Code::OrderNotOpen.with_message("This order is no longer open, so it can't be cancelled."));
     }
-    settlement::end(app, tx, row.id, OrderStatus::Cancelled).await?;
+    settlement::close(app, tx, row.id, OrderStatus::Cancelled).await?;
     view(tx, caller, row.ended(OrderStatus::Cancelled), now).await
 }
 
@@ -76,7 +78,7 @@ async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<
 ///
 /// # Errors
 /// [`Error::NOT_FOUND`], and [`Error::NOT_YOURS`] for anyone else.
-pub async fn find_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
+pub async fn find_authorized(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
     let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     caller.require_account(row.account_id)?;
     Ok(row)
@@ -86,7 +88,7 @@ pub async fn find_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> 
 ///
 /// # Errors
 /// As [`find_own`].
-pub async fn lock_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
+pub async fn lock_authorized(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
     let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     caller.require_account(row.account_id)?;
     Ok(row)
@@ -102,24 +104,30 @@ pub async fn view(tx: &mut Tx, caller: &Caller, row: OrderRow, now: Timestamp) -
 /// Orders as they are answered, with three queries for all of them.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
     let mut items = store::items(tx, rows.iter().map(|row| row.id)).await?;
-    let mut applied = store::applied(tx, rows.iter().map(|row| row.id)).await?;
+    let mut applied = store::applied_modifiers(tx, rows.iter().map(|row| row.id)).await?;
     let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
     let orders = rows.into_iter().map(|row| {
         let customer = customers.get(&row.account_id).cloned();
         let customer = customer.ok_or_else(|| anyhow::anyhow!("the order {} has no customer", row.id))?;
         let items = items.extract_if(.., |item| item.order_id == row.id).collect();
-        Ok(shown(row, items, &mut applied, customer, now))
+        Ok(to_view(row, items, &mut applied, customer, now))
     });
     orders.collect()
 }
 
 /// An order as it is answered, with its items and what applied to them taken from `applied`.
-pub fn shown(row: OrderRow, items: Vec<ItemRow>, applied: &mut Vec<AppliedRow>, customer: Account, now: Timestamp) -> Order {
+pub fn to_view(
+    row: OrderRow,
+    items: Vec<ItemRow>,
+    applied: &mut Vec<AppliedModifierRow>,
+    customer: Account,
+    now: Timestamp,
+) -> Order {
     Order {
         uri: uri(row.id),
         number: OrderNumber(row.id.to_string()),
         status: row.status(now),
-        placed: DateTime(row.placed.to_offset_seconds()),
+        placed: DateTime(row.placed.format_rfc3339()),
         subtotal: row.subtotal,
         fees: row.fees,
         total: row.total(),
@@ -130,7 +138,7 @@ pub fn shown(row: OrderRow, items: Vec<ItemRow>, applied: &mut Vec<AppliedRow>, 
 }
 
 /// An item as it is answered, with what applied to it taken from `applied`.
-fn item_view(item: ItemRow, applied: &mut Vec<AppliedRow>) -> OrderItem {
+fn item_view(item: ItemRow, applied: &mut Vec<AppliedModifierRow>) -> OrderItem {
     let its_own = applied.extract_if(.., |row| (row.order_id, row.position) == (item.order_id, item.position));
     let modifiers: Vec<Uri> = its_own.map(|row| modifiers::uri(item.event_id, item.section_id, row.modifier_id)).collect();
     OrderItem {
@@ -138,7 +146,7 @@ fn item_view(item: ItemRow, applied: &mut Vec<AppliedRow>) -> OrderItem {
         section: sections::uri(item.event_id, item.section_id),
         quantity: item.quantity,
         unit_price: item.unit_price,
-        modifier: Nullable(modifiers.first().cloned()),
+        modifier: NullableField(modifiers.first().cloned()),
         modifiers,
     }
 }

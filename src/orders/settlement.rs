@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use super::model::{ItemRow, OrderRow, OrderStatus, Places};
+use super::model::{ItemRow, OrderRow, OrderStatus, ReservationRow};
 use super::store;
 use crate::app::App;
 use crate::base::clock::Timestamp;
@@ -24,7 +24,7 @@ use crate::{payments, sections};
 /// When the database fails.
 pub async fn cancelled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<HashSet<Id>> {
     let events = store::events(tx, orders).await?;
-    let statuses = store::hold_events(tx, events.iter().map(|(_, event)| *event).collect::<BTreeSet<Id>>()).await?;
+    let statuses = store::lock_events(tx, events.iter().map(|(_, event)| *event).collect::<BTreeSet<Id>>()).await?;
     let cancelled = statuses.into_iter().filter(|(_, status)| *status == EventStatus::Cancelled);
     let cancelled: HashSet<Id> = cancelled.map(|(event, _)| event).collect();
     Ok(events.into_iter().filter(|(_, event)| cancelled.contains(event)).map(|(order, _)| order).collect())
@@ -35,7 +35,7 @@ pub async fn cancelled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Res
 ///
 /// # Errors
 /// When the database fails.
-pub async fn fulfil(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestamp) -> Result<HashSet<Id>> {
+pub async fn fulfill(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestamp) -> Result<HashSet<Id>> {
     if orders.is_empty() {
         return Ok(HashSet::new());
     }
@@ -45,10 +45,11 @@ pub async fn fulfil(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestamp
     let (fulfilled, lost): (Vec<&OrderRow>, Vec<&OrderRow>) =
         orders.iter().partition(|order| held_by(order.id) == items_of(&items, order.id).count());
     let lost: HashSet<Id> = lost.into_iter().map(|order| order.id).collect();
-    let (freed, bought): (Vec<Places>, Vec<Places>) = held.into_iter().partition(|places| lost.contains(&places.order_id));
-    free(tx, freed).await?;
+    let (freed, bought): (Vec<ReservationRow>, Vec<ReservationRow>) =
+        held.into_iter().partition(|places| lost.contains(&places.order_id));
+    release_seats(tx, freed).await?;
     for order in &lost {
-        end(app, tx, *order, OrderStatus::TimedOut).await?;
+        close(app, tx, *order, OrderStatus::TimedOut).await?;
     }
     let mut sold: BTreeMap<Id, (i64, i64)> = BTreeMap::new();
     for places in bought {
@@ -56,11 +57,11 @@ pub async fn fulfil(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestamp
         *reserved -= places.quantity;
         *sold += places.quantity;
     }
-    store::hold_places(tx, sold.keys().copied()).await?;
-    store::count_places(tx, &sold).await?;
+    store::lock_sections(tx, sold.keys().copied()).await?;
+    store::adjust_counts(tx, &sold).await?;
     store::set_fulfilled(tx, fulfilled.iter().map(|order| order.id), now).await?;
     let items = fulfilled.iter().flat_map(|order| items_of(&items, order.id).map(|item| (*order, item)));
-    deliver(app, tx, &items.collect::<Vec<_>>()).await?;
+    issue_tickets(app, tx, &items.collect::<Vec<_>>()).await?;
     Ok(lost)
 }
 
@@ -69,11 +70,11 @@ fn items_of(items: &[ItemRow], order: Id) -> impl Iterator<Item = &ItemRow> {
 }
 
 /// Ends an open order that is locked: its places are free again, and what was paid for it is owed back.
-pub async fn end(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
+pub async fn close(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
     let held = store::delete_reservations(tx, [order]).await?;
-    free(tx, held).await?;
+    release_seats(tx, held).await?;
     store::set_ended(tx, order, status).await?;
-    payments::owe(app, tx, [order]).await
+    payments::schedule_refunds(app, tx, [order]).await
 }
 
 /// Cancels every open order of an account that is locked, so that none is placed meanwhile, and gives them: what was paid for
@@ -84,8 +85,8 @@ pub async fn end(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Resu
 pub async fn cancel_all(app: &App, tx: &mut Tx, account: Id) -> Result<Vec<Id>> {
     let orders = store::cancel_open(tx, account, app.clock.now()).await?;
     let held = store::delete_reservations(tx, orders.clone()).await?;
-    free(tx, held).await?;
-    payments::owe(app, tx, orders.clone()).await?;
+    release_seats(tx, held).await?;
+    payments::schedule_refunds(app, tx, orders.clone()).await?;
     Ok(orders)
 }
 
@@ -97,29 +98,29 @@ pub async fn cancel_all(app: &App, tx: &mut Tx, account: Id) -> Result<Vec<Id>> 
 pub async fn expire_due(app: &App) -> Result<u64> {
     let now = app.clock.now();
     let ended = transaction!(app.db, |tx| time_out(app, tx, now).await)?;
-    payments::settle_due(app).await?;
+    payments::process_due(app).await?;
     Ok(ended)
 }
 
 async fn time_out(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
-    let ended = store::time_out_due(tx, now).await?;
+    let ended = store::expire_due(tx, now).await?;
     for section in store::reserved_sections(tx, ended.clone()).await? {
         sections::release_expired(tx, [section], now).await?;
     }
     let count = ended.len() as u64;
-    payments::owe(app, tx, ended).await?;
+    payments::schedule_refunds(app, tx, ended).await?;
     Ok(count)
 }
 
-async fn free(tx: &mut Tx, held: Vec<Places>) -> Result<()> {
+async fn release_seats(tx: &mut Tx, held: Vec<ReservationRow>) -> Result<()> {
     for places in held {
-        sections::free(tx, places.section_id, places.quantity).await?;
+        sections::release_seats(tx, places.section_id, places.quantity).await?;
     }
     Ok(())
 }
 
 /// Issues the tickets of items of orders, whose places are sold, and counts them for their events.
-pub async fn deliver(app: &App, tx: &mut Tx, items: &[(&OrderRow, &ItemRow)]) -> Result<()> {
+pub async fn issue_tickets(app: &App, tx: &mut Tx, items: &[(&OrderRow, &ItemRow)]) -> Result<()> {
     let mut sold: BTreeMap<Id, i64> = BTreeMap::new();
     for (_, item) in items {
         *sold.entry(item.event_id).or_default() += item.quantity;

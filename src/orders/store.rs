@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{AppliedRow, Criteria, ItemRow, OrderRow, OrderStatus, Places, Revocation, SellerRow};
+use super::model::{AppliedModifierRow, Criteria, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow, Revocation};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Paging, Rows};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::db::{Statement, Tx};
 use crate::error::Result;
 use crate::events::EventStatus;
@@ -14,28 +14,28 @@ use crate::events::EventStatus;
 pub const SEARCH_BATCH: usize = 2000;
 
 /// Orders by the time of placing, which is the order of their identifiers.
-pub async fn list(tx: &mut Tx, criteria: Criteria, paging: Paging, now: Timestamp) -> Result<Rows<OrderRow>> {
-    let orders = narrowed(tx.list("o.*", "from orders o where true"), criteria, now);
+pub async fn list(tx: &mut Tx, criteria: Criteria, paging: PageRequest, now: Timestamp) -> Result<PagedRows<OrderRow>> {
+    let orders = apply_filter(tx.list("o.*", "from orders o where true"), criteria, now);
     orders.page(&format!("o.id{}", criteria.direction.sql()), paging).await
 }
 
 /// The next identifiers after `after`, at most [`SEARCH_BATCH`].
-pub async fn ids(tx: &mut Tx, criteria: Criteria, after: Option<Id>, now: Timestamp) -> Result<Vec<Id>> {
+pub async fn list_ids(tx: &mut Tx, criteria: Criteria, after: Option<Id>, now: Timestamp) -> Result<Vec<Id>> {
     let beyond = if criteria.is_ascending() { "o.id > ?" } else { "o.id < ?" };
-    let orders = narrowed(tx.select("o.id from orders o where true"), criteria, now).and(beyond, after);
+    let orders = apply_filter(tx.select("o.id from orders o where true"), criteria, now).and_where(beyond, after);
     let orders = orders.push(" order by o.id").push(criteria.direction.sql());
     let found: Vec<(Id,)> = orders.push(&format!(" limit {SEARCH_BATCH}")).all().await?;
     Ok(found.into_iter().map(|(id,)| id).collect())
 }
 
-fn narrowed<'a>(orders: Statement<'a>, criteria: Criteria, now: Timestamp) -> Statement<'a> {
-    let orders = orders.and("o.account_id = ?", criteria.account);
+fn apply_filter<'a>(orders: Statement<'a>, criteria: Criteria, now: Timestamp) -> Statement<'a> {
+    let orders = orders.and_where("o.account_id = ?", criteria.account);
     match criteria.status {
-        Some(OrderStatus::Placed) => orders.and("o.status = 'Placed' and o.expires > ?", Some(now)),
+        Some(OrderStatus::Placed) => orders.and_where("o.status = 'Placed' and o.expires > ?", Some(now)),
         Some(OrderStatus::TimedOut) => {
-            orders.and("(o.status = 'Timed Out' or o.status = 'Placed' and o.expires <= ?)", Some(now))
+            orders.and_where("(o.status = 'Timed Out' or o.status = 'Placed' and o.expires <= ?)", Some(now))
         }
-        status => orders.and("o.status = ?", status),
+        status => orders.and_where("o.status = ?", status),
     }
 }
 
@@ -62,7 +62,7 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
 /// # Errors
 /// When the database fails.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<OrderRow>> {
-    tx.select("* from orders where true").and_in("id", ids).locked().all().await
+    tx.select("* from orders where true").and_in("id", ids).for_update().all().await
 }
 
 /// The items of these orders, each order's together and in its own order.
@@ -71,7 +71,7 @@ pub async fn items(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<
 }
 
 /// The price modifiers that applied to the items of these orders, each item's from the oldest on.
-pub async fn applied(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<AppliedRow>> {
+pub async fn applied_modifiers(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<AppliedModifierRow>> {
     let applied = tx.select("* from order_item_modifiers where true").and_in("order_id", orders);
     applied.push(" order by order_id, position, modifier_id").all().await
 }
@@ -80,7 +80,7 @@ pub async fn applied(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Resul
 ///
 /// Their hosts are not removed before this transaction ends: whoever removes one waits for the sales under way, which do not wait
 /// for one another. SQLite, where one transaction writes at a time, has no word for it.
-pub async fn sellers(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<SellerRow>> {
+pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
     let held = if tx.is_postgres() { " for share of h" } else { "" };
     tx.select(
         "e.id, e.title, e.status, e.ends, h.removed as host_removed
@@ -99,13 +99,13 @@ pub async fn events(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result
 
 /// Where those of these events stand that are still there, after everyone else's changes, which then wait until this transaction
 /// ends.
-pub async fn hold_events(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, EventStatus)>> {
-    tx.select("id, status from events where true").and_in("id", ids).locked().all().await
+pub async fn lock_events(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, EventStatus)>> {
+    tx.select("id, status from events where true").and_in("id", ids).for_update().all().await
 }
 
 /// How many open orders each of these accounts has, where it has any.
 pub async fn count_open(tx: &mut Tx, accounts: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<(Id, i64)>> {
-    let open = tx.select("account_id, count(*) from orders where status = 'Placed'").and("expires > ?", Some(now));
+    let open = tx.select("account_id, count(*) from orders where status = 'Placed'").and_where("expires > ?", Some(now));
     open.and_in("account_id", accounts).push(" group by account_id").all().await
 }
 
@@ -128,7 +128,7 @@ pub async fn insert_items(tx: &mut Tx, items: impl Iterator<Item = &ItemRow> + S
     .await
 }
 
-pub async fn insert_applied(tx: &mut Tx, applied: impl Iterator<Item = &AppliedRow> + Send) -> Result<()> {
+pub async fn insert_applied(tx: &mut Tx, applied: impl Iterator<Item = &AppliedModifierRow> + Send) -> Result<()> {
     tx.insert_rows("order_item_modifiers (order_id, position, modifier_id)", applied, |row, values| {
         values.bind(row.order_id).bind(row.position).bind(row.modifier_id);
     })
@@ -144,10 +144,10 @@ pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>)
 }
 
 /// Deletes the reservations of these orders, and gives what they held by ascending section.
-pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<Places>> {
+pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ReservationRow>> {
     let deleted = tx.delete("reservations where true").and_in("order_id", orders);
     let deleted = deleted.push(" returning order_id, section_id, quantity");
-    let mut places: Vec<Places> = deleted.all().await?;
+    let mut places: Vec<ReservationRow> = deleted.all().await?;
     places.sort_by_key(|places| places.section_id);
     Ok(places)
 }
@@ -160,12 +160,12 @@ pub async fn reserved_sections(tx: &mut Tx, orders: Vec<Id>) -> Result<Vec<Id>> 
 }
 
 /// How many places are left in these sections, which nobody else changes before this transaction ends.
-pub async fn hold_places(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, i64)>> {
-    tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).locked().all().await
+pub async fn lock_sections(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, i64)>> {
+    tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).for_update().all().await
 }
 
 /// Counts places of sections that are [held](hold_places): so many more are reserved, and so many more sold.
-pub async fn count_places(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
+pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
     if changes.is_empty() {
         return Ok(());
     }
@@ -184,7 +184,7 @@ pub async fn raise_popularity(tx: &mut Tx, event: Id, tickets: i64) -> Result<()
 }
 
 pub async fn set_fulfilled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
-    let update = tx.update("orders set status = 'Fulfilled'").with(", fulfilled = ? where true", now);
+    let update = tx.update("orders set status = 'Fulfilled'").push_bind(", fulfilled = ? where true", now);
     update.and_in("id", orders).execute().await?;
     Ok(())
 }
@@ -238,9 +238,9 @@ pub async fn insert_revocation(tx: &mut Tx, row: &Revocation, kind: &'static str
 /// Times out the next few orders whose reservations are over, and gives them.
 ///
 /// The state is asked for twice, because another server may time out the same orders while this one waits for it.
-pub async fn time_out_due(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
+pub async fn expire_due(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
     let due = "id in (select id from orders where status = 'Placed' and expires <= ? order by expires limit 50)";
-    let update = tx.update("orders set status = 'Timed Out' where status = 'Placed'").and(due, Some(now));
+    let update = tx.update("orders set status = 'Timed Out' where status = 'Placed'").and_where(due, Some(now));
     let ended: Vec<(Id,)> = update.push(" returning id").all().await?;
     Ok(ended.into_iter().map(|(id,)| id).collect())
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::carrier::{Carrier, Letter, Undelivered};
+use super::carrier::{DeliveryError, MailTransport, OutgoingMail};
 
 /// Writes every mail to an `.eml` file of its own, which only the server's user may read: a mail may hold a code.
-pub struct Folder {
+pub struct FileTransport {
     folder: PathBuf,
 }
 
-impl Folder {
+impl FileTransport {
     /// Mail goes into this folder, which is made with the first one.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }
@@ -23,19 +23,19 @@ impl Folder {
 }
 
 #[async_trait]
-impl Carrier for Folder {
-    async fn carry(&self, letter: &Letter) -> Result<String, Undelivered> {
+impl MailTransport for FileTransport {
+    async fn send(&self, letter: &OutgoingMail) -> Result<String, DeliveryError> {
         let file = self.folder.join(format!("{}.eml", letter.name));
         let (path, text) = (file.clone(), letter.message.formatted());
         let written = tokio::task::spawn_blocking(move || write(&path, &text)).await;
         match written {
             Ok(Ok(())) => Ok(file.display().to_string()),
-            Ok(Err(error)) => Err(Undelivered::Later(format!("cannot write {}: {error}", file.display()))),
-            Err(error) => Err(Undelivered::Later(format!("cannot write {}: {error}", file.display()))),
+            Ok(Err(error)) => Err(DeliveryError::Temporary(format!("cannot write {}: {error}", file.display()))),
+            Err(error) => Err(DeliveryError::Temporary(format!("cannot write {}: {error}", file.display()))),
         }
     }
 
-    fn patience(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         Duration::from_secs(30)
     }
 }

@@ -19,7 +19,7 @@ mod service;
 mod smtp;
 mod store;
 
-pub use carrier::{Carrier, Letter, Undelivered, carrier};
+pub use carrier::{DeliveryError, MailTransport, OutgoingMail, from_settings};
 pub use model::Mail;
 pub use service::{deliver_due, push};
 pub use store::forget;

@@ -9,7 +9,7 @@ use lettre::message::Mailbox;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use slog::{error, info, warn};
 
-use super::carrier::{Letter, Undelivered};
+use super::carrier::{DeliveryError, OutgoingMail};
 use super::model::{Mail, MailRow};
 use super::store;
 use crate::app::App;
@@ -19,9 +19,9 @@ use crate::db::{Tx, transaction};
 use crate::error::Result;
 
 /// Mails that are handed over at the same time.
-const AT_ONCE: i64 = 8;
+const CONCURRENCY: i64 = 8;
 /// The pause after each try that failed. After the last of them comes one more try, about 15 hours after the first.
-const PAUSES: [Duration; 7] = [
+const RETRY_DELAYS: [Duration; 7] = [
     Duration::from_secs(10),
     Duration::from_secs(60),
     Duration::from_secs(5 * 60),
@@ -31,7 +31,7 @@ const PAUSES: [Duration; 7] = [
     Duration::from_secs(8 * 60 * 60),
 ];
 /// A mail is nobody else's for as long as the carrier may take, and this for the rest of the work.
-const MARGIN: Duration = Duration::from_secs(2 * 60);
+const LEASE_MARGIN: Duration = Duration::from_secs(2 * 60);
 
 /// Writes mails down: they leave when the transaction is committed, and only then.
 ///
@@ -51,8 +51,8 @@ pub async fn deliver_due(app: &App) -> Result<u64> {
     if !store::is_any_due(&mut app.db.read().await?, now).await? {
         return Ok(0);
     }
-    let until = now.plus(app.carrier.patience() + MARGIN);
-    let claimed = transaction!(app.db, |tx| store::claim(tx, now, until, AT_ONCE).await)?;
+    let until = now.plus(app.mailer.timeout() + LEASE_MARGIN);
+    let claimed = transaction!(app.db, |tx| store::claim(tx, now, until, CONCURRENCY).await)?;
     let count = claimed.len() as u64;
     for outcome in join_all(claimed.iter().map(|mail| deliver(app, mail))).await {
         outcome?;
@@ -64,21 +64,21 @@ pub async fn deliver_due(app: &App) -> Result<u64> {
 async fn deliver(app: &App, mail: &MailRow) -> Result<()> {
     let name = name(mail);
     let outcome = match compose(mail, &name, &app.settings.mail) {
-        Ok(message) => app.carrier.carry(&Letter { name, message }).await,
-        Err(error) => Err(Undelivered::Never(format!("{error:#}"))),
+        Ok(message) => app.mailer.send(&OutgoingMail { name, message }).await,
+        Err(error) => Err(DeliveryError::Permanent(format!("{error:#}"))),
     };
-    let pause = usize::try_from(mail.attempts - 1).ok().and_then(|failed| PAUSES.get(failed).copied());
+    let pause = usize::try_from(mail.attempts - 1).ok().and_then(|failed| RETRY_DELAYS.get(failed).copied());
     match (outcome, pause) {
         (Ok(place), _) => {
             info!(app.log, "mail handed over"; "mail" => %mail.id, "to" => place);
             transaction!(app.db, |tx| store::delete(tx, mail).await)
         }
-        (Err(Undelivered::Later(reason)), Some(pause)) => {
+        (Err(DeliveryError::Temporary(reason)), Some(pause)) => {
             warn!(app.log, "mail not handed over, to be tried again"; "mail" => %mail.id, "reason" => reason,
                 "tries" => mail.attempts, "pause_seconds" => pause.as_secs());
             transaction!(app.db, |tx| store::postpone(tx, mail, app.clock.now().plus(pause)).await)
         }
-        (Err(Undelivered::Later(reason) | Undelivered::Never(reason)), _) => {
+        (Err(DeliveryError::Temporary(reason) | DeliveryError::Permanent(reason)), _) => {
             error!(app.log, "mail given up"; "mail" => %mail.id, "reason" => reason, "tries" => mail.attempts);
             transaction!(app.db, |tx| store::give_up(tx, mail, app.clock.now()).await)
         }

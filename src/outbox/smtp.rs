@@ -10,11 +10,11 @@ use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParam
 use lettre::transport::smtp::extension::ClientId;
 use tokio::time::timeout;
 
-use super::carrier::{Carrier, Letter, Undelivered};
+use super::carrier::{DeliveryError, MailTransport, OutgoingMail};
 use crate::config::{SmtpSettings, SmtpTls};
 
 /// How long the server's goodbye is waited for, beside everything else.
-const PARTING: Duration = Duration::from_secs(2);
+const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// What a server answers that wants to be signed in to first: ours to put right, and no fault of the mail.
 const AUTHENTICATION_REQUIRED: u16 = 530;
 
@@ -59,30 +59,30 @@ impl Smtp {
         Ok(connection)
     }
 
-    async fn send(&self, letter: &Letter) -> Result<(), Undelivered> {
+    async fn send(&self, letter: &OutgoingMail) -> Result<(), DeliveryError> {
         let connected = self.connect().await;
-        let mut connection =
-            connected.map_err(|error| Undelivered::Later(format!("cannot sign in to the mail server: {}", told(&error))))?;
+        let mut connection = connected
+            .map_err(|error| DeliveryError::Temporary(format!("cannot sign in to the mail server: {}", redacted(&error))))?;
         let sent = connection.send(letter.message.envelope(), &letter.message.formatted()).await;
-        sent.map_err(|error| why(&error))?;
+        sent.map_err(|error| classify(&error))?;
         tokio::spawn(async move {
             // The mail has been taken, whatever the server says now.
-            let _goodbye = timeout(PARTING, connection.quit()).await;
+            let _goodbye = timeout(QUIT_TIMEOUT, connection.quit()).await;
         });
         Ok(())
     }
 }
 
 #[async_trait]
-impl Carrier for Smtp {
-    async fn carry(&self, letter: &Letter) -> Result<String, Undelivered> {
+impl MailTransport for Smtp {
+    async fn send(&self, letter: &OutgoingMail) -> Result<String, DeliveryError> {
         match timeout(self.settings.timeout, self.send(letter)).await {
             Ok(sent) => sent.map(|()| format!("{}:{}", self.settings.host, self.settings.port)),
-            Err(_) => Err(Undelivered::Later("the mail server has not answered in time".to_owned())),
+            Err(_) => Err(DeliveryError::Temporary("the mail server has not answered in time".to_owned())),
         }
     }
 
-    fn patience(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         self.settings.timeout
     }
 }
@@ -98,18 +98,18 @@ fn tls(settings: &SmtpSettings) -> anyhow::Result<TlsParameters> {
 }
 
 /// Why a mail was not taken by a server that is well.
-fn why(error: &Error) -> Undelivered {
+fn classify(error: &Error) -> DeliveryError {
     let is_ours = error.status().is_some_and(|code| u16::from(code) == AUTHENTICATION_REQUIRED);
     // What lettre itself refuses is an address that this server can't take.
     if (error.is_permanent() && !is_ours) || error.is_client() {
-        Undelivered::Never(told(error))
+        DeliveryError::Permanent(redacted(error))
     } else {
-        Undelivered::Later(told(error))
+        DeliveryError::Temporary(redacted(error))
     }
 }
 
 /// An error in words, without those of the server but for the number that it answered with.
-fn told(error: &Error) -> String {
+fn redacted(error: &Error) -> String {
     match error.status() {
         Some(code) => format!("refused with {code}"),
         None if error.is_response() => "the answer is incomplete or unreadable".to_owned(),

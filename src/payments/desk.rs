@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::model::{LeftRow, PaymentCreate, PaymentRow, TicketsRow};
+use super::model::{PaidTicketsRow, PaymentCreate, PaymentRow, RefundableRow};
 use super::{refunds, store};
 use crate::app::App;
 use crate::auth::Caller;
@@ -15,27 +15,27 @@ use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
 use crate::db::Tx;
-use crate::error::{Code, Error, Problem, Result};
-use crate::journal::{self, Desk};
-use crate::ledger::{self, Entry, Line, Part, Tickets};
+use crate::error::{Code, Error, FieldError, Result};
+use crate::journal::{self, GroupCommit};
+use crate::ledger::{self, Allocation, AllocationLine, Entry, TicketCosts};
 use crate::orders::{self, OrderRow};
 
 /// Where payments by card are begun and confirmed.
 #[derive(Default)]
-pub struct PaymentDesk {
-    begun: Desk<Wanted, PaymentRow>,
-    charged: Desk<PaymentRow, Option<Error>>,
+pub struct PaymentBatcher {
+    begun: GroupCommit<PaymentRequest, PaymentRow>,
+    charged: GroupCommit<PaymentRow, Option<Error>>,
 }
 
 /// Who wants to pay what.
-struct Wanted {
+struct PaymentRequest {
     caller: Caller,
     order: Id,
     new: PaymentCreate,
 }
 
 /// What decides about payments, locked until the transaction ends: no other one changes it.
-struct Book {
+struct OrderBalances {
     orders: HashMap<Id, OrderRow>,
     /// The orders of which an event is cancelled.
     cancelled: HashSet<Id>,
@@ -49,9 +49,9 @@ struct Book {
 ///
 /// # Errors
 /// With the refusal, or when the database fails.
-pub async fn begin(app: &Arc<App>, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
-    let payment = app.payments.begun.decide(app, Wanted { caller, order, new }, begin_together).await?;
-    journal::settle().await?;
+pub async fn authorize(app: &Arc<App>, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
+    let payment = app.payments.begun.submit(app, PaymentRequest { caller, order, new }, begin_together).await?;
+    journal::commit_pending().await?;
     Ok(payment)
 }
 
@@ -60,8 +60,8 @@ pub async fn begin(app: &Arc<App>, caller: Caller, order: Id, new: PaymentCreate
 ///
 /// # Errors
 /// When the database fails.
-pub async fn confirm(app: &Arc<App>, payment: PaymentRow) -> Result<Option<Error>> {
-    app.payments.charged.decide(app, payment, confirm_together).await
+pub async fn capture(app: &Arc<App>, payment: PaymentRow) -> Result<Option<Error>> {
+    app.payments.charged.submit(app, payment, confirm_together).await
 }
 
 /// Records what was paid outside the platform.
@@ -70,25 +70,29 @@ pub async fn confirm(app: &Arc<App>, payment: PaymentRow) -> Result<Option<Error
 /// With the refusal, or when the database fails.
 pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &PaymentCreate) -> Result<PaymentRow> {
     let now = app.clock.now();
-    let mut book = Book::open(tx, [order]).await?;
-    let order = book.own(caller, order)?;
+    let mut book = OrderBalances::open(tx, [order]).await?;
+    let order = book.authorized_order(caller, order)?;
     if !caller.is_administrator() {
-        return Err(Error::NOT_YOURS);
+        return Err(Error::FORBIDDEN);
     }
-    let reference = given(new.reference.as_deref()).ok_or_else(|| Error::Invalid(vec![Problem::missing("reference")]))?;
+    let reference = non_blank(new.reference.as_deref()).ok_or_else(|| Error::Invalid(vec![FieldError::missing("reference")]))?;
     let payment = book.payment(app, order, new, reference, now)?;
     store::insert(tx, [&payment], "Confirmed").await?;
-    let lost = settle(app, tx, &mut book, &[&payment], now).await?;
+    let lost = post_to_ledger(app, tx, &mut book, &[&payment], now).await?;
     if lost.is_empty() { Ok(payment) } else { Err(not_open()) }
 }
 
-fn begin_together<'a>(app: &'a App, tx: &'a mut Tx, wanted: &'a [&'a Wanted]) -> BoxFuture<'a, Result<Vec<Result<PaymentRow>>>> {
+fn begin_together<'a>(
+    app: &'a App,
+    tx: &'a mut Tx,
+    wanted: &'a [&'a PaymentRequest],
+) -> BoxFuture<'a, Result<Vec<Result<PaymentRow>>>> {
     begin_all(app, tx, wanted).boxed()
 }
 
-async fn begin_all(app: &App, tx: &mut Tx, wanted: &[&Wanted]) -> Result<Vec<Result<PaymentRow>>> {
+async fn begin_all(app: &App, tx: &mut Tx, wanted: &[&PaymentRequest]) -> Result<Vec<Result<PaymentRow>>> {
     let now = app.clock.now();
-    let mut book = Book::open(tx, wanted.iter().map(|wanted| wanted.order)).await?;
+    let mut book = OrderBalances::open(tx, wanted.iter().map(|wanted| wanted.order)).await?;
     let begun: Vec<Result<PaymentRow>> = wanted.iter().map(|wanted| book.begin(app, wanted, now)).collect();
     store::insert(tx, begun.iter().flatten(), "Pending").await?;
     Ok(begun)
@@ -104,7 +108,7 @@ fn confirm_together<'a>(
 
 async fn confirm_all(app: &App, tx: &mut Tx, charged: &[&PaymentRow]) -> Result<Vec<Result<Option<Error>>>> {
     let now = app.clock.now();
-    let mut book = Book::open(tx, charged.iter().map(|payment| payment.order_id)).await?;
+    let mut book = OrderBalances::open(tx, charged.iter().map(|payment| payment.order_id)).await?;
     let mut refusals: HashMap<Id, Error> =
         charged.iter().filter_map(|payment| Some((payment.id, book.refusal(payment.order_id, now)?))).collect();
     let timely: Vec<&PaymentRow> = charged.iter().copied().filter(|payment| !refusals.contains_key(&payment.id)).collect();
@@ -112,8 +116,8 @@ async fn confirm_all(app: &App, tx: &mut Tx, charged: &[&PaymentRow]) -> Result<
     // The orders have no use for the others, whether they have ended or somebody else has given these payments up meanwhile.
     let (confirmed, unwanted): (Vec<&PaymentRow>, Vec<&PaymentRow>) =
         charged.iter().partition(|payment| confirmed.contains(&payment.id));
-    let lost = settle(app, tx, &mut book, &confirmed, now).await?;
-    owe_back(app, tx, &unwanted).await?;
+    let lost = post_to_ledger(app, tx, &mut book, &confirmed, now).await?;
+    schedule_refund(app, tx, &unwanted).await?;
     let lost = lost.into_iter().chain(unwanted.iter().map(|payment| payment.id));
     lost.for_each(|payment| _ = refusals.entry(payment).or_insert_with(closed));
     Ok(charged.iter().map(|payment| Ok(refusals.remove(&payment.id))).collect())
@@ -121,13 +125,19 @@ async fn confirm_all(app: &App, tx: &mut Tx, charged: &[&PaymentRow]) -> Result<
 
 /// Enters confirmed payments into the ledger, one after the other, and fulfils the orders whose totals are reached. Gives those by
 /// which one was that could not be fulfilled, because its places were gone; then all is owed back.
-async fn settle(app: &App, tx: &mut Tx, book: &mut Book, confirmed: &[&PaymentRow], now: Timestamp) -> Result<Vec<Id>> {
+async fn post_to_ledger(
+    app: &App,
+    tx: &mut Tx,
+    book: &mut OrderBalances,
+    confirmed: &[&PaymentRow],
+    now: Timestamp,
+) -> Result<Vec<Id>> {
     let tickets = store::tickets(tx, confirmed.iter().map(|payment| payment.order_id)).await?;
     let (mut entries, mut last) = (Vec::with_capacity(confirmed.len()), BTreeMap::new());
     for payment in confirmed {
         let order = book.order(payment.order_id)?;
         let taken = book.taken.get(&order.id).copied().unwrap_or(Money::ZERO);
-        entries.push(entry(payment, line(&tickets, order.id).cut(taken, payment.amount)));
+        entries.push(entry(payment, line(&tickets, order.id).slice(taken, payment.amount)));
         if taken + payment.amount >= order.total() {
             last.insert(order.id, payment.id);
         }
@@ -135,32 +145,33 @@ async fn settle(app: &App, tx: &mut Tx, book: &mut Book, confirmed: &[&PaymentRo
     }
     ledger::record(app, tx, entries).await?;
     let paid: Vec<&OrderRow> = last.keys().filter_map(|order| book.orders.get(order)).collect();
-    let lost = orders::fulfil(app, tx, &paid, now).await?;
+    let lost = orders::fulfill(app, tx, &paid, now).await?;
     Ok(lost.iter().filter_map(|order| last.remove(order)).collect())
 }
 
 /// Enters payments that their orders have no use for into the ledger, and owes them back whole.
-async fn owe_back(app: &App, tx: &mut Tx, unwanted: &[&PaymentRow]) -> Result<()> {
+async fn schedule_refund(app: &App, tx: &mut Tx, unwanted: &[&PaymentRow]) -> Result<()> {
     store::put(tx, unwanted, "Confirmed").await?;
-    ledger::record(app, tx, unwanted.iter().map(|payment| entry(payment, Part::of_nobody(payment.amount))).collect()).await?;
+    ledger::record(app, tx, unwanted.iter().map(|payment| entry(payment, Allocation::unallocated(payment.amount))).collect())
+        .await?;
     let whole = |payment: &&PaymentRow| {
-        let left = LeftRow { id: payment.id, order_id: payment.order_id, method: payment.method, amount: payment.amount };
-        (left, Part::of_nobody(payment.amount))
+        let left = RefundableRow { id: payment.id, order_id: payment.order_id, method: payment.method, amount: payment.amount };
+        (left, Allocation::unallocated(payment.amount))
     };
-    refunds::put(app, tx, unwanted.iter().map(whole).collect()).await
+    refunds::insert(app, tx, unwanted.iter().map(whole).collect()).await
 }
 
 /// What an order's payments fill.
-fn line(tickets: &[TicketsRow], order: Id) -> Line {
+fn line(tickets: &[PaidTicketsRow], order: Id) -> AllocationLine {
     let tickets = tickets.iter().filter(|row| row.order_id == order).map(|row| row.tickets);
-    Line::of(&tickets.collect::<Vec<Tickets>>())
+    AllocationLine::of(&tickets.collect::<Vec<TicketCosts>>())
 }
 
-fn entry(payment: &PaymentRow, part: Part) -> Entry {
+fn entry(payment: &PaymentRow, part: Allocation) -> Entry {
     Entry { payment: payment.id, order: payment.order_id, refund: None, part }
 }
 
-impl Book {
+impl OrderBalances {
     /// Locks these orders and their events: in this order, which everyone keeps to.
     async fn open(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Self> {
         let orders = orders::lock_all(tx, orders.into_iter().collect::<BTreeSet<Id>>()).await?;
@@ -180,16 +191,16 @@ impl Book {
     }
 
     /// An order for its customer and the platform's staff.
-    fn own(&self, caller: &Caller, id: Id) -> Result<&OrderRow> {
+    fn authorized_order(&self, caller: &Caller, id: Id) -> Result<&OrderRow> {
         let order = self.order(id)?;
         caller.require_account(order.account_id)?;
         Ok(order)
     }
 
     /// A payment by card, which counts from now on.
-    fn begin(&mut self, app: &App, wanted: &Wanted, now: Timestamp) -> Result<PaymentRow> {
-        let order = self.own(&wanted.caller, wanted.order)?;
-        let token = given(wanted.new.token.as_deref()).ok_or_else(|| Error::Invalid(vec![Problem::missing("token")]))?;
+    fn begin(&mut self, app: &App, wanted: &PaymentRequest, now: Timestamp) -> Result<PaymentRow> {
+        let order = self.authorized_order(&wanted.caller, wanted.order)?;
+        let token = non_blank(wanted.new.token.as_deref()).ok_or_else(|| Error::Invalid(vec![FieldError::missing("token")]))?;
         if !app.gateway.accepts(token) {
             return Err(Error::invalid("token", "is none of the gateway's"));
         }
@@ -205,12 +216,12 @@ impl Book {
             return Err(not_open());
         }
         if self.cancelled.contains(&order.id) {
-            return Err(Code::EventCancelled.because("An event in this order is cancelled, so it can't be paid."));
+            return Err(Code::EventCancelled.with_message("An event in this order is cancelled, so it can't be paid."));
         }
         let counts = [&self.taken, &self.pending].map(|counts| counts.get(&order.id).copied().unwrap_or(Money::ZERO));
         let outstanding = order.total() - counts.into_iter().sum();
         if outstanding <= Money::ZERO {
-            return Err(Code::OrderNotOpen.because("All of this order is being paid just now."));
+            return Err(Code::OrderNotOpen.with_message("All of this order is being paid just now."));
         }
         let amount = new.amount.map_or(outstanding, |amount| amount.0.0);
         if amount > outstanding {
@@ -233,19 +244,19 @@ impl Book {
             return Some(closed());
         }
         let text = "An event was cancelled before the payment was made, so the payment is given back.";
-        self.cancelled.contains(&order).then(|| Code::EventCancelled.because(text))
+        self.cancelled.contains(&order).then(|| Code::EventCancelled.with_message(text))
     }
 }
 
 /// What is there and not blank.
-fn given(text: Option<&str>) -> Option<&str> {
+fn non_blank(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.trim().is_empty())
 }
 
 fn not_open() -> Error {
-    Code::OrderNotOpen.because("This order is no longer open, so it can't be paid.")
+    Code::OrderNotOpen.with_message("This order is no longer open, so it can't be paid.")
 }
 
 fn closed() -> Error {
-    Code::OrderNotOpen.because("This order was closed before the payment was made, so the payment is given back.")
+    Code::OrderNotOpen.with_message("This order was closed before the payment was made, so the payment is given back.")
 }

@@ -7,10 +7,10 @@ use super::service;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(order_payment_list, &[]);
     let refusals = &[Code::OrderNotOpen, Code::EventCancelled, Code::PaymentDeclined, Code::PaymentGateway];
     api.add(order_payment_create, refusals);
@@ -23,7 +23,7 @@ async fn order_payment_list(
     caller: Caller,
     path: Path<PaymentsPath>,
     query: Query<PaymentFilter>,
-) -> Result<HttpResponseOk<Page<Payment>>, Failure> {
+) -> Result<HttpResponseOk<Page<Payment>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &caller, path.0.order.id(), query.0.paging).await?))
 }
 
@@ -33,12 +33,12 @@ async fn order_payment_create(
     caller: Caller,
     path: Path<PaymentsPath>,
     body: Json<PaymentCreate>,
-) -> Result<Created<Payment>, Failure> {
+) -> Result<Created<Payment>, ApiError> {
     Ok(Created(service::create(rq.context(), caller, path.0.order.id(), body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/orders/{order}/payments/{payment}", tags = ["Payments"] }]
-async fn order_payment_get(rq: Rq, caller: Caller, path: Path<PaymentPath>) -> Result<HttpResponseOk<Payment>, Failure> {
+async fn order_payment_get(rq: Rq, caller: Caller, path: Path<PaymentPath>) -> Result<HttpResponseOk<Payment>, ApiError> {
     let path = path.0;
     Ok(HttpResponseOk(service::get(rq.context(), &caller, path.order.id(), path.payment).await?))
 }

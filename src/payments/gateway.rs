@@ -8,7 +8,7 @@ use crate::base::id::Id;
 use crate::base::money::Money;
 
 /// How long the gateway is waited for. After that it counts as failed.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const GATEWAY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Money to take.
 pub struct Charge {
@@ -39,7 +39,7 @@ pub struct Refund {
 
 /// A charge of which nobody knows what came.
 #[derive(Debug)]
-pub struct Undo {
+pub struct CancelCharge {
     /// The payment whose charge it was.
     pub payment: Id,
     /// How much was to be taken.
@@ -83,7 +83,7 @@ pub trait Gateway: Send + Sync {
     ///
     /// # Errors
     /// When the gateway fails.
-    async fn undo(&self, undo: &Undo) -> anyhow::Result<()>;
+    async fn undo(&self, undo: &CancelCharge) -> anyhow::Result<()>;
 }
 
 /// The built-in gateway for trying things out: its tokens say what comes of them, and no money moves.
@@ -114,7 +114,7 @@ impl Gateway for Sandbox {
         Ok(())
     }
 
-    async fn undo(&self, _: &Undo) -> anyhow::Result<()> {
+    async fn undo(&self, _: &CancelCharge) -> anyhow::Result<()> {
         Ok(())
     }
 }

@@ -16,8 +16,8 @@ mod refunds;
 mod service;
 mod store;
 
-pub use desk::PaymentDesk;
+pub use desk::PaymentBatcher;
 pub use endpoints::register;
-pub use gateway::{Charge, Gateway, Outcome, Refund, Sandbox, Undo};
+pub use gateway::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
 pub use model::uri;
-pub use refunds::{give_back, owe, owe_returned, settle_due};
+pub use refunds::{process_due, process_refunds, schedule_refunds, schedule_ticket_refunds};

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::money::{Amount, Money};
-use crate::base::paging::Paging;
+use crate::base::money::{AmountInput, Money};
+use crate::base::paging::PageRequest;
 use crate::base::wire::{DateTime, Uri, wire_text};
-use crate::http::Located;
-use crate::ledger::Tickets;
+use crate::http::HasLocation;
+use crate::ledger::TicketCosts;
 use crate::orders::{self, OrderNumber};
 
 wire_text!(
@@ -61,7 +61,7 @@ pub struct Payment {
     pub placed: DateTime,
 }
 
-impl Located for Payment {
+impl HasLocation for Payment {
     fn location(&self) -> &str {
         &self.uri.0
     }
@@ -81,13 +81,13 @@ pub struct PaymentPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PaymentFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PaymentCreate {
     pub method: PaymentMethod,
-    pub amount: Option<PaidAmount>,
+    pub amount: Option<PositiveAmount>,
     #[schemars(length(max = 200))]
     pub token: Option<String>,
     #[schemars(length(max = 200))]
@@ -97,9 +97,9 @@ pub struct PaymentCreate {
 /// An amount that is not nothing.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(transparent)]
-pub struct PaidAmount(pub Amount);
+pub struct PositiveAmount(pub AmountInput);
 
-impl JsonSchema for PaidAmount {
+impl JsonSchema for PositiveAmount {
     fn is_referenceable() -> bool {
         false
     }
@@ -109,7 +109,7 @@ impl JsonSchema for PaidAmount {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = Amount::json_schema(generator).into_object();
+        let mut schema = AmountInput::json_schema(generator).into_object();
         schema.number().minimum = Some(0.01);
         schema.into()
     }
@@ -129,13 +129,13 @@ pub struct PaymentRow {
 
 /// A payment that is shown, with the state that is shown.
 #[derive(Debug, sqlx::FromRow)]
-pub struct ShownRow {
+pub struct PaymentViewRow {
     #[sqlx(flatten)]
     pub payment: PaymentRow,
     pub shown: PaymentStatus,
 }
 
-impl ShownRow {
+impl PaymentViewRow {
     /// The payment as it is answered.
     pub fn view(self) -> Payment {
         let Self { payment, shown } = self;
@@ -147,14 +147,14 @@ impl ShownRow {
             amount: payment.amount,
             status: shown,
             reference: payment.reference,
-            placed: DateTime(payment.placed.to_offset_seconds()),
+            placed: DateTime(payment.placed.format_rfc3339()),
         }
     }
 }
 
 /// What is left of a payment: what was taken by it, less what was given back or is to be.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
-pub struct LeftRow {
+pub struct RefundableRow {
     pub id: Id,
     pub order_id: Id,
     pub method: PaymentMethod,
@@ -163,10 +163,10 @@ pub struct LeftRow {
 
 /// Tickets of an order.
 #[derive(Debug, sqlx::FromRow)]
-pub struct TicketsRow {
+pub struct PaidTicketsRow {
     pub order_id: Id,
     #[sqlx(flatten)]
-    pub tickets: Tickets,
+    pub tickets: TicketCosts,
 }
 
 /// Money of one payment that was given back or is to be.
@@ -190,7 +190,7 @@ pub struct RefundShareRow {
 
 /// Something that the gateway still has to be asked.
 #[derive(Debug, sqlx::FromRow)]
-pub struct UnsettledRow {
+pub struct PendingRefundRow {
     /// The refund, or the payment that is to be undone.
     pub id: Id,
     pub is_refund: bool,

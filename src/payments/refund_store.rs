@@ -1,6 +1,6 @@
 //! SQL of what is given back. A refund is `Owed` until the gateway has done it, then `Done`.
 
-use super::model::{RefundRow, RefundShareRow, UnsettledRow};
+use super::model::{PendingRefundRow, RefundRow, RefundShareRow};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::db::Tx;
@@ -33,12 +33,12 @@ pub async fn shares(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>) -> Resul
 
 /// Marks those of these refunds that are owed as done, and gives them.
 pub async fn set_done(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<RefundRow>> {
-    let update = tx.update("refunds set status = 'Done'").with(", done = ? where status = 'Owed'", now);
+    let update = tx.update("refunds set status = 'Done'").push_bind(", done = ? where status = 'Owed'", now);
     update.and_in("id", refunds).push(" returning id, order_id, payment_id, amount, fees").all().await
 }
 
 /// The next things after `after` that the gateway is to undo or to give back: of one order, or of all.
-pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<UnsettledRow>> {
+pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<PendingRefundRow>> {
     // The first condition on a payment's state is that of the index.
     tx.select(
         "* from (
@@ -49,8 +49,8 @@ pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<
             from refunds r join payments p on p.id = r.payment_id where r.status = 'Owed'
         ) as unsettled where true",
     )
-    .and("order_id = ?", order)
-    .and("id > ?", Some(after))
+    .and_where("order_id = ?", order)
+    .and_where("id > ?", Some(after))
     .push(" order by id limit ")
     .push(UNSETTLED_BATCH)
     .all()

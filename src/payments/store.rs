@@ -6,11 +6,11 @@
 //!
 //! The SQL of what is given back is in `refund_store`.
 
-use super::model::{LeftRow, PaymentRow, ShownRow, TicketsRow};
+use super::model::{PaidTicketsRow, PaymentRow, PaymentViewRow, RefundableRow};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
-use crate::base::paging::{Paging, Rows};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::db::{Tx, Values};
 use crate::error::Result;
 
@@ -18,24 +18,28 @@ const SHOWN: &str = "p.*, p.status as shown";
 const FROM_SHOWN: &str = "from payments p where p.status not in ('Pending', 'Abandoned')";
 
 /// Payments of an order, the oldest first.
-pub async fn list(tx: &mut Tx, order: Id, paging: Paging) -> Result<Rows<ShownRow>> {
-    tx.list(SHOWN, FROM_SHOWN).and("p.order_id = ?", Some(order)).page("p.id", paging).await
+pub async fn list(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<PaymentViewRow>> {
+    tx.list(SHOWN, FROM_SHOWN).and_where("p.order_id = ?", Some(order)).page("p.id", paging).await
 }
 
-pub async fn find(tx: &mut Tx, order: Id, id: Id) -> Result<Option<ShownRow>> {
-    let mut found =
-        tx.select(&format!("{SHOWN} {FROM_SHOWN}")).and("p.order_id = ?", Some(order)).and("p.id = ?", Some(id)).all().await?;
+pub async fn find(tx: &mut Tx, order: Id, id: Id) -> Result<Option<PaymentViewRow>> {
+    let mut found = tx
+        .select(&format!("{SHOWN} {FROM_SHOWN}"))
+        .and_where("p.order_id = ?", Some(order))
+        .and_where("p.id = ?", Some(id))
+        .all()
+        .await?;
     Ok(found.pop())
 }
 
 /// What is left of the payments of these orders, the newest first.
-pub async fn left(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<LeftRow>> {
+pub async fn left(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<RefundableRow>> {
     let payments = tx.select(
         "p.id, p.order_id, p.method,
          p.amount - coalesce((select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = p.id), 0) as amount
          from payments p where p.status = 'Confirmed'",
     );
-    let payments: Vec<LeftRow> = payments.and_in("p.order_id", orders).push(" order by p.id desc").all().await?;
+    let payments: Vec<RefundableRow> = payments.and_in("p.order_id", orders).push(" order by p.id desc").all().await?;
     Ok(payments.into_iter().filter(|payment| payment.amount > Money::ZERO).collect())
 }
 
@@ -46,7 +50,7 @@ pub async fn pending(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Resul
 }
 
 /// What the tickets of these orders cost, item by item. Those of an order that is open or fulfilled have their events.
-pub async fn tickets(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<TicketsRow>> {
+pub async fn tickets(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<PaidTicketsRow>> {
     let tickets = tx.select(
         "i.order_id, i.section_id, e.host_id, i.quantity, i.unit_price, i.unit_fee
          from order_items i join events e on e.id = i.event_id where true",
@@ -83,7 +87,7 @@ pub async fn end_pending(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow
     if rows.peek().is_none() {
         return Ok(Vec::new());
     }
-    let update = tx.update("payments").with(" set status = ?", status).push(", reference = v.column2 from (");
+    let update = tx.update("payments").push_bind(" set status = ?", status).push(", reference = v.column2 from (");
     let update = update.values(rows, |row, values| _ = values.bind(row.id).bind(row.reference.clone()));
     let own = ") as v where payments.id = v.column1 and payments.status = 'Pending' returning id";
     let ended: Vec<(Id,)> = update.push(own).all().await?;

@@ -6,10 +6,10 @@ use super::model::{Preferences, PreferencesUpdate};
 use super::service;
 use crate::accounts::AccountPath;
 use crate::auth::Caller;
-use crate::http::{Api, Failure, Json, Path, Rq};
+use crate::http::{ApiError, Json, Path, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add_resource(account_preferences_get, &[], |by, path: AccountPath| async move {
         service::get(&by.app, &by.caller, &path.number).await
     });
@@ -21,7 +21,7 @@ async fn account_preferences_get(
     rq: Rq,
     caller: Caller,
     path: Path<AccountPath>,
-) -> Result<HttpResponseOk<Preferences>, Failure> {
+) -> Result<HttpResponseOk<Preferences>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.0.number).await?))
 }
 
@@ -31,6 +31,6 @@ async fn account_preferences_update(
     caller: Caller,
     path: Path<AccountPath>,
     body: Json<PreferencesUpdate>,
-) -> Result<HttpResponseOk<Preferences>, Failure> {
+) -> Result<HttpResponseOk<Preferences>, ApiError> {
     Ok(HttpResponseOk(service::update(rq.context(), &caller, &path.0.number, &body.0).await?))
 }

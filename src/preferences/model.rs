@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::base::wire::{Reference, Uri, wire_text};
+use crate::base::wire::{ResourceRef, Uri, wire_text};
 use crate::regions::Regions;
 
 wire_text!(
@@ -23,5 +23,5 @@ pub struct Preferences {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PreferencesUpdate {
-    pub region: Option<Reference<Regions>>,
+    pub region: Option<ResourceRef<Regions>>,
 }

@@ -34,7 +34,7 @@ async fn apply(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &Pr
         return Err(no_region());
     }
     // The foreign key is left for a region that goes in between.
-    store::put(tx, account.id, region.id).await.or_foreign_key(no_region())?;
+    store::put(tx, account.id, region.id).await.on_foreign_key(no_region())?;
     Ok(view(&account, Some(region.id)))
 }
 

@@ -18,7 +18,7 @@ use chrono::NaiveDate;
 use serde::Deserialize;
 use serde_yaml_ng::Value;
 
-use super::model::{Check, Finding, Known, subject};
+use super::model::{Check, Finding, KnownFinding, subject};
 
 /// What an entry must look like, for whoever wrote one that doesn't.
 const ENTRY: &str = "Write check, operation, expires (YYYY-MM-DD) and reason, and summary where only one finding is meant.";
@@ -44,11 +44,11 @@ struct Entry {
 
 /// Findings held against a baseline.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct BaselineResult {
     /// Those that it doesn't have, or not any more.
     pub findings: Vec<Finding>,
     /// Those that it has.
-    pub known: Vec<Known>,
+    pub known: Vec<KnownFinding>,
     /// What is to be done about its entries: those that are over, and those that nothing was found of.
     pub notes: Vec<String>,
 }
@@ -74,7 +74,7 @@ impl Baseline {
     }
 
     /// Tells the findings that are known on a day from those that aren't. An entry counts up to and with the day it names.
-    pub fn apply(&self, findings: Vec<Finding>, today: NaiveDate) -> Applied {
+    pub fn apply(&self, findings: Vec<Finding>, today: NaiveDate) -> BaselineResult {
         let mut notes = Vec::new();
         for (index, entry) in self.entries.iter().enumerate() {
             let name = format!("Entry {} of the baseline ({} of {})", index + 1, entry.check.name(), subject(&entry.operation));
@@ -84,11 +84,11 @@ impl Baseline {
                 notes.push(format!("{name} is over since {}. Mend what it names, or give it another day.", entry.expires));
             }
         }
-        let mut applied = Applied { findings: Vec::new(), known: Vec::new(), notes };
+        let mut applied = BaselineResult { findings: Vec::new(), known: Vec::new(), notes };
         for finding in findings {
             match self.entries.iter().find(|entry| entry.expires >= today && entry.matches(&finding)) {
                 Some(Entry { reason, expires, .. }) => {
-                    applied.known.push(Known { finding, reason: reason.clone(), expires: *expires });
+                    applied.known.push(KnownFinding { finding, reason: reason.clone(), expires: *expires });
                 }
                 None => applied.findings.push(finding),
             }
@@ -144,8 +144,8 @@ mod tests {
         let found = finding(Check::Body, "order_create", "The body lacks `number`.");
 
         let on_its_day = baseline.apply(vec![found.clone()], day("2026-11-21"));
-        let known = Known { finding: found.clone(), reason: "Mended in 3.1.".to_owned(), expires: day("2026-11-21") };
-        assert_eq!(on_its_day, Applied { findings: vec![], known: vec![known], notes: vec![] });
+        let known = KnownFinding { finding: found.clone(), reason: "Mended in 3.1.".to_owned(), expires: day("2026-11-21") };
+        assert_eq!(on_its_day, BaselineResult { findings: vec![], known: vec![known], notes: vec![] });
 
         let after = baseline.apply(vec![found.clone()], day("2026-11-22"));
         assert_eq!((after.findings, after.known), (vec![found], vec![]));

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::Utc;
 use futures::StreamExt;
 
-use super::interview::Interview;
+use super::interview::OperationRun;
 use super::model::{Check, Coverage, Finding, Report};
-use super::side::Side;
+use super::side::Target;
 use super::subject::Subject;
 use crate::app::api;
 use crate::contract::drift::{self, Difference};
@@ -22,9 +22,9 @@ pub struct Comparison {
     /// What the server is held against.
     pub contract: Contract,
     /// The server.
-    pub target: Side,
+    pub target: Target,
     /// The server that it is compared with besides.
-    pub reference: Option<Side>,
+    pub reference: Option<Target>,
     /// What the generated requests follow from.
     pub seed: u64,
     /// The operations that are asked, by operationId; the others are left out.
@@ -42,15 +42,15 @@ impl Comparison {
     /// When this program's own operations can't be listed.
     pub fn new(
         contract: Contract,
-        target: Side,
-        reference: Option<Side>,
+        target: Target,
+        reference: Option<Target>,
         seed: u64,
         asked: BTreeSet<String>,
     ) -> anyhow::Result<Self> {
         let is_own = is_own(&contract);
         let mut drift: BTreeMap<String, Vec<Difference>> = BTreeMap::new();
         if is_own {
-            for difference in drift::compare(&contract.document, &api().emitted()?) {
+            for difference in drift::compare(&contract.document, &api().openapi()?) {
                 drift.entry(difference.operation.clone()).or_default().push(difference);
             }
         }
@@ -68,7 +68,7 @@ impl Comparison {
             done(&interview.record.coverage);
             held.push(interview);
         }
-        let (mut operations, mut findings) = (Vec::new(), self.unasked());
+        let (mut operations, mut findings) = (Vec::new(), self.undocumented_operations());
         for mut interview in held {
             interview.check_pages().await;
             let (coverage, found) = interview.record.finish();
@@ -76,7 +76,7 @@ impl Comparison {
             findings.extend(found);
         }
         let info = &self.contract.document["info"];
-        let sent = |side: &Side| side.server.sent();
+        let sent = |side: &Target| side.server.sent();
         Report {
             document: format!(
                 "{} {}",
@@ -96,10 +96,10 @@ impl Comparison {
         }
     }
 
-    async fn interview<'a>(&'a self, subjects: &'a [Subject<'a>], subject: &'a Subject<'a>) -> Interview<'a> {
-        let mut interview = Interview::new(self, subjects, subject);
+    async fn interview<'a>(&'a self, subjects: &'a [Subject<'a>], subject: &'a Subject<'a>) -> OperationRun<'a> {
+        let mut interview = OperationRun::new(self, subjects, subject);
         if self.asked.contains(&subject.operation.id) {
-            interview.hold().await;
+            interview.run().await;
         } else {
             interview.record.coverage.left_out = Some("--only or --skip leaves it out".to_owned());
         }
@@ -107,7 +107,7 @@ impl Comparison {
     }
 
     /// Whether the document is this program's own, or a version of it.
-    pub fn is_own(&self) -> bool {
+    pub fn is_builtin(&self) -> bool {
         self.is_own
     }
 
@@ -118,7 +118,7 @@ impl Comparison {
     }
 
     /// What the server as written has beyond the document's operations.
-    fn unasked(&self) -> Vec<Finding> {
+    fn undocumented_operations(&self) -> Vec<Finding> {
         let described: BTreeSet<_> =
             self.contract.operations().map(|operation| format!("{} {}", operation.method, operation.path)).collect();
         let beyond = self.drift.iter().filter(|(name, _)| !described.contains(*name)).flat_map(|(_, differences)| differences);

@@ -39,7 +39,7 @@ pub struct Request {
 
 /// What was answered.
 #[derive(Debug, Clone)]
-pub struct Reply {
+pub struct ReceivedResponse {
     /// The status.
     pub status: u16,
     /// The headers.
@@ -50,7 +50,7 @@ pub struct Reply {
 
 /// A server that is asked.
 #[derive(Debug)]
-pub struct Server {
+pub struct HttpClient {
     /// Its address, without a slash at the end.
     pub address: String,
     /// Whether nothing more is to be sent to it: what is under way is finished, so that all that it makes is known.
@@ -122,14 +122,14 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-impl Reply {
+impl ReceivedResponse {
     /// The body as JSON; null when it is none.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-impl Server {
+impl HttpClient {
     /// A server at this address.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl Server {
     ///
     /// # Errors
     /// When there is no answer, or it ends too early, or nothing more is to be sent.
-    pub async fn send(&self, request: &Request) -> anyhow::Result<Reply> {
+    pub async fn send(&self, request: &Request) -> anyhow::Result<ReceivedResponse> {
         ensure!(!self.stopped.load(Ordering::Relaxed), "the comparison was stopped");
         self.sent.fetch_add(1, Ordering::Relaxed);
         let url = format!("{}{}", self.address, request.target());
@@ -163,7 +163,7 @@ impl Server {
         if let Some(uri) = headers.get(LOCATION).filter(|_| status == 201).and_then(|uri| uri.to_str().ok()) {
             self.made.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_owned());
         }
-        Ok(Reply { status, headers, body: response.bytes().await.with_context(about)? })
+        Ok(ReceivedResponse { status, headers, body: response.bytes().await.with_context(about)? })
     }
 
     /// How many requests it was sent.

@@ -91,7 +91,7 @@ pub fn subject(operation: &str) -> &str {
 
 /// A finding that is in the baseline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Known {
+pub struct KnownFinding {
     /// What was found.
     #[serde(flatten)]
     pub finding: Finding,
@@ -103,7 +103,7 @@ pub struct Known {
 
 /// How often a check was made of an operation, and how often something was found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tally {
+pub struct Counts {
     /// How often it was made.
     pub made: usize,
     /// How often it found something.
@@ -122,7 +122,7 @@ pub struct Coverage {
     /// Its first tag; empty when it has none.
     pub tag: String,
     /// Every check that was made of it.
-    pub checks: BTreeMap<Check, Tally>,
+    pub checks: BTreeMap<Check, Counts>,
     /// The statuses that the document declares.
     pub declared: BTreeSet<u16>,
     /// The statuses that it was seen to answer.
@@ -160,7 +160,7 @@ pub struct Report {
     /// What was found, and is not in the baseline.
     pub findings: Vec<Finding>,
     /// What was found, and is known by the baseline.
-    pub known: Vec<Known>,
+    pub known: Vec<KnownFinding>,
     /// What whoever reads the report should know besides: what could not be cleaned up, baseline entries that are over …
     pub notes: Vec<String>,
 }

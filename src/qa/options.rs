@@ -13,7 +13,7 @@ use super::baseline::Baseline;
 use super::comparison::{Comparison, is_own};
 use super::model::{Coverage, Report};
 use super::report;
-use super::side::Side;
+use super::side::Target;
 use super::subject::Subject;
 use crate::contract::Contract;
 
@@ -70,20 +70,20 @@ impl CompareOptions {
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose()?.unwrap_or_default();
         let asked = asked(&contract, &self.only, &self.skip)?;
         let seed = self.seed.unwrap_or_else(|| Utc::now().timestamp_millis().unsigned_abs());
-        let mut target = Side::open(&self.target, self.key.as_deref()).await?;
+        let mut target = Target::open(&self.target, self.key.as_deref()).await?;
         let mut reference = match &self.reference {
-            Some(address) => Some(Side::open(address, self.reference_key.as_deref()).await?),
+            Some(address) => Some(Target::open(address, self.reference_key.as_deref()).await?),
             None => None,
         };
         for side in [Some(&mut target), reference.as_mut()].into_iter().flatten() {
             side.server.stopped = Arc::clone(stopped);
         }
         if is_own(&contract) {
-            target.settle(&contract, seed).await?;
+            target.create_fixtures(&contract, seed).await?;
             if let Some(side) = &mut reference
-                && let Err(error) = side.settle(&contract, seed).await
+                && let Err(error) = side.create_fixtures(&contract, seed).await
             {
-                let left = target.leave().await.join(" ");
+                let left = target.clean_up().await.join(" ");
                 return Err(error.context(format!("on the reference. On the target: {left}")));
             }
         }
@@ -91,9 +91,9 @@ impl CompareOptions {
         let mut comparison = Comparison::new(contract, target, reference, seed, asked)?;
         let mut report = comparison.run(|coverage| done(coverage, count)).await;
         let is_stopped = stopped.load(Ordering::Relaxed);
-        report.notes.extend(comparison.target.leave().await);
+        report.notes.extend(comparison.target.clean_up().await);
         if let Some(side) = &mut comparison.reference {
-            report.notes.extend(side.leave().await.into_iter().map(|note| format!("On the reference: {note}")));
+            report.notes.extend(side.clean_up().await.into_iter().map(|note| format!("On the reference: {note}")));
         }
         ensure!(!is_stopped, "it was stopped, and what it had made is removed. {}", report.notes.join(" "));
         let applied = baseline.apply(report.findings, Utc::now().date_naive());

@@ -31,13 +31,13 @@ pub struct Fault {
 
 /// What was asked of an operation, and what was found. The same finding is kept once, and counted.
 #[derive(Debug)]
-pub struct Record {
+pub struct OperationRecorder {
     /// What was asked.
     pub coverage: Coverage,
     found: Vec<(Finding, usize)>,
 }
 
-impl Record {
+impl OperationRecorder {
     /// Nothing asked yet.
     pub fn new(subject: &Subject<'_>) -> Self {
         let operation = subject.operation;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 
-use super::exchange::{Request, Server};
+use super::exchange::{HttpClient, Request};
 use super::subject::Subject;
-use super::world::{Outcome, Valid, World};
+use super::world::{ExpectedOutcome, Fixtures, ValidRequest};
 use crate::contract::Contract;
 
 /// What is sent as a key where none is given: a mock takes any.
@@ -14,23 +14,23 @@ pub const ANY_KEY: &str = "compare";
 
 /// A server that takes part.
 #[derive(Debug)]
-pub struct Side {
+pub struct Target {
     /// Where it answers.
-    pub server: Server,
+    pub server: HttpClient,
     /// The key that it is asked with, an administrator's.
     pub key: String,
     /// A key of the scope `public`, where there is one.
     pub public_key: Option<String>,
-    world: Option<World>,
+    world: Option<Fixtures>,
 }
 
-impl Side {
+impl Target {
     /// Reaches a server.
     ///
     /// # Errors
     /// When the address is no URL or nothing answers there.
     pub async fn open(address: &str, key: Option<&str>) -> anyhow::Result<Self> {
-        let server = Server::at(address)?;
+        let server = HttpClient::at(address)?;
         let reached = server.send(&Request::new("GET", "/")).await;
         reached.with_context(|| format!("nothing answers at {address}; start the server, or correct the address"))?;
         Ok(Self { server, key: key.unwrap_or(ANY_KEY).to_owned(), public_key: None, world: None })
@@ -40,20 +40,20 @@ impl Side {
     ///
     /// # Errors
     /// When the server refuses that. What had been made is removed again.
-    pub async fn settle(&mut self, contract: &Contract, seed: u64) -> anyhow::Result<()> {
-        let world = World::make(&self.server, contract, &self.key, seed).await?;
+    pub async fn create_fixtures(&mut self, contract: &Contract, seed: u64) -> anyhow::Result<()> {
+        let world = Fixtures::make(&self.server, contract, &self.key, seed).await?;
         self.public_key = Some(world.public_key().to_owned());
         self.world = Some(world);
         Ok(())
     }
 
     /// Whether its requests are made in a world of its own.
-    pub fn is_settled(&self) -> bool {
+    pub fn has_fixtures(&self) -> bool {
         self.world.is_some()
     }
 
     /// Removes what was made; gives in sentences what could not be removed.
-    pub async fn leave(&mut self) -> Vec<String> {
+    pub async fn clean_up(&mut self) -> Vec<String> {
         match self.world.take() {
             Some(world) => world.clean_up(&self.server).await,
             None => Vec::new(),
@@ -71,11 +71,11 @@ impl Side {
         subject: &Subject<'_>,
         body: Option<&str>,
         seed: u64,
-    ) -> anyhow::Result<Valid> {
+    ) -> anyhow::Result<ValidRequest> {
         if let Some(world) = &self.world {
             return world.valid_as(&self.server, subject.operation, body).await;
         }
         let request = subject.example(contract, &self.key, body, seed)?;
-        Ok(Valid { request, outcome: Outcome::Success, bound: BTreeSet::new() })
+        Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, bound: BTreeSet::new() })
     }
 }

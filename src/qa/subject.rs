@@ -8,8 +8,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
 use super::exchange::{KEY, Request, SERVED, VERSION};
-use crate::contract::answer::{covers, is_json};
-use crate::contract::{self, Contract, Direction, Operation, Sampler, Scheme, compile, escape, plain, resolve};
+use crate::contract::answer::{is_json, matches_range};
+use crate::contract::{self, Contract, Direction, Operation, Sampler, SecurityScheme, compile, escape, resolve, to_plain_string};
 
 /// What is encoded in a path: all but the unreserved characters (RFC 3986).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -97,7 +97,7 @@ impl<'a> Subject<'a> {
         }
         let request_body = resolve(document, &node["requestBody"]);
         let contents = || request_body["content"].as_object().into_iter().flatten();
-        let body = contents().find(|(media_type, _)| is_json(media_type) || covers(media_type, "application/json"));
+        let body = contents().find(|(media_type, _)| is_json(media_type) || matches_range(media_type, "application/json"));
         let body = body.map(|(media_type, content)| {
             Body::new(document, content, format!("{}/requestBody/content/{}", operation.pointer, escape(media_type)))
         });
@@ -148,19 +148,23 @@ impl<'a> Subject<'a> {
         let mut request = request.clone();
         for scheme in self.operation.security.iter().flatten() {
             match scheme {
-                Scheme::Key(contract::Place::Query, name) => request.query.retain(|(given, _)| given != name),
-                Scheme::Key(contract::Place::Cookie, _) => request = request.without_header(COOKIE),
-                Scheme::Key(_, name) => request = request.without_header(name),
-                Scheme::Authorization(_) => request = request.without_header(AUTHORIZATION),
+                SecurityScheme::Key(contract::ParameterLocation::Query, name) => request.query.retain(|(given, _)| given != name),
+                SecurityScheme::Key(contract::ParameterLocation::Cookie, _) => request = request.without_header(COOKIE),
+                SecurityScheme::Key(_, name) => request = request.without_header(name),
+                SecurityScheme::Authorization(_) => request = request.without_header(AUTHORIZATION),
             }
         }
         let first = self.operation.security.iter().find(|all| !all.is_empty());
         for (scheme, key) in first.into_iter().flatten().filter_map(|scheme| Some((scheme, key?))) {
             match scheme {
-                Scheme::Key(contract::Place::Query, name) => request.query.push((name.clone(), key.to_owned())),
-                Scheme::Key(contract::Place::Cookie, name) => request = request.with_header(COOKIE, &format!("{name}={key}")),
-                Scheme::Key(_, name) => request = request.with_header(name, key),
-                Scheme::Authorization(kind) => request = request.with_header(AUTHORIZATION, &format!("{kind} {key}")),
+                SecurityScheme::Key(contract::ParameterLocation::Query, name) => {
+                    request.query.push((name.clone(), key.to_owned()))
+                }
+                SecurityScheme::Key(contract::ParameterLocation::Cookie, name) => {
+                    request = request.with_header(COOKIE, &format!("{name}={key}"))
+                }
+                SecurityScheme::Key(_, name) => request = request.with_header(name, key),
+                SecurityScheme::Authorization(kind) => request = request.with_header(AUTHORIZATION, &format!("{kind} {key}")),
             }
         }
         request
@@ -233,19 +237,19 @@ impl Argument {
             Place::Query => {
                 request.query.retain(|(name, _)| *name != self.name);
                 let texts = match value {
-                    Some(Value::Array(items)) => items.iter().map(plain).collect(),
-                    Some(value) => vec![plain(value)],
+                    Some(Value::Array(items)) => items.iter().map(to_plain_string).collect(),
+                    Some(value) => vec![to_plain_string(value)],
                     None => Vec::new(),
                 };
                 request.query.extend(texts.into_iter().map(|text| (self.name.clone(), text)));
             }
             Place::Header => {
                 request = request.without_header(&self.name);
-                request.headers.extend(value.map(|value| (self.name.clone(), plain(value))));
+                request.headers.extend(value.map(|value| (self.name.clone(), to_plain_string(value))));
             }
             Place::Path => {
                 let variable = format!("{{{}}}", self.name);
-                let encoded = utf8_percent_encode(&value.map(plain).unwrap_or_default(), RESERVED).to_string();
+                let encoded = utf8_percent_encode(&value.map(to_plain_string).unwrap_or_default(), RESERVED).to_string();
                 let replaced = operation.path.split('/').zip(request.path.split('/')).map(|(template, segment)| {
                     if template.contains(&variable) { template.replace(&variable, &encoded) } else { segment.to_owned() }
                 });

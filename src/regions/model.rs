@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::id::Id;
-use crate::base::paging::Paging;
-use crate::base::wire::{AbsoluteUri, Collection, Uri};
-use crate::http::Located;
+use crate::base::paging::PageRequest;
+use crate::base::wire::{AbsoluteUri, ResourceCollection, Uri};
+use crate::http::HasLocation;
 
 /// The collection, for references to a region.
 #[derive(Debug)]
 pub struct Regions;
 
-impl Collection for Regions {
+impl ResourceCollection for Regions {
     const PATH: &'static str = "/regions/";
 }
 
@@ -28,7 +28,7 @@ pub struct Region {
     pub icon: AbsoluteUri,
 }
 
-impl Located for Region {
+impl HasLocation for Region {
     fn location(&self) -> &str {
         &self.uri.0
     }
@@ -42,7 +42,7 @@ pub struct RegionPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct RegionFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     /// Only regions with a listed event to come, or only the others.
     pub active: Option<bool>,
 }

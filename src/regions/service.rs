@@ -28,7 +28,7 @@ pub async fn create(app: &App, new: RegionCreate) -> Result<Region> {
         row.id = app.clock.next_id();
         store::insert(tx, &row).await
     });
-    inserted.or_unique("regions_name_key", Code::RegionTaken)?;
+    inserted.on_unique("regions_name_key", Code::RegionTaken)?;
     Ok(view(app, row))
 }
 
@@ -38,12 +38,12 @@ pub async fn get(app: &App, id: Id) -> Result<Region> {
 }
 
 pub async fn update(app: &App, id: Id, change: RegionUpdate) -> Result<Region> {
-    let row = transaction!(app.db, |tx| store::update(tx, id, &change).await).or_unique("regions_name_key", Code::RegionTaken)?;
+    let row = transaction!(app.db, |tx| store::update(tx, id, &change).await).on_unique("regions_name_key", Code::RegionTaken)?;
     Ok(view(app, row.ok_or(Error::NOT_FOUND)?))
 }
 
 pub async fn delete(app: &App, id: Id) -> Result<()> {
-    let deleted = transaction!(app.db, |tx| store::delete(tx, id).await).or_foreign_key(Code::RegionInUse)?;
+    let deleted = transaction!(app.db, |tx| store::delete(tx, id).await).on_foreign_key(Code::RegionInUse)?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 

@@ -3,19 +3,19 @@
 use super::model::{RegionFilter, RegionRow, RegionUpdate};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::PagedRows;
 use crate::db::Tx;
 use crate::error::Result;
 
 /// Regions, the oldest first. One is active when a listed event that is not over takes place in it.
-pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<Rows<RegionRow>> {
+pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<PagedRows<RegionRow>> {
     const COMING: &str = "exists (select 1 from events e join venues v on v.id = e.venue_id
         where v.region_id = r.id and e.status = 'Listed' and e.ends > ?)";
     let coming = (filter.active == Some(true)).then_some(now);
     let others = (filter.active == Some(false)).then_some(now);
     tx.list("r.*", "from regions r where true")
-        .and(COMING, coming)
-        .and(&format!("not {COMING}"), others)
+        .and_where(COMING, coming)
+        .and_where(&format!("not {COMING}"), others)
         .page("r.id", filter.paging)
         .await
 }

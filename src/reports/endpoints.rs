@@ -7,22 +7,26 @@ use super::service;
 use crate::auth::Caller;
 use crate::events::EventPath;
 use crate::hosts::HostPath;
-use crate::http::{Api, Failure, Path, Query, Rq};
+use crate::http::{ApiError, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(host_statistics_get, &[]);
     api.add(event_statistics_get, &[]);
     api.add(event_sales_get, &[]);
 }
 
 #[endpoint { method = GET, path = "/hosts/{host}/statistics", tags = ["Reports"] }]
-async fn host_statistics_get(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseOk<HostStatistics>, Failure> {
+async fn host_statistics_get(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseOk<HostStatistics>, ApiError> {
     Ok(HttpResponseOk(service::host_statistics(rq.context(), &caller, path.0.host).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/statistics", tags = ["Reports"] }]
-async fn event_statistics_get(rq: Rq, caller: Caller, path: Path<EventPath>) -> Result<HttpResponseOk<EventStatistics>, Failure> {
+async fn event_statistics_get(
+    rq: Rq,
+    caller: Caller,
+    path: Path<EventPath>,
+) -> Result<HttpResponseOk<EventStatistics>, ApiError> {
     Ok(HttpResponseOk(service::event_statistics(rq.context(), &caller, path.0.event).await?))
 }
 
@@ -32,6 +36,6 @@ async fn event_sales_get(
     caller: Caller,
     path: Path<EventPath>,
     query: Query<SalesFilter>,
-) -> Result<HttpResponseOk<EventSales>, Failure> {
+) -> Result<HttpResponseOk<EventSales>, ApiError> {
     Ok(HttpResponseOk(service::event_sales(rq.context(), &caller, path.0.event, &query.0).await?))
 }

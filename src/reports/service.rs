@@ -6,13 +6,13 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::base::id::Id;
 use crate::base::wire::Uri;
-use crate::error::{Problem, Result, no_problems};
+use crate::error::{FieldError, Result, ensure_no_field_errors};
 use crate::sections::SectionUri;
 use crate::{events, hosts};
 
 pub async fn host_statistics(app: &App, caller: &Caller, host: Id) -> Result<HostStatistics> {
     let mut tx = app.db.read().await?;
-    hosts::require_managed(&mut tx, caller, host).await?;
+    hosts::require_can_manage(&mut tx, caller, host).await?;
     let events = store::count_events(&mut tx, host).await?;
     let sold = store::sold_by_host(&mut tx, host).await?;
     Ok(HostStatistics {
@@ -44,14 +44,14 @@ pub async fn event_sales(app: &App, caller: &Caller, event: Id, filter: &SalesFi
     events::load_managed(&mut tx, caller, event).await?;
     let mut rows = store::sales(&mut tx, event, filter.period).await?;
     let mut problems = Vec::new();
-    problems.extend(filter.period.problem().map(|problem| Problem::invalid("to", problem)));
+    problems.extend(filter.period.problem().map(|problem| FieldError::invalid("to", problem)));
     if let Some(section) = &filter.section {
         match find(&rows, event, section) {
             Some(found) => rows.retain(|row| row.id == found),
-            None => problems.push(Problem::invalid("section", "names no section of this event")),
+            None => problems.push(FieldError::invalid("section", "names no section of this event")),
         }
     }
-    no_problems(problems)?;
+    ensure_no_field_errors(problems)?;
     Ok(EventSales {
         units: rows.iter().map(|row| row.units).sum(),
         sales: rows.iter().map(|row| row.sales).sum(),

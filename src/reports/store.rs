@@ -23,7 +23,7 @@ pub async fn sold_by_event(tx: &mut Tx, event: Id) -> Result<SoldRow> {
 async fn sold(tx: &mut Tx, condition: &str, value: Id) -> Result<SoldRow> {
     let sums = "count(*) as tickets, count(distinct t.order_id) as orders, count(distinct o.account_id) as customers,
         coalesce(cast(sum(i.unit_price) as bigint), 0) as revenue";
-    let mut found = tx.select(&format!("{sums} from {SOLD} where true")).and(condition, Some(value)).all().await?;
+    let mut found = tx.select(&format!("{sums} from {SOLD} where true")).and_where(condition, Some(value)).all().await?;
     found.pop().ok_or_else(|| sqlx::Error::RowNotFound.into())
 }
 
@@ -46,10 +46,10 @@ pub async fn sales(tx: &mut Tx, event: Id, period: Period) -> Result<Vec<Section
          from sections s left join (select t.section_id, i.unit_price, i.unit_fee from ",
     )
     .push(SOLD)
-    .with(" where t.event_id = ?", event)
-    .and("o.fulfilled >= ?", period.start())
-    .and("o.fulfilled < ?", period.end())
-    .with(") x on x.section_id = s.id where s.event_id = ? group by s.id, s.name order by s.id", event)
+    .push_bind(" where t.event_id = ?", event)
+    .and_where("o.fulfilled >= ?", period.start())
+    .and_where("o.fulfilled < ?", period.end())
+    .push_bind(") x on x.section_id = s.id where s.event_id = ? group by s.id, s.name order by s.id", event)
     .all()
     .await
 }

@@ -6,10 +6,10 @@ use super::model::{Decision, Submission, SubmissionFilter, SubmissionPath};
 use super::service;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Failure, Path, Query, Rq};
+use crate::http::{ApiError, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(submission_list, &[]);
     api.add_resource(
         submission_get,
@@ -20,12 +20,12 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = GET, path = "/submissions", tags = ["Review"] }]
-async fn submission_list(rq: Rq, query: Query<SubmissionFilter>) -> Result<HttpResponseOk<Page<Submission>>, Failure> {
+async fn submission_list(rq: Rq, query: Query<SubmissionFilter>) -> Result<HttpResponseOk<Page<Submission>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/submissions/{submission}", tags = ["Review"] }]
-async fn submission_get(rq: Rq, path: Path<SubmissionPath>) -> Result<HttpResponseOk<Submission>, Failure> {
+async fn submission_get(rq: Rq, path: Path<SubmissionPath>) -> Result<HttpResponseOk<Submission>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &path.0.submission).await?))
 }
 
@@ -34,6 +34,6 @@ async fn submission_delete(
     rq: Rq,
     path: Path<SubmissionPath>,
     query: Query<Decision>,
-) -> Result<HttpResponseOk<Submission>, Failure> {
+) -> Result<HttpResponseOk<Submission>, ApiError> {
     Ok(HttpResponseOk(service::decide(rq.context(), &path.0.submission, &query.0).await?))
 }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::advertisements::Advertisements;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::Paging;
-use crate::base::wire::{Collection, DateTime, Uri, wire_text};
+use crate::base::paging::PageRequest;
+use crate::base::wire::{DateTime, ResourceCollection, Uri, wire_text};
 use crate::events::Events;
-use crate::http::Located;
+use crate::http::HasLocation;
 use crate::venues::Venues;
 
 /// What kind of content is submitted for review.
@@ -100,9 +100,9 @@ pub struct Submission {
     pub reason: String,
 }
 
-impl Located for Submission {
+impl HasLocation for Submission {
     /// The platform's staff alone read it.
-    const IS_AS_READ: bool = false;
+    const SAME_REPRESENTATION: bool = false;
 
     fn location(&self) -> &str {
         &self.uri.0
@@ -122,7 +122,7 @@ pub struct SubmissionPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SubmissionFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     #[serde(rename = "type")]
     pub kind: Option<SubmissionType>,
 }
@@ -156,7 +156,7 @@ impl From<SubmissionRow> for Submission {
             kind: row.kind,
             content: Uri(content.uri()),
             status: row.status,
-            submitted: DateTime(row.submitted.to_offset_seconds()),
+            submitted: DateTime(row.submitted.format_rfc3339()),
             submitter: Uri(row.submitter.map(|number| format!("/accounts/{number}")).unwrap_or_default()),
             reason: row.reason,
         }

@@ -35,10 +35,10 @@ pub async fn get(app: &App, id: &SubmissionId) -> Result<Submission> {
 }
 
 pub async fn decide(app: &App, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
-    transaction!(app.db, |tx| carry_out(app, tx, id, decision).await)
+    transaction!(app.db, |tx| apply(app, tx, id, decision).await)
 }
 
-async fn carry_out(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
+async fn apply(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
     let row = load(tx, id).await?;
     let status = if decision.approved { SubmissionStatus::Approved } else { SubmissionStatus::Rejected };
     let reason = decision.reason.clone().unwrap_or_default();
@@ -46,19 +46,19 @@ async fn carry_out(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decisio
         return Err(Code::SubmissionDecided.into());
     }
     match row.kind {
-        SubmissionType::Event => events::decide(tx, row.content_id, decision.approved, app.clock.now()).await?,
+        SubmissionType::Event => events::apply_decision(tx, row.content_id, decision.approved, app.clock.now()).await?,
         SubmissionType::Venue if decision.approved => venues::approve(tx, row.content_id).await?,
         // A rejected venue stays its creator's.
         SubmissionType::Venue => {}
         SubmissionType::Advertisement => advertisements::decide(tx, row.content_id, decision.approved, app.clock.now()).await?,
     }
     let row = SubmissionRow { status, reason, ..row };
-    tell(app, tx, &row).await?;
+    notify(app, tx, &row).await?;
     Ok(row.into())
 }
 
 /// Mails the decision, and its reason, to whoever submitted the content: submissions are for the staff alone to read.
-async fn tell(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
+async fn notify(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
     let Some(number) = &row.submitter else { return Ok(()) };
     let Some(account) = accounts::find_by_number(tx, number).await? else { return Ok(()) };
     let content = Content { kind: row.kind, id: row.content_id }.uri();

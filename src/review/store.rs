@@ -3,17 +3,17 @@
 use super::model::{Content, SubmissionFilter, SubmissionRow, SubmissionStatus, SubmissionType};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::PagedRows;
 use crate::db::Tx;
 use crate::error::Result;
 
 /// What waits for a decision, the oldest first.
-pub async fn list(tx: &mut Tx, filter: &SubmissionFilter) -> Result<Rows<SubmissionRow>> {
+pub async fn list(tx: &mut Tx, filter: &SubmissionFilter) -> Result<PagedRows<SubmissionRow>> {
     tx.list(
         "s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter",
         "from submissions s left join accounts a on a.id = s.submitter_id where s.status = 'Pending'",
     )
-    .and("s.type = ?", filter.kind)
+    .and_where("s.type = ?", filter.kind)
     .page("s.id", filter.paging)
     .await
 }
@@ -57,7 +57,7 @@ pub async fn decide(tx: &mut Tx, id: Id, status: SubmissionStatus, reason: Strin
 /// # Errors
 /// When the database fails.
 pub async fn forget(tx: &mut Tx, kind: SubmissionType, ids: impl IntoIterator<Item = Id>) -> Result<()> {
-    let delete = tx.delete("submissions where true").and("type = ?", Some(kind)).and_in("content_id", ids);
+    let delete = tx.delete("submissions where true").and_where("type = ?", Some(kind)).and_in("content_id", ids);
     let _gone: Vec<(Id,)> = delete.push(" returning id").all().await?;
     Ok(())
 }

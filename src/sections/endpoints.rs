@@ -7,14 +7,14 @@ use super::service;
 use crate::auth::Caller;
 use crate::error::Code;
 use crate::events::EventPath;
-use crate::http::{Api, Created, Failure, Json, Path, Rq};
+use crate::http::{ApiError, Created, Json, Path, Routes, Rq};
 
 const CREATING: &[Code] = &[Code::SectionTaken, Code::SectionTooMany, Code::HostRemoved, Code::EventCancelled];
 const CHANGING: &[Code] = &[Code::SectionTaken, Code::SectionCapacity, Code::EventCancelled];
 const REMOVING: &[Code] = &[Code::SectionInUse];
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(section_create, CREATING);
     api.add_resource(
         section_get,
@@ -48,12 +48,12 @@ async fn section_create(
     caller: Caller,
     path: Path<EventPath>,
     body: Json<SectionCreate>,
-) -> Result<Created<Section>, Failure> {
+) -> Result<Created<Section>, ApiError> {
     Ok(Created(service::create(rq.context(), &caller, path.0.event, &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
-async fn section_get(rq: Rq, caller: Caller, path: Path<SectionPath>) -> Result<HttpResponseOk<Section>, Failure> {
+async fn section_get(rq: Rq, caller: Caller, path: Path<SectionPath>) -> Result<HttpResponseOk<Section>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.into()).await?))
 }
 
@@ -63,12 +63,12 @@ async fn section_update(
     caller: Caller,
     path: Path<SectionPath>,
     body: Json<SectionUpdate>,
-) -> Result<HttpResponseOk<Section>, Failure> {
+) -> Result<HttpResponseOk<Section>, ApiError> {
     Ok(HttpResponseOk(service::update(rq.context(), &caller, path.0.into(), &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/events/{event}/sections/{section}", tags = ["Sections"] }]
-async fn section_delete(rq: Rq, caller: Caller, path: Path<SectionPath>) -> Result<HttpResponseDeleted, Failure> {
+async fn section_delete(rq: Rq, caller: Caller, path: Path<SectionPath>) -> Result<HttpResponseDeleted, ApiError> {
     service::delete(rq.context(), &caller, path.0.into()).await?;
     Ok(HttpResponseDeleted())
 }
@@ -78,7 +78,7 @@ async fn section_shorthand_get(
     rq: Rq,
     caller: Caller,
     path: Path<SectionShorthandPath>,
-) -> Result<HttpResponseOk<Section>, Failure> {
+) -> Result<HttpResponseOk<Section>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.into()).await?))
 }
 
@@ -88,7 +88,7 @@ async fn section_shorthand_update(
     caller: Caller,
     path: Path<SectionShorthandPath>,
     body: Json<SectionUpdate>,
-) -> Result<HttpResponseOk<Section>, Failure> {
+) -> Result<HttpResponseOk<Section>, ApiError> {
     Ok(HttpResponseOk(service::update(rq.context(), &caller, path.0.into(), &body.0).await?))
 }
 
@@ -97,7 +97,7 @@ async fn section_shorthand_delete(
     rq: Rq,
     caller: Caller,
     path: Path<SectionShorthandPath>,
-) -> Result<HttpResponseDeleted, Failure> {
+) -> Result<HttpResponseDeleted, ApiError> {
     service::delete(rq.context(), &caller, path.0.into()).await?;
     Ok(HttpResponseDeleted())
 }

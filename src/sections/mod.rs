@@ -13,6 +13,6 @@ pub mod store;
 
 pub use endpoints::register;
 pub use model::{Section, SectionPath, SectionRow, SectionUri, uri, view_long, view_short};
-pub use price::{Adjustment, Price, UnitPrice, expiry, price, unit_price};
+pub use price::{ActiveModifier, Price, UnitPrice, next_price_change, price, unit_price};
 pub use service::load;
-pub use store::{free, lock, release_expired, rows};
+pub use store::{find_by_ids, lock, release_expired, release_seats};

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::price::{Adjustment, Price, price};
+use super::price::{ActiveModifier, Price, price};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::money::{Amount, Money};
-use crate::base::wire::{EventTime, Minutes, Uri};
-use crate::http::Located;
+use crate::base::money::{AmountInput, Money};
+use crate::base::wire::{DateTimeInput, Minutes, Uri};
+use crate::http::HasLocation;
 
 /// A section as it is answered.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -39,9 +39,9 @@ pub struct Section {
     pub reserved: i64,
 }
 
-impl Located for Section {
+impl HasLocation for Section {
     /// A new one has its short URI.
-    const IS_AS_READ: bool = false;
+    const SAME_REPRESENTATION: bool = false;
 
     fn location(&self) -> &str {
         &self.uri.0
@@ -67,11 +67,11 @@ pub struct SectionShorthandPath {
 pub struct SectionCreate {
     #[schemars(length(min = 1, max = 200))]
     pub name: String,
-    pub base_price: Amount,
+    pub base_price: AmountInput,
     #[schemars(range(min = 1, max = 1_000_000))]
     pub capacity: i64,
-    pub sales_start: EventTime,
-    pub sales_end: EventTime,
+    pub sales_start: DateTimeInput,
+    pub sales_end: DateTimeInput,
     #[schemars(length(max = 10_000))]
     pub description: Option<String>,
     pub active: Option<bool>,
@@ -82,11 +82,11 @@ pub struct SectionCreate {
 pub struct SectionUpdate {
     #[schemars(length(min = 1, max = 200))]
     pub name: Option<String>,
-    pub base_price: Option<Amount>,
+    pub base_price: Option<AmountInput>,
     #[schemars(range(min = 1, max = 1_000_000))]
     pub capacity: Option<i64>,
-    pub sales_start: Option<EventTime>,
-    pub sales_end: Option<EventTime>,
+    pub sales_start: Option<DateTimeInput>,
+    pub sales_end: Option<DateTimeInput>,
     #[schemars(length(max = 10_000))]
     pub description: Option<String>,
     pub active: Option<bool>,
@@ -119,7 +119,7 @@ pub struct SectionRow {
     pub active: bool,
     /// The active price modifiers, the oldest first.
     #[sqlx(skip)]
-    pub adjustments: Vec<Adjustment>,
+    pub adjustments: Vec<ActiveModifier>,
 }
 
 impl SectionCreate {

@@ -12,7 +12,7 @@ use crate::events::{self, EventRow};
 use crate::hosts;
 
 /// The sections that an event can have: whoever reads it is shown all of them.
-const MOST: i64 = 100;
+const MAX_SECTIONS: i64 = 100;
 
 pub async fn create(app: &App, caller: &Caller, event: Id, new: &SectionCreate) -> Result<Section> {
     let row = transaction!(app.db, |tx| add(tx, caller, new.row(app.clock.next_id(), event)).await)?;
@@ -26,10 +26,10 @@ async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow
     check_sales(&row)?;
     event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;
-    if store::count_of_event(tx, event.id).await? >= MOST {
+    if store::count_of_event(tx, event.id).await? >= MAX_SECTIONS {
         return Err(Code::SectionTooMany.into());
     }
-    store::insert(tx, &row).await.or_unique("sections_event_id_name_key", Code::SectionTaken)?;
+    store::insert(tx, &row).await.on_unique("sections_event_id_name_key", Code::SectionTaken)?;
     Ok(row)
 }
 
@@ -46,7 +46,7 @@ pub async fn get(app: &App, caller: &Caller, uri: SectionUri) -> Result<Section>
 /// # Errors
 /// [`Error::NOT_FOUND`] where there is none of this URI.
 pub async fn load(tx: &mut Tx, uri: SectionUri, now: Timestamp) -> Result<SectionRow> {
-    let row = store::rows(tx, [uri.section], now).await?.remove(&uri.section);
+    let row = store::find_by_ids(tx, [uri.section], now).await?.remove(&uri.section);
     row.filter(|row| uri.names(row)).ok_or(Error::NOT_FOUND)
 }
 
@@ -61,7 +61,7 @@ async fn modify(tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionU
     let row = change.apply(row);
     check_sales(&row)?;
     event.check_changeable()?;
-    let updated = store::update(tx, &row).await.or_unique("sections_event_id_name_key", Code::SectionTaken)?;
+    let updated = store::update(tx, &row).await.on_unique("sections_event_id_name_key", Code::SectionTaken)?;
     if updated { Ok(row) } else { Err(Code::SectionCapacity.into()) }
 }
 
@@ -73,7 +73,7 @@ pub async fn delete(app: &App, caller: &Caller, uri: SectionUri) -> Result<()> {
 async fn remove(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -> Result<()> {
     let (row, _) = load_managed(tx, caller, uri, now).await?;
     // Tickets that were made void keep their section too, which a foreign key says.
-    let deleted = store::delete(tx, row.id).await.or_foreign_key(Code::SectionInUse)?;
+    let deleted = store::delete(tx, row.id).await.on_foreign_key(Code::SectionInUse)?;
     if deleted { Ok(()) } else { Err(Code::SectionInUse.into()) }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::model::SectionRow;
-use super::price::Adjustment;
+use super::price::ActiveModifier;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
 use crate::base::money::Money;
@@ -18,15 +18,15 @@ use crate::error::Result;
 /// # Errors
 /// When the database fails.
 pub async fn of_events(tx: &mut Tx, events: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<SectionRow>> {
-    all(select(tx, now).and_in("s.event_id", events)).await
+    fetch_with_modifiers(select(tx, now).and_in("s.event_id", events)).await
 }
 
 /// These sections by their identifier, without those that are none.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn rows(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<HashMap<Id, SectionRow>> {
-    let found = all(select(tx, now).and_in("s.id", ids)).await?;
+pub async fn find_by_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<HashMap<Id, SectionRow>> {
+    let found = fetch_with_modifiers(select(tx, now).and_in("s.id", ids)).await?;
     Ok(found.into_iter().map(|row| (row.id, row)).collect())
 }
 
@@ -44,8 +44,8 @@ struct PricedRow {
 }
 
 impl PricedRow {
-    fn split(self) -> (SectionRow, Option<Adjustment>) {
-        let adjustment = self.modifier_id.zip(self.price_delta).map(|(modifier, delta)| Adjustment {
+    fn split(self) -> (SectionRow, Option<ActiveModifier>) {
+        let adjustment = self.modifier_id.zip(self.price_delta).map(|(modifier, delta)| ActiveModifier {
             modifier,
             delta,
             from: self.available_from,
@@ -63,7 +63,7 @@ pub const RESERVED: &str = "s.reserved - coalesce((select cast(sum(r.quantity) a
 
 fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
     tx.select("s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.sales_start, s.sales_end, s.active, ")
-        .with(RESERVED, now)
+        .push_bind(RESERVED, now)
         .push(
             ", m.id as modifier_id, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order
              from sections s left join modifiers m on m.section_id = s.id and m.active where true",
@@ -72,7 +72,7 @@ fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
 
 /// The selected sections with their price modifiers, both the oldest first. One statement for the two, so that a price is never
 /// made of a section before and modifiers after somebody's changes.
-async fn all(select: Statement<'_>) -> Result<Vec<SectionRow>> {
+async fn fetch_with_modifiers(select: Statement<'_>) -> Result<Vec<SectionRow>> {
     let rows: Vec<PricedRow> = select.push(" order by s.id, m.id").all().await?;
     let mut sections: Vec<SectionRow> = Vec::new();
     for (section, adjustment) in rows.into_iter().map(PricedRow::split) {
@@ -106,7 +106,7 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<()> {
 /// # Errors
 /// When the database fails.
 pub async fn release_expired(tx: &mut Tx, sections: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
-    let over = tx.delete("reservations where true").and("expires <= ?", Some(now)).and_in("section_id", sections);
+    let over = tx.delete("reservations where true").and_where("expires <= ?", Some(now)).and_in("section_id", sections);
     let over: Vec<(Id, i64)> = over.push(" returning section_id, quantity").all().await?;
     let mut places: BTreeMap<Id, i64> = BTreeMap::new();
     for (section, quantity) in over {
@@ -114,7 +114,7 @@ pub async fn release_expired(tx: &mut Tx, sections: impl IntoIterator<Item = Id>
     }
     // One by one and ascending, as everyone changes these counts, so that transactions never wait for one another in a circle.
     for (section, quantity) in places {
-        free(tx, section, quantity).await?;
+        release_seats(tx, section, quantity).await?;
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ pub async fn release_expired(tx: &mut Tx, sections: impl IntoIterator<Item = Id>
 ///
 /// # Errors
 /// When the database fails.
-pub async fn free(tx: &mut Tx, section: Id, quantity: i64) -> Result<()> {
+pub async fn release_seats(tx: &mut Tx, section: Id, quantity: i64) -> Result<()> {
     let free = tx.query("update sections set reserved = reserved - $2 where id = $1");
     free.bind(section).bind(quantity).execute().await?;
     Ok(())

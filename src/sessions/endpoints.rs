@@ -8,12 +8,12 @@ use super::model::{AccountSession, Session, SessionCreate, SessionPath};
 use super::service;
 use crate::accounts::AccountPath;
 use crate::auth::Caller;
-use crate::base::paging::{Page, Paging};
+use crate::base::paging::{Page, PageRequest};
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq, api_key};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq, api_key};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(session_create, &[Code::AccountUnknown, Code::SessionWrongPassword, Code::AccountDeactivated]);
     api.add_resource(session_active_get, &[Code::ResourceNotFound], |by, _: IgnoredAny| async move {
         service::active(&by.app, &by.caller, key_of(&by.headers)).await
@@ -29,17 +29,17 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = POST, path = "/sessions", tags = ["Sessions"] }]
-async fn session_create(rq: Rq, body: Json<SessionCreate>) -> Result<Created<Session>, Failure> {
+async fn session_create(rq: Rq, body: Json<SessionCreate>) -> Result<Created<Session>, ApiError> {
     Ok(Created(service::open(rq.context(), body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/sessions/active", tags = ["Sessions"] }]
-async fn session_active_get(rq: Rq, caller: Caller) -> Result<HttpResponseOk<Session>, Failure> {
+async fn session_active_get(rq: Rq, caller: Caller) -> Result<HttpResponseOk<Session>, ApiError> {
     Ok(HttpResponseOk(service::active(rq.context(), &caller, key_of(rq.request.headers())).await?))
 }
 
 #[endpoint { method = DELETE, path = "/sessions/active", tags = ["Sessions"] }]
-async fn session_active_delete(rq: Rq, caller: Caller) -> Result<HttpResponseDeleted, Failure> {
+async fn session_active_delete(rq: Rq, caller: Caller) -> Result<HttpResponseDeleted, ApiError> {
     service::end(rq.context(), &caller).await?;
     Ok(HttpResponseDeleted())
 }
@@ -49,19 +49,23 @@ async fn account_session_list(
     rq: Rq,
     caller: Caller,
     path: Path<AccountPath>,
-    query: Query<Paging>,
-) -> Result<HttpResponseOk<Page<AccountSession>>, Failure> {
+    query: Query<PageRequest>,
+) -> Result<HttpResponseOk<Page<AccountSession>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &caller, &path.0.number, query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/sessions/{session}", tags = ["Sessions"] }]
-async fn account_session_get(rq: Rq, caller: Caller, path: Path<SessionPath>) -> Result<HttpResponseOk<AccountSession>, Failure> {
+async fn account_session_get(
+    rq: Rq,
+    caller: Caller,
+    path: Path<SessionPath>,
+) -> Result<HttpResponseOk<AccountSession>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/accounts/{number}/sessions/{session}", tags = ["Sessions"] }]
-async fn account_session_delete(rq: Rq, caller: Caller, path: Path<SessionPath>) -> Result<HttpResponseDeleted, Failure> {
-    service::end_one(rq.context(), &caller, &path.0).await?;
+async fn account_session_delete(rq: Rq, caller: Caller, path: Path<SessionPath>) -> Result<HttpResponseDeleted, ApiError> {
+    service::revoke_one(rq.context(), &caller, &path.0).await?;
     Ok(HttpResponseDeleted())
 }
 

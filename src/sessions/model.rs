@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{Account, AccountNumber, AccountRow, Password};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::wire::{DateTime, Nullable, Uri};
-use crate::http::Located;
+use crate::base::wire::{DateTime, NullableField, Uri};
+use crate::http::HasLocation;
 
 /// A session as it is answered, always to whoever holds its key.
 #[derive(Serialize, JsonSchema)]
@@ -23,9 +23,9 @@ pub struct Session {
     pub account: Account,
 }
 
-impl Located for Session {
+impl HasLocation for Session {
     /// It has its key.
-    const IS_AS_READ: bool = false;
+    const SAME_REPRESENTATION: bool = false;
 
     fn location(&self) -> &str {
         &self.uri.0
@@ -42,7 +42,7 @@ pub struct AccountSession {
     pub open: bool,
     #[schemars(regex(pattern = r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$"))]
     pub started: String,
-    pub last_used: Nullable<DateTime>,
+    pub last_used: NullableField<DateTime>,
     pub account: Account,
 }
 

@@ -9,9 +9,9 @@ use crate::app::App;
 use crate::auth::{self, Caller, KeyKind, NewKey};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Page, Paging};
+use crate::base::paging::{Page, PageRequest};
 use crate::base::secret;
-use crate::base::wire::{DateTime, Nullable, Uri};
+use crate::base::wire::{DateTime, NullableField, Uri};
 use crate::db::{Tx, transaction};
 use crate::error::{Code, Error, Result};
 
@@ -25,7 +25,7 @@ pub async fn open(app: &App, new: SessionCreate) -> Result<Session> {
             return Ok(session);
         }
     }
-    Err(Code::SessionWrongPassword.because("The password was changed or the account deactivated just now."))
+    Err(Code::SessionWrongPassword.with_message("The password was changed or the account deactivated just now."))
 }
 
 /// Opens a session, unless the account was changed while the password was being checked: no lock is held for so long.
@@ -34,7 +34,7 @@ async fn try_to_open(app: &App, new: &SessionCreate) -> Result<Option<Session>> 
     let password = || new.password.0.clone();
     let Some(found) = found else {
         // The same work as for a known name, so that the time it takes tells nobody which names are known.
-        app.passwords.verify(password(), nobodys_hash(app).await?).await?;
+        app.passwords.verify(password(), dummy_hash(app).await?).await?;
         return Err(Code::AccountUnknown.into());
     };
     if !app.passwords.verify(password(), found.password_hash.clone()).await? {
@@ -53,7 +53,7 @@ async fn try_to_open(app: &App, new: &SessionCreate) -> Result<Option<Session>> 
 pub async fn active(app: &App, caller: &Caller, key: String) -> Result<Session> {
     let account = account_of(caller)?;
     let mut tx = app.db.read().await?;
-    let started = store::started(&mut tx, caller.key).await?;
+    let started = store::started_at(&mut tx, caller.key).await?;
     let account = accounts::find(&mut tx, account).await?.ok_or(Error::NOT_FOUND)?;
     Ok(view(caller.key, key, started, account))
 }
@@ -65,7 +65,7 @@ pub async fn end(app: &App, caller: &Caller) -> Result<()> {
 }
 
 /// Every session of an account, whether or not it is open.
-pub async fn list(app: &App, caller: &Caller, number: &AccountNumber, paging: Paging) -> Result<Page<AccountSession>> {
+pub async fn list(app: &App, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<AccountSession>> {
     let now = app.clock.now();
     let mut tx = app.db.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
@@ -83,12 +83,12 @@ pub async fn get(app: &App, caller: &Caller, path: &SessionPath) -> Result<Accou
 }
 
 /// Ends one session of an account.
-pub async fn end_one(app: &App, caller: &Caller, path: &SessionPath) -> Result<()> {
-    let ended = transaction!(app.db, |tx| end_in(tx, caller, path, app.clock.now()).await)?;
+pub async fn revoke_one(app: &App, caller: &Caller, path: &SessionPath) -> Result<()> {
+    let ended = transaction!(app.db, |tx| revoke_in_tx(tx, caller, path, app.clock.now()).await)?;
     if ended { Ok(()) } else { Err(Code::SessionEnded.into()) }
 }
 
-async fn end_in(tx: &mut Tx, caller: &Caller, path: &SessionPath, now: Timestamp) -> Result<bool> {
+async fn revoke_in_tx(tx: &mut Tx, caller: &Caller, path: &SessionPath, now: Timestamp) -> Result<bool> {
     let account = accounts::load(tx, caller, &path.number).await?.id;
     store::find(tx, account, path.session).await?.ok_or(Error::NOT_FOUND)?;
     store::end(tx, path.session, now).await
@@ -102,7 +102,7 @@ fn account_of(caller: &Caller) -> Result<Id> {
 /// Issues a session's key; nothing when the password is another one now or the account not active. `better` is another hash of
 /// the same password.
 async fn issue(app: &App, tx: &mut Tx, who: &Credentials, better: Option<&str>) -> Result<Option<(Id, String, Timestamp)>> {
-    if !store::hold(tx, who.account.id, &who.password_hash, better.unwrap_or(&who.password_hash)).await? {
+    if !store::lock(tx, who.account.id, &who.password_hash, better.unwrap_or(&who.password_hash)).await? {
         return Ok(None);
     }
     let new = NewKey {
@@ -114,12 +114,12 @@ async fn issue(app: &App, tx: &mut Tx, who: &Credentials, better: Option<&str>) 
         expires: None,
     };
     let (id, key) = auth::issue(app, tx, &new).await?;
-    let started = store::started(tx, id).await?;
+    let started = store::started_at(tx, id).await?;
     Ok(Some((id, key, started)))
 }
 
 /// A hash that no account has, made at its first use.
-async fn nobodys_hash(app: &App) -> Result<String> {
+async fn dummy_hash(app: &App) -> Result<String> {
     static HASH: OnceCell<String> = OnceCell::const_new();
     HASH.get_or_try_init(|| app.passwords.hash(secret::api_key())).await.cloned()
 }
@@ -141,7 +141,7 @@ fn account_view(row: &SessionRow, account: Account, now: Timestamp) -> AccountSe
         id: row.id.0,
         open: row.is_open(now),
         started: row.created.to_plain_seconds(),
-        last_used: Nullable(row.last_used.map(|used| DateTime(used.to_offset_seconds()))),
+        last_used: NullableField(row.last_used.map(|used| DateTime(used.format_rfc3339()))),
         account,
     }
 }

@@ -5,13 +5,13 @@ use crate::accounts;
 use crate::auth::KeyKind;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Paging, Rows};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::db::Tx;
 use crate::error::Result;
 
 /// The account with this username or e-mail address. It can only be one: no username has an `@`.
 pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Credentials>> {
-    if !accounts::may_name(identification) {
+    if !accounts::is_allowed_region(identification) {
         return Ok(None);
     }
     tx.query("select * from accounts where (lower(username) = lower($1) or lower(email) = lower($1)) and removed = false")
@@ -22,7 +22,7 @@ pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Cre
 
 /// Whether this is still the hash of the account's password, which then is `better`, and the account active. Until the transaction
 /// ends, nobody can change either, so that a change ends the session that is being opened too, or comes before it.
-pub async fn hold(tx: &mut Tx, account: Id, password_hash: &str, better: &str) -> Result<bool> {
+pub async fn lock(tx: &mut Tx, account: Id, password_hash: &str, better: &str) -> Result<bool> {
     let held = tx
         .query("update accounts set password_hash = $3 where id = $1 and password_hash = $2 and activated")
         .bind(account)
@@ -34,15 +34,15 @@ pub async fn hold(tx: &mut Tx, account: Id, password_hash: &str, better: &str) -
 }
 
 /// When this key was made.
-pub async fn started(tx: &mut Tx, key: Id) -> Result<Timestamp> {
+pub async fn started_at(tx: &mut Tx, key: Id) -> Result<Timestamp> {
     tx.query("select created from api_keys where id = $1").bind(key).scalar().await
 }
 
 /// The sessions of an account, the oldest first.
-pub async fn list(tx: &mut Tx, account: Id, paging: Paging) -> Result<Rows<SessionRow>> {
+pub async fn list(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<SessionRow>> {
     tx.list("id, created, expires, last_used, ended", "from api_keys where true")
-        .and("account_id = ?", Some(account))
-        .and("kind = ?", Some(KeyKind::Session))
+        .and_where("account_id = ?", Some(account))
+        .and_where("kind = ?", Some(KeyKind::Session))
         .page("id", paging)
         .await
 }

@@ -6,12 +6,12 @@ use super::model::{EventTicketFilter, Ticket, TicketPath};
 use super::service;
 use crate::accounts::AccountPath;
 use crate::auth::Caller;
-use crate::base::paging::{Page, Paging};
+use crate::base::paging::{Page, PageRequest};
 use crate::events::EventPath;
-use crate::http::{Api, Failure, Path, Query, Rq};
+use crate::http::{ApiError, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(event_ticket_list, &[]);
     api.add(account_ticket_list, &[]);
     api.add(ticket_get, &[]);
@@ -23,7 +23,7 @@ async fn event_ticket_list(
     caller: Caller,
     path: Path<EventPath>,
     query: Query<EventTicketFilter>,
-) -> Result<HttpResponseOk<Page<Ticket>>, Failure> {
+) -> Result<HttpResponseOk<Page<Ticket>>, ApiError> {
     Ok(HttpResponseOk(service::list_of_event(rq.context(), &caller, path.0.event, &query.0).await?))
 }
 
@@ -32,12 +32,12 @@ async fn account_ticket_list(
     rq: Rq,
     caller: Caller,
     path: Path<AccountPath>,
-    query: Query<Paging>,
-) -> Result<HttpResponseOk<Page<Ticket>>, Failure> {
+    query: Query<PageRequest>,
+) -> Result<HttpResponseOk<Page<Ticket>>, ApiError> {
     Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.0.number, query.0).await?))
 }
 
 #[endpoint { method = GET, path = "/tickets/{ticket}", tags = ["Tickets"] }]
-async fn ticket_get(rq: Rq, caller: Caller, path: Path<TicketPath>) -> Result<HttpResponseOk<Ticket>, Failure> {
+async fn ticket_get(rq: Rq, caller: Caller, path: Path<TicketPath>) -> Result<HttpResponseOk<Ticket>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.ticket).await?))
 }

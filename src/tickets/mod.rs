@@ -12,4 +12,4 @@ mod store;
 pub use endpoints::register;
 pub use model::{Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 pub use service::{NewTickets, issue};
-pub use store::{holds_coming, lock_all, lock_of_order, lock_own, of_order, offer, redeem, release, void};
+pub use store::{find_by_order, has_upcoming, lock_all, lock_of_order, lock_own, mark_pending, redeem, return_to_owner, void};

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::Account;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::Paging;
-use crate::base::wire::{EventTime, OffsetSeconds, Uri, wire_text};
+use crate::base::paging::PageRequest;
+use crate::base::wire::{DateTimeInput, OffsetSeconds, Uri, wire_text};
 use crate::sections::Section;
 
 wire_text!(
@@ -66,9 +66,9 @@ pub struct TicketPath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventTicketFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     /// Only tickets that changed at this moment or later.
-    pub modified_since: Option<EventTime>,
+    pub modified_since: Option<DateTimeInput>,
 }
 
 /// A ticket as it is kept.

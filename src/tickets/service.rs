@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::auth::Caller;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Page, Paging};
+use crate::base::paging::{Page, PageRequest};
 use crate::base::secret;
 use crate::base::wire::OffsetSeconds;
 use crate::db::Tx;
@@ -19,14 +19,14 @@ use crate::{events, sections, tokens};
 pub async fn list_of_event(app: &App, caller: &Caller, event: Id, filter: &EventTicketFilter) -> Result<Page<Ticket>> {
     let mut tx = app.db.read().await?;
     let event = events::load(&mut tx, event).await?;
-    let reach = tokens::reach(&mut tx, caller, &event).await?;
+    let reach = tokens::authorize(&mut tx, caller, &event).await?;
     let since = filter.modified_since.map(|since| since.0);
     let found = store::list_of_event(&mut tx, event.id, reach, since, filter.paging).await?;
     let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
     Ok(filter.paging.page(found.total, entries))
 }
 
-pub async fn list_of_account(app: &App, caller: &Caller, number: &AccountNumber, paging: Paging) -> Result<Page<Ticket>> {
+pub async fn list_of_account(app: &App, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<Ticket>> {
     let mut tx = app.db.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
     let found = store::list_of_account(&mut tx, account.id, paging).await?;
@@ -85,7 +85,7 @@ pub async fn issue(app: &App, tx: &mut Tx, new: impl IntoIterator<Item = NewTick
 
 /// Tickets with their sections and owners, each loaded once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
-    let sections = sections::rows(tx, rows.iter().map(|row| row.section_id), now).await?;
+    let sections = sections::find_by_ids(tx, rows.iter().map(|row| row.section_id), now).await?;
     let owners = accounts::views_for(tx, caller, rows.iter().map(|row| row.owner_id)).await?;
     let view = |row: TicketRow| {
         let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
@@ -96,8 +96,8 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestam
             status: row.status,
             section: sections::view_long(section, now),
             owner: owner.clone(),
-            issued: OffsetSeconds(row.issued.to_offset_seconds()),
-            redeemed: Redeemed(row.redeemed.map_or_else(|| "N/A".to_owned(), Timestamp::to_offset_seconds)),
+            issued: OffsetSeconds(row.issued.format_rfc3339()),
+            redeemed: Redeemed(row.redeemed.map_or_else(|| "N/A".to_owned(), Timestamp::format_rfc3339)),
         })
     };
     rows.into_iter().map(view).collect()

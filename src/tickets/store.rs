@@ -3,30 +3,30 @@
 use super::model::{TicketRow, TicketStatus};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::{Paging, Rows};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::db::Tx;
 use crate::error::Result;
-use crate::tokens::{self, Reach};
+use crate::tokens::{self, AdmissionScope};
 
 /// The valid tickets of what is within reach of an event, the oldest first.
 pub async fn list_of_event(
     tx: &mut Tx,
     event: Id,
-    reach: Reach,
+    reach: AdmissionScope,
     modified_since: Option<Timestamp>,
-    paging: Paging,
-) -> Result<Rows<TicketRow>> {
+    paging: PageRequest,
+) -> Result<PagedRows<TicketRow>> {
     tx.list("*", "from tickets where status <> 'Void'")
-        .and("event_id = ?", Some(event))
-        .and(&tokens::covers("section_id"), reach.token())
-        .and("modified >= ?", modified_since)
+        .and_where("event_id = ?", Some(event))
+        .and_where(&tokens::covers_sql("section_id"), reach.token())
+        .and_where("modified >= ?", modified_since)
         .page("id", paging)
         .await
 }
 
 /// What an account holds, the oldest first.
-pub async fn list_of_account(tx: &mut Tx, account: Id, paging: Paging) -> Result<Rows<TicketRow>> {
-    tx.list("*", "from tickets where true").and("owner_id = ?", Some(account)).page("id", paging).await
+pub async fn list_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
+    tx.list("*", "from tickets where true").and_where("owner_id = ?", Some(account)).page("id", paging).await
 }
 
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
@@ -38,7 +38,7 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn holds_coming(tx: &mut Tx, account: Id, now: Timestamp) -> Result<bool> {
+pub async fn has_upcoming(tx: &mut Tx, account: Id, now: Timestamp) -> Result<bool> {
     let held = "select exists (select 1 from tickets t join events e on e.id = t.event_id
         where t.owner_id = $1 and t.status in ('Issued', 'Pending') and e.ends > $2
         and e.status <> 'Cancelled')";
@@ -81,14 +81,20 @@ pub async fn lock_all(tx: &mut Tx, serials: impl IntoIterator<Item = String>) ->
 ///
 /// # Errors
 /// When the database fails.
-pub async fn redeem(tx: &mut Tx, event: Id, serials: Vec<String>, reach: Reach, now: Timestamp) -> Result<Vec<TicketRow>> {
+pub async fn redeem(
+    tx: &mut Tx,
+    event: Id,
+    serials: Vec<String>,
+    reach: AdmissionScope,
+    now: Timestamp,
+) -> Result<Vec<TicketRow>> {
     tx.update("tickets")
-        .with(" set status = ?", TicketStatus::Redeemed)
-        .with(", redeemed = ?, modified = ?", now)
-        .with(" where status = ?", TicketStatus::Issued)
-        .and("event_id = ?", Some(event))
+        .push_bind(" set status = ?", TicketStatus::Redeemed)
+        .push_bind(", redeemed = ?, modified = ?", now)
+        .push_bind(" where status = ?", TicketStatus::Issued)
+        .and_where("event_id = ?", Some(event))
         .and_in("serial", serials)
-        .and(&tokens::covers("section_id"), reach.token())
+        .and_where(&tokens::covers_sql("section_id"), reach.token())
         .push(" returning *")
         .all()
         .await
@@ -101,7 +107,7 @@ pub async fn redeem(tx: &mut Tx, event: Id, serials: Vec<String>, reach: Reach, 
 /// When the database fails.
 pub async fn lock_own(tx: &mut Tx, owner: Id, serials: impl IntoIterator<Item = String>) -> Result<Vec<TicketRow>> {
     let for_update = for_update(tx);
-    let tickets = tx.select("* from tickets where true").and("owner_id = ?", Some(owner)).and_in("serial", serials);
+    let tickets = tx.select("* from tickets where true").and_where("owner_id = ?", Some(owner)).and_in("serial", serials);
     tickets.push(" order by id").push(for_update).all().await
 }
 
@@ -115,13 +121,13 @@ fn for_update(tx: &Tx) -> &'static str {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn offer(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp) -> Result<Vec<Id>> {
+pub async fn mark_pending(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp) -> Result<Vec<Id>> {
     let offered: Vec<(Id,)> = tx
         .update("tickets")
-        .with(" set status = ?", TicketStatus::Pending)
-        .with(", modified = ?", now)
-        .with(" where status = ?", TicketStatus::Issued)
-        .and("owner_id = ?", Some(owner))
+        .push_bind(" set status = ?", TicketStatus::Pending)
+        .push_bind(", modified = ?", now)
+        .push_bind(" where status = ?", TicketStatus::Issued)
+        .and_where("owner_id = ?", Some(owner))
         .and_in("id", tickets.to_vec())
         .push(" returning id")
         .all()
@@ -134,17 +140,17 @@ pub async fn offer(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp) -> Re
 ///
 /// # Errors
 /// When the database fails.
-pub async fn release(tx: &mut Tx, tickets: &[Id], from: Id, to: Id, now: Timestamp) -> Result<bool> {
+pub async fn return_to_owner(tx: &mut Tx, tickets: &[Id], from: Id, to: Id, now: Timestamp) -> Result<bool> {
     let for_update = for_update(tx);
     let locked = tx.select("id from tickets where true").and_in("id", tickets.to_vec()).push(" order by id");
     let _locked: Vec<(Id,)> = locked.push(for_update).all().await?;
     let released: Vec<(Id,)> = tx
         .update("tickets")
-        .with(" set status = ?", TicketStatus::Issued)
-        .with(", owner_id = ?", to)
-        .with(", modified = ?", now)
-        .with(" where status = ?", TicketStatus::Pending)
-        .and("owner_id = ?", Some(from))
+        .push_bind(" set status = ?", TicketStatus::Issued)
+        .push_bind(", owner_id = ?", to)
+        .push_bind(", modified = ?", now)
+        .push_bind(" where status = ?", TicketStatus::Pending)
+        .and_where("owner_id = ?", Some(from))
         .and_in("id", tickets.to_vec())
         .push(" returning id")
         .all()
@@ -156,7 +162,7 @@ pub async fn release(tx: &mut Tx, tickets: &[Id], from: Id, to: Id, now: Timesta
 ///
 /// # Errors
 /// When the database fails.
-pub async fn of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
+pub async fn find_by_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
     tx.query("select * from tickets where order_id = $1 order by id").bind(order).all().await
 }
 
@@ -166,7 +172,12 @@ pub async fn of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
 /// When the database fails.
 pub async fn lock_of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
     let for_update = for_update(tx);
-    tx.select("* from tickets where true").and("order_id = ?", Some(order)).push(" order by id").push(for_update).all().await
+    tx.select("* from tickets where true")
+        .and_where("order_id = ?", Some(order))
+        .push(" order by id")
+        .push(for_update)
+        .all()
+        .await
 }
 
 /// Makes tickets void, which are locked.
@@ -174,7 +185,7 @@ pub async fn lock_of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
 /// # Errors
 /// When the database fails.
 pub async fn void(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
-    let update = tx.update("tickets set status = 'Void'").with(", modified = ? where true", now);
+    let update = tx.update("tickets set status = 'Void'").push_bind(", modified = ? where true", now);
     let _voided: Vec<(Id,)> = update.and_in("id", tickets).push(" returning id").all().await?;
     Ok(())
 }

@@ -8,10 +8,10 @@ use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
 use crate::events::EventPath;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(event_token_list, &[]);
     api.add(event_token_create, &[]);
     api.add_resource(event_token_get, &[], |by, path: TokenPath| async move {
@@ -29,7 +29,7 @@ async fn event_token_list(
     caller: Caller,
     path: Path<EventPath>,
     query: Query<TokenFilter>,
-) -> Result<HttpResponseOk<Page<Token>>, Failure> {
+) -> Result<HttpResponseOk<Page<Token>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &caller, path.0.event, &query.0).await?))
 }
 
@@ -39,12 +39,12 @@ async fn event_token_create(
     caller: Caller,
     path: Path<EventPath>,
     body: Json<TokenCreate>,
-) -> Result<Created<Token>, Failure> {
+) -> Result<Created<Token>, ApiError> {
     Ok(Created(service::create(rq.context(), &caller, path.0.event, &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/events/{event}/tokens/{token}", tags = ["Tokens"] }]
-async fn event_token_get(rq: Rq, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseOk<Token>, Failure> {
+async fn event_token_get(rq: Rq, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseOk<Token>, ApiError> {
     let TokenPath { event, token } = path.0;
     Ok(HttpResponseOk(service::get(rq.context(), &caller, event, token).await?))
 }
@@ -55,19 +55,19 @@ async fn event_token_update(
     caller: Caller,
     path: Path<TokenPath>,
     body: Json<TokenUpdate>,
-) -> Result<HttpResponseOk<Token>, Failure> {
+) -> Result<HttpResponseOk<Token>, ApiError> {
     let TokenPath { event, token } = path.0;
     Ok(HttpResponseOk(service::update(rq.context(), &caller, event, token, &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/events/{event}/tokens/{token}", tags = ["Tokens"] }]
-async fn event_token_delete(rq: Rq, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseDeleted, Failure> {
+async fn event_token_delete(rq: Rq, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseDeleted, ApiError> {
     let TokenPath { event, token } = path.0;
     service::delete(rq.context(), &caller, event, token).await?;
     Ok(HttpResponseDeleted())
 }
 
 #[endpoint { method = GET, path = "/tokens/{code}", tags = ["Tokens"] }]
-async fn token_authentication_get(rq: Rq, path: Path<CodePath>) -> Result<HttpResponseOk<TokenAuthentication>, Failure> {
+async fn token_authentication_get(rq: Rq, path: Path<CodePath>) -> Result<HttpResponseOk<TokenAuthentication>, ApiError> {
     Ok(HttpResponseOk(service::authenticate(rq.context(), &path.0.code).await?))
 }

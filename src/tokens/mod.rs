@@ -13,6 +13,6 @@ mod store;
 
 pub use endpoints::register;
 pub use model::uri;
-pub use reach::{Reach, covers, reach};
+pub use reach::{AdmissionScope, authorize, covers_sql};
 pub use service::create_global;
 pub use store::end_keys_of_event;

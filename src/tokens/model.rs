@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::id::Id;
-use crate::base::paging::Paging;
+use crate::base::paging::PageRequest;
 use crate::base::wire::{Uri, wire_text};
-use crate::http::Located;
+use crate::http::HasLocation;
 
 wire_text!(
     /// A token's code.
@@ -35,7 +35,7 @@ pub struct Token {
     pub sections: Vec<Uri>,
 }
 
-impl Located for Token {
+impl HasLocation for Token {
     fn location(&self) -> &str {
         &self.uri.0
     }
@@ -63,7 +63,7 @@ pub struct CodePath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TokenFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     /// Only the global token, or only the others.
     pub global: Option<bool>,
 }

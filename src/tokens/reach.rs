@@ -10,14 +10,14 @@ use crate::hosts;
 
 /// The sections of an event that a caller may admit to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Reach {
+pub enum AdmissionScope {
     /// All of them: an administrator of its host, or of the platform.
     Event,
     /// Those that this token covers.
     Token(Id),
 }
 
-impl Reach {
+impl AdmissionScope {
     /// The token whose sections they are; `None` where they are all of them.
     pub fn token(self) -> Option<Id> {
         match self {
@@ -31,24 +31,24 @@ impl Reach {
 ///
 /// # Errors
 /// [`Error::NOT_YOURS`] for whoever may not at all, among them a redeemer of another event.
-pub async fn reach(tx: &mut Tx, caller: &Caller, event: &EventRow) -> Result<Reach> {
+pub async fn authorize(tx: &mut Tx, caller: &Caller, event: &EventRow) -> Result<AdmissionScope> {
     if caller.scope == Scope::Redeemer {
         let redeemer = caller.redeemer.filter(|redeemer| redeemer.event == event.id);
-        return redeemer.map(|redeemer| Reach::Token(redeemer.token)).ok_or(Error::NOT_YOURS);
+        return redeemer.map(|redeemer| AdmissionScope::Token(redeemer.token)).ok_or(Error::FORBIDDEN);
     }
     hosts::require_administrator(tx, caller, event.host_id).await?;
-    Ok(Reach::Event)
+    Ok(AdmissionScope::Event)
 }
 
 /// The condition that a token, every `?` in it, covers the section in this column. For [`crate::db::Statement::and`].
-pub fn covers(section_column: &str) -> String {
+pub fn covers_sql(section_column: &str) -> String {
     format!(
         "(exists (select 1 from tokens k where k.id = ? and k.global)
           or {section_column} in (select ks.section_id from token_sections ks where ks.token_id = ?))"
     )
 }
 
-impl Reach {
+impl AdmissionScope {
     /// Succeeds when this section is within reach.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Reach {
         match self {
             Self::Event => Ok(()),
             Self::Token(token) if store::covers(tx, token, section).await? => Ok(()),
-            Self::Token(_) => Err(Error::NOT_YOURS),
+            Self::Token(_) => Err(Error::FORBIDDEN),
         }
     }
 }

@@ -31,7 +31,7 @@ pub async fn create(app: &App, caller: &Caller, event: Id, new: &TokenCreate) ->
         events::load_managed(tx, caller, event).await?;
         let sections = read_sections(tx, event, &new.sections).await?;
         let row = insert(app, tx, event, false).await?;
-        store::insert_sections(tx, row.id, &sections).await.or_foreign_key(Error::invalid("sections", NO_SECTION))?;
+        store::insert_sections(tx, row.id, &sections).await.on_foreign_key(Error::invalid("sections", NO_SECTION))?;
         view(tx, row).await
     })
 }
@@ -55,7 +55,7 @@ pub async fn get(app: &App, caller: &Caller, event: Id, token: Id) -> Result<Tok
 
 pub async fn update(app: &App, caller: &Caller, event: Id, token: Id, change: &TokenUpdate) -> Result<Token> {
     transaction!(app.db, |tx| {
-        let row = hold_managed(tx, caller, event, token).await?;
+        let row = lock_managed(tx, caller, event, token).await?;
         let sections = match &change.sections {
             Some(given) => Some(read_sections(tx, event, given).await?),
             None => None,
@@ -63,7 +63,7 @@ pub async fn update(app: &App, caller: &Caller, event: Id, token: Id, change: &T
         require_not_global(&row, "The global token covers every section of its event and can't be changed.")?;
         if let Some(sections) = sections {
             store::delete_sections(tx, token).await?;
-            store::insert_sections(tx, token, &sections).await.or_foreign_key(Error::invalid("sections", NO_SECTION))?;
+            store::insert_sections(tx, token, &sections).await.on_foreign_key(Error::invalid("sections", NO_SECTION))?;
         }
         view(tx, row).await
     })
@@ -71,7 +71,7 @@ pub async fn update(app: &App, caller: &Caller, event: Id, token: Id, change: &T
 
 pub async fn delete(app: &App, caller: &Caller, event: Id, token: Id) -> Result<()> {
     transaction!(app.db, |tx| {
-        let row = hold_managed(tx, caller, event, token).await?;
+        let row = lock_managed(tx, caller, event, token).await?;
         require_not_global(&row, "The global token of an event can't be removed.")?;
         store::end_keys(tx, token, app.clock.now()).await?;
         store::delete(tx, token).await
@@ -79,12 +79,12 @@ pub async fn delete(app: &App, caller: &Caller, event: Id, token: Id) -> Result<
 }
 
 pub async fn authenticate(app: &App, code: &GivenCode) -> Result<TokenAuthentication> {
-    transaction!(app.db, |tx| exchange(app, tx, code).await)
+    transaction!(app.db, |tx| issue_key(app, tx, code).await)
 }
 
 /// Gives a key for a code. The token is held meanwhile, so that its removal can't miss the key.
-async fn exchange(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthentication> {
-    let row = store::hold_by_code(tx, code.0.clone()).await?.ok_or(Code::CodeUnknown)?;
+async fn issue_key(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthentication> {
+    let row = store::lock_by_code(tx, code.0.clone()).await?.ok_or(Code::CodeUnknown)?;
     let ends = events::load(tx, row.event_id).await?.ends;
     if ends.plus(ADMISSION_LIFE) <= app.clock.now() {
         return Err(Code::CodeUnknown.into());
@@ -107,22 +107,22 @@ async fn exchange(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthe
 async fn insert(app: &App, tx: &mut Tx, event: Id, global: bool) -> Result<TokenRow> {
     loop {
         let row = TokenRow { id: app.clock.next_id(), event_id: event, code: secret::token_code(), global };
-        if store::insert(tx, &row).await.or_foreign_key(Error::NOT_FOUND)? {
+        if store::insert(tx, &row).await.on_foreign_key(Error::NOT_FOUND)? {
             return Ok(row);
         }
     }
 }
 
 /// The token, held for a change by somebody who manages its event.
-async fn hold_managed(tx: &mut Tx, caller: &Caller, event: Id, token: Id) -> Result<TokenRow> {
+async fn lock_managed(tx: &mut Tx, caller: &Caller, event: Id, token: Id) -> Result<TokenRow> {
     let event = events::load(tx, event).await?;
-    let row = store::hold(tx, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
+    let row = store::lock(tx, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
     hosts::require_administrator(tx, caller, event.host_id).await?;
     Ok(row)
 }
 
 fn require_not_global(row: &TokenRow, text: &'static str) -> Result<()> {
-    if row.global { Err(Code::TokenGlobal.because(text)) } else { Ok(()) }
+    if row.global { Err(Code::TokenGlobal.with_message(text)) } else { Ok(()) }
 }
 
 /// The sections that were given, each once in whatever form and however often; all of them must be of this event.

@@ -4,15 +4,15 @@ use super::model::{TokenFilter, TokenRow};
 use super::reach;
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::PagedRows;
 use crate::db::Tx;
 use crate::error::Result;
 
 /// An event's tokens: the global one first, the others from the oldest on.
-pub async fn list(tx: &mut Tx, event: Id, filter: &TokenFilter) -> Result<Rows<TokenRow>> {
+pub async fn list(tx: &mut Tx, event: Id, filter: &TokenFilter) -> Result<PagedRows<TokenRow>> {
     tx.list("*", "from tokens where true")
-        .and("event_id = ?", Some(event))
-        .and("global = ?", filter.global)
+        .and_where("event_id = ?", Some(event))
+        .and_where("global = ?", filter.global)
         .page("global desc, id", filter.paging)
         .await
 }
@@ -23,12 +23,12 @@ pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
 
 /// The token, which nobody else can change or remove until the transaction ends. PostgreSQL locks what is updated, and
 /// SQLite has no `for update`.
-pub async fn hold(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
+pub async fn lock(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
     tx.query("update tokens set code = code where id = $1 and event_id = $2 returning *").bind(id).bind(event).optional().await
 }
 
 /// The token with this code, held like [`hold`] does.
-pub async fn hold_by_code(tx: &mut Tx, code: String) -> Result<Option<TokenRow>> {
+pub async fn lock_by_code(tx: &mut Tx, code: String) -> Result<Option<TokenRow>> {
     tx.query("update tokens set code = code where code = $1 returning *").bind(code).optional().await
 }
 
@@ -96,7 +96,11 @@ pub async fn delete_sections(tx: &mut Tx, token: Id) -> Result<()> {
 
 /// Whether a token covers a section of its own event.
 pub async fn covers(tx: &mut Tx, token: Id, section: Id) -> Result<bool> {
-    let found: Vec<(Id,)> =
-        tx.select("s.id from sections s where").with(" s.id = ?", section).and(&reach::covers("s.id"), Some(token)).all().await?;
+    let found: Vec<(Id,)> = tx
+        .select("s.id from sections s where")
+        .push_bind(" s.id = ?", section)
+        .and_where(&reach::covers_sql("s.id"), Some(token))
+        .all()
+        .await?;
     Ok(!found.is_empty())
 }

@@ -8,10 +8,10 @@ use crate::accounts::AccountPath;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(transfer_create, &[Code::TicketNotIssued]);
     api.add_resource(transfer_get, &[], |by, path: TransferPath| async move {
         service::get(&by.app, &by.caller, path.transfer).await
@@ -23,23 +23,23 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = POST, path = "/transfers", tags = ["Transfers"] }]
-async fn transfer_create(rq: Rq, caller: Caller, body: Json<TransferCreate>) -> Result<Created<Transfer>, Failure> {
+async fn transfer_create(rq: Rq, caller: Caller, body: Json<TransferCreate>) -> Result<Created<Transfer>, ApiError> {
     Ok(Created(service::create(rq.context(), &caller, &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/transfers/{transfer}", tags = ["Transfers"] }]
-async fn transfer_get(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseOk<Transfer>, Failure> {
+async fn transfer_get(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseOk<Transfer>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.transfer).await?))
 }
 
 #[endpoint { method = DELETE, path = "/transfers/{transfer}", tags = ["Transfers"] }]
-async fn transfer_delete(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseDeleted, Failure> {
+async fn transfer_delete(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseDeleted, ApiError> {
     service::cancel(rq.context(), &caller, path.0.transfer).await?;
     Ok(HttpResponseDeleted())
 }
 
 #[endpoint { method = POST, path = "/transfers/{transfer}/claims", tags = ["Transfers"] }]
-async fn transfer_claim_create(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseOk<Transfer>, Failure> {
+async fn transfer_claim_create(rq: Rq, caller: Caller, path: Path<TransferPath>) -> Result<HttpResponseOk<Transfer>, ApiError> {
     Ok(HttpResponseOk(service::claim(rq.context(), &caller, path.0.transfer).await?))
 }
 
@@ -48,7 +48,7 @@ async fn transfer_rejection_create(
     rq: Rq,
     caller: Caller,
     path: Path<TransferPath>,
-) -> Result<HttpResponseOk<Transfer>, Failure> {
+) -> Result<HttpResponseOk<Transfer>, ApiError> {
     Ok(HttpResponseOk(service::reject(rq.context(), &caller, path.0.transfer).await?))
 }
 
@@ -58,6 +58,6 @@ async fn account_transfer_list(
     caller: Caller,
     path: Path<AccountPath>,
     query: Query<TransferFilter>,
-) -> Result<HttpResponseOk<Page<Transfer>>, Failure> {
+) -> Result<HttpResponseOk<Page<Transfer>>, ApiError> {
     Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.0.number, &query.0).await?))
 }

@@ -11,4 +11,4 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use service::{cancel_all_of, cancel_holding};
+pub use service::{cancel_for_account, cancel_for_tickets};

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::{Account, AccountNumber};
 use crate::base::clock::Timestamp;
 use crate::base::id::Id;
-use crate::base::paging::Paging;
+use crate::base::paging::PageRequest;
 use crate::base::wire::{OffsetSeconds, Uri};
-use crate::http::Located;
+use crate::http::HasLocation;
 use crate::sections::Section;
 use crate::tickets::{Redeemed, Serial};
 
@@ -39,7 +39,7 @@ pub struct Transfer {
     pub tickets: Vec<TransferTicket>,
 }
 
-impl Located for Transfer {
+impl HasLocation for Transfer {
     fn location(&self) -> &str {
         &self.uri.0
     }
@@ -54,7 +54,7 @@ pub struct TransferTicket {
     // Always there, though it may be null: schemars would not require an Option.
     #[schemars(schema_with = "Option::<Serial>::json_schema")]
     pub serial: Option<Serial>,
-    pub status: OfferStatus,
+    pub status: TransferTicketStatus,
     pub section: Section,
     pub owner: Account,
     pub issued: OffsetSeconds,
@@ -63,7 +63,7 @@ pub struct TransferTicket {
 
 /// The state of a ticket as its transfer leaves it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-pub enum OfferStatus {
+pub enum TransferTicketStatus {
     /// The transfer has ended.
     Issued,
     /// The transfer is open.
@@ -88,7 +88,7 @@ pub enum Direction {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct TransferFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     pub status: Option<TransferStatus>,
     pub direction: Option<Direction>,
 }
@@ -148,7 +148,7 @@ impl TransferRow {
 
 /// A ticket of a transfer, with what never changes of it.
 #[derive(Debug, sqlx::FromRow)]
-pub struct OfferRow {
+pub struct TransferTicketRow {
     pub transfer_id: Id,
     pub ticket_id: Id,
     pub serial: String,

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use anyhow::anyhow;
 
 use super::model::{
-    OfferRow, OfferStatus, Transfer, TransferCreate, TransferFilter, TransferRow, TransferStatus, TransferTicket,
+    Transfer, TransferCreate, TransferFilter, TransferRow, TransferStatus, TransferTicket, TransferTicketRow,
+    TransferTicketStatus,
 };
 use super::store;
 use crate::accounts::{self, Account, AccountNumber};
@@ -16,7 +17,7 @@ use crate::base::id::Id;
 use crate::base::paging::Page;
 use crate::base::wire::{OffsetSeconds, Uri};
 use crate::db::{Tx, transaction};
-use crate::error::{Code, Error, Problem, Result};
+use crate::error::{Code, Error, FieldError, Result};
 use crate::sections::{self, Section};
 use crate::tickets::{self, Redeemed, Serial, TicketRow};
 
@@ -34,7 +35,7 @@ pub async fn list_of_account(
 }
 
 pub async fn create(app: &App, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
-    transaction!(app.db, |tx| offer(app, tx, caller, new).await)
+    transaction!(app.db, |tx| create_in_tx(app, tx, caller, new).await)
 }
 
 pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Transfer> {
@@ -48,21 +49,21 @@ pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Transfer> {
 
 /// Takes the tickets over.
 pub async fn claim(app: &App, caller: &Caller, id: Id) -> Result<Transfer> {
-    transaction!(app.db, |tx| answer(app, tx, caller, id, TransferStatus::Claimed).await)
+    transaction!(app.db, |tx| respond(app, tx, caller, id, TransferStatus::Claimed).await)
 }
 
 /// Turns the tickets down.
 pub async fn reject(app: &App, caller: &Caller, id: Id) -> Result<Transfer> {
-    transaction!(app.db, |tx| answer(app, tx, caller, id, TransferStatus::Rejected).await)
+    transaction!(app.db, |tx| respond(app, tx, caller, id, TransferStatus::Rejected).await)
 }
 
 pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<()> {
     transaction!(app.db, |tx| {
         let row = load(tx, id).await?;
         if !caller.is(row.sender_id) && !caller.is(row.recipient_id) {
-            return Err(Error::NOT_YOURS);
+            return Err(Error::FORBIDDEN);
         }
-        end(app, tx, row, TransferStatus::Cancelled).await
+        close(app, tx, row, TransferStatus::Cancelled).await
     })?;
     Ok(())
 }
@@ -71,9 +72,9 @@ pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<()> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn cancel_all_of(app: &App, tx: &mut Tx, account: Id) -> Result<()> {
+pub async fn cancel_for_account(app: &App, tx: &mut Tx, account: Id) -> Result<()> {
     for row in store::lock_open_of(tx, account).await? {
-        end(app, tx, row, TransferStatus::Cancelled).await?;
+        close(app, tx, row, TransferStatus::Cancelled).await?;
     }
     Ok(())
 }
@@ -82,20 +83,20 @@ pub async fn cancel_all_of(app: &App, tx: &mut Tx, account: Id) -> Result<()> {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn cancel_holding(app: &App, tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<()> {
+pub async fn cancel_for_tickets(app: &App, tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<()> {
     let tickets: Vec<Id> = tickets.into_iter().collect();
     if tickets.is_empty() {
         return Ok(());
     }
     for row in store::lock_open_holding(tx, tickets).await? {
-        end(app, tx, row, TransferStatus::Cancelled).await?;
+        close(app, tx, row, TransferStatus::Cancelled).await?;
     }
     Ok(())
 }
 
 /// Offers the tickets, all of them or none.
-async fn offer(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
-    let sender = caller.account.ok_or(Error::NOT_YOURS)?;
+async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
+    let sender = caller.account.ok_or(Error::FORBIDDEN)?;
     let recipient = recipient(tx, sender, &new.recipient).await?;
     // Removed since its key was asked for, it must not leave an offer behind.
     accounts::lock(tx, sender).await?.ok_or(Code::KeyRefused)?;
@@ -106,7 +107,7 @@ async fn offer(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCreate) ->
     };
     let now = app.clock.now();
     let ids: Vec<Id> = tickets.iter().map(|ticket| ticket.id).collect();
-    let offered = tickets::offer(tx, &ids, sender, now).await?;
+    let offered = tickets::mark_pending(tx, &ids, sender, now).await?;
     let refused = tickets.iter().filter(|ticket| !offered.contains(&ticket.id));
     let refused: Vec<&str> = refused.map(|ticket| ticket.serial.as_str()).collect();
     if !refused.is_empty() {
@@ -120,52 +121,52 @@ async fn offer(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCreate) ->
 }
 
 /// Whom the tickets are offered to. The account is held, so that it is not deactivated before the transfer is there to be ended.
-async fn recipient(tx: &mut Tx, sender: Id, number: &AccountNumber) -> Result<Result<Id, Problem>> {
-    let found = accounts::hold_active(tx, number).await?;
+async fn recipient(tx: &mut Tx, sender: Id, number: &AccountNumber) -> Result<Result<Id, FieldError>> {
+    let found = accounts::lock_active(tx, number).await?;
     Ok(match found {
-        None => Err(Problem::invalid("recipient", "names no active account")),
-        Some(account) if account.id == sender => Err(Problem::invalid("recipient", "must be somebody else")),
+        None => Err(FieldError::invalid("recipient", "names no active account")),
+        Some(account) if account.id == sender => Err(FieldError::invalid("recipient", "must be somebody else")),
         Some(account) => Ok(account.id),
     })
 }
 
 /// The tickets of these serials, locked. Somebody else's ticket is told no differently from none.
-async fn own_tickets(tx: &mut Tx, owner: Id, serials: &[Serial]) -> Result<Result<Vec<TicketRow>, Problem>> {
+async fn own_tickets(tx: &mut Tx, owner: Id, serials: &[Serial]) -> Result<Result<Vec<TicketRow>, FieldError>> {
     let tickets = tickets::lock_own(tx, owner, serials.iter().map(|serial| serial.0.clone())).await?;
     let known: HashSet<&str> = tickets.iter().map(|ticket| ticket.serial.as_str()).collect();
     let unknown: Vec<&str> = serials.iter().map(|serial| serial.0.as_str()).filter(|serial| !known.contains(serial)).collect();
     if unknown.is_empty() {
         return Ok(Ok(tickets));
     }
-    Ok(Err(Problem::invalid("tickets", format!("names no ticket of yours (at {})", unknown.join(", ")))))
+    Ok(Err(FieldError::invalid("tickets", format!("names no ticket of yours (at {})", unknown.join(", ")))))
 }
 
 fn not_issued(serials: &[&str]) -> Error {
     let are = if serials.len() == 1 { "is" } else { "are" };
     let serials = serials.join(" and ");
-    Code::TicketNotIssued.because(format!("Only a ticket that is Issued can be transferred, and {serials} {are} not."))
+    Code::TicketNotIssued.with_message(format!("Only a ticket that is Issued can be transferred, and {serials} {are} not."))
 }
 
 /// Ends a transfer as its recipient says.
-async fn answer(app: &App, tx: &mut Tx, caller: &Caller, id: Id, status: TransferStatus) -> Result<Transfer> {
+async fn respond(app: &App, tx: &mut Tx, caller: &Caller, id: Id, status: TransferStatus) -> Result<Transfer> {
     let row = load(tx, id).await?;
     if !caller.is(row.recipient_id) {
-        return Err(Error::NOT_YOURS);
+        return Err(Error::FORBIDDEN);
     }
     // Its removal waits, or has come before: nothing is given to an account that is gone.
     accounts::lock(tx, row.recipient_id).await?.ok_or(Error::NOT_FOUND)?;
-    let ended = end(app, tx, row, status).await?;
+    let ended = close(app, tx, row, status).await?;
     view(tx, caller, ended, app.clock.now()).await
 }
 
 /// Ends an open transfer in this state: its tickets are Issued again, and whose the state says.
-async fn end(app: &App, tx: &mut Tx, row: TransferRow, status: TransferStatus) -> Result<TransferRow> {
+async fn close(app: &App, tx: &mut Tx, row: TransferRow, status: TransferStatus) -> Result<TransferRow> {
     if !store::end(tx, row.id, status).await? {
         return Err(Code::TransferNotOpen.into());
     }
     let ended = TransferRow { status, ..row };
     let tickets: Vec<Id> = store::offers(tx, [row.id]).await?.into_iter().map(|offer| offer.ticket_id).collect();
-    if !tickets::release(tx, &tickets, row.sender_id, ended.owner(), app.clock.now()).await? {
+    if !tickets::return_to_owner(tx, &tickets, row.sender_id, ended.owner(), app.clock.now()).await? {
         return Err(anyhow!("a ticket of the open transfer {} is not Pending", row.id).into());
     }
     Ok(ended)
@@ -182,7 +183,7 @@ async fn view(tx: &mut Tx, caller: &Caller, row: TransferRow, now: Timestamp) ->
 /// Transfers with their tickets, as this caller reads them; sections and accounts are loaded once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
     let mut offers = store::offers(tx, rows.iter().map(|row| row.id)).await?;
-    let sections = sections::rows(tx, offers.iter().map(|offer| offer.section_id), now).await?;
+    let sections = sections::find_by_ids(tx, offers.iter().map(|offer| offer.section_id), now).await?;
     let accounts = accounts::views_for(tx, caller, rows.iter().flat_map(|row| [row.sender_id, row.recipient_id])).await?;
     let account = |id: Id| accounts.get(&id).cloned().ok_or_else(|| anyhow!("there is no account {id}"));
     let transfers = rows.into_iter().map(|row| {
@@ -203,16 +204,16 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timest
 }
 
 /// A ticket of a transfer. A recipient that could read the serial before it claims could use a ticket that is then not its own.
-fn ticket_view(caller: &Caller, row: &TransferRow, offer: OfferRow, section: Section, owner: Account) -> TransferTicket {
+fn ticket_view(caller: &Caller, row: &TransferRow, offer: TransferTicketRow, section: Section, owner: Account) -> TransferTicket {
     let is_hidden = caller.is(row.recipient_id) && row.status != TransferStatus::Claimed;
     let is_open = row.status == TransferStatus::Pending;
     TransferTicket {
         uri: tickets::uri(offer.ticket_id),
         serial: (!is_hidden).then_some(Serial(offer.serial)),
-        status: if is_open { OfferStatus::Pending } else { OfferStatus::Issued },
+        status: if is_open { TransferTicketStatus::Pending } else { TransferTicketStatus::Issued },
         section,
         owner,
-        issued: OffsetSeconds(offer.issued.to_offset_seconds()),
+        issued: OffsetSeconds(offer.issued.format_rfc3339()),
         redeemed: Redeemed("N/A".to_owned()),
     }
 }

@@ -1,21 +1,21 @@
 //! SQL of transfers.
 
-use super::model::{Direction, OfferRow, TransferFilter, TransferRow, TransferStatus};
+use super::model::{Direction, TransferFilter, TransferRow, TransferStatus, TransferTicketRow};
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::PagedRows;
 use crate::db::Tx;
 use crate::error::Result;
 
 /// What an account has sent and received, the oldest first.
-pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) -> Result<Rows<TransferRow>> {
+pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) -> Result<PagedRows<TransferRow>> {
     let side = match filter.direction {
         None => "(sender_id = ? or recipient_id = ?)",
         Some(Direction::Sent) => "sender_id = ?",
         Some(Direction::Received) => "recipient_id = ?",
     };
     tx.list("*", "from transfers where true")
-        .and(side, Some(account))
-        .and("status = ?", filter.status)
+        .and_where(side, Some(account))
+        .and_where("status = ?", filter.status)
         .page("id", filter.paging)
         .await
 }
@@ -45,7 +45,7 @@ pub async fn insert_tickets(tx: &mut Tx, transfer: Id, tickets: &[Id]) -> Result
 /// The open transfers that an account has sent or received, locked.
 pub async fn lock_open_of(tx: &mut Tx, account: Id) -> Result<Vec<TransferRow>> {
     tx.update("transfers set status = status where status = 'Pending'")
-        .and("(sender_id = ? or recipient_id = ?)", Some(account))
+        .and_where("(sender_id = ? or recipient_id = ?)", Some(account))
         .push(" returning *")
         .all()
         .await
@@ -68,7 +68,7 @@ pub async fn end(tx: &mut Tx, id: Id, status: TransferStatus) -> Result<bool> {
 }
 
 /// What these transfers offer, the oldest ticket of each first.
-pub async fn offers(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<OfferRow>> {
+pub async fn offers(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<TransferTicketRow>> {
     tx.select(
         "o.transfer_id, o.ticket_id, t.serial, t.section_id, t.issued
          from transfer_tickets o join tickets t on t.id = o.ticket_id where true",

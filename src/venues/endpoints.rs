@@ -7,10 +7,10 @@ use super::service;
 use crate::auth::Caller;
 use crate::base::paging::Page;
 use crate::error::Code;
-use crate::http::{Api, Created, Failure, Json, Path, Query, Rq};
+use crate::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
 
 /// Adds these operations to the server.
-pub fn register(api: &mut Api) {
+pub fn register(api: &mut Routes) {
     api.add(venue_list, &[]);
     api.add(venue_create, &[Code::VenueTaken]);
     api.add_resource(venue_get, &[], |by, path: VenuePath| async move { service::get(&by.app, &by.caller, path.venue).await });
@@ -19,27 +19,27 @@ pub fn register(api: &mut Api) {
 }
 
 #[endpoint { method = GET, path = "/venues", tags = ["Venues"] }]
-async fn venue_list(rq: Rq, query: Query<VenueFilter>) -> Result<HttpResponseOk<Page<Venue>>, Failure> {
+async fn venue_list(rq: Rq, query: Query<VenueFilter>) -> Result<HttpResponseOk<Page<Venue>>, ApiError> {
     Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
 }
 
 #[endpoint { method = POST, path = "/venues", tags = ["Venues"] }]
-async fn venue_create(rq: Rq, caller: Caller, body: Json<VenueCreate>) -> Result<Created<Venue>, Failure> {
+async fn venue_create(rq: Rq, caller: Caller, body: Json<VenueCreate>) -> Result<Created<Venue>, ApiError> {
     Ok(Created(service::create(rq.context(), &caller, &body.0).await?))
 }
 
 #[endpoint { method = GET, path = "/venues/{venue}", tags = ["Venues"] }]
-async fn venue_get(rq: Rq, caller: Caller, path: Path<VenuePath>) -> Result<HttpResponseOk<Venue>, Failure> {
+async fn venue_get(rq: Rq, caller: Caller, path: Path<VenuePath>) -> Result<HttpResponseOk<Venue>, ApiError> {
     Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.venue).await?))
 }
 
 #[endpoint { method = PUT, path = "/venues/{venue}", tags = ["Venues"] }]
-async fn venue_update(rq: Rq, path: Path<VenuePath>, body: Json<VenueUpdate>) -> Result<HttpResponseOk<Venue>, Failure> {
+async fn venue_update(rq: Rq, path: Path<VenuePath>, body: Json<VenueUpdate>) -> Result<HttpResponseOk<Venue>, ApiError> {
     Ok(HttpResponseOk(service::update(rq.context(), path.0.venue, &body.0).await?))
 }
 
 #[endpoint { method = DELETE, path = "/venues/{venue}", tags = ["Venues"] }]
-async fn venue_delete(rq: Rq, path: Path<VenuePath>) -> Result<HttpResponseDeleted, Failure> {
+async fn venue_delete(rq: Rq, path: Path<VenuePath>) -> Result<HttpResponseDeleted, ApiError> {
     service::delete(rq.context(), path.0.venue).await?;
     Ok(HttpResponseDeleted())
 }

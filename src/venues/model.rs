@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::auth::Caller;
 use crate::base::id::Id;
-use crate::base::paging::Paging;
-use crate::base::wire::{AbsoluteUri, Collection, Reference, Uri};
-use crate::http::Located;
+use crate::base::paging::PageRequest;
+use crate::base::wire::{AbsoluteUri, ResourceCollection, ResourceRef, Uri};
+use crate::http::HasLocation;
 use crate::regions::Regions;
 
 /// The collection, for references to a venue.
 #[derive(Debug)]
 pub struct Venues;
 
-impl Collection for Venues {
+impl ResourceCollection for Venues {
     const PATH: &'static str = "/venues/";
 }
 
@@ -38,7 +38,7 @@ pub struct Venue {
     pub map: AbsoluteUri,
 }
 
-impl Located for Venue {
+impl HasLocation for Venue {
     fn location(&self) -> &str {
         &self.uri.0
     }
@@ -52,9 +52,9 @@ pub struct VenuePath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct VenueFilter {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
     /// Only venues in this region.
-    pub region: Option<Reference<Regions>>,
+    pub region: Option<ResourceRef<Regions>>,
     /// Only venues with this text in their name, without regard to case.
     #[schemars(length(max = 200))]
     pub name: Option<String>,
@@ -64,7 +64,7 @@ pub struct VenueFilter {
 pub struct VenueCreate {
     #[schemars(length(min = 1, max = 200))]
     pub name: String,
-    pub region: Reference<Regions>,
+    pub region: ResourceRef<Regions>,
     #[schemars(length(min = 1, max = 200))]
     pub address: String,
     #[schemars(range(min = -180, max = 180))]
@@ -77,7 +77,7 @@ pub struct VenueCreate {
 pub struct VenueUpdate {
     #[schemars(length(min = 1, max = 200))]
     pub name: Option<String>,
-    pub region: Option<Reference<Regions>>,
+    pub region: Option<ResourceRef<Regions>>,
     #[schemars(length(min = 1, max = 200))]
     pub address: Option<String>,
     #[schemars(range(min = -180, max = 180))]

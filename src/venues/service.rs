@@ -39,7 +39,7 @@ pub async fn list(app: &App, filter: &VenueFilter) -> Result<Page<Venue>> {
 
 pub async fn create(app: &App, caller: &Caller, new: &VenueCreate) -> Result<Venue> {
     if !caller.is_administrator() && caller.account.is_none() {
-        return Err(Code::ResourceNotYours.because("This key acts for no account that could submit the venue for review."));
+        return Err(Code::ResourceNotYours.with_message("This key acts for no account that could submit the venue for review."));
     }
     transaction!(app.db, |tx| add(app, tx, caller, new).await)
 }
@@ -48,7 +48,7 @@ async fn add(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Resu
     require_region(tx, Some(new.region.id)).await?;
     let approved = caller.is_administrator();
     let inserted = store::insert(tx, app.clock.next_id(), new, approved, caller.account).await;
-    let row = inserted.or_unique("venues_name_key", Code::VenueTaken).or_foreign_key(no_region())?;
+    let row = inserted.on_unique("venues_name_key", Code::VenueTaken).on_foreign_key(no_region())?;
     if !approved {
         review::submit(app, tx, SubmissionType::Venue, row.id, caller.account).await?;
     }
@@ -57,7 +57,7 @@ async fn add(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Resu
 
 pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Venue> {
     let row = store::find(&mut app.db.read().await?, id).await?.ok_or(Error::NOT_FOUND)?;
-    if row.is_for(caller) { Ok(view(row)) } else { Err(Error::NOT_YOURS) }
+    if row.is_for(caller) { Ok(view(row)) } else { Err(Error::FORBIDDEN) }
 }
 
 pub async fn update(app: &App, id: Id, change: &VenueUpdate) -> Result<Venue> {
@@ -65,7 +65,7 @@ pub async fn update(app: &App, id: Id, change: &VenueUpdate) -> Result<Venue> {
         store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
         require_region(tx, change.region.as_ref().map(|region| region.id)).await?;
         let updated = store::update(tx, id, change).await;
-        updated.or_unique("venues_name_key", Code::VenueTaken).or_foreign_key(no_region())
+        updated.on_unique("venues_name_key", Code::VenueTaken).on_foreign_key(no_region())
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }
@@ -74,7 +74,7 @@ pub async fn update(app: &App, id: Id, change: &VenueUpdate) -> Result<Venue> {
 pub async fn delete(app: &App, id: Id) -> Result<()> {
     let deleted = transaction!(app.db, |tx| {
         review::forget(tx, SubmissionType::Venue, [id]).await?;
-        store::delete(tx, id).await.or_foreign_key(Code::VenueInUse)
+        store::delete(tx, id).await.on_foreign_key(Code::VenueInUse)
     })?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }

@@ -2,14 +2,14 @@
 
 use super::model::{VenueCreate, VenueFilter, VenueRow, VenueUpdate};
 use crate::base::id::Id;
-use crate::base::paging::Rows;
+use crate::base::paging::PagedRows;
 use crate::db::Tx;
 use crate::error::Result;
 
 /// Approved venues, the oldest first.
-pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<Rows<VenueRow>> {
+pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<PagedRows<VenueRow>> {
     tx.list("v.*", "from venues v where v.approved")
-        .and("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
+        .and_where("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
         .and_contains("v.name", filter.name.as_deref())
         .page("v.id", filter.paging)
         .await

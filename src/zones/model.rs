@@ -4,15 +4,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::base::id::Id;
-use crate::base::paging::Paging;
-use crate::base::wire::{Collection, Uri};
-use crate::http::Located;
+use crate::base::paging::PageRequest;
+use crate::base::wire::{ResourceCollection, Uri};
+use crate::http::HasLocation;
 
 /// The collection, for references to a zone.
 #[derive(Debug)]
 pub struct Zones;
 
-impl Collection for Zones {
+impl ResourceCollection for Zones {
     const PATH: &'static str = "/zones/";
 }
 
@@ -36,7 +36,7 @@ pub struct Zone {
     pub advertisements: Uri,
 }
 
-impl Located for Zone {
+impl HasLocation for Zone {
     fn location(&self) -> &str {
         &self.uri.0
     }
@@ -52,7 +52,7 @@ pub struct ZonePath {
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ZoneQuery {
     #[serde(flatten)]
-    pub paging: Paging,
+    pub paging: PageRequest,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@ use super::model::{Zone, ZoneCreate, ZoneRow, ZoneUpdate};
 use super::store;
 use crate::app::App;
 use crate::base::id::Id;
-use crate::base::paging::{Page, Paging};
+use crate::base::paging::{Page, PageRequest};
 use crate::base::wire::Uri;
 use crate::db::{Tx, ViolationExt, transaction};
 use crate::error::{Code, Error, Result};
@@ -28,7 +28,7 @@ pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
     Ok(store::find(tx, id).await?.is_some())
 }
 
-pub async fn list(app: &App, paging: Paging) -> Result<Page<Zone>> {
+pub async fn list(app: &App, paging: PageRequest) -> Result<Page<Zone>> {
     let found = store::list(&mut app.db.read().await?, paging).await?;
     Ok(paging.page(found.total, found.rows.into_iter().map(view).collect()))
 }
@@ -55,7 +55,7 @@ pub async fn get(app: &App, id: Id) -> Result<Zone> {
 
 pub async fn update(app: &App, id: Id, change: &ZoneUpdate) -> Result<Zone> {
     let row = transaction!(app.db, |tx| {
-        store::update(tx, id, change).await.or_foreign_key(booked())?;
+        store::update(tx, id, change).await.on_foreign_key(booked())?;
         store::find(tx, id).await
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
@@ -63,11 +63,11 @@ pub async fn update(app: &App, id: Id, change: &ZoneUpdate) -> Result<Zone> {
 
 /// All artwork has its zones' dimensions, so that none fits other ones.
 fn booked() -> Error {
-    Code::ZoneInUse.because("Advertisements whose artwork would not fit are assigned to this zone.")
+    Code::ZoneInUse.with_message("Advertisements whose artwork would not fit are assigned to this zone.")
 }
 
 pub async fn delete(app: &App, id: Id) -> Result<()> {
-    let deleted = transaction!(app.db, |tx| store::delete(tx, id).await).or_foreign_key(Code::ZoneInUse)?;
+    let deleted = transaction!(app.db, |tx| store::delete(tx, id).await).on_foreign_key(Code::ZoneInUse)?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 

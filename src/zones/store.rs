@@ -2,12 +2,12 @@
 
 use super::model::{ZoneRow, ZoneUpdate};
 use crate::base::id::Id;
-use crate::base::paging::{Paging, Rows};
+use crate::base::paging::{PageRequest, PagedRows};
 use crate::db::Tx;
 use crate::error::Result;
 
 /// Zones, the oldest first.
-pub async fn list(tx: &mut Tx, paging: Paging) -> Result<Rows<ZoneRow>> {
+pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ZoneRow>> {
     tx.list("*", "from zones").page("id", paging).await
 }
 

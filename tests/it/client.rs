@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use boxoffice_client::{IfChanged, Retries, Tagged};
+use boxoffice_client::{HasEtag, IfChanged, RetryPolicy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -177,7 +177,7 @@ async fn a_refusal_is_told_at_once() {
 
 async fn attempts_come_to_an_end() {
     let (client, heads) = server([const { Answers("503 Service Unavailable", BUSY) }; 3]).await;
-    let client = client.with_retries(Retries { attempts: 3, ..Retries::default() });
+    let client = client.with_retries(RetryPolicy { attempts: 3, ..RetryPolicy::default() });
 
     assert_eq!(client.region_get().region("1").send().await.refusal(), (503, "server.unavailable".to_owned()));
 
@@ -186,7 +186,7 @@ async fn attempts_come_to_an_end() {
 
 async fn a_wait_that_is_too_long_is_not_begun() {
     let (client, heads) = server([Answers("429 Too Many Requests\r\nRetry-After: 3600", BUSY)]).await;
-    let client = client.with_retries(Retries { attempts: 100, total: Duration::from_secs(3599), ..Retries::default() });
+    let client = client.with_retries(RetryPolicy { attempts: 100, total: Duration::from_secs(3599), ..RetryPolicy::default() });
 
     let told = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("an answer at once");
 
@@ -196,7 +196,7 @@ async fn a_wait_that_is_too_long_is_not_begun() {
 
 async fn nothing_is_sent_again_where_that_is_not_wanted() {
     let (client, _heads) = server([Cuts, Answers("200 OK", REGION)]).await;
-    let client = client.with_retries(Retries::NONE);
+    let client = client.with_retries(RetryPolicy::NONE);
 
     let lost = client.region_get().region("1").send().await;
 
@@ -216,14 +216,14 @@ async fn what_a_lost_delete_has_removed_is_gone() {
 
 async fn what_takes_too_long_is_asked_for_again() {
     let (client, heads) = server([Hangs, Answers("200 OK", REGION)]).await;
-    let client = client.with_retries(Retries { attempt: Duration::from_secs(2), ..Retries::default() });
+    let client = client.with_retries(RetryPolicy { attempt: Duration::from_secs(2), ..RetryPolicy::default() });
 
     let read = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("asked for again");
 
     assert_eq!(read.unwrap().name, "Volta");
 
     assert_eq!(heads.await.unwrap().len(), 2);
-    let Retries { attempt, total, .. } = Retries::default();
+    let RetryPolicy { attempt, total, .. } = RetryPolicy::default();
     assert!(attempt * 3 < total, "by default, too, there is time for a second and third");
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use boxoffice::contract::Contract;
-use boxoffice::http::Running;
+use boxoffice::http::ServerHandle;
 use boxoffice::log;
 use boxoffice::mock::{self, Settings};
 use boxoffice::qa::comparison::Comparison;
@@ -38,7 +38,7 @@ plain_tests![a_name_that_there_is_not_is_refused_with_those_near_it];
 /// A mock of our contract that runs.
 struct Mock {
     address: String,
-    _running: Running<()>,
+    _running: ServerHandle<()>,
 }
 
 fn mock() -> Mock {
@@ -89,7 +89,7 @@ async fn a_mock_is_as_its_document_says() {
 async fn a_mock_with_a_world_is_as_its_document_says() {
     let mock = mock();
     let mut comparison = comparison(&mock.address, None).await;
-    comparison.target.settle(&comparison.contract, 1).await.unwrap();
+    comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
 
     assert_clean(&comparison.run(|_| ()).await);
 }
@@ -97,7 +97,7 @@ async fn a_mock_with_a_world_is_as_its_document_says() {
 async fn a_mock_that_keeps_a_world_is_as_its_document_says() {
     let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
     let mut comparison = comparison(&mock.address, None).await;
-    comparison.target.settle(&comparison.contract, 1).await.unwrap();
+    comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
 
     assert_clean(&comparison.run(|_| ()).await);
 }
@@ -105,7 +105,7 @@ async fn a_mock_that_keeps_a_world_is_as_its_document_says() {
 async fn the_platform_is_as_its_contract_says(world: World) {
     let contract = Contract::builtin().unwrap();
     let mut side = Side::open(&world.address, Some(&world.staff.key)).await.unwrap();
-    side.settle(&contract, 1).await.unwrap();
+    side.create_fixtures(&contract, 1).await.unwrap();
     let asked = asked(&contract, &[], &[]).unwrap();
     let comparison = Comparison::new(contract, side, None, 1, asked).unwrap();
 
@@ -163,7 +163,7 @@ async fn what_the_server_refuses_to_prepare_is_found() {
     const REFUSED: &str = r#"{"message": "You are restricted from accessing this resource.", "code": "key.refused"}"#;
     let mock = mock();
     let mut comparison = comparison(&mock.address, None).await;
-    comparison.target.settle(&comparison.contract, 1).await.unwrap();
+    comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
     let refuses = faulty::faulty(&mock.address, "event_create", faulty::On::Success, faulty::Change::Answer(403, REFUSED)).await;
     comparison.target.server = Server::at(&refuses).unwrap();
     comparison.asked = ["event_update".to_owned()].into();

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use boxoffice::contract::{Contract, Operation};
 use boxoffice::qa::exchange::Server;
-use boxoffice::qa::world::{self, Outcome};
+use boxoffice::qa::world::{self, ExpectedOutcome};
 use futures::future::join_all;
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ async fn lists(world: &World) -> Vec<String> {
 }
 
 /// Asks an operation for each of its examples, and for the first once more; what was wrong.
-async fn ask_all(world: &world::World, server: &Server, contract: &Contract, operation: &Operation) -> Vec<String> {
+async fn ask_all(world: &world::Fixtures, server: &Server, contract: &Contract, operation: &Operation) -> Vec<String> {
     let bodies = format!("{}/requestBody/content/application~1json/examples", operation.pointer);
     let bodies = contract.document.pointer(&bodies).and_then(Value::as_object);
     let success = operation.statuses.iter().find(|status| (200..300).contains(*status));
@@ -52,8 +52,8 @@ async fn ask_all(world: &world::World, server: &Server, contract: &Contract, ope
         };
         let reply = server.send(&valid.request).await.unwrap();
         let fine = match valid.outcome {
-            Outcome::Success => Some(&reply.status) == success,
-            Outcome::Declared => operation.statuses.contains(&reply.status),
+            ExpectedOutcome::Success => Some(&reply.status) == success,
+            ExpectedOutcome::Declared => operation.statuses.contains(&reply.status),
         };
         if !fine {
             let curl = valid.request.curl(&server.address);
@@ -68,7 +68,7 @@ async fn every_operation_succeeds_and_what_was_made_goes(world: World) {
     let server = Server::at(&world.address).unwrap();
     let before = lists(&world).await;
 
-    let made = world::World::make(&server, &contract, &world.staff.key, 7).await.unwrap();
+    let made = world::Fixtures::make(&server, &contract, &world.staff.key, 7).await.unwrap();
     let operations: Vec<_> = contract.operations().collect();
     let mut wrong = Vec::new();
     for four in operations.chunks(4) {
@@ -93,7 +93,7 @@ async fn a_key_of_no_administrator_makes_nothing(world: World) {
     let server = Server::at(&world.address).unwrap();
     let before = lists(&world).await;
 
-    let error = world::World::make(&server, &contract, &world.public_key, 7).await.unwrap_err();
+    let error = world::Fixtures::make(&server, &contract, &world.public_key, 7).await.unwrap_err();
 
     let error = format!("{error:#}");
     assert!(error.contains("403") && error.contains("The key has to be one of the platform's administrators"), "{error}");
@@ -143,7 +143,7 @@ async fn a_server_that_is_asked_too_often_is_asked_again() {
     };
     let contract = Contract::builtin().unwrap();
 
-    let (made, ()) = tokio::join!(world::World::make(&server, &contract, "a key", 7), answers);
+    let (made, ()) = tokio::join!(world::Fixtures::make(&server, &contract, "a key", 7), answers);
 
     assert!(format!("{:#}", made.unwrap_err()).contains("region_create was answered 403"));
     assert_eq!(server.sent(), 2);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use boxoffice::contract::Contract;
-use boxoffice::http::{self, Api, Failure, Rq};
+use boxoffice::http::{self, ApiError, Routes, Rq};
 use dropshot::{HttpResponseOk, endpoint};
 use serde_json::json;
 
@@ -235,13 +235,13 @@ async fn checks_come_in_their_order(world: World) {
 }
 
 #[endpoint { method = GET, path = "/panics" }]
-async fn panic_get(_rq: Rq) -> Result<HttpResponseOk<()>, Failure> {
+async fn panic_get(_rq: Rq) -> Result<HttpResponseOk<()>, ApiError> {
     panic!("a mistake in an endpoint")
 }
 
 async fn a_panic_is_answered_like_any_failure_inside(world: World) {
     let contract = json!({ "paths": { "/panics": { "get": { "operationId": "panic_get", "responses": { "500": {} } } } } });
-    let mut api = Api::new();
+    let mut api = Routes::new();
     api.add_open(panic_get, &[]);
     let server = http::start(Arc::clone(&world.app), api, Contract::new(contract).unwrap(), ANYWHERE).unwrap();
 

@@ -16,7 +16,7 @@ use boxoffice::base::clock::{Timestamp, parse_birth_date};
 use boxoffice::base::id::Id;
 use boxoffice::base::money::Money;
 use boxoffice::base::version::ClientVersion;
-use boxoffice::config::FeeSteps;
+use boxoffice::config::FeeSchedule;
 use boxoffice::contract::{Contract, compile, resolve};
 use boxoffice::error::Error;
 use boxoffice::media;
@@ -196,7 +196,7 @@ fn client_versions() {
 fn fee_steps() {
     const MODELS: &[&str] = &["50:0.99,100:1.99,4.99", "0", "92233720368547758.07:1,2.5", "1:1, 2:2 ,3"];
     fuzz("tests/it/fuzz/fee_steps.txt", like(MODELS), |text| {
-        if let Ok(steps) = text.parse::<FeeSteps>() {
+        if let Ok(steps) = text.parse::<FeeSchedule>() {
             let amounts = steps.steps.iter().flat_map(|(up_to, fee)| [*up_to, *fee]).chain([steps.above]);
             prop_assert!(amounts.into_iter().all(|amount| amount >= Money::ZERO));
             let is_of_amounts =
@@ -319,7 +319,7 @@ fn bodies() {
                 prop_assert!(again.is_ok_and(|again| again.body == arguments.body));
             }
             Err(Error::Invalid(problems)) => prop_assert!(!problems.is_empty()),
-            Err(Error::Refused(..)) => {}
+            Err(Error::Rejected(..)) => {}
             Err(error) => prop_assert!(false, "{:?}", error),
         }
         Ok(())
@@ -341,7 +341,7 @@ fn queries_and_paths() {
         let Ok(operation) = contract.find(method, path) else { return Ok(()) };
         match operation.check(path, Some(query), &HeaderMap::new(), b"") {
             Ok(arguments) => prop_assert!(arguments.query.values().all(|value| !matches!(value, Value::Null))),
-            Err(Error::Invalid(_) | Error::Refused(..)) => {}
+            Err(Error::Invalid(_) | Error::Rejected(..)) => {}
             Err(error) => prop_assert!(false, "{:?}", error),
         }
         Ok(())

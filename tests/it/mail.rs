@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use boxoffice::app::{App, Platform};
-use boxoffice::config::{MailRoute, MailSettings, Settings, SmtpSettings, SmtpTls};
+use boxoffice::config::{MailSettings, MailTransportSettings, Settings, SmtpSettings, SmtpTls};
 use boxoffice::log;
 use boxoffice::outbox::{self, Mail};
 use tokio::net::TcpListener;
@@ -93,7 +93,7 @@ impl World {
     /// Another platform on the same database, which sends its mail to this server.
     async fn another(&self, server: SmtpSettings) -> Arc<App> {
         let from = "Box office <tickets@boxoffice.example>".parse().unwrap();
-        let mail = MailSettings { from, route: MailRoute::Smtp(server) };
+        let mail = MailSettings { from, route: MailTransportSettings::Smtp(server) };
         let settings = Settings { mail, ..self.app.settings.clone() };
         App::open(&self.database_url, settings, log::silent()).await.unwrap()
     }

@@ -7,10 +7,10 @@ mod stateful;
 use std::net::SocketAddr;
 
 use boxoffice::contract::{Contract, Operation};
-use boxoffice::http::Running;
+use boxoffice::http::ServerHandle;
 use boxoffice::log;
 use boxoffice::mock::{self, Settings};
-use boxoffice::qa::exchange::{KEY, Reply, Request, Server, VERSION};
+use boxoffice::qa::exchange::{KEY, ReceivedResponse, Request, Server, VERSION};
 use serde_json::{Value, json};
 
 use crate::support::{ANYWHERE, World, operations};
@@ -35,7 +35,7 @@ on_both_databases![a_refusal_is_the_platforms];
 pub struct Mock {
     pub server: Server,
     pub contract: Contract,
-    running: Running<()>,
+    running: ServerHandle<()>,
 }
 
 impl Mock {
@@ -58,10 +58,10 @@ impl Mock {
     }
 
     /// Sends a request, and finds nothing wrong with the answer but what the document can't know of.
-    pub async fn ask(&self, request: &Request) -> Reply {
+    pub async fn ask(&self, request: &Request) -> ReceivedResponse {
         let reply = self.server.send(request).await.unwrap();
         let path = request.path.split('?').next().unwrap();
-        let judged = self.contract.judge(&request.method, path, reply.status, &reply.headers, &reply.body);
+        let judged = self.contract.validate_response(&request.method, path, reply.status, &reply.headers, &reply.body);
         let wrong = judged.map(|(_, wrong)| wrong).unwrap_or_default();
         assert!(wrong.is_empty(), "{} {}: {} {wrong:#?}", request.method, request.target(), reply.status);
         reply
@@ -84,7 +84,7 @@ fn requests(contract: &Contract) -> Vec<(&Operation, Request)> {
     operations().into_iter().map(with_request).collect()
 }
 
-fn header<'a>(reply: &'a Reply, name: &str) -> &'a str {
+fn header<'a>(reply: &'a ReceivedResponse, name: &str) -> &'a str {
     reply.headers.get(name).map(|value| value.to_str().unwrap()).unwrap_or_default()
 }
 

@@ -60,14 +60,14 @@ fn every_mutation_of_the_document_is_found() {
 fn the_server_keeps_its_contract() {
     let contract = Contract::builtin().unwrap();
 
-    let differences = compare(&contract.document, &api().emitted().unwrap());
+    let differences = compare(&contract.document, &api().openapi().unwrap());
 
     assert_eq!(differences.iter().map(Difference::to_string).collect::<Vec<_>>(), [""; 0]);
 }
 
 fn every_mutation_of_the_contract_is_found() {
     let document = Contract::builtin().unwrap().document;
-    let server = api().emitted().unwrap();
+    let server = api().openapi().unwrap();
 
     let mutations = mutator::mutations(&document);
 

@@ -177,7 +177,7 @@ async fn an_answer_is_kept_for_a_day(world: World) {
     let first = make_zone(&world, "one", zone()).await;
     world.advance(Duration::from_secs(24 * 60 * 60 - 60));
     let within = make_zone(&world, "one", zone()).await;
-    assert_eq!(journal::forget_old(&world.app).await.unwrap(), 0);
+    assert_eq!(journal::purge_expired(&world.app).await.unwrap(), 0);
     world.advance(Duration::from_secs(60));
 
     let after = make_zone(&world, "one", json!({ "name": "Another", "width": 300, "height": 250 })).await;
@@ -185,7 +185,7 @@ async fn an_answer_is_kept_for_a_day(world: World) {
     assert_eq!((is_replayed(&within), &within.body), (true, &first.body));
     assert_eq!((after.status, is_replayed(&after), after.body["name"].as_str()), (201, false, Some("Another")));
     world.advance(Duration::from_secs(24 * 60 * 60));
-    assert_eq!(journal::forget_old(&world.app).await.unwrap(), 1);
+    assert_eq!(journal::purge_expired(&world.app).await.unwrap(), 1);
     assert_eq!(count(&world, "select count(*) from idempotency").await, 0);
 }
 

@@ -1,6 +1,6 @@
 //! Returning tickets of a fulfilled order, and voiding one.
 
-use boxoffice::config::{FeeSteps, Settings};
+use boxoffice::config::{FeeSchedule, Settings};
 use boxoffice::log;
 use futures::future::join;
 use serde_json::{Value, json};
@@ -503,7 +503,7 @@ async fn returning_and_voiding_at_once_leave_one_of_the_two(world: World) {
 async fn a_return_gives_back_the_fees_of_its_own_time(world: World) {
     let (kofi, ama) = (world.person("kofi").await, world.person("ama").await);
     let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10), section("Box", 20.01, 10)]).await;
-    let fee_steps = "20:1.50,7.25".parse::<FeeSteps>().unwrap();
+    let fee_steps = "20:1.50,7.25".parse::<FeeSchedule>().unwrap();
     let settings = Settings { fee_steps, ..world.app.settings.clone() };
     let other = world.neighbour(settings, log::silent()).await;
     let at_other = Client::connect(&format!("http://{}", other.address), &ama.key).unwrap();

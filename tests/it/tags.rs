@@ -3,7 +3,7 @@
 
 use boxoffice::contract::{Contract, Operation};
 use boxoffice::log;
-use boxoffice::qa::exchange::{Reply, Request, Server};
+use boxoffice::qa::exchange::{ReceivedResponse, Request, Server};
 use boxoffice::qa::world;
 use futures::future::join_all;
 use serde_json::{Value, json};
@@ -33,14 +33,14 @@ const NEVER_THE_SAME: [&str; 2] = ["time_get", "token_authentication_get"];
 struct Stage {
     contract: Contract,
     server: Server,
-    made: world::World,
+    made: world::Fixtures,
 }
 
 impl Stage {
     async fn on(world: &World) -> Self {
         let contract = Contract::builtin().unwrap();
         let server = Server::at(&world.address).unwrap();
-        let made = world::World::make(&server, &contract, &world.staff.key, 7).await.unwrap();
+        let made = world::Fixtures::make(&server, &contract, &world.staff.key, 7).await.unwrap();
         Self { contract, server, made }
     }
 
@@ -54,28 +54,28 @@ impl Stage {
         self.made.valid_as(&self.server, operation, None).await.unwrap().request
     }
 
-    async fn send(&self, request: &Request) -> Reply {
+    async fn send(&self, request: &Request) -> ReceivedResponse {
         self.server.send(request).await.unwrap()
     }
 
     /// What the same caller reads at the path of a request that would change it.
-    async fn read(&self, change: &Request) -> Reply {
+    async fn read(&self, change: &Request) -> ReceivedResponse {
         let mut read = Request::new("GET", change.path.clone());
         read.headers.clone_from(&change.clone().without_header("Content-Type").headers);
         self.send(&read).await
     }
 }
 
-fn tag(reply: &Reply) -> String {
+fn tag(reply: &ReceivedResponse) -> String {
     let tag = reply.headers.get("etag").map(|tag| tag.to_str().unwrap().to_owned());
     tag.unwrap_or_else(|| panic!("no ETag: {} {}", reply.status, reply.json()))
 }
 
-fn assert_changed(reply: &Reply, about: &str) {
+fn assert_changed(reply: &ReceivedResponse, about: &str) {
     assert_eq!((reply.status, &reply.json()["code"]), (412, &json!("resource.changed")), "{about}: {}", reply.json());
 }
 
-fn is_success(reply: &Reply) -> bool {
+fn is_success(reply: &ReceivedResponse) -> bool {
     (200..300).contains(&reply.status)
 }
 
@@ -171,12 +171,12 @@ async fn of_two_who_have_read_the_same_one_changes_it(world: World) {
 
         let both = join_all([&stage.server, &other].map(|server| server.send(&request))).await;
 
-        let both: Vec<Reply> = both.into_iter().map(Result::unwrap).collect();
+        let both: Vec<ReceivedResponse> = both.into_iter().map(Result::unwrap).collect();
         let after = stage.read(&request.without_header("If-Match")).await;
         let made = both.iter().filter(|reply| is_success(reply)).count();
         // Where the example says what is so already, both are right.
         let is_same = after.status == 200 && tag(&after) == seen;
-        assert_eq!(made, if is_same { 2 } else { 1 }, "{id}: {:?}", both.iter().map(Reply::json).collect::<Vec<_>>());
+        assert_eq!(made, if is_same { 2 } else { 1 }, "{id}: {:?}", both.iter().map(ReceivedResponse::json).collect::<Vec<_>>());
         let refused = both.iter().filter(|reply| !is_success(reply));
         refused.for_each(|reply| assert!([404, 412].contains(&reply.status), "{id}: {} {}", reply.status, reply.json()));
     }

@@ -5,12 +5,12 @@ use reqwest::StatusCode;
 use reqwest::header::ETAG;
 
 /// What was read, with the tag of its content.
-pub trait Tagged {
+pub trait HasEtag {
     /// The tag, for `if_none_match` and `if_match`; nothing where the operation has none.
     fn tag(&self) -> Option<&str>;
 }
 
-impl<T> Tagged for ResponseValue<T> {
+impl<T> HasEtag for ResponseValue<T> {
     fn tag(&self) -> Option<&str> {
         self.headers().get(ETAG)?.to_str().ok()
     }

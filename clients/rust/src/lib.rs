@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! A request whose answer doesn't come, or tells that the server can't do it now, is sent again ([`Retries`]). So that nothing is
+//! A request whose answer doesn't come, or tells that the server can't do it now, is sent again ([`RetryPolicy`]). So that nothing is
 //! done twice, every POST and PATCH carries an `Idempotency-Key`: one of the client's own making, or the caller's
 //! (`idempotency_key`), who can then ask once more even after a restart. What is lost beyond that is an error.
 //!
@@ -25,12 +25,12 @@
 //! `submission_delete` (409) for its own decision: read again, and see. A PUT without an `If-Match` is carried out again, and so
 //! may undo what somebody else has changed in between.
 //!
-//! Whoever reads gets a tag of the content with it ([`Tagged`]), and with the tag asks only for what has changed since, or changes
+//! Whoever reads gets a tag of the content with it ([`HasEtag`]), and with the tag asks only for what has changed since, or changes
 //! only what has not:
 //!
 //! ```no_run
 //! # async fn example(ama: boxoffice_client::Client) -> Result<(), Box<dyn std::error::Error>> {
-//! use boxoffice_client::{IfChanged, Tagged};
+//! use boxoffice_client::{IfChanged, HasEtag};
 //!
 //! let mut host = ama.host_get().host("17637000000041").send().await?;
 //! let tag = host.tag().unwrap_or_default().to_owned();
@@ -61,9 +61,9 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/generated.rs"));
 }
 
-pub use conditions::{IfChanged, Tagged};
+pub use conditions::{HasEtag, IfChanged};
 pub use generated::*;
-pub use retries::Retries;
+pub use retries::RetryPolicy;
 
 /// The version of the API that this client was generated for.
 pub const VERSION: &str = "3.0.0";
@@ -108,7 +108,7 @@ impl Client {
         key.set_sensitive(true);
         let headers = HeaderMap::from_iter([(http_name("x-api-key"), key), (http_name("x-client-version"), header(version)?)]);
         let http = reqwest::Client::builder().default_headers(headers).build();
-        Ok(Self::new_with_client(address.trim_end_matches('/'), http.map_err(ConnectError::Http)?, Retries::default()))
+        Ok(Self::new_with_client(address.trim_end_matches('/'), http.map_err(ConnectError::Http)?, RetryPolicy::default()))
     }
 }
 

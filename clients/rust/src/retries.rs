@@ -34,16 +34,16 @@ const ATTEMPT: Duration = Duration::from_secs(30);
 /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use std::time::Duration;
 ///
-/// use boxoffice_client::{Client, Retries};
+/// use boxoffice_client::{Client, RetryPolicy};
 ///
 /// let patient = Client::connect("http://127.0.0.1:8080", "the key")?
-///     .with_retries(Retries { attempts: 20, total: Duration::from_secs(300), ..Retries::default() });
-/// let plain = Client::connect("http://127.0.0.1:8080", "the key")?.with_retries(Retries::NONE);
+///     .with_retries(RetryPolicy { attempts: 20, total: Duration::from_secs(300), ..RetryPolicy::default() });
+/// let plain = Client::connect("http://127.0.0.1:8080", "the key")?.with_retries(RetryPolicy::NONE);
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retries {
+pub struct RetryPolicy {
     /// How often a request is sent at the most, the first time included.
     pub attempts: u32,
     /// How long an answer may take, each time, from the connection's begin to the answer's last byte.
@@ -53,12 +53,12 @@ pub struct Retries {
     pub total: Duration,
 }
 
-impl Retries {
+impl RetryPolicy {
     /// Every request is sent once, and has half a minute.
     pub const NONE: Self = Self { attempts: 1, attempt: ATTEMPT, total: Duration::ZERO };
 }
 
-impl Default for Retries {
+impl Default for RetryPolicy {
     /// Eight times within 100 seconds, and half a minute for each, in which also an upload of 8 MiB has its time.
     fn default() -> Self {
         Self { attempts: 8, attempt: ATTEMPT, total: Duration::from_secs(100) }
@@ -68,14 +68,14 @@ impl Default for Retries {
 impl Client {
     /// The same client with other retries.
     #[must_use]
-    pub fn with_retries(mut self, retries: Retries) -> Self {
+    pub fn with_retries(mut self, retries: RetryPolicy) -> Self {
         self.inner = retries;
         self
     }
 }
 
 /// Stands before the default of the generated client, which sends every request once and as it is.
-impl ClientHooks<Retries> for Client {
+impl ClientHooks<RetryPolicy> for Client {
     async fn exec(&self, mut request: Request, operation: &OperationInfo) -> Result<Response> {
         // These alone do more when they come twice.
         let needs_key = [Method::POST, Method::PATCH].contains(request.method());
@@ -148,7 +148,7 @@ fn done() -> Response {
     response.into()
 }
 
-impl Retries {
+impl RetryPolicy {
     /// How long to wait before a request with this outcome is sent again; `None` where it isn't.
     fn wait(&self, attempt: u32, elapsed: Duration, outcome: &Result<Answer>) -> Option<Duration> {
         let asked = match outcome {

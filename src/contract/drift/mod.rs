@@ -41,9 +41,9 @@ pub struct Difference {
     /// Method and path as the document writes them: `POST /orders`.
     pub operation: String,
     /// Where in the operation: `body.items[].quantity`, `query.page`, `409.code`; empty for the operation itself.
-    pub place: String,
+    pub location: String,
     /// What differs there: `maximum`, `property`, `media type` …
-    pub what: String,
+    pub keyword: String,
     /// What the document says, or `absent`.
     pub document: String,
     /// What the server says, or `absent`.
@@ -53,10 +53,10 @@ pub struct Difference {
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.operation)?;
-        if !self.place.is_empty() {
-            write!(f, " {}", self.place)?;
+        if !self.location.is_empty() {
+            write!(f, " {}", self.location)?;
         }
-        write!(f, ": {} is {} in the document, {} in the server", self.what, self.document, self.server)
+        write!(f, ": {} is {} in the document, {} in the server", self.keyword, self.document, self.server)
     }
 }
 
@@ -68,8 +68,8 @@ pub fn compare(document: &Value, server: &Value) -> Vec<Difference> {
         document: Document(document),
         server: Document(server),
         operation: String::new(),
-        open: Vec::new(),
-        equal: HashSet::new(),
+        in_progress: Vec::new(),
+        known_equal: HashSet::new(),
         found: Vec::new(),
     };
     comparison.operations();
@@ -86,10 +86,10 @@ struct Comparison<'a> {
     /// The operation being compared, as a [`Difference`] names it.
     operation: String,
     /// The schemas being compared, outermost first: one that is met again inside itself is recursive.
-    open: Vec<Pair>,
+    in_progress: Vec<Pair>,
     /// The schemas found equal, so that what many operations share is walked once. Those inside a recursive schema
     /// count as equal apart from the schema around them, whose differences are found where it is compared itself.
-    equal: HashSet<Pair>,
+    known_equal: HashSet<Pair>,
     found: Vec<Difference>,
 }
 
@@ -246,8 +246,8 @@ impl<'a> Comparison<'a> {
     fn differ(&mut self, place: &str, what: &str, document: impl Into<String>, server: impl Into<String>) {
         self.found.push(Difference {
             operation: self.operation.clone(),
-            place: place.to_owned(),
-            what: what.to_owned(),
+            location: place.to_owned(),
+            keyword: what.to_owned(),
             document: document.into(),
             server: server.into(),
         });

@@ -29,19 +29,19 @@ pub(super) fn is_optional(parameter: &Value) -> bool {
 
 /// **Not blank.** What a change may leave out but not blank is an `Option` as well, and so emitted as nullable. But the front
 /// door refuses a null there, as the document says. This takes the names of such properties out of the document's schema.
-pub(super) fn take_not_blank<'a>(documented: &mut Keywords<'a>) -> BTreeSet<&'a str> {
+pub(super) fn extract_not_blank<'a>(documented: &mut Keywords<'a>) -> BTreeSet<&'a str> {
     let names = documented.remove(NOT_BLANK).and_then(Value::as_array);
     names.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// Applies **optional values** and **not blank** to the server's schema.
-pub(super) fn forget_nullable(served: &mut Keywords) {
+pub(super) fn drop_nullable(served: &mut Keywords) {
     served.remove("nullable");
 }
 
 /// **Documented variants.** Where the variants of an enumeration have doc comments, schemars emits a `oneOf` of small
 /// enumerations, to have a place for the comments. This takes the values of either form, as JSON, out of the schema.
-pub(super) fn take_enum(schema: &mut Keywords) -> BTreeSet<String> {
+pub(super) fn extract_enum(schema: &mut Keywords) -> BTreeSet<String> {
     if let Some(values) = schema.remove("enum") {
         return values.as_array().into_iter().flatten().map(Value::to_string).collect();
     }
@@ -55,7 +55,7 @@ pub(super) fn take_enum(schema: &mut Keywords) -> BTreeSet<String> {
 }
 
 /// **Null among values.** A null is only allowed where an enumeration names it, and schemars never does.
-pub(super) fn name_null(served: &Keywords, values: &mut BTreeSet<String>) {
+pub(super) fn add_null_variant(served: &Keywords, values: &mut BTreeSet<String>) {
     if served.contains_key("nullable") && !values.is_empty() {
         values.insert(Value::Null.to_string());
     }

@@ -17,31 +17,31 @@ impl<'a> Comparison<'a> {
     pub(super) fn schema(&mut self, place: &str, document: &'a Value, server: &'a Value) {
         let (document, server) = (self.document.resolve(document), self.server.resolve(server));
         let pair = (ptr::from_ref(document), ptr::from_ref(server));
-        if self.open.contains(&pair) || self.equal.contains(&pair) {
+        if self.in_progress.contains(&pair) || self.known_equal.contains(&pair) {
             return;
         }
         let found_before = self.found.len();
-        self.open.push(pair);
+        self.in_progress.push(pair);
         self.flat_schema(place, self.document.flatten(document), self.server.flatten(server));
-        self.open.pop();
+        self.in_progress.pop();
         if self.found.len() == found_before {
-            self.equal.insert(pair);
+            self.known_equal.insert(pair);
         }
     }
 
     /// The schema of what may be left out, but never null: a parameter, a header, or a property that must not be blank.
     pub(super) fn optional_value(&mut self, place: &str, document: &'a Value, server: &'a Value) {
         let mut served = self.server.flatten(server);
-        rules::forget_nullable(&mut served);
+        rules::drop_nullable(&mut served);
         self.flat_schema(place, self.document.flatten(document), served);
     }
 
     /// Compares what two schemas say once their references are followed.
     fn flat_schema(&mut self, place: &str, mut documented: Keywords<'a>, mut served: Keywords<'a>) {
-        let not_blank = rules::take_not_blank(&mut documented);
-        let documented_values = rules::take_enum(&mut documented);
-        let mut served_values = rules::take_enum(&mut served);
-        rules::name_null(&served, &mut served_values);
+        let not_blank = rules::extract_not_blank(&mut documented);
+        let documented_values = rules::extract_enum(&mut documented);
+        let mut served_values = rules::extract_enum(&mut served);
+        rules::add_null_variant(&served, &mut served_values);
         for value in documented_values.symmetric_difference(&served_values) {
             self.one_sided(place, &format!("enum value {value}"), documented_values.contains(value));
         }

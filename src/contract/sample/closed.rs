@@ -12,7 +12,7 @@ use crate::contract::compile;
 
 /// A schema and every schema that it refers to.
 #[derive(Debug)]
-pub struct Closed {
+pub struct SchemaBundle {
     /// `{ "allOf": [schema], "$defs": { "0": …, "1": … } }`, whose references are all of the form `#/$defs/0`.
     pub root: Value,
     /// Where in the document each of `$defs` stands.
@@ -23,7 +23,7 @@ pub struct Closed {
     pub patterns: BTreeMap<String, Option<Pattern>>,
 }
 
-impl Closed {
+impl SchemaBundle {
     /// Closes a schema over a document, for values that go one way: properties of the other direction are taken out.
     ///
     /// # Errors
@@ -33,7 +33,7 @@ impl Closed {
             Direction::Request => "readOnly",
             Direction::Response => "writeOnly",
         };
-        let mut reader = Reader { document, hidden, places: Vec::new(), numbers: BTreeMap::new(), patterns: BTreeMap::new() };
+        let mut reader = Bundler { document, hidden, places: Vec::new(), numbers: BTreeMap::new(), patterns: BTreeMap::new() };
         let root = reader.copy(schema)?;
         let mut defs: Map<String, Value> = Map::new();
         // Each copy may find further ones; a list instead of a recursion, as some documents have a thousand that are chained.
@@ -45,7 +45,7 @@ impl Closed {
         let heights = vec![None; defs.len()];
         let root = json!({ "allOf": [root], "$defs": defs });
         let mut closed = Self { root, places: reader.places, heights, patterns: reader.patterns };
-        closed.measure();
+        closed.compute_depths();
         closed.drop_invalid_examples();
         Ok(closed)
     }
@@ -63,7 +63,7 @@ impl Closed {
     }
 
     /// A place in [`Closed::root`] as one in the document.
-    pub fn place(&self, pointer: &str) -> String {
+    pub fn document_pointer(&self, pointer: &str) -> String {
         let in_def = pointer.strip_prefix("/$defs/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
         match in_def.and_then(|(number, rest)| Some((self.places.get(number.parse::<usize>().ok()?)?, rest))) {
             Some((place, rest)) => format!("{place}/{rest}"),
@@ -72,7 +72,7 @@ impl Closed {
     }
 
     /// How many levels of arrays and objects the least value of a schema has; `None` where it would never end.
-    pub fn height(&self, schema: &Value) -> Option<usize> {
+    pub fn min_depth(&self, schema: &Value) -> Option<usize> {
         if let Some(number) = reference(schema) {
             return self.heights[number];
         }
@@ -82,28 +82,28 @@ impl Closed {
         let mut height = 0;
         for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if let Some(property) = schema["properties"].get(name) {
-                height = height.max(1 + self.height(property)?);
+                height = height.max(1 + self.min_depth(property)?);
             }
         }
         if schema["minItems"].as_u64() > Some(0) {
-            height = height.max(1 + self.height(&schema["items"])?);
+            height = height.max(1 + self.min_depth(&schema["items"])?);
         }
         for part in schema["allOf"].as_array().into_iter().flatten() {
-            height = height.max(self.height(part)?);
+            height = height.max(self.min_depth(part)?);
         }
         for arms in ["oneOf", "anyOf"].iter().filter_map(|keyword| schema[keyword].as_array()) {
-            height = height.max(arms.iter().filter_map(|arm| self.height(arm)).min()?);
+            height = height.max(arms.iter().filter_map(|arm| self.min_depth(arm)).min()?);
         }
         Some(height)
     }
 
     /// Finds the heights of `$defs`, each from those of the others, until no more change.
-    fn measure(&mut self) {
+    fn compute_depths(&mut self) {
         let mut changed = true;
         while changed {
             changed = false;
             for number in 0..self.heights.len() {
-                let height = self.height(&self.root["$defs"][number.to_string()]);
+                let height = self.min_depth(&self.root["$defs"][number.to_string()]);
                 changed |= height != self.heights[number];
                 self.heights[number] = height;
             }
@@ -123,7 +123,7 @@ impl Closed {
 }
 
 /// Copies schemas out of a document.
-struct Reader<'a> {
+struct Bundler<'a> {
     document: &'a Value,
     /// The keyword that says that a property doesn't go this way.
     hidden: &'static str,
@@ -132,7 +132,7 @@ struct Reader<'a> {
     patterns: BTreeMap<String, Option<Pattern>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Bundler<'a> {
     fn target(&self, place: &str) -> Option<&'a Value> {
         self.document.pointer(&percent_decode_str(place.strip_prefix('#')?).decode_utf8_lossy())
     }

@@ -4,9 +4,9 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::{Map, Value, json};
 
-use super::closed::Closed;
-use super::maker::{BUDGET, Maker, count, kind};
-use super::number::Numbers;
+use super::closed::SchemaBundle;
+use super::maker::{BUDGET, Generator, count, kind};
+use super::number::NumberRange;
 use super::{Sampler, text};
 
 /// The most values for one schema.
@@ -28,7 +28,7 @@ impl Sampler {
     /// Among them is the empty text where the schema allows it, even if a server takes a blank for missing.
     pub fn boundaries(&self) -> Vec<Value> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(0);
-        let mut edges = Edges { closed: &self.closed, rng: &mut rng, left: BUDGET };
+        let mut edges = BoundaryValues { closed: &self.closed, rng: &mut rng, left: BUDGET };
         let mut values: Vec<Value> = Vec::new();
         for value in edges.of(&self.closed.root["allOf"][0], 0) {
             if values.len() < VALUES && !values.contains(&value) && self.validator.is_valid(&value) {
@@ -40,20 +40,20 @@ impl Sampler {
 }
 
 /// Collects values that are likely to be valid.
-struct Edges<'a> {
-    closed: &'a Closed,
+struct BoundaryValues<'a> {
+    closed: &'a SchemaBundle,
     rng: &'a mut Xoshiro256PlusPlus,
     /// What making them may come to yet.
     left: usize,
 }
 
-impl Edges<'_> {
-    fn maker(&mut self, optional: f64) -> Maker<'_> {
-        Maker::new(self.closed, self.rng, optional, &mut self.left)
+impl BoundaryValues<'_> {
+    fn maker(&mut self, optional: f64) -> Generator<'_> {
+        Generator::new(self.closed, self.rng, optional, &mut self.left)
     }
 
     fn of(&mut self, schema: &Value, level: usize) -> Vec<Value> {
-        if self.closed.height(schema).is_none() {
+        if self.closed.min_depth(schema).is_none() {
             return Vec::new();
         }
         let (schema, _) = self.closed.follow(schema, "");
@@ -65,7 +65,7 @@ impl Edges<'_> {
         let mut seen = Vec::new();
         // Each of the arms is likely to be drawn in twice as many draws.
         for _ in 0..arms.map_or(1, |arms| 2 * arms) {
-            let Ok(flat) = self.maker(1.0).flat(schema, "", level) else { continue };
+            let Ok(flat) = self.maker(1.0).flatten(schema, "", level) else { continue };
             if !seen.contains(&flat) {
                 values.extend(self.of_flat(&flat, level));
                 seen.push(flat);
@@ -83,7 +83,7 @@ impl Edges<'_> {
         }
         match kind(flat) {
             "boolean" => vec![json!(true), json!(false)],
-            "integer" | "number" => Numbers::new(flat).map(|numbers| numbers.edges()).unwrap_or_default(),
+            "integer" | "number" => NumberRange::new(flat).map(|numbers| numbers.edges()).unwrap_or_default(),
             "string" => self.texts(flat).into_iter().map(Value::String).collect(),
             "array" => self.arrays(flat, level),
             "object" => self.objects(flat, level),

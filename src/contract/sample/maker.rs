@@ -8,22 +8,22 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::{IndexedRandom, SliceRandom};
 use serde_json::{Map, Value, json};
 
-use super::closed::{Closed, is_simple, reference};
+use super::closed::{SchemaBundle, is_simple, reference};
 use super::merge::merge;
-use super::number::Numbers;
+use super::number::NumberRange;
 use super::text;
 use crate::contract::compile;
 
 /// Below this many levels, or with this many values made, only what must be is made, and the least of it: schemas that refer to
 /// themselves and to each other have no end otherwise, or a far one.
-const LEVELS: usize = 4;
-const VALUES: usize = 300;
+const FULL_DEPTH: usize = 4;
+const FULL_VALUES: usize = 300;
 
 /// No value has more levels. Only a schema whose `allOf` hides from [`Closed::height`] what it refers to gets here.
-const DEEPEST: usize = 40;
+const MAX_DEPTH: usize = 40;
 
 /// Longer texts and lists are not made.
-const LONGEST: usize = 100_000;
+const MAX_LENGTH: usize = 100_000;
 
 /// What all tries together may come to: values, with as many characters of a text counted as one. It takes about a second, and
 /// holds up the thread that it is done on.
@@ -31,8 +31,8 @@ pub const BUDGET: usize = 100_000;
 const CHARACTERS: usize = 16;
 
 /// Makes one value.
-pub struct Maker<'a> {
-    closed: &'a Closed,
+pub struct Generator<'a> {
+    closed: &'a SchemaBundle,
     rng: &'a mut Xoshiro256PlusPlus,
     /// How likely a property is there that needn't be.
     optional: f64,
@@ -41,9 +41,9 @@ pub struct Maker<'a> {
     left: &'a mut usize,
 }
 
-impl<'a> Maker<'a> {
+impl<'a> Generator<'a> {
     /// Makes a value with properties that are optional as often as said: 0 never, 1 always. What it takes is taken from `left`.
-    pub fn new(closed: &'a Closed, rng: &'a mut Xoshiro256PlusPlus, optional: f64, left: &'a mut usize) -> Self {
+    pub fn new(closed: &'a SchemaBundle, rng: &'a mut Xoshiro256PlusPlus, optional: f64, left: &'a mut usize) -> Self {
         Self { closed, rng, optional, made: 0, left }
     }
 
@@ -51,7 +51,7 @@ impl<'a> Maker<'a> {
     ///
     /// # Errors
     /// When one of its schemas allows nothing that can be made; the error names its place.
-    pub fn whole(mut self) -> anyhow::Result<Value> {
+    pub fn generate(mut self) -> anyhow::Result<Value> {
         self.value(&self.closed.root["allOf"][0], "", 0)
     }
 
@@ -59,12 +59,12 @@ impl<'a> Maker<'a> {
     pub fn value(&mut self, schema: &Value, place: &str, level: usize) -> anyhow::Result<Value> {
         self.made += 1;
         self.spend(1, place)?;
-        let (schema, place) = self.finite(schema, place)?;
-        if level > DEEPEST {
-            bail!("`{place}` is more than {DEEPEST} levels deep");
+        let (schema, place) = self.resolve_terminating(schema, place)?;
+        if level > MAX_DEPTH {
+            bail!("`{place}` is more than {MAX_DEPTH} levels deep");
         }
-        let is_small = self.closed.height(schema) == Some(0);
-        if schema["nullable"] == true && (self.rng.random_bool(0.1) || !is_small && self.is_brief(level)) {
+        let is_small = self.closed.min_depth(schema) == Some(0);
+        if schema["nullable"] == true && (self.rng.random_bool(0.1) || !is_small && self.is_minimal(level)) {
             return Ok(Value::Null);
         }
         for keyword in ["example", "default"] {
@@ -74,7 +74,7 @@ impl<'a> Maker<'a> {
                 return Ok(example.clone());
             }
         }
-        let flat = self.flat(schema, &place, level)?;
+        let flat = self.flatten(schema, &place, level)?;
         if let Some(values) = flat.get("enum").and_then(Value::as_array) {
             return values.choose(self.rng).cloned().ok_or_else(|| anyhow!("`{place}` has no value that all its parts allow"));
         }
@@ -83,8 +83,8 @@ impl<'a> Maker<'a> {
             "array" => self.array(&flat, &place, level),
             "boolean" => Ok(json!(self.rng.random_bool(0.5))),
             "integer" | "number" => {
-                let numbers = Numbers::new(&flat).ok_or_else(|| anyhow!("`{place}` has no number within its bounds"))?;
-                self.fitting(&flat, &place, |maker, _| Some(numbers.pick(maker.rng)))
+                let numbers = NumberRange::new(&flat).ok_or_else(|| anyhow!("`{place}` has no number within its bounds"))?;
+                self.retry_until_valid(&flat, &place, |maker, _| Some(numbers.pick(maker.rng)))
             }
             _ => self.text(&flat, &place),
         }
@@ -99,26 +99,26 @@ impl<'a> Maker<'a> {
     }
 
     /// The schema that a schema refers to, and its place, unless it can have no value that ends.
-    fn finite<'s>(&self, schema: &'s Value, place: &str) -> anyhow::Result<(&'s Value, String)>
+    fn resolve_terminating<'s>(&self, schema: &'s Value, place: &str) -> anyhow::Result<(&'s Value, String)>
     where
         'a: 's,
     {
         let (target, place) = self.closed.follow(schema, place);
-        if reference(schema).is_some() && self.closed.height(schema).is_none() {
+        if reference(schema).is_some() && self.closed.min_depth(schema).is_none() {
             bail!("`{place}` asks for itself without end");
         }
         Ok((target, place))
     }
 
-    fn is_brief(&self, level: usize) -> bool {
-        level >= LEVELS || self.made >= VALUES
+    fn is_minimal(&self, level: usize) -> bool {
+        level >= FULL_DEPTH || self.made >= FULL_VALUES
     }
 
     /// A schema with what its parts say (`allOf`), and one of its arms (`oneOf`, `anyOf`), as one, without references at its top.
     /// Exclusive bounds are numbers in it.
-    pub fn flat(&mut self, schema: &Value, place: &str, level: usize) -> anyhow::Result<Map<String, Value>> {
+    pub fn flatten(&mut self, schema: &Value, place: &str, level: usize) -> anyhow::Result<Map<String, Value>> {
         let closed = self.closed;
-        let (schema, place) = self.finite(schema, place)?;
+        let (schema, place) = self.resolve_terminating(schema, place)?;
         let mut flat = schema.as_object().cloned().unwrap_or_default();
         for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
             match flat.get(exclusive) {
@@ -129,9 +129,9 @@ impl<'a> Maker<'a> {
         }
         flat.remove("allOf");
         for (number, part) in schema["allOf"].as_array().into_iter().flatten().enumerate() {
-            merge(&mut flat, self.flat(part, &format!("{place}/allOf/{number}"), level)?);
+            merge(&mut flat, self.flatten(part, &format!("{place}/allOf/{number}"), level)?);
             let (parent, _) = closed.follow(part, "");
-            if let Some(tag) = self.tag(&parent["discriminator"], &place, &flat).filter(|_| !has_arms(parent)) {
+            if let Some(tag) = self.discriminator_value(&parent["discriminator"], &place, &flat).filter(|_| !has_arms(parent)) {
                 merge(&mut flat, tag);
             }
         }
@@ -142,17 +142,17 @@ impl<'a> Maker<'a> {
             flat.remove(keyword);
             let Some(arms) = schema[keyword].as_array() else { continue };
             let mut arms: Vec<(Option<usize>, usize)> =
-                arms.iter().enumerate().map(|(number, arm)| (closed.height(arm), number)).collect();
+                arms.iter().enumerate().map(|(number, arm)| (closed.min_depth(arm), number)).collect();
             arms.retain(|(height, _)| height.is_some());
             arms.shuffle(self.rng);
-            if self.is_brief(level) {
+            if self.is_minimal(level) {
                 arms.sort_by_key(|(height, _)| *height);
             }
             let Some((_, number)) = arms.first() else { bail!("`{place}/{keyword}` has no arm that ends") };
             let arm = &schema[keyword][number];
-            let chosen = self.flat(arm, &format!("{place}/{keyword}/{number}"), level)?;
+            let chosen = self.flatten(arm, &format!("{place}/{keyword}/{number}"), level)?;
             merge(&mut flat, chosen);
-            if let Some(tag) = self.tag(&schema["discriminator"], &closed.follow(arm, "").1, &flat) {
+            if let Some(tag) = self.discriminator_value(&schema["discriminator"], &closed.follow(arm, "").1, &flat) {
                 merge(&mut flat, tag);
             }
         }
@@ -161,7 +161,7 @@ impl<'a> Maker<'a> {
 
     /// What a discriminator asks of the schema at `place`, which is an arm beside it or has its schema for a part: its name in a
     /// property. What stands elsewhere than among the document's schemas has none.
-    fn tag(&self, discriminator: &Value, place: &str, flat: &Map<String, Value>) -> Option<Map<String, Value>> {
+    fn discriminator_value(&self, discriminator: &Value, place: &str, flat: &Map<String, Value>) -> Option<Map<String, Value>> {
         let property = discriminator["propertyName"].as_str()?;
         let schema = place.strip_prefix("#/components/schemas/").filter(|name| !name.contains('/'))?;
         let leads_here = |target: &Value| target.as_str().is_some_and(|target| target == place || target == schema);
@@ -196,7 +196,7 @@ impl<'a> Maker<'a> {
             }
         }
         for (name, schema) in properties {
-            let wanted = object.len() < least || (!self.is_brief(level) && self.rng.random_bool(self.optional));
+            let wanted = object.len() < least || (!self.is_minimal(level) && self.rng.random_bool(self.optional));
             if !wanted || object.contains_key(name) || object.len() >= most {
                 continue;
             }
@@ -205,10 +205,11 @@ impl<'a> Maker<'a> {
                 object.insert(name.clone(), value);
             }
         }
-        let is_map = additional.is_object() && !self.is_brief(level);
+        let is_map = additional.is_object() && !self.is_minimal(level);
         let more = if is_map { self.rng.random_range(0..=2) } else { 0 };
         let wanted = least.max(object.len() + more).min(most);
-        if object.len() < wanted.min(least) && additional == false || wanted > LONGEST || least > most || required.len() > most {
+        if object.len() < wanted.min(least) && additional == false || wanted > MAX_LENGTH || least > most || required.len() > most
+        {
             bail!("`{place}` allows no number of properties that it also asks for");
         }
         for number in 1.. {
@@ -231,10 +232,10 @@ impl<'a> Maker<'a> {
     fn array(&mut self, flat: &Map<String, Value>, place: &str, level: usize) -> anyhow::Result<Value> {
         let least = count(flat, "minItems").unwrap_or(0);
         let most = count(flat, "maxItems").unwrap_or(usize::MAX);
-        if least > most || least > LONGEST {
+        if least > most || least > MAX_LENGTH {
             bail!("`{place}` allows no number of items that it also asks for");
         }
-        let wanted = if self.is_brief(level) { least } else { self.rng.random_range(least..=most.min(least.max(1) + 1)) };
+        let wanted = if self.is_minimal(level) { least } else { self.rng.random_range(least..=most.min(least.max(1) + 1)) };
         self.items(flat, place, level, least, wanted).map(Value::Array)
     }
 
@@ -270,7 +271,7 @@ impl<'a> Maker<'a> {
     fn text(&mut self, flat: &Map<String, Value>, place: &str) -> anyhow::Result<Value> {
         let least = count(flat, "minLength").unwrap_or(0);
         let most = count(flat, "maxLength").unwrap_or(usize::MAX);
-        if least > most || least > LONGEST {
+        if least > most || least > MAX_LENGTH {
             bail!("`{place}` allows no number of characters that it also asks for");
         }
         self.spend(least / CHARACTERS, place)?;
@@ -282,7 +283,7 @@ impl<'a> Maker<'a> {
             },
             None => None,
         };
-        self.fitting(flat, place, |maker, attempt| {
+        self.retry_until_valid(flat, place, |maker, attempt| {
             let rng = &mut *maker.rng;
             let padding = if attempt == 0 { 0 } else { least };
             let formatted = format.and_then(|format| text::formatted(rng, format, padding));
@@ -306,7 +307,7 @@ impl<'a> Maker<'a> {
 
     /// What `make` gives, as soon as it gives something that the schema allows: it is asked again and again, with the number of
     /// the attempt.
-    fn fitting(
+    fn retry_until_valid(
         &mut self,
         flat: &Map<String, Value>,
         place: &str,

@@ -15,9 +15,9 @@ use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::Value;
 
 use super::compile;
-use super::schema::{Direction, detail};
-use closed::Closed;
-use maker::{BUDGET, Maker};
+use super::schema::{Direction, error_message};
+use closed::SchemaBundle;
+use maker::{BUDGET, Generator};
 
 /// So often a value is made until one is valid: what isn't found by then (`not`, arms that exclude each other) hardly ever is.
 const TRIES: u32 = 20;
@@ -25,7 +25,7 @@ const TRIES: u32 = 20;
 /// Makes values for one schema. It is costly to make and cheap to ask, so keep it where the schema is asked for often.
 #[derive(Debug)]
 pub struct Sampler {
-    closed: Closed,
+    closed: SchemaBundle,
     validator: Validator,
 }
 
@@ -35,7 +35,7 @@ impl Sampler {
     /// # Errors
     /// When a reference leads nowhere or out of the document, or the schema is none.
     pub fn new(document: &Value, schema: &Value, direction: Direction) -> anyhow::Result<Self> {
-        let closed = Closed::new(document, schema, direction)?;
+        let closed = SchemaBundle::new(document, schema, direction)?;
         let validator = compile(&closed.root)?;
         Ok(Self { closed, validator })
     }
@@ -53,11 +53,15 @@ impl Sampler {
         for attempt in 0..TRIES {
             // What is optional may be what makes a value invalid, so it is left out more and more.
             let optional = [0.9, 0.5, 0.0][attempt as usize % 3];
-            match Maker::new(&self.closed, &mut rng, optional, &mut left).whole() {
+            match Generator::new(&self.closed, &mut rng, optional, &mut left).generate() {
                 Ok(value) => match self.validator.validate(&value) {
                     Ok(()) => return Ok(value),
                     Err(error) => {
-                        problem = anyhow!("`{}` {}", self.closed.place(&error.schema_path().to_string()), detail(&error))
+                        problem = anyhow!(
+                            "`{}` {}",
+                            self.closed.document_pointer(&error.schema_path().to_string()),
+                            error_message(&error)
+                        )
                     }
                 },
                 Err(error) => problem = error,

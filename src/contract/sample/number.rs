@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// The numbers that a schema allows: the multiples of a step from one to another.
 #[derive(Debug)]
-pub struct Numbers {
+pub struct NumberRange {
     /// The least and the greatest, in steps.
     steps: (i128, i128),
     step: f64,
@@ -17,7 +17,7 @@ pub struct Numbers {
 /// So many steps a number without a bound goes at most from the other bound, or from zero.
 const SPAN: i128 = 1000;
 
-impl Numbers {
+impl NumberRange {
     /// Those of a schema whose exclusive bounds are numbers; `None` where there is none.
     pub fn new(schema: &Map<String, Value>) -> Option<Self> {
         let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Direction, Sampler};
 use crate::contract::cases::wrong_values;
-use crate::contract::characters::Characters;
+use crate::contract::characters::AllowedCharacters;
 use crate::contract::{Contract, METHODS, compile, resolve};
 
 /// The schemas of the contract that stand under a name, and those of all bodies, answers and parameters.
@@ -70,7 +70,7 @@ fn every_property_of_the_contract_has_edges_and_wrong_values() {
                 assert!(validator.is_valid(value), "{name}.{property}: {value}");
             }
             for value in wrong_values(schema, false).into_iter().map(|wrong| wrong.value) {
-                let is_unseen = Characters::of(schema).wrong(&value).is_some();
+                let is_unseen = AllowedCharacters::of(schema).wrong(&value).is_some();
                 assert!(is_unseen || !validator.is_valid(&value), "{name}.{property}: {value}");
                 wrong += 1;
             }

@@ -5,8 +5,8 @@ mod requests;
 use http::{HeaderMap, HeaderName};
 use serde_json::{Value, json};
 
-use super::{Contract, Place, Scheme, resolve};
-use crate::error::{Error, ProblemKind};
+use super::{Contract, ParameterLocation, SecurityScheme, resolve};
+use crate::error::{Error, FieldErrorKind};
 
 /// A contract of these operations' parts, by method and path.
 fn contract(paths: Value, components: Value) -> Contract {
@@ -33,11 +33,11 @@ fn refused(contract: &Contract, target: &str, headers: &[(&'static str, &str)], 
         Err(Error::Invalid(problems)) => problems
             .into_iter()
             .map(|problem| match problem.problem {
-                ProblemKind::Missing => format!("-{}", problem.name),
-                ProblemKind::Invalid => format!("{} {}", problem.name, problem.detail),
+                FieldErrorKind::Missing => format!("-{}", problem.name),
+                FieldErrorKind::Invalid => format!("{} {}", problem.name, problem.detail),
             })
             .collect(),
-        Err(Error::Refused(_, text)) => vec![text.into_owned()],
+        Err(Error::Rejected(_, text)) => vec![text.into_owned()],
         Err(error) => vec![format!("{error:?}")],
     }
 }
@@ -56,7 +56,7 @@ fn wrong_answer(schema: Value, components: Value, body: &Value) -> Vec<String> {
     let operation = json!({ "responses": { "200": { "content": content } } });
     let contract = contract(json!({ "/things": { "get": operation } }), json!({ "schemas": components }));
     let headers = [(http::header::CONTENT_TYPE, "application/json".parse().unwrap())].into_iter().collect();
-    let (_, wrong) = contract.judge("GET", "/things", 200, &headers, body.to_string().as_bytes()).unwrap();
+    let (_, wrong) = contract.validate_response("GET", "/things", 200, &headers, body.to_string().as_bytes()).unwrap();
     wrong.into_iter().map(|wrong| wrong.text.split(" in {").next().unwrap().to_owned()).collect()
 }
 
@@ -143,7 +143,7 @@ fn the_own_contract_has_no_references_left() {
     });
     for content in all {
         let schema = content.schema.as_ref().unwrap();
-        assert!(!schema.open.to_string().contains("\"$ref\""), "{}", schema.open);
+        assert!(!schema.resolved.to_string().contains("\"$ref\""), "{}", schema.resolved);
         schema.errors(&json!(null)).unwrap();
     }
 }
@@ -271,8 +271,8 @@ fn security_is_read_from_its_schemes() {
     });
     let contract = contract(paths, json!({ "securitySchemes": schemes }));
     let found = |path: &str| contract.find("GET", path).unwrap();
-    let key = Scheme::Key(Place::Query, "api_key".to_owned());
-    let [basic, bearer] = ["basic", "Bearer"].map(|scheme| Scheme::Authorization(scheme.to_owned()));
+    let key = SecurityScheme::Key(ParameterLocation::Query, "api_key".to_owned());
+    let [basic, bearer] = ["basic", "Bearer"].map(|scheme| SecurityScheme::Authorization(scheme.to_owned()));
     assert_eq!(found("/all").security, [vec![key.clone(), basic.clone()], vec![bearer.clone()]]);
     assert_eq!(["/all", "/open", "/either"].map(|path| found(path).needs_key), [true, false, false]);
 
@@ -358,8 +358,11 @@ fn paths_are_told_apart_by_their_shape() {
     assert_eq!(found("GET", "/a/b").as_deref(), Ok("literal"));
     assert_eq!(found("GET", "/x/c").as_deref(), Ok("any"));
     assert_eq!(found("GET", "/x/y").as_deref(), Ok("part"));
-    assert_eq!(found("PUT", "/a/1"), Err(super::Astray::Method(vec!["GET".to_owned(), "POST".to_owned()])));
-    assert_eq!(["/", "/a", "/a/b/c", "/a%2Fb", "/b%"].map(|path| found("GET", path)), [const { Err(super::Astray::Path) }; 5]);
+    assert_eq!(found("PUT", "/a/1"), Err(super::RouteError::MethodNotAllowed(vec!["GET".to_owned(), "POST".to_owned()])));
+    assert_eq!(
+        ["/", "/a", "/a/b/c", "/a%2Fb", "/b%"].map(|path| found("GET", path)),
+        [const { Err(super::RouteError::NotFound) }; 5]
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::super::Place;
+use super::super::ParameterLocation;
 use super::{circles, contract, operation, refused, to, wrong_body};
 
 #[test]
@@ -31,7 +31,7 @@ fn parameters_stand_in_every_place() {
         ]
     );
     let places: Vec<_> = contract.find("POST", "/things/1").unwrap().parameters.iter().map(|parameter| parameter.place).collect();
-    assert_eq!(places, [Place::Path, Place::Query, Place::Header, Place::Cookie]);
+    assert_eq!(places, [ParameterLocation::Path, ParameterLocation::Query, ParameterLocation::Header, ParameterLocation::Cookie]);
 }
 
 #[test]

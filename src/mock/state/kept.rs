@@ -12,13 +12,13 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// What is kept. What the document shows is there until it is removed; what is posted, until there is too much of its kind.
 #[derive(Default)]
-pub struct Kept {
+pub struct ResourceStore {
     /// By number, in the order of making.
     resources: BTreeMap<u64, Resource>,
     by_path: HashMap<String, u64>,
     by_collection: HashMap<String, BTreeSet<u64>>,
     /// By the path of the items, as the document has it: there may be as many collections as there are items above them.
-    posted: HashMap<String, Posted>,
+    posted: HashMap<String, Quota>,
     /// The number that was given last.
     pub next: u64,
 }
@@ -39,12 +39,12 @@ pub struct Resource {
 
 /// What was posted of a kind.
 #[derive(Default)]
-struct Posted {
+struct Quota {
     numbers: BTreeSet<u64>,
     bytes: usize,
 }
 
-impl Kept {
+impl ResourceStore {
     /// Whether something can be found under a path.
     pub fn has(&self, path: &str) -> bool {
         self.by_path.contains_key(path)
@@ -56,12 +56,12 @@ impl Kept {
     }
 
     /// What can be found under a path.
-    pub fn at(&mut self, path: &str) -> Option<&mut Resource> {
+    pub fn get_mut(&mut self, path: &str) -> Option<&mut Resource> {
         self.resources.get_mut(self.by_path.get(path)?)
     }
 
     /// What a collection holds, in the order of making.
-    pub fn of(&self, collection: &str) -> impl Iterator<Item = &Resource> {
+    pub fn list(&self, collection: &str) -> impl Iterator<Item = &Resource> {
         let numbers = self.by_collection.get(collection).into_iter().flatten();
         numbers.filter_map(|number| self.resources.get(number))
     }
@@ -81,7 +81,7 @@ impl Kept {
         self.add(collection, paths, value);
         self.posted.entry(kind.to_owned()).or_default().numbers.insert(self.next);
         self.resources.entry(self.next).and_modify(|resource| resource.kind = Some(kind.to_owned()));
-        self.weigh(self.next);
+        self.enforce_quota(self.next);
     }
 
     /// Lets a resource be found under one more path.
@@ -94,7 +94,7 @@ impl Kept {
     pub fn change<T>(&mut self, path: &str, change: impl FnOnce(&mut Resource) -> Option<T>) -> Option<T> {
         let number = self.number(path)?;
         let changed = change(self.resources.get_mut(&number)?);
-        self.weigh(number);
+        self.enforce_quota(number);
         changed
     }
 
@@ -104,14 +104,14 @@ impl Kept {
     }
 
     /// Counts the bytes of what was posted, and forgets the oldest while there is too much of its kind.
-    fn weigh(&mut self, number: u64) {
+    fn enforce_quota(&mut self, number: u64) {
         let Some(resource) = self.resources.get_mut(&number) else { return };
         let Some(kind) = resource.kind.clone() else { return };
         let Some(posted) = self.posted.get_mut(&kind) else { return };
         let size = resource.value.to_string().len();
         posted.bytes = posted.bytes - resource.size + size;
         resource.size = size;
-        while let Some(oldest) = self.posted.get(&kind).and_then(Posted::surplus) {
+        while let Some(oldest) = self.posted.get(&kind).and_then(Quota::eviction_candidate) {
             self.forget(oldest);
         }
     }
@@ -137,9 +137,9 @@ impl Kept {
     }
 }
 
-impl Posted {
+impl Quota {
     /// The oldest, if there is too much.
-    fn surplus(&self) -> Option<u64> {
+    fn eviction_candidate(&self) -> Option<u64> {
         let is_too_much = self.numbers.len() > MAX_POSTED || self.bytes > MAX_BYTES;
         self.numbers.first().copied().filter(|_| is_too_much)
     }

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::Asked;
-use super::resource::{faults, fitted};
+use super::MockRequest;
+use super::resource::{project_to_schema, violation_count};
 use crate::contract::Schema;
 use crate::error::{Code, Error};
-use crate::mock::answers::alike;
+use crate::mock::answers::normalize_name;
 
 /// What lists call the number of all entries.
 const TOTAL: [&str; 5] = ["total", "totalcount", "totalitems", "totalrecords", "totalelements"];
@@ -37,7 +37,7 @@ fn property(list: &Value) -> Option<&str> {
 ///
 /// # Errors
 /// When it is past the last one, and the document says that this may be told.
-pub fn page(asked: &Asked<'_>, values: &[&Value]) -> Result<Option<Value>, Error> {
+pub fn page(asked: &MockRequest<'_>, values: &[&Value]) -> Result<Option<Value>, Error> {
     let (Some(schema), Ok(mut list)) = (asked.choice.schema(), asked.choice.value(asked.making, asked.seed)) else {
         return Ok(None);
     };
@@ -45,15 +45,17 @@ pub fn page(asked: &Asked<'_>, values: &[&Value]) -> Result<Option<Value>, Error
     if name.is_none() && !list.is_array() {
         return Ok(None);
     }
-    let parameter =
-        |names: &[&str]| asked.operation.parameters.iter().find(|parameter| names.contains(&alike(&parameter.name).as_str()));
+    let parameter = |names: &[&str]| {
+        asked.operation.parameters.iter().find(|parameter| names.contains(&normalize_name(&parameter.name).as_str()))
+    };
     let given = |names: &[&str]| {
         let parameter = parameter(names)?;
-        let value = asked.arguments.query.get(&parameter.name).or_else(|| parameter.schema.open.get("default"))?;
+        let value = asked.arguments.query.get(&parameter.name).or_else(|| parameter.schema.resolved.get("default"))?;
         value.as_u64().and_then(|number| usize::try_from(number).ok())
     };
     let shown = |names: &[&str]| {
-        let mut properties = list.as_object().into_iter().flatten().filter(|(name, _)| names.contains(&alike(name).as_str()));
+        let mut properties =
+            list.as_object().into_iter().flatten().filter(|(name, _)| names.contains(&normalize_name(name).as_str()));
         properties.find_map(|(_, value)| value.as_u64()).and_then(|number| usize::try_from(number).ok())
     };
     let size = parameter(&SIZE).map(|_| given(&SIZE).or_else(|| shown(&SIZE)).unwrap_or(25)).unwrap_or(usize::MAX).max(1);
@@ -67,17 +69,17 @@ pub fn page(asked: &Asked<'_>, values: &[&Value]) -> Result<Option<Value>, Error
     let count = on_page.len();
     let first = entries(&list).first().cloned();
     put(&mut list, name.as_deref(), on_page);
-    if faults(Some(schema), &list) > 0
+    if violation_count(Some(schema), &list) > 0
         && let Some(entry) = entry(schema, name.as_deref())
     {
         let on_page = values.iter().skip(offset).take(size);
-        let on_page = on_page.filter_map(|value| fitted(&entry, value, || first.clone())).collect();
+        let on_page = on_page.filter_map(|value| project_to_schema(&entry, value, || first.clone())).collect();
         put(&mut list, name.as_deref(), on_page);
     }
-    let has_total = list.as_object().is_some_and(|list| list.keys().any(|name| TOTAL.contains(&alike(name).as_str())));
+    let has_total = list.as_object().is_some_and(|list| list.keys().any(|name| TOTAL.contains(&normalize_name(name).as_str())));
     let total = values.len();
     for (name, value) in list.as_object_mut().into_iter().flatten().filter(|(_, value)| value.is_u64()) {
-        let name = alike(name);
+        let name = normalize_name(name);
         let is = |names: &[&str]| names.contains(&name.as_str());
         let number = match () {
             () if is(&TOTAL) => total,
@@ -101,9 +103,9 @@ pub fn page(asked: &Asked<'_>, values: &[&Value]) -> Result<Option<Value>, Error
 
 /// Whether an entry is as the arguments have it that are named as its properties: the same value, the identifier that a URI ends
 /// in, or, where the document allows any text, a part of it. What others mean it doesn't say.
-fn is_wanted(asked: &Asked<'_>, entry: &Value) -> bool {
+fn is_wanted(asked: &MockRequest<'_>, entry: &Value) -> bool {
     let parameters = asked.operation.parameters.iter().filter(|parameter| {
-        let name = alike(&parameter.name);
+        let name = normalize_name(&parameter.name);
         ![&PAGE[..], &SIZE, &OFFSET].iter().any(|names| names.contains(&name.as_str()))
     });
     let mut given = parameters.filter_map(|each| Some((each, entry.get(&each.name)?, asked.arguments.query.get(&each.name)?)));
@@ -111,7 +113,7 @@ fn is_wanted(asked: &Asked<'_>, entry: &Value) -> bool {
         let (Some(text), Some(wanted)) = (own.as_str(), wanted.as_str()) else {
             return own == wanted || own.is_object() || own.is_array();
         };
-        let is_any = ["enum", "pattern", "format"].iter().all(|keyword| parameter.schema.open.get(keyword).is_none());
+        let is_any = ["enum", "pattern", "format"].iter().all(|keyword| parameter.schema.resolved.get(keyword).is_none());
         let has_part = || text.to_lowercase().contains(&wanted.to_lowercase());
         text == wanted || text.ends_with(&format!("/{wanted}")) || (is_any && has_part())
     })
@@ -127,12 +129,12 @@ fn put(list: &mut Value, name: Option<&str>, entries: Vec<Value>) {
 /// The schema of a list's entries, whatever the list's own is put together from.
 pub fn entry(schema: &Schema, name: Option<&str>) -> Option<Schema> {
     let array = match name {
-        Some(name) => schema.open["properties"].get(name).map(|array| schema.part(array).open),
-        None => Some(schema.open.clone()),
+        Some(name) => schema.resolved["properties"].get(name).map(|array| schema.part(array).resolved),
+        None => Some(schema.resolved.clone()),
     };
     let items = array.and_then(|array| array.get("items").map(|items| schema.part(items)));
     items.or_else(|| {
-        let parts = schema.open["allOf"].as_array().into_iter().flatten();
+        let parts = schema.resolved["allOf"].as_array().into_iter().flatten();
         parts.map(|part| schema.part(part)).find_map(|part| entry(&part, name))
     })
 }

@@ -17,18 +17,18 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use slog::warn;
 
-use super::answers::{Answers, Choice, Making};
+use super::answers::{OperationResponses, RenderContext, SelectedResponse};
 use crate::contract::answer::Content;
-use crate::contract::{Arguments, Contract, Operation, Schema};
+use crate::contract::{Contract, Operation, ParsedRequest, Schema};
 use crate::error::Error;
-use kept::{Kept, Resource};
-use resource::{NAMES, faults, fitted, identified, identity, overlaid, rebase};
+use kept::{Resource, ResourceStore};
+use resource::{NAMES, identified, identity, merge, project_to_schema, rebase, violation_count};
 
 /// So many identifiers are tried for a new resource until one is free, and valid by its schema.
 const TRIES: u64 = 100;
 
 /// The collections of a document, and what is in them.
-pub struct State {
+pub struct MockStore {
     /// Their paths, as the document has them.
     collections: HashSet<String>,
     /// The paths of their items, and others under which items call themselves: `/events/{event}/sections/{section}` and
@@ -40,36 +40,36 @@ pub struct State {
     singles: HashSet<String>,
     /// The first example of an item, by the path of the items.
     examples: HashMap<String, Value>,
-    kept: Mutex<Kept>,
+    kept: Mutex<ResourceStore>,
 }
 
 /// A request, and the answer that is given to it without state.
-pub struct Asked<'a> {
+pub struct MockRequest<'a> {
     /// What it asks for.
     pub operation: &'a Operation,
     /// Its path, without that of the server.
     pub path: &'a str,
     /// What it says.
-    pub arguments: &'a Arguments,
+    pub arguments: &'a ParsedRequest,
     /// What is answered.
-    pub choice: &'a Choice<'a>,
+    pub choice: &'a SelectedResponse<'a>,
     /// What data are made from.
-    pub making: &'a Making<'a>,
+    pub making: &'a RenderContext<'a>,
     /// What they follow from.
     pub seed: u64,
 }
 
 /// What is kept, as the body of an answer.
-pub struct Body {
+pub struct MockBody {
     /// The body.
     pub value: Value,
     /// The path of a resource that is new, without that of the server.
     pub location: Option<String>,
 }
 
-impl State {
+impl MockStore {
     /// The collections of a document, with what its examples show.
-    pub fn new(making: &Making<'_>, answers: &HashMap<String, Answers>) -> Self {
+    pub fn new(making: &RenderContext<'_>, answers: &HashMap<String, OperationResponses>) -> Self {
         let contract = making.contract;
         let paths: HashSet<&str> = contract.operations().map(|operation| operation.path.as_str()).collect();
         let has = |method: &str, path: &str| contract.operations().any(|other| other.method == method && other.path == path);
@@ -104,7 +104,7 @@ impl State {
     /// Where a resource can be found: in its collection, under its `self`, and where others of its kind have theirs.
     fn paths(&self, contract: &Contract, item: &str, collection: &str, id: &str, value: &Value) -> Vec<String> {
         let short = self.short.get(item).map(|before| format!("{before}/{id}"));
-        let own = own_path(contract, value).map(|(_, path)| path);
+        let own = self_path(contract, value).map(|(_, path)| path);
         [Some(format!("{collection}/{id}")), own, short].into_iter().flatten().collect()
     }
 
@@ -112,7 +112,7 @@ impl State {
     ///
     /// # Errors
     /// When what is asked for, or an item above it, is not there, or a list has no such page.
-    pub fn answer(&self, asked: &Asked<'_>) -> Result<Option<Body>, Error> {
+    pub fn answer(&self, asked: &MockRequest<'_>) -> Result<Option<MockBody>, Error> {
         let path = key(asked.path);
         let template = asked.operation.path.as_str();
         let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,56 +125,56 @@ impl State {
                 return Err(Error::NOT_FOUND);
             }
         }
-        let body = |value| Some(Body { value, location: None });
+        let body = |value| Some(MockBody { value, location: None });
         match asked.operation.method.as_str() {
             "GET" if self.items.contains(template) => {
-                Ok(kept.at(&path).and_then(|resource| asked.shape(&resource.value)).and_then(body))
+                Ok(kept.get_mut(&path).and_then(|resource| asked.project(&resource.value)).and_then(body))
             }
             "PUT" | "PATCH" if self.items.contains(template) => {
                 Ok(kept.change(&path, |resource| asked.change(resource)).and_then(body))
             }
             "DELETE" if self.items.contains(template) => {
-                Ok(kept.remove(&path).and_then(|resource| asked.shape(&resource.value)).and_then(body))
+                Ok(kept.remove(&path).and_then(|resource| asked.project(&resource.value)).and_then(body))
             }
             "GET" if self.collections.contains(template) => {
-                let values: Vec<_> = kept.of(&path).map(|resource| &resource.value).collect();
+                let values: Vec<_> = kept.list(&path).map(|resource| &resource.value).collect();
                 Ok(list::page(asked, &values)?.and_then(body))
             }
-            "GET" | "PUT" | "PATCH" if self.singles.contains(template) => Ok(single(asked, kept, &path).and_then(body)),
+            "GET" | "PUT" | "PATCH" if self.singles.contains(template) => Ok(singleton(asked, kept, &path).and_then(body)),
             "POST" if self.collections.contains(template) => Ok(self.create(asked, kept, &path)),
-            "POST" => Ok(self.act(asked, kept, &path).or_else(|| asked.shown()).and_then(body)),
+            "POST" => Ok(self.apply_action(asked, kept, &path).or_else(|| asked.shown()).and_then(body)),
             _ => Ok(asked.shown().and_then(body)),
         }
     }
 
     /// Keeps what is new: what the document shows, with what the request says of it. Several may be made at once.
-    fn create(&self, asked: &Asked<'_>, kept: &mut Kept, collection: &str) -> Option<Body> {
+    fn create(&self, asked: &MockRequest<'_>, kept: &mut ResourceStore, collection: &str) -> Option<MockBody> {
         // The first by name, where the document has more than one.
         let item = self.items.iter().filter(|item| parent(item) == asked.operation.path).min()?;
         let schema = asked.choice.schema();
-        let shown = asked.moved(asked.choice.value(asked.making, asked.seed).ok()?);
+        let shown = asked.rebase_uris(asked.choice.value(asked.making, asked.seed).ok()?);
         let mut keep = |schema: Option<&Schema>, shown| self.keep(asked, kept, (item, collection), schema, shown);
         let Value::Array(several) = &shown else {
             let (id, value) = keep(schema, &shown)?;
-            return Some(Body { value, location: Some(format!("{collection}/{id}")) });
+            return Some(MockBody { value, location: Some(format!("{collection}/{id}")) });
         };
         let schema = schema.and_then(|schema| list::entry(schema, None));
         let made: Option<Vec<_>> = several.iter().map(|shown| Some(keep(schema.as_ref(), shown)?.1)).collect();
-        Some(Body { value: made?.into(), location: None })
+        Some(MockBody { value: made?.into(), location: None })
     }
 
     /// Keeps one new resource, with an identifier of its own, which is given too. What has none in the document is not kept.
     fn keep(
         &self,
-        asked: &Asked<'_>,
-        kept: &mut Kept,
+        asked: &MockRequest<'_>,
+        kept: &mut ResourceStore,
         (item, collection): (&str, &str),
         schema: Option<&Schema>,
         shown: &Value,
     ) -> Option<(String, Value)> {
         let name = variable(item)?;
-        let request = asked.said();
-        let said = overlaid(schema, shown.clone(), &request);
+        let request = asked.described_body();
+        let said = merge(schema, shown.clone(), &request);
         let old = identity(shown, name)?;
         let own = identity(&said, name).filter(|id| *id != old && !id.contains('/')).map(|id| (id, said.clone()));
         let first = kept.next;
@@ -183,18 +183,20 @@ impl State {
             (identified(&mut value, name, &old, first + number), value)
         });
         let is_free = |id: &str| !kept.has(&format!("{collection}/{id}"));
-        let (id, value) =
-            own.into_iter().chain(others).find(|(id, value)| is_free(id) && faults(schema, value) <= faults(schema, shown))?;
+        let (id, value) = own
+            .into_iter()
+            .chain(others)
+            .find(|(id, value)| is_free(id) && violation_count(schema, value) <= violation_count(schema, shown))?;
         let paths = self.paths(asked.making.contract, item, collection, &id, &value);
-        kept.post(item, collection.to_owned(), paths, asked.whole(item, &value, request));
+        kept.post(item, collection.to_owned(), paths, asked.merge_into_item(item, &value, request));
         Some((id, value))
     }
 
     /// What is done to an item is answered with the item, where its kind is what is answered. It is left as the document shows
     /// it: with what stands there otherwise than in the item's own example.
-    fn act(&self, asked: &Asked<'_>, kept: &mut Kept, path: &str) -> Option<Value> {
+    fn apply_action(&self, asked: &MockRequest<'_>, kept: &mut ResourceStore, path: &str) -> Option<Value> {
         let schema = asked.choice.schema()?;
-        let resource = kept.at(parent(path)).filter(|resource| faults(Some(schema), &resource.value) == 0)?;
+        let resource = kept.get_mut(parent(path)).filter(|resource| violation_count(Some(schema), &resource.value) == 0)?;
         let above = parent(&asked.operation.path);
         let name = variable(above)?;
         let shown = self.examples.get(above).zip(asked.choice.examples().next());
@@ -204,22 +206,22 @@ impl State {
             };
             let changed = done.as_object().into_iter().flatten().filter(is_changed);
             let changed: Map<_, _> = changed.map(|(name, value)| (name.clone(), value.clone())).collect();
-            resource.value = overlaid(Some(schema), resource.value.clone(), &changed.into());
+            resource.value = merge(Some(schema), resource.value.clone(), &changed.into());
         }
         Some(resource.value.clone())
     }
 }
 
-impl Asked<'_> {
+impl MockRequest<'_> {
     /// What the document shows below a path with variables, under the path that is asked for.
     fn shown(&self) -> Option<Value> {
         let is_below = self.operation.path.contains('{');
-        self.choice.examples().next().filter(|_| is_below).map(|example| self.moved(example.clone()))
+        self.choice.examples().next().filter(|_| is_below).map(|example| self.rebase_uris(example.clone()))
     }
 
     /// What the document shows, with URIs that begin as the path that is asked for, as far as it is the same to the document.
-    fn moved(&self, mut shown: Value) -> Value {
-        let own = |value| own_path(self.making.contract, value);
+    fn rebase_uris(&self, mut shown: Value) -> Value {
+        let own = |value| self_path(self.making.contract, value);
         let Some((operation, path)) = own(&shown).or_else(|| list::entries(&shown).iter().find_map(own)) else { return shown };
         let of_both = operation.path.split('/').zip(self.operation.path.split('/'));
         let length = of_both.take_while(|(own, asked)| own == asked).count();
@@ -235,24 +237,24 @@ impl Asked<'_> {
     }
 
     /// A value as the answer has it; `None` where the answer has no body.
-    fn shape(&self, value: &Value) -> Option<Value> {
+    fn project(&self, value: &Value) -> Option<Value> {
         let schema = self.choice.schema()?;
-        fitted(schema, value, || self.choice.value(self.making, self.seed).ok())
+        project_to_schema(schema, value, || self.choice.value(self.making, self.seed).ok())
     }
 
     /// Changes what the request names of a resource, but for its identifier, and gives it as the answer has it.
     fn change(&self, resource: &mut Resource) -> Option<Value> {
         let id = resource.paths.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-        let mut change = self.said();
+        let mut change = self.described_body();
         if let Some(change) = change.as_object_mut() {
             change.retain(|name, _| text(&resource.value[name]).as_deref() != Some(id));
         }
-        let Some(shaped) = self.shape(&resource.value) else {
+        let Some(shaped) = self.project(&resource.value) else {
             let whole = answered(self.making.contract, "GET", &self.operation.path).and_then(|content| content.schema.as_ref());
-            resource.value = overlaid(whole, resource.value.take(), &change);
+            resource.value = merge(whole, resource.value.take(), &change);
             return None;
         };
-        let shaped = overlaid(self.choice.schema(), shaped, &change);
+        let shaped = merge(self.choice.schema(), shaped, &change);
         if let (Value::Object(kept), Value::Object(shaped)) = (&mut resource.value, &shaped) {
             kept.extend(shaped.clone());
         }
@@ -261,7 +263,7 @@ impl Asked<'_> {
 
     /// What the request says of a resource: the properties that its body is described to have, if it is described at all. The
     /// others are ignored, and so is what only the server says: `readOnly` (OpenAPI 3.0, Schema Object), and `self`.
-    fn said(&self) -> Value {
+    fn described_body(&self) -> Value {
         let contents = self.operation.body.iter().flat_map(|body| &body.contents);
         let described: Vec<_> = contents.filter_map(|content| content.schema.as_ref()).flat_map(Schema::properties).collect();
         let mut said = self.arguments.body.clone();
@@ -276,7 +278,7 @@ impl Asked<'_> {
     }
 
     /// A new resource as it is kept: what is answered, with what else the request says of it and the item may have.
-    fn whole(&self, item: &str, made: &Value, mut said: Value) -> Value {
+    fn merge_into_item(&self, item: &str, made: &Value, mut said: Value) -> Value {
         let schema = answered(self.making.contract, "GET", item).and_then(|content| content.schema.as_ref());
         if schema.is_none() {
             return made.clone();
@@ -284,21 +286,21 @@ impl Asked<'_> {
         if let Some(said) = said.as_object_mut() {
             said.retain(|name, _| made.get(name).is_none());
         }
-        overlaid(schema, made.clone(), &said)
+        merge(schema, made.clone(), &said)
     }
 }
 
 /// What is one of its kind: as the document shows it, until it is changed.
-fn single(asked: &Asked<'_>, kept: &mut Kept, path: &str) -> Option<Value> {
+fn singleton(asked: &MockRequest<'_>, kept: &mut ResourceStore, path: &str) -> Option<Value> {
     let is_read = asked.operation.method == "GET";
     if !kept.has(path) {
-        let shown = asked.moved(asked.choice.value(asked.making, asked.seed).ok()?);
+        let shown = asked.rebase_uris(asked.choice.value(asked.making, asked.seed).ok()?);
         if is_read {
             return Some(shown);
         }
         kept.post(&asked.operation.path, path.to_owned(), vec![path.to_owned()], shown);
     }
-    if is_read { asked.shape(&kept.at(path)?.value) } else { kept.change(path, |resource| asked.change(resource)) }
+    if is_read { asked.project(&kept.get_mut(path)?.value) } else { kept.change(path, |resource| asked.change(resource)) }
 }
 
 /// The body that a method's success at a path of the document has, where it is JSON.
@@ -322,7 +324,7 @@ fn is_identified(contract: &Contract, item: &str) -> bool {
 }
 
 /// The path by which a resource calls itself in `self`, and the operation that reads it.
-fn own_path<'a>(contract: &'a Contract, value: &Value) -> Option<(&'a Operation, String)> {
+fn self_path<'a>(contract: &'a Contract, value: &Value) -> Option<(&'a Operation, String)> {
     let uri = value["self"].as_str()?;
     let path = uri.split_once("://").map_or(uri, |(_, rest)| rest.find('/').map_or("", |slash| &rest[slash..]));
     let path = contract.without_prefix(path);

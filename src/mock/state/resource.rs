@@ -21,10 +21,10 @@ pub fn identity(value: &Value, variable: &str) -> Option<String> {
 /// has, which may stand in other URIs.
 pub fn identified(value: &mut Value, variable: &str, shown: &str, number: u64) -> String {
     let old = identity(value, variable).unwrap_or_default();
-    let new = successor(&old, number);
+    let new = next_id(&old, number);
     rename(value, variable, &old, &new);
     if !shown.is_empty() {
-        readdress(value, shown, &new);
+        rewrite_links(value, shown, &new);
     }
     new
 }
@@ -67,20 +67,20 @@ pub fn rebase(value: &mut Value, old: &str, new: &str) {
 }
 
 /// Puts an identifier into the place of another in every URI.
-fn readdress(value: &mut Value, old: &str, new: &str) {
+fn rewrite_links(value: &mut Value, old: &str, new: &str) {
     match value {
         Value::String(uri) if uri.contains('/') && uri.split('/').any(|segment| segment == old) => {
             *uri = uri.split('/').map(|segment| if segment == old { new } else { segment }).collect::<Vec<_>>().join("/");
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| readdress(item, old, new)),
-        Value::Object(object) => object.values_mut().for_each(|value| readdress(value, old, new)),
+        Value::Array(items) => items.iter_mut().for_each(|item| rewrite_links(item, old, new)),
+        Value::Object(object) => object.values_mut().for_each(|value| rewrite_links(value, old, new)),
         _ => {}
     }
 }
 
 /// An identifier of the same form: a number counts on, with as many digits; a text has other characters of those that it has
 /// already, of the same kind, behind whatever it begins with (`order_…`).
-fn successor(old: &str, number: u64) -> String {
+fn next_id(old: &str, number: u64) -> String {
     if let Ok(count) = old.parse::<u128>() {
         return format!("{:0width$}", count + u128::from(number), width = old.len());
     }
@@ -100,14 +100,14 @@ fn successor(old: &str, number: u64) -> String {
 }
 
 /// How many things are wrong with a value. What the document shows may have some that a schema allows: undeclared properties.
-pub fn faults(schema: Option<&Schema>, value: &Value) -> usize {
+pub fn violation_count(schema: Option<&Schema>, value: &Value) -> usize {
     schema.map_or(0, |schema| schema.wrong(value).len())
 }
 
 /// A value with those properties of another that it may have, or, where another is a URI, its last segment may be: what refers to
 /// something may be sent as one and answered as the other. What is `writeOnly` is never answered (OpenAPI 3.0, Schema Object).
-pub fn overlaid(schema: Option<&Schema>, mut base: Value, with: &Value) -> Value {
-    let known = faults(schema, &base);
+pub fn merge(schema: Option<&Schema>, mut base: Value, with: &Value) -> Value {
+    let known = violation_count(schema, &base);
     let described = schema.map(Schema::properties).unwrap_or_default();
     let secrets: Vec<_> =
         described.into_iter().filter(|(_, property)| property["writeOnly"] == true).map(|(name, _)| name).collect();
@@ -116,7 +116,7 @@ pub fn overlaid(schema: Option<&Schema>, mut base: Value, with: &Value) -> Value
         for value in [Some(value.clone()), identifier].into_iter().flatten() {
             let Some(object) = base.as_object_mut() else { break };
             let before = object.insert(name.clone(), value);
-            if faults(schema, &base) <= known {
+            if violation_count(schema, &base) <= known {
                 break;
             }
             restore(&mut base, name, before);
@@ -134,8 +134,8 @@ fn restore(base: &mut Value, name: &str, before: Option<Value>) {
 }
 
 /// A value as a schema has it: itself, or what the document shows with its properties.
-pub fn fitted(schema: &Schema, value: &Value, shown: impl FnOnce() -> Option<Value>) -> Option<Value> {
-    if faults(Some(schema), value) == 0 { Some(value.clone()) } else { Some(overlaid(Some(schema), shown()?, value)) }
+pub fn project_to_schema(schema: &Schema, value: &Value, shown: impl FnOnce() -> Option<Value>) -> Option<Value> {
+    if violation_count(Some(schema), value) == 0 { Some(value.clone()) } else { Some(merge(Some(schema), shown()?, value)) }
 }
 
 #[cfg(test)]
@@ -159,15 +159,15 @@ mod tests {
 
     #[test]
     fn a_new_identifier_has_the_form_of_the_old() {
-        assert_eq!(successor("17637000000099", 2), "17637000000101");
-        assert_eq!(successor("007", 1), "008");
-        assert_eq!(successor("", 3), "3");
+        assert_eq!(next_id("17637000000099", 2), "17637000000101");
+        assert_eq!(next_id("007", 1), "008");
+        assert_eq!(next_id("", 3), "3");
         for (old, form) in [
             ("GH-4K7QW2MZ", "^GH-[4K7QW2MZ]{8}$"),
             ("3f2b8c1e-9d4a-4c6b-8e2f-0a1b2c3d4e5f", "^3f2b8c1e-9d4a-4c6b-8e2f-[0-9a-f]{12}$"),
             ("V8T3HK5N", "^[A-Z][0-9][A-Z][0-9][A-Z]{2}[0-9][A-Z]$"),
         ] {
-            let new: Vec<_> = (1..4).map(|number| successor(old, number)).collect();
+            let new: Vec<_> = (1..4).map(|number| next_id(old, number)).collect();
             assert!(new.iter().all(|new| regex::Regex::new(form).unwrap().is_match(new)), "{new:?}");
             assert!(new[0] != new[1] && new[1] != new[2] && new[0] != old, "{new:?}");
         }

@@ -5,25 +5,25 @@ use std::sync::PoisonError;
 
 use serde_json::Value;
 
-use super::resource::{faults, identity};
-use super::{State, list, own_path, parent, text, variable};
-use crate::contract::{Contract, Place};
-use crate::mock::answers::{Answers, Choice};
+use super::resource::{identity, violation_count};
+use super::{MockStore, list, parent, self_path, text, variable};
+use crate::contract::{Contract, ParameterLocation};
+use crate::mock::answers::{OperationResponses, SelectedResponse};
 
-impl State {
+impl MockStore {
     /// Keeps what the examples show of a collection.
-    pub(super) fn show(&mut self, contract: &Contract, answers: &HashMap<String, Answers>, item: &str) {
+    pub(super) fn show(&mut self, contract: &Contract, answers: &HashMap<String, OperationResponses>, item: &str) {
         let shown = |method: &str, path: &str| -> Vec<Value> {
             let mut operations = contract.operations().filter(|operation| operation.method == method && operation.path == path);
             let choice =
                 operations.next().and_then(|operation| answers.get(&operation.pointer)?.choose(operation, None, None).ok());
-            choice.iter().flat_map(Choice::examples).cloned().collect()
+            choice.iter().flat_map(SelectedResponse::examples).cloned().collect()
         };
         let Some(collection) = self.shown_path(contract, parent(item)) else { return };
         let name = variable(item).unwrap_or_default();
         let (lists, single, posted) = (shown("GET", parent(item)), shown("GET", item), shown("POST", parent(item)));
         let listed = lists.first().map(list::entries).unwrap_or_default();
-        for (own, _) in listed.iter().chain(&single).chain(&posted).filter_map(|value| own_path(contract, value)) {
+        for (own, _) in listed.iter().chain(&single).chain(&posted).filter_map(|value| self_path(contract, value)) {
             if own.path != item && !parent(&own.path).contains('{') {
                 self.short.insert(item.to_owned(), parent(&own.path).to_owned());
             }
@@ -34,7 +34,7 @@ impl State {
             let Some(id) = identity(value, name) else { continue };
             let paths = self.paths(contract, item, &collection, &id, value);
             let kept = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner);
-            match kept.at(&format!("{collection}/{id}")) {
+            match kept.get_mut(&format!("{collection}/{id}")) {
                 Some(known) if is_whole => known.value = value.clone(),
                 Some(_) => {}
                 None => kept.add(collection.clone(), paths, value.clone()),
@@ -58,10 +58,12 @@ impl State {
         let successes = answers.filter(|answer| (200..300).contains(answer.statuses.start()));
         let examples = successes.flat_map(|answer| &answer.contents).flat_map(|content| content.examples.values());
         for value in examples.flat_map(resources_in) {
-            let Some((own, path)) = own_path(contract, value).filter(|(own, _)| self.items.contains(&own.path)) else { continue };
+            let Some((own, path)) = self_path(contract, value).filter(|(own, _)| self.items.contains(&own.path)) else {
+                continue;
+            };
             let content = own.answer(200).and_then(|answer| answer.contents.first());
             let is_known = self.kept.get_mut().unwrap_or_else(PoisonError::into_inner).has(&path);
-            if is_known || faults(content.and_then(|content| content.schema.as_ref()), value) > 0 {
+            if is_known || violation_count(content.and_then(|content| content.schema.as_ref()), value) > 0 {
                 continue;
             }
             let long = self.short.iter().find(|(_, before)| *before == parent(&own.path)).map(|(item, _)| item.as_str());
@@ -85,12 +87,13 @@ impl State {
             let value = match variable(&format!("/{segment}")) {
                 None => segment.to_owned(),
                 Some(name) => {
-                    let mut named = parameters().filter(|parameter| parameter.place == Place::Path && parameter.name == name);
+                    let mut named =
+                        parameters().filter(|parameter| parameter.place == ParameterLocation::Path && parameter.name == name);
                     let example = named.find_map(|parameter| {
-                        text(parameter.examples.values().next().or_else(|| parameter.schema.open.get("example"))?)
+                        text(parameter.examples.values().next().or_else(|| parameter.schema.resolved.get("example"))?)
                     });
                     let kept = || {
-                        let resource = kept.of(&path).next()?;
+                        let resource = kept.list(&path).next()?;
                         resource.paths.first()?.rsplit('/').next().map(str::to_owned)
                     };
                     example.or_else(kept)?

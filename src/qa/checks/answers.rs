@@ -5,28 +5,28 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use http::header::ETAG;
 use serde_json::Value;
 
-use crate::contract::answer::{Kind, Wrong};
+use crate::contract::answer::{Violation, ViolationKind};
 use crate::contract::{Direction, Sampler, is_blank};
 use crate::error::Code;
-use crate::qa::exchange::{Reply, Request};
-use crate::qa::interview::{Asked, Interview, Pair, told};
+use crate::qa::exchange::{ReceivedResponse, Request};
+use crate::qa::interview::{Exchange, OperationRun, RequestPair, describe};
 use crate::qa::model::Check;
 use crate::qa::record::Fault;
 use crate::qa::subject::{Argument, Place};
-use crate::qa::world::Outcome;
+use crate::qa::world::ExpectedOutcome;
 
 /// How many values at the bounds of an argument are sent.
 const EDGES: usize = 4;
 
-impl Interview<'_> {
+impl OperationRun<'_> {
     /// The operation is there: what answers is not the front door alone.
-    pub async fn check_reachable(&mut self, pair: &Pair) -> Option<Asked> {
-        let asked = self.ask(pair, true, Request::clone).await?;
+    pub async fn check_reachable(&mut self, pair: &RequestPair) -> Option<Exchange> {
+        let asked = self.send_mutated(pair, true, Request::clone).await?;
         let reply = &asked.reply;
         let is_astray = match reply.status {
             405 | 501 => true,
             // Another document's 404 may be any body; ours has a shape, which what stands before the server doesn't know.
-            404 if self.comparison.is_own() => reply.json()["code"] == "endpoint.unknown" || !self.wrong(reply).is_empty(),
+            404 if self.comparison.is_builtin() => reply.json()["code"] == "endpoint.unknown" || !self.wrong(reply).is_empty(),
             404 => self.subject.operation.answer(404).is_none(),
             _ => false,
         };
@@ -34,15 +34,15 @@ impl Interview<'_> {
             pointer: self.subject.operation.pointer.clone(),
             summary: format!("the server doesn't know the operation: it answers {}", reply.status),
             expected: self.successes(),
-            actual: told(reply),
+            actual: describe(reply),
         });
-        self.judge(Check::Reachable, &asked.request, fault);
+        self.record(Check::Reachable, &asked.request, fault);
         (!is_astray).then_some(asked)
     }
 
     /// A valid request succeeds, and its answer is as the document says; whether it did.
-    pub async fn check_valid(&mut self, pair: &Pair, asked: &Asked) -> bool {
-        let succeeds = pair.target.outcome == Outcome::Declared || is_success(&asked.reply);
+    pub async fn check_valid(&mut self, pair: &RequestPair, asked: &Exchange) -> bool {
+        let succeeds = pair.target.outcome == ExpectedOutcome::Declared || is_success(&asked.reply);
         self.judge_success(asked, succeeds, "a valid request");
         self.check_answer(&asked.request, &asked.reply);
         if !is_success(&asked.reply) {
@@ -56,7 +56,7 @@ impl Interview<'_> {
     }
 
     /// A GET that names the tag of what it was answered with is answered with 304, unless another content is there by then.
-    async fn check_known(&mut self, asked: &Asked) {
+    async fn check_known(&mut self, asked: &Exchange) {
         let Some(tag) = asked.reply.headers.get(ETAG) else { return };
         let knows = self.subject.operation.method == "GET" && self.subject.operation.statuses.contains(&304);
         let Some(text) = tag.to_str().ok().filter(|_| knows) else { return };
@@ -69,13 +69,13 @@ impl Interview<'_> {
             pointer: self.subject.operation.pointer.clone(),
             summary: "what the caller has is sent again".to_owned(),
             expected: "304".to_owned(),
-            actual: told(&reply),
+            actual: describe(&reply),
         });
-        self.judge(Check::Known, &request, fault);
+        self.record(Check::Known, &request, fault);
     }
 
     /// The other requests that the document allows succeed too: each further example, and each free argument at its bounds.
-    pub async fn check_choices(&mut self, pair: &Pair) {
+    pub async fn check_choices(&mut self, pair: &RequestPair) {
         for (name, _) in self.subject.body.iter().flat_map(|body| body.examples.iter().skip(1)) {
             self.check_choice(Some(name), &format!("the example {name}"), Request::clone).await;
         }
@@ -92,11 +92,11 @@ impl Interview<'_> {
     /// say: a declared refusal will do for it, but none that calls the value or the caller wrong.
     async fn check_choice(&mut self, example: Option<&str>, about: &str, change: impl Fn(&Request) -> Request) {
         let is_certain = example.is_some();
-        let pair = match self.pair(example).await {
+        let pair = match self.valid_requests(example).await {
             Ok(pair) => pair,
             Err(error) => return self.note_unmade(about, &error),
         };
-        let Some(asked) = self.ask(&pair, is_certain, change).await else { return };
+        let Some(asked) = self.send_mutated(&pair, is_certain, change).await else { return };
         let status = asked.reply.status;
         let is_declared = self.subject.operation.answer(status).is_some();
         let is_refused = is_declared && (400..500).contains(&status) && ![400, 401, 403].contains(&status);
@@ -122,67 +122,67 @@ impl Interview<'_> {
         self.record.judge(Check::Valid, "", Some(fault));
     }
 
-    fn judge_success(&mut self, asked: &Asked, succeeds: bool, about: &str) {
+    fn judge_success(&mut self, asked: &Exchange, succeeds: bool, about: &str) {
         // A failure inside is told as such.
         let fault = (!succeeds && asked.reply.status < 500).then(|| Fault {
             pointer: self.subject.operation.pointer.clone(),
             summary: format!("{about} is answered with {}", asked.reply.status),
             expected: self.successes(),
-            actual: told(&asked.reply),
+            actual: describe(&asked.reply),
         });
-        self.judge(Check::Valid, &asked.request, fault);
+        self.record(Check::Valid, &asked.request, fault);
     }
 
     /// Status, media type, headers and body of an answer are as the document says.
-    pub fn check_answer(&mut self, request: &Request, reply: &Reply) {
+    pub fn check_answer(&mut self, request: &Request, reply: &ReceivedResponse) {
         let mut wrong = self.wrong(reply);
         let answer = self.subject.operation.answer(reply.status);
         let has_headers = answer.is_some_and(|answer| !answer.headers.is_empty());
         let has_json = answer.is_some_and(|answer| answer.contents.iter().any(|content| content.is_json()));
         let made = [
-            (Kind::Status, Check::Status, true),
-            (Kind::MediaType, Check::MediaType, answer.is_some()),
-            (Kind::Header, Check::Header, has_headers),
-            (Kind::Body, Check::Body, has_json),
-            (Kind::Undeclared, Check::Undeclared, has_json),
+            (ViolationKind::Status, Check::Status, true),
+            (ViolationKind::MediaType, Check::MediaType, answer.is_some()),
+            (ViolationKind::Header, Check::Header, has_headers),
+            (ViolationKind::Body, Check::Body, has_json),
+            (ViolationKind::Undeclared, Check::Undeclared, has_json),
         ];
         for (kind, check, is_made) in made {
             let of_kind: Vec<_> = wrong.extract_if(.., |wrong| wrong.kind == kind).collect();
             if is_made && of_kind.is_empty() {
-                self.judge(check, request, None);
+                self.record(check, request, None);
             }
-            if kind == Kind::Body
+            if kind == ViolationKind::Body
                 && let Some((code, status)) = self.misplaced_code(reply)
             {
                 let fault = Fault {
                     pointer: answer.map_or_else(String::new, |answer| answer.pointer.clone()),
                     summary: format!("the answer {} has the code {code}, which belongs to {status}", reply.status),
                     expected: format!("a code of an error {}", reply.status),
-                    actual: told(reply),
+                    actual: describe(reply),
                 };
-                self.judge(check, request, Some(fault));
+                self.record(check, request, Some(fault));
             }
             for wrong in of_kind {
                 let fault = Fault {
-                    summary: format!("the answer {} {}", reply.status, wrong.gist),
+                    summary: format!("the answer {} {}", reply.status, wrong.normalized),
                     expected: format!("what the document says at {}", wrong.pointer),
                     actual: wrong.text,
                     pointer: wrong.pointer,
                 };
-                self.judge(check, request, Some(fault));
+                self.record(check, request, Some(fault));
             }
         }
     }
 
     /// All that is wrong with an answer.
-    pub fn wrong(&self, reply: &Reply) -> Vec<Wrong> {
-        self.subject.operation.wrong(reply.status, &reply.headers, &reply.body)
+    pub fn wrong(&self, reply: &ReceivedResponse) -> Vec<Violation> {
+        self.subject.operation.violations(reply.status, &reply.headers, &reply.body)
     }
 
     /// The code of one of our own errors, and the status that it belongs to, where that is not the answer's.
-    fn misplaced_code(&self, reply: &Reply) -> Option<(&'static str, u16)> {
+    fn misplaced_code(&self, reply: &ReceivedResponse) -> Option<(&'static str, u16)> {
         let code: Code = serde_json::from_value(reply.json().get("code")?.clone()).ok()?;
-        let is_misplaced = self.comparison.is_own() && reply.status >= 400 && code.status() != reply.status;
+        let is_misplaced = self.comparison.is_builtin() && reply.status >= 400 && code.status() != reply.status;
         is_misplaced.then(|| (code.as_str(), code.status().as_u16()))
     }
 
@@ -204,7 +204,7 @@ impl Interview<'_> {
         edges.retain(|value| {
             let is_blank = is_blank(value);
             match argument.place {
-                Place::Body => !(is_blank && self.comparison.is_own() && (argument.required || argument.filled)),
+                Place::Body => !(is_blank && self.comparison.is_builtin() && (argument.required || argument.filled)),
                 _ => !is_blank && !value.is_object(),
             }
         });
@@ -220,6 +220,6 @@ impl Interview<'_> {
 }
 
 /// Whether an answer is a success.
-pub fn is_success(reply: &Reply) -> bool {
+pub fn is_success(reply: &ReceivedResponse) -> bool {
     (200..300).contains(&reply.status)
 }

@@ -2,7 +2,7 @@
 
 use crate::auth::Scope;
 use crate::qa::exchange::{Request, VERSION};
-use crate::qa::interview::{Interview, Pair};
+use crate::qa::interview::{OperationRun, RequestPair};
 use crate::qa::model::Check;
 
 /// A key that no server knows.
@@ -10,10 +10,10 @@ const UNKNOWN: &str = "a-key-that-nobody-has";
 /// A version below any that is served.
 const OLD: &str = "0.0.1";
 
-impl Interview<'_> {
+impl OperationRun<'_> {
     /// No key, an unknown one, and one of a scope that doesn't reach the operation. What it prefers tells a mock, which takes any
     /// key, what to make of it; a server that doesn't know the preference ignores it (RFC 7240).
-    pub async fn check_keys(&mut self, pair: &Pair) {
+    pub async fn check_keys(&mut self, pair: &RequestPair) {
         let subject = self.subject;
         let operation = subject.operation;
         if !operation.needs_key {
@@ -34,7 +34,7 @@ impl Interview<'_> {
     }
 
     /// No version, and one that is too old.
-    pub async fn check_versions(&mut self, pair: &Pair) {
+    pub async fn check_versions(&mut self, pair: &RequestPair) {
         if !self.subject.operation.needs_version {
             return;
         }
@@ -47,12 +47,12 @@ impl Interview<'_> {
     async fn check_refused(
         &mut self,
         check: Check,
-        pair: &Pair,
+        pair: &RequestPair,
         change: impl Fn(&Request) -> Request,
         about: &str,
         statuses: &[u16],
     ) {
-        let Some(asked) = self.ask(pair, true, change).await else { return };
+        let Some(asked) = self.send_mutated(pair, true, change).await else { return };
         let is_right = statuses.contains(&asked.reply.status);
         let expected: Vec<_> = statuses.iter().map(u16::to_string).collect();
         let pointer = self.subject.operation.pointer.clone();

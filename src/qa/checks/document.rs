@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::contract::{compile, escape};
-use crate::qa::interview::Interview;
+use crate::qa::interview::OperationRun;
 use crate::qa::model::Check;
 use crate::qa::record::Fault;
 
-impl Interview<'_> {
+impl OperationRun<'_> {
     /// The examples of arguments, bodies and answers are valid against their own schemas.
     pub fn check_examples(&mut self) {
         let subject = self.subject;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::contract::Operation;
 use crate::qa::exchange::Request;
-use crate::qa::interview::{Asked, Interview, told};
+use crate::qa::interview::{Exchange, OperationRun, describe};
 use crate::qa::model::Check;
 use crate::qa::record::Fault;
 use crate::qa::subject::Place;
@@ -12,10 +12,10 @@ use crate::qa::subject::Place;
 /// What these delete is ended, and can still be read.
 const ENDING: [&str; 2] = ["account_session_delete", "transfer_delete"];
 
-impl Interview<'_> {
+impl OperationRun<'_> {
     /// Reads the resource that a request has made, changed or deleted. Of our own document alone, whose resources are read where
     /// they are made; and not of a mock without a state, which answers with its examples whatever it was sent.
-    pub async fn check_kept(&mut self, asked: &Asked) {
+    pub async fn check_kept(&mut self, asked: &Exchange) {
         let (method, status) = (asked.request.method.as_str(), asked.reply.status);
         let path = match (method, status) {
             ("POST", 201) => asked.reply.headers.get(http::header::LOCATION).and_then(|uri| uri.to_str().ok()),
@@ -27,7 +27,7 @@ impl Interview<'_> {
             return;
         };
         // What a collection or a relation of the caller's has is not deleted with it: `/sessions/active`.
-        if !comparison.is_own() || (method == "DELETE" && !reading.path.ends_with('}')) {
+        if !comparison.is_builtin() || (method == "DELETE" && !reading.path.ends_with('}')) {
             return;
         }
         let request =
@@ -45,9 +45,9 @@ impl Interview<'_> {
             pointer: self.subject.operation.pointer.clone(),
             summary,
             expected,
-            actual: told(&reply),
+            actual: describe(&reply),
         });
-        self.judge(Check::Kept, &request, fault);
+        self.record(Check::Kept, &request, fault);
     }
 
     /// A property that was sent and is read with another value, and that value. What has a format may be written otherwise, as a

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::qa::exchange::{Reply, Request};
-use crate::qa::interview::{Asked, Interview, told};
+use crate::qa::exchange::{ReceivedResponse, Request};
+use crate::qa::interview::{Exchange, OperationRun, describe};
 use crate::qa::model::Check;
 use crate::qa::record::Fault;
 use crate::qa::subject::Place;
@@ -26,16 +26,16 @@ struct Page {
 }
 
 /// Something about a list that doesn't add up: the answer that shows it, and what was expected.
-struct Odd {
+struct ListViolation {
     request: Request,
     summary: String,
     expected: String,
     actual: String,
 }
 
-impl Interview<'_> {
+impl OperationRun<'_> {
     /// The envelope of an answer, if it is one, adds up. It is the first of its list that is read to the end.
-    pub fn check_list(&mut self, asked: &Asked) {
+    pub fn check_list(&mut self, asked: &Exchange) {
         let Some(first) = Page::read(&asked.reply) else { return };
         self.judge_list(&asked.request, first.odd(&asked.request, given(&asked.request, "page").unwrap_or(1)));
         if self.list.is_some() {
@@ -61,7 +61,7 @@ impl Interview<'_> {
     }
 
     /// Reads a list to its end and beyond.
-    async fn walk(&mut self, request: &Request) -> Option<Odd> {
+    async fn walk(&mut self, request: &Request) -> Option<ListViolation> {
         let request = of_page(request, 1, 1);
         let reply = self.send(&request).await?;
         let least = Page::read(&reply)?;
@@ -78,14 +78,24 @@ impl Interview<'_> {
             let reply = self.send(&request).await?;
             let Some(page) = Page::read(&reply) else {
                 let summary = "a page within the list is no page".to_owned();
-                return Some(Odd { request, summary, expected: "a page of the list".to_owned(), actual: told(&reply) });
+                return Some(ListViolation {
+                    request,
+                    summary,
+                    expected: "a page of the list".to_owned(),
+                    actual: describe(&reply),
+                });
             };
             if let Some(odd) = page.odd(&request, number) {
                 return Some(odd);
             }
             if page.total != least.total {
                 let summary = "total is not the same on every page".to_owned();
-                return Some(Odd { request, summary, expected: least.total.to_string(), actual: page.total.to_string() });
+                return Some(ListViolation {
+                    request,
+                    summary,
+                    expected: least.total.to_string(),
+                    actual: page.total.to_string(),
+                });
             }
             entries += page.entries.len();
             selves.extend(page.entries.iter().map(|entry| entry.get("self").unwrap_or(entry).to_string()));
@@ -94,31 +104,31 @@ impl Interview<'_> {
             let summary = "the pages together are not the list: some are missing or come twice".to_owned();
             let expected = format!("{} different entries on {last} pages", least.total);
             let actual = format!("{entries} entries, {} of them different", selves.len());
-            return Some(Odd { request, summary, expected, actual });
+            return Some(ListViolation { request, summary, expected, actual });
         }
         self.walk_past(of_page(&request, last + 1, records)).await
     }
 
-    async fn walk_past(&mut self, request: Request) -> Option<Odd> {
+    async fn walk_past(&mut self, request: Request) -> Option<ListViolation> {
         let reply = self.send(&request).await?;
         let declares_404 = self.subject.operation.statuses.contains(&404);
         let is_empty = || Page::read(&reply).is_some_and(|page| page.entries.is_empty());
         let is_right = if declares_404 { reply.status == 404 } else { is_empty() };
         let expected = if declares_404 { "404" } else { "no entries" }.to_owned();
         let summary = format!("a page past the end is answered with {}", reply.status);
-        (!is_right && reply.status < 500).then(|| Odd { request, summary, expected, actual: told(&reply) })
+        (!is_right && reply.status < 500).then(|| ListViolation { request, summary, expected, actual: describe(&reply) })
     }
 
-    fn judge_list(&mut self, request: &Request, odd: Option<Odd>) {
+    fn judge_list(&mut self, request: &Request, odd: Option<ListViolation>) {
         let pointer = self.subject.operation.answer(200).map_or_else(String::new, |answer| answer.pointer.clone());
         let fault = odd.map(|odd| Fault { pointer, summary: odd.summary, expected: odd.expected, actual: odd.actual });
-        self.judge(Check::ListTotals, request, fault);
+        self.record(Check::ListTotals, request, fault);
     }
 }
 
 impl Page {
     /// The envelope of an answer, if it has one.
-    fn read(reply: &Reply) -> Option<Self> {
+    fn read(reply: &ReceivedResponse) -> Option<Self> {
         let body = reply.json();
         let number = |name: &str| body[name].as_u64();
         let entries = body["entries"].as_array()?.clone();
@@ -126,8 +136,8 @@ impl Page {
     }
 
     /// What doesn't add up about it: a page has as many entries as it and those before it leave of the total.
-    fn odd(&self, request: &Request, page: u64) -> Option<Odd> {
-        let odd = |summary: &str, expected: u64, actual: u64| Odd {
+    fn odd(&self, request: &Request, page: u64) -> Option<ListViolation> {
+        let odd = |summary: &str, expected: u64, actual: u64| ListViolation {
             request: request.clone(),
             summary: summary.to_owned(),
             expected: expected.to_string(),

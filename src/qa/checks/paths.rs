@@ -4,20 +4,20 @@ use std::collections::BTreeSet;
 
 use http::header;
 
-use crate::contract::{Astray, METHODS};
+use crate::contract::{METHODS, RouteError};
 use crate::error::Code;
-use crate::qa::exchange::{Reply, Request};
-use crate::qa::interview::{Interview, Pair, told};
+use crate::qa::exchange::{ReceivedResponse, Request};
+use crate::qa::interview::{OperationRun, RequestPair, describe};
 use crate::qa::model::Check;
 use crate::qa::record::Fault;
 
 /// Methods that HTTP itself gives a resource, whatever the document says (RFC 9110).
 const HTTPS_OWN: [&str; 2] = ["HEAD", "OPTIONS"];
 
-impl Interview<'_> {
+impl OperationRun<'_> {
     /// Asked once for each path, with its first operation: a path below it that the document doesn't have, and each method that
     /// it doesn't have there.
-    pub async fn check_paths(&mut self, pair: &Pair) {
+    pub async fn check_paths(&mut self, pair: &RequestPair) {
         let operation = self.subject.operation;
         let first = self.comparison.contract.operations().find(|other| other.path == operation.path);
         if first.is_none_or(|first| first.id != operation.id) {
@@ -26,7 +26,7 @@ impl Interview<'_> {
         let request = &pair.target.request;
         self.check_unknown_path(request).await;
         for method in METHODS.map(str::to_uppercase) {
-            if let Err(Astray::Method(declared)) = self.comparison.contract.find(&method, &request.path) {
+            if let Err(RouteError::MethodNotAllowed(declared)) = self.comparison.contract.find(&method, &request.path) {
                 let request = Request { method, body: None, ..request.clone().without_header("Content-Type") };
                 self.check_other_method(&request, &declared.into_iter().collect()).await;
             }
@@ -35,7 +35,7 @@ impl Interview<'_> {
 
     async fn check_unknown_path(&mut self, request: &Request) {
         let below = ["/no-such-path", "/no/such/path"].map(|below| format!("{}{below}", request.path));
-        let is_unknown = |path: &&String| matches!(self.comparison.contract.find("GET", path), Err(Astray::Path));
+        let is_unknown = |path: &&String| matches!(self.comparison.contract.find("GET", path), Err(RouteError::NotFound));
         let Some(path) = below.iter().find(is_unknown) else { return };
         let request = Request { path: path.clone(), ..request.clone() };
         let Some(reply) = self.send(&request).await else { return };
@@ -48,9 +48,9 @@ impl Interview<'_> {
             pointer: "/paths".to_owned(),
             summary,
             expected: "404".to_owned(),
-            actual: told(&reply),
+            actual: describe(&reply),
         });
-        self.judge(Check::PathUnknown, &request, fault);
+        self.record(Check::PathUnknown, &request, fault);
     }
 
     async fn check_other_method(&mut self, request: &Request, declared: &BTreeSet<String>) {
@@ -73,21 +73,21 @@ impl Interview<'_> {
             expected: format!("405 with Allow: {}", declared.join(", ")),
             actual: match told_methods {
                 Some(_) => format!("{} with Allow: {}", reply.status, named.into_iter().collect::<Vec<_>>().join(", ")),
-                None => told(&reply),
+                None => describe(&reply),
             },
         });
-        self.judge(Check::MethodOther, request, fault);
+        self.record(Check::MethodOther, request, fault);
     }
 
     /// That an error of our own server hasn't the code that tells what went wrong.
-    fn lacks_code(&self, reply: &Reply, code: Code) -> Option<String> {
-        let has_code = !self.comparison.is_own() || reply.json()["code"] == code.as_str();
+    fn lacks_code(&self, reply: &ReceivedResponse, code: Code) -> Option<String> {
+        let has_code = !self.comparison.is_builtin() || reply.json()["code"] == code.as_str();
         (!has_code).then(|| format!("{} comes without the code {}", reply.status, code.as_str()))
     }
 }
 
 /// The methods that an answer's Allow names, whose case means something (RFC 9110); nothing where it has none.
-fn allowed(reply: &Reply) -> Option<Vec<String>> {
+fn allowed(reply: &ReceivedResponse) -> Option<Vec<String>> {
     let values: Vec<_> = reply.headers.get_all(header::ALLOW).iter().filter_map(|value| value.to_str().ok()).collect();
     let methods = || values.iter().flat_map(|value| value.split(',')).map(|method| method.trim().to_owned());
     (!values.is_empty()).then(|| methods().filter(|method| !method.is_empty()).collect())

@@ -8,7 +8,7 @@ use super::kept::is_example;
 use crate::contract::Operation;
 use crate::qa::comparison::Comparison;
 use crate::qa::exchange::Request;
-use crate::qa::interview::{Asked, Interview, told};
+use crate::qa::interview::{Exchange, OperationRun, describe};
 use crate::qa::model::Check;
 use crate::qa::record::Fault;
 use crate::qa::subject::Place;
@@ -16,9 +16,9 @@ use crate::qa::subject::Place;
 /// How many of the selves in an answer are followed.
 const FOLLOWED: usize = 4;
 
-impl<'a> Interview<'a> {
+impl<'a> OperationRun<'a> {
     /// Every identifier in an answer is as the document has it; some selves and the Location are followed.
-    pub async fn check_selves(&mut self, asked: &Asked) {
+    pub async fn check_selves(&mut self, asked: &Exchange) {
         self.check_identifiers(asked);
         let body = asked.reply.json();
         let own = body["self"].as_str();
@@ -30,7 +30,7 @@ impl<'a> Interview<'a> {
                 actual: own.to_owned(),
             });
             let is_item = self.leads_to(own).is_some_and(|found| found.path.contains('{')) && self.is_named_by_path();
-            self.judge(Check::SelfResolves, &asked.request, fault.filter(|_| is_item));
+            self.record(Check::SelfResolves, &asked.request, fault.filter(|_| is_item));
         }
         let mut selves = Vec::new();
         selves_in(&body, &mut selves);
@@ -44,7 +44,7 @@ impl<'a> Interview<'a> {
     }
 
     /// Every identifier that an answer's selves end with matches the pattern of the path's variable.
-    pub fn check_identifiers(&mut self, asked: &Asked) {
+    pub fn check_identifiers(&mut self, asked: &Exchange) {
         let mut selves = Vec::new();
         selves_in(&asked.reply.json(), &mut selves);
         for uri in selves {
@@ -63,12 +63,12 @@ impl<'a> Interview<'a> {
                 expected: schema,
                 actual: uri.clone(),
             });
-            self.judge(Check::Identifier, &asked.request, fault);
+            self.record(Check::Identifier, &asked.request, fault);
         }
     }
 
     /// Reads what a URI leads to, with the key that the URI was read with, or where that may not, with the comparison's own.
-    async fn follow(&mut self, asked: &Asked, uri: &str, about: &str) {
+    async fn follow(&mut self, asked: &Exchange, uri: &str, about: &str) {
         let Some(operation) = self.leads_to(uri) else {
             let fault = Fault {
                 pointer: self.subject.operation.pointer.clone(),
@@ -76,7 +76,7 @@ impl<'a> Interview<'a> {
                 expected: "the URI of what an operation reads".to_owned(),
                 actual: uri.to_owned(),
             };
-            return self.judge(Check::SelfResolves, &asked.request, Some(fault));
+            return self.record(Check::SelfResolves, &asked.request, Some(fault));
         };
         let path = self.path_of(uri).to_owned();
         let mut request = Request::new("GET", path.clone());
@@ -101,9 +101,9 @@ impl<'a> Interview<'a> {
             pointer: self.subject.operation.pointer.clone(),
             summary,
             expected: format!("200 with the self {path}"),
-            actual: told(&reply),
+            actual: describe(&reply),
         });
-        self.judge(Check::SelfResolves, &request, fault);
+        self.record(Check::SelfResolves, &request, fault);
     }
 
     /// The operation that reads what a URI names.

@@ -4,23 +4,23 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::qa::exchange::Reply;
-use crate::qa::interview::{Asked, Interview, told};
+use crate::qa::exchange::ReceivedResponse;
+use crate::qa::interview::{Exchange, OperationRun, describe};
 use crate::qa::model::Check;
 use crate::qa::record::Fault;
 
 /// How many items of two arrays are held against each other.
 const ITEMS: usize = 3;
 
-impl Interview<'_> {
+impl OperationRun<'_> {
     /// Holds the reference's answer against the server's. `is_certain` as in [`Interview::ask`].
-    pub fn check_reference(&mut self, asked: &Asked, referred: anyhow::Result<Reply>, is_certain: bool) {
+    pub fn check_reference(&mut self, asked: &Exchange, referred: anyhow::Result<ReceivedResponse>, is_certain: bool) {
         let operation = self.subject.operation;
         let (status, referred) = match referred {
             Ok(reply) => (reply.status.to_string(), Some(reply)),
             Err(error) => (format!("{error:#}"), None),
         };
-        let may_differ = |reply: &Reply| !is_certain && reply.status != 400 && (400..500).contains(&reply.status);
+        let may_differ = |reply: &ReceivedResponse| !is_certain && reply.status != 400 && (400..500).contains(&reply.status);
         if may_differ(&asked.reply) || referred.as_ref().is_some_and(may_differ) {
             return;
         }
@@ -31,29 +31,29 @@ impl Interview<'_> {
                 Some(reply) => format!("the server answers {}, the reference {}", asked.reply.status, reply.status),
                 None => "the reference gives no whole answer".to_owned(),
             },
-            expected: referred.as_ref().map_or(status, told),
-            actual: told(&asked.reply),
+            expected: referred.as_ref().map_or(status, describe),
+            actual: describe(&asked.reply),
         });
-        self.judge(Check::ReferenceStatus, &asked.request, fault);
+        self.record(Check::ReferenceStatus, &asked.request, fault);
         let Some(referred) = referred.filter(|_| is_same) else { return };
         let (own, other) = (asked.reply.json(), referred.json());
         let content =
             operation.answer(asked.reply.status).and_then(|answer| answer.contents.iter().find(|content| content.is_json()));
         let nothing = Value::Null;
-        let schema = content.and_then(|content| content.schema.as_ref()).map_or(&nothing, |schema| &schema.open);
+        let schema = content.and_then(|content| content.schema.as_ref()).map_or(&nothing, |schema| &schema.resolved);
         let mut differences = Vec::new();
         compare(&own, &other, schema, "", &mut differences);
         if differences.is_empty() {
-            self.judge(Check::ReferenceShape, &asked.request, None);
+            self.record(Check::ReferenceShape, &asked.request, None);
         }
         for difference in differences {
             let fault = Fault {
                 pointer: operation.answer(asked.reply.status).map_or_else(String::new, |answer| answer.pointer.clone()),
                 summary: format!("{} answers differ: {difference}", asked.reply.status),
-                expected: told(&referred),
-                actual: told(&asked.reply),
+                expected: describe(&referred),
+                actual: describe(&asked.reply),
             };
-            self.judge(Check::ReferenceShape, &asked.request, Some(fault));
+            self.record(Check::ReferenceShape, &asked.request, Some(fault));
         }
     }
 }

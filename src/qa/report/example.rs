@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::qa::model::{Check, Coverage, Finding, Known, Report, Tally};
+use crate::qa::model::{Check, Counts, Coverage, Finding, KnownFinding, Report};
 
 /// Three tags' worth of a comparison: findings of either kind, an operation left out, and a note.
 pub fn report() -> Report {
@@ -47,7 +47,7 @@ pub fn report() -> Report {
                 ..finding("")
             },
         ],
-        known: vec![Known {
+        known: vec![KnownFinding {
             finding: Finding {
                 check: Check::Header,
                 summary: "The header `Location` is missing.".to_owned(),
@@ -79,7 +79,7 @@ pub fn report_of(text: &str) -> Report {
         target: text.to_owned(),
         reference: Some(text.to_owned()),
         operations: vec![asked, left_out],
-        known: vec![Known { finding: finding.clone(), reason: text.to_owned(), expires: "2026-12-31".parse().unwrap() }],
+        known: vec![KnownFinding { finding: finding.clone(), reason: text.to_owned(), expires: "2026-12-31".parse().unwrap() }],
         findings: vec![finding, whole],
         notes: vec![text.to_owned()],
         ..report()
@@ -94,7 +94,7 @@ fn operation(
     checks: &[(Check, usize, usize)],
     (declared, seen): (&[u16], &[u16]),
 ) -> Coverage {
-    let checks: BTreeMap<Check, Tally> = checks.iter().map(|&(check, made, failed)| (check, Tally { made, failed })).collect();
+    let checks: BTreeMap<Check, Counts> = checks.iter().map(|&(check, made, failed)| (check, Counts { made, failed })).collect();
     Coverage {
         operation: id.to_owned(),
         method: method.to_owned(),

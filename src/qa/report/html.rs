@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::totals::{TagTotals, Totals, counted};
 use super::{in_order, tag_name, visible};
-use crate::qa::model::{Coverage, Finding, Known, Report, subject};
+use crate::qa::model::{Coverage, Finding, KnownFinding, Report, subject};
 
 /// What the page may do: nothing but what stands in it. What a server answered can't make it load anything.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
@@ -158,7 +158,7 @@ fn known(report: &Report) -> Markup {
         } @else {
             p.hint { "They are in the baseline, each up to a day, and don't count." }
         }
-        @for Known { finding, reason, expires } in ordered {
+        @for KnownFinding { finding, reason, expires } in ordered {
             h3 { (heading(report, &finding.operation)) }
             (one_finding(report, finding, html! { p.reason { b { "Known until " (expires) ": " } (reason) } }))
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::in_order;
 use super::totals::{TagTotals, Totals};
-use crate::qa::model::{Coverage, Finding, Known, Report};
+use crate::qa::model::{Coverage, Finding, KnownFinding, Report};
 
 /// `report.json`: an object with these members, in this order, which two runs can be compared by.
 ///
@@ -38,7 +38,7 @@ struct Json<'a> {
     /// What was found, see [`Finding`].
     findings: Vec<&'a Finding>,
     /// What was found and is in the baseline: a finding with `reason` and `expires`.
-    known: Vec<&'a Known>,
+    known: Vec<&'a KnownFinding>,
     /// What should be known besides.
     notes: &'a [String],
 }

@@ -9,7 +9,7 @@ use quick_xml::writer::{ElementWriter, Writer};
 use super::text::details;
 use super::totals::{Totals, counted};
 use super::{tag_name, visible};
-use crate::qa::model::{Check, Coverage, Finding, Known, Report, subject};
+use crate::qa::model::{Check, Coverage, Finding, KnownFinding, Report, subject};
 
 type Element<'a> = ElementWriter<'a, Vec<u8>>;
 
@@ -17,7 +17,7 @@ type Element<'a> = ElementWriter<'a, Vec<u8>>;
 #[derive(Debug, Default)]
 struct Case<'a> {
     findings: Vec<&'a Finding>,
-    known: Vec<&'a Known>,
+    known: Vec<&'a KnownFinding>,
 }
 
 /// What a tag's cases came to.
@@ -150,7 +150,7 @@ fn skipped(xml: &mut Writer<Vec<u8>>, message: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn reason(known: &Known) -> String {
+fn reason(known: &KnownFinding) -> String {
     format!("{} Known until {}: {}", known.finding.summary, known.expires, known.reason)
 }
 

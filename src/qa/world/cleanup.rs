@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
-use super::plan::Who::Staff;
-use super::{World, send, told};
-use crate::qa::exchange::{KEY, Reply, Request, SERVED, Server, VERSION};
+use super::plan::Actor::Staff;
+use super::{Fixtures, send, told};
+use crate::qa::exchange::{HttpClient, KEY, ReceivedResponse, Request, SERVED, VERSION};
 
-impl World {
+impl Fixtures {
     /// Removes what the server was asked to make, the newest first, and cancels or returns what can't be removed. Gives in
     /// sentences what stays, and why. A server that was stopped is asked again for it.
-    pub async fn clean_up(self, server: &Server) -> Vec<String> {
+    pub async fn clean_up(self, server: &HttpClient) -> Vec<String> {
         server.stopped.store(false, Ordering::Relaxed);
         let mut seen = HashSet::new();
         // What is named again later was made when it was named first.
@@ -43,7 +43,7 @@ impl World {
     }
 
     /// Cancels an order that is open, and returns what is left of any other: no operation removes one.
-    async fn end_order(&self, server: &Server, uri: &str) -> Option<String> {
+    async fn end_order(&self, server: &HttpClient, uri: &str) -> Option<String> {
         self.refusal(server, "POST", &format!("{uri}/cancellations")).await?;
         let reply = self.ask_as_staff(server, "POST", &format!("{uri}/returns")).await;
         match reply {
@@ -55,7 +55,7 @@ impl World {
     }
 
     /// Removes an event, or cancels it where it has sold tickets.
-    async fn remove_event(&self, server: &Server, uri: &str) -> Option<String> {
+    async fn remove_event(&self, server: &HttpClient, uri: &str) -> Option<String> {
         let reason = self.refusal(server, "DELETE", uri).await?;
         Some(match self.refusal(server, "POST", &format!("{uri}/cancellations")).await {
             None => format!("{uri} stays, cancelled: {reason}."),
@@ -64,7 +64,7 @@ impl World {
     }
 
     /// Why the server doesn't do something; nothing when it does, or when there is nothing left to do it with.
-    async fn refusal(&self, server: &Server, method: &str, uri: &str) -> Option<String> {
+    async fn refusal(&self, server: &HttpClient, method: &str, uri: &str) -> Option<String> {
         match self.ask_as_staff(server, method, uri).await {
             Ok(reply) if reply.status < 300 || reply.status == 404 => None,
             Ok(reply) => Some(told(&reply)),
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    async fn ask_as_staff(&self, server: &Server, method: &str, uri: &str) -> anyhow::Result<Reply> {
+    async fn ask_as_staff(&self, server: &HttpClient, method: &str, uri: &str) -> anyhow::Result<ReceivedResponse> {
         let request = Request::new(method, uri).with_header(KEY, self.story.key(Staff)).with_header(VERSION, SERVED);
         let request = if uri.ends_with("/returns") { request.with_json(&json!({})) } else { request };
         send(server, &request).await

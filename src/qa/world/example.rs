@@ -4,7 +4,7 @@ use anyhow::Context;
 use serde_json::{Map, Value};
 
 use crate::auth::Scope;
-use crate::contract::{Operation, Parameter, Place, Schema, Template, plain, segments};
+use crate::contract::{Operation, Parameter, ParameterLocation, PathTemplate, Schema, segments, to_plain_string};
 
 /// An operation's examples, put together to one request. Every text of it is the document's.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub struct Example {
     pub method: String,
     /// With variables in braces.
     pub path: String,
-    template: Template,
+    template: PathTemplate,
     /// The path's variables.
     pub variables: Vec<(String, String)>,
     /// The query's required parameters.
@@ -36,19 +36,19 @@ impl Example {
     /// # Errors
     /// When a variable of the path, or something else that is required, has no example.
     pub fn of(operation: &Operation) -> anyhow::Result<Self> {
-        let required = |place: Place| {
+        let required = |place: ParameterLocation| {
             let asked = operation.parameters.iter().filter(move |parameter| parameter.place == place && parameter.required);
             asked.map(|parameter| example_of(&operation.id, parameter)).collect::<anyhow::Result<Vec<_>>>()
         };
-        let queried = operation.parameters.iter().filter(|parameter| parameter.place == Place::Query);
+        let queried = operation.parameters.iter().filter(|parameter| parameter.place == ParameterLocation::Query);
         let schemas = operation.body.iter().flat_map(|body| &body.contents).filter_map(|content| content.schema.as_ref());
         let told = schemas.flat_map(Schema::properties).map(|(name, _)| name.to_owned());
         Ok(Self {
             method: operation.method.clone(),
             path: operation.path.clone(),
             template: operation.template.clone(),
-            variables: required(Place::Path)?,
-            query: required(Place::Query)?,
+            variables: required(ParameterLocation::Path)?,
+            query: required(ParameterLocation::Query)?,
             needs_version: operation.needs_version,
             bodies: operation.request_examples("application/json"),
             arguments: queried.map(|parameter| parameter.name.clone()).chain(told).collect(),
@@ -67,7 +67,7 @@ impl Example {
 fn example_of(operation: &str, parameter: &Parameter) -> anyhow::Result<(String, String)> {
     let Parameter { name, schema, .. } = parameter;
     let example =
-        parameter.examples.values().next().or_else(|| schema.open.get("example")).or_else(|| schema.open["enum"].get(0));
+        parameter.examples.values().next().or_else(|| schema.resolved.get("example")).or_else(|| schema.resolved["enum"].get(0));
     let example = example.with_context(|| format!("the document has no example of {name} in {operation}; give it one"))?;
-    Ok((name.clone(), plain(example)))
+    Ok((name.clone(), to_plain_string(example)))
 }

@@ -22,12 +22,12 @@ use chrono::Utc;
 use http::header::RETRY_AFTER;
 use serde_json::{Value, json};
 
-use super::exchange::{Reply, Request, Server};
+use super::exchange::{HttpClient, ReceivedResponse, Request};
 use crate::contract::{Contract, Operation};
 use example::Example;
-use plan::Who::{self, Anyone, Customer, Recipient, Staff};
-use plan::{NEED_MAIL, OF_ANOTHER, Plan, UNIQUE, is_bound, plan};
-use story::{AMA, GENERAL_ADMISSION, RECIPIENT, Story};
+use plan::Actor::{self, Anyone, Customer, Recipient, Staff};
+use plan::{NEED_MAIL, OperationPlan, TARGETS_OTHER_ACCOUNT, UNIQUE, is_constrained, plan};
+use story::{AMA, GENERAL_ADMISSION, RECIPIENT, Substitutions};
 
 /// How long the comparison waits in all for a server that is asked too often, for one request.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -37,10 +37,10 @@ const PLACES: i64 = 1_000_000;
 
 /// What was made on a server for the operations to be asked.
 #[derive(Debug)]
-pub struct World {
+pub struct Fixtures {
     examples: HashMap<String, Example>,
     /// What everyone shares.
-    story: Story,
+    story: Substitutions,
     /// What tells the names of this comparison from those of others.
     mark: String,
     names: AtomicUsize,
@@ -48,11 +48,11 @@ pub struct World {
 
 /// A request that the server should carry out.
 #[derive(Debug, Clone)]
-pub struct Valid {
+pub struct ValidRequest {
     /// The request.
     pub request: Request,
     /// How it should be answered.
-    pub outcome: Outcome,
+    pub outcome: ExpectedOutcome,
     /// The arguments of body and query whose values mean something here: they name what exists or must not exist, or stand in a
     /// relation to others. Another value that the schema allows might be refused rightly.
     pub bound: BTreeSet<String>,
@@ -60,29 +60,29 @@ pub struct Valid {
 
 /// How a valid request should be answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ExpectedOutcome {
     /// With success.
     Success,
     /// With any status that the document declares: what would make it succeed can't be known through the API.
     Declared,
 }
 
-impl World {
+impl Fixtures {
     /// Makes what the operations need. `key` is an administrator's. Names have the seed and the time in them, so that nobody else,
     /// and no earlier comparison, has them.
     ///
     /// # Errors
     /// When the document lacks an example, the server refuses a request, or it is stopped. What had been made is removed again.
-    pub async fn make(server: &Server, contract: &Contract, key: &str, seed: u64) -> anyhow::Result<Self> {
+    pub async fn make(server: &HttpClient, contract: &Contract, key: &str, seed: u64) -> anyhow::Result<Self> {
         let example = |operation: &Operation| Ok((operation.id.clone(), Example::of(operation)?));
         let moment = Utc::now().timestamp_millis().unsigned_abs().wrapping_add(seed);
         let mut world = Self {
             examples: contract.operations().map(example).collect::<anyhow::Result<_>>()?,
-            story: Story::beginning(key),
+            story: Substitutions::new(key),
             mark: format!("{:x}", moment & 0xffff_ffff_ffff),
             names: AtomicUsize::new(0),
         };
-        match world.tell(server).await {
+        match world.create_all(server).await {
             Ok(story) => {
                 world.story = story;
                 Ok(world)
@@ -104,7 +104,7 @@ impl World {
     ///
     /// # Errors
     /// When the server refuses a request by which it is made, or the operation is not of the world's document.
-    pub async fn valid(&self, server: &Server, operation: &Operation) -> anyhow::Result<Valid> {
+    pub async fn valid(&self, server: &HttpClient, operation: &Operation) -> anyhow::Result<ValidRequest> {
         self.valid_as(server, operation, None).await
     }
 
@@ -112,7 +112,7 @@ impl World {
     ///
     /// # Errors
     /// As [`World::valid`], and when there is no such example.
-    pub async fn valid_as(&self, server: &Server, operation: &Operation, body: Option<&str>) -> anyhow::Result<Valid> {
+    pub async fn valid_as(&self, server: &HttpClient, operation: &Operation, body: Option<&str>) -> anyhow::Result<ValidRequest> {
         let mut story = self.story.clone();
         let id = &operation.id;
         let (who, before) = self.plan(id, body);
@@ -120,23 +120,23 @@ impl World {
             self.step(server, &mut story, step).await?;
         }
         let request = self.request(&mut story, who, id, body)?;
-        let outcome = if NEED_MAIL.contains(&id.as_str()) { Outcome::Declared } else { Outcome::Success };
-        let bound = self.example(id)?.arguments.iter().filter(|argument| is_bound(id, argument)).cloned().collect();
-        Ok(Valid { request, outcome, bound })
+        let outcome = if NEED_MAIL.contains(&id.as_str()) { ExpectedOutcome::Declared } else { ExpectedOutcome::Success };
+        let bound = self.example(id)?.arguments.iter().filter(|argument| is_constrained(id, argument)).cloned().collect();
+        Ok(ValidRequest { request, outcome, bound })
     }
 
     /// Tells the story from its beginning to where everything in it exists.
-    async fn tell(&self, server: &Server) -> anyhow::Result<Story> {
+    async fn create_all(&self, server: &HttpClient) -> anyhow::Result<Substitutions> {
         let mut story = self.story.clone();
         // The first is one that no other key than an administrator's is let do, so that another one leaves nothing behind.
         for step in ["region_create", "category_create", "venue_create", "zone_create", "account_create", "integration_create"] {
             self.step(server, &mut story, step).await?;
         }
-        story.put(RECIPIENT, story.text(AMA));
-        story.hand(Customer, Recipient);
+        story.insert(RECIPIENT, story.get(AMA));
+        story.copy_key(Customer, Recipient);
         self.step(server, &mut story, "account_create").await?;
         self.ask(server, &mut story, Staff, "integration_create", json!({ "role": "public" })).await?;
-        story.hand(Customer, Anyone);
+        story.copy_key(Customer, Anyone);
         let own = ["integration_create", "session_create", "verification_create", "reset_create", "host_create", "event_create"];
         for step in own {
             self.step(server, &mut story, step).await?;
@@ -145,7 +145,7 @@ impl World {
         let free = self.ask(server, &mut story, Customer, "section_create", free).await?;
         self.ask(server, &mut story, Customer, "section_create", json!({ "capacity": PLACES })).await?;
         if let Some(uri) = free["self"].as_str() {
-            story.put(GENERAL_ADMISSION, uri.rsplit('/').next().unwrap_or(uri));
+            story.insert(GENERAL_ADMISSION, uri.rsplit('/').next().unwrap_or(uri));
         }
         let sale = [
             "section_modifier_create",
@@ -172,12 +172,19 @@ impl World {
     }
 
     /// Takes a step of the story: asks for the example of an operation.
-    async fn step(&self, server: &Server, story: &mut Story, operation: &str) -> anyhow::Result<()> {
+    async fn step(&self, server: &HttpClient, story: &mut Substitutions, operation: &str) -> anyhow::Result<()> {
         self.ask(server, story, self.plan(operation, None).0, operation, Value::Null).await.map(|_| ())
     }
 
     /// Asks for the example of an operation with some arguments changed, and takes over what is answered.
-    async fn ask(&self, server: &Server, story: &mut Story, who: Who, operation: &str, changes: Value) -> anyhow::Result<Value> {
+    async fn ask(
+        &self,
+        server: &HttpClient,
+        story: &mut Substitutions,
+        who: Actor,
+        operation: &str,
+        changes: Value,
+    ) -> anyhow::Result<Value> {
         let mut request = self.request(story, who, operation, None)?;
         if let Value::Object(changes) = changes {
             let mut body: Value = serde_json::from_slice(request.body.as_deref().unwrap_or_default())?;
@@ -186,26 +193,26 @@ impl World {
         }
         let reply = send(server, &request).await?;
         if !(200..300).contains(&reply.status) {
-            bail!("{operation} was answered {}. {}", told(&reply), advice(server, &request, &reply));
+            bail!("{operation} was answered {}. {}", told(&reply), hint(server, &request, &reply));
         }
         let answer = reply.json();
-        story.learn(operation, &answer, &self.examples);
+        story.record_response(operation, &answer, &self.examples);
         Ok(answer)
     }
 
     /// The example of an operation as a request, with new names where they have to be.
-    fn request(&self, story: &mut Story, who: Who, operation: &str, body: Option<&str>) -> anyhow::Result<Request> {
+    fn request(&self, story: &mut Substitutions, who: Actor, operation: &str, body: Option<&str>) -> anyhow::Result<Request> {
         for (_, name) in UNIQUE.iter().filter(|(of, _)| *of == operation) {
             let number = self.names.fetch_add(1, Ordering::Relaxed);
-            story.put(name, format!("{name}-{}-{number}", self.mark));
+            story.insert(name, format!("{name}-{}-{number}", self.mark));
         }
-        if OF_ANOTHER.contains(&operation) {
-            story.put(AMA, story.text(RECIPIENT));
+        if TARGETS_OTHER_ACCOUNT.contains(&operation) {
+            story.insert(AMA, story.get(RECIPIENT));
         }
         story.request(who, self.example(operation)?, body)
     }
 
-    fn plan(&self, operation: &str, body: Option<&str>) -> Plan {
+    fn plan(&self, operation: &str, body: Option<&str>) -> OperationPlan {
         plan(operation, body, self.examples.get(operation).map_or(&[], |example| &example.scopes))
     }
 
@@ -216,7 +223,7 @@ impl World {
 }
 
 /// Sends a request, again where the server is asked too often, as soon as it says (RFC 6585, RFC 9110 section 10.2.3).
-pub async fn send(server: &Server, request: &Request) -> anyhow::Result<Reply> {
+pub async fn send(server: &HttpClient, request: &Request) -> anyhow::Result<ReceivedResponse> {
     let mut patience = PATIENCE;
     loop {
         let reply = server.send(request).await?;
@@ -231,7 +238,7 @@ pub async fn send(server: &Server, request: &Request) -> anyhow::Result<Reply> {
 }
 
 /// Status and reason of a refusal, as its server tells them, without a full stop.
-fn told(reply: &Reply) -> String {
+fn told(reply: &ReceivedResponse) -> String {
     let body = reply.json();
     let reason = body["error"].as_str().or_else(|| body["message"].as_str()).map(str::to_owned);
     let reason = reason.unwrap_or_else(|| String::from_utf8_lossy(&reply.body).chars().take(300).collect());
@@ -239,7 +246,7 @@ fn told(reply: &Reply) -> String {
 }
 
 /// What to do about a refusal.
-fn advice(server: &Server, request: &Request, reply: &Reply) -> String {
+fn hint(server: &HttpClient, request: &Request, reply: &ReceivedResponse) -> String {
     let again = request.curl(&server.address);
     match reply.status {
         401 | 403 => format!("The key has to be one of the platform's administrators. The request was: {again}"),

@@ -4,7 +4,7 @@ use crate::auth::Scope;
 
 /// Somebody who asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Who {
+pub enum Actor {
     /// The administrator whose key the comparison was given.
     Staff,
     /// An application.
@@ -21,29 +21,30 @@ pub enum Who {
 
 /// What has to be there before an operation that uses something up or changes it: the operations that make it anew, in their order.
 /// All others ask for what everyone shares.
-type Before = &'static [&'static str];
+type Prerequisites = &'static [&'static str];
 
-const ACCOUNT: Before = &["account_create"];
-const BUYER: Before = &["account_create", "integration_create"];
-const ORDER: Before = &["account_create", "integration_create", "order_create"];
-const PAID: Before = &["account_create", "integration_create", "order_create", "order_payment_create"];
-const TICKETS: Before = &["account_create", "integration_create", "order_create", "order_payment_create", "account_ticket_list"];
-const TRANSFER: Before =
+const ACCOUNT: Prerequisites = &["account_create"];
+const BUYER: Prerequisites = &["account_create", "integration_create"];
+const ORDER: Prerequisites = &["account_create", "integration_create", "order_create"];
+const PAID: Prerequisites = &["account_create", "integration_create", "order_create", "order_payment_create"];
+const TICKETS: Prerequisites =
+    &["account_create", "integration_create", "order_create", "order_payment_create", "account_ticket_list"];
+const TRANSFER: Prerequisites =
     &["account_create", "integration_create", "order_create", "order_payment_create", "account_ticket_list", "transfer_create"];
-const EVENT: Before = &["event_create"];
-const SUBMITTED: Before = &["event_create", "event_submission_create"];
-const LISTED: Before = &["event_create", "event_submission_create", "submission_delete"];
-const SECTION: Before = &["event_create", "section_create"];
-const MODIFIER: Before = &["event_create", "section_create", "section_modifier_create"];
-const LISTED_ADVERTISEMENT: Before = &["advertisement_create", "advertisement_submission_create", "submission_delete"];
+const EVENT: Prerequisites = &["event_create"];
+const SUBMITTED: Prerequisites = &["event_create", "event_submission_create"];
+const LISTED: Prerequisites = &["event_create", "event_submission_create", "submission_delete"];
+const SECTION: Prerequisites = &["event_create", "section_create"];
+const MODIFIER: Prerequisites = &["event_create", "section_create", "section_modifier_create"];
+const LISTED_ADVERTISEMENT: Prerequisites = &["advertisement_create", "advertisement_submission_create", "submission_delete"];
 
 /// Who asks an operation, and what is made before.
-pub type Plan = (Who, Before);
+pub type OperationPlan = (Actor, Prerequisites);
 
 /// Who asks an operation that these scopes reach with the example of its body that has this name, or else the first, and what is
 /// made before.
-pub fn plan(operation: &str, body: Option<&str>, scopes: &[Scope]) -> Plan {
-    use Who::{Anyone, Customer, Gate, Recipient, Session, Staff};
+pub fn plan(operation: &str, body: Option<&str>, scopes: &[Scope]) -> OperationPlan {
+    use Actor::{Anyone, Customer, Gate, Recipient, Session, Staff};
     match operation {
         "session_create" | "verification_create" | "reset_create" => (Anyone, ACCOUNT),
         "session_active_get" => (Session, &[]),
@@ -106,32 +107,32 @@ pub const UNIQUE: [(&str, &str); 8] = [
 ];
 
 /// The operations that name somebody else than who asks: Ama administers her host already, and can't leave it alone.
-pub const OF_ANOTHER: [&str; 2] = ["host_administrator_create", "host_administrator_delete"];
+pub const TARGETS_OTHER_ACCOUNT: [&str; 2] = ["host_administrator_create", "host_administrator_delete"];
 
 /// The operations that can't succeed, because they ask for a code that is told by mail alone.
 pub const NEED_MAIL: [&str; 2] = ["reset_update", "verification_update"];
 
 /// Arguments whose values mean something wherever they stand: they name what is there, stand in a relation to others, or may be
 /// too common.
-const BOUND: &str = "account amount approved artwork availableFrom availableTo banner category code customer email end event \
+const CONSTRAINED_ARGUMENTS: &str = "account amount approved artwork availableFrom availableTo banner category code customer email end event \
     expires from host identification items maxOrder method minOrder page password recipient reference region role salesEnd \
     salesStart schedule sections serials start subcategory thumbnail tickets to token username venue zones";
 
 /// What has a name that no two may have.
-const NAMED: [&str; 5] = ["advertisement", "category", "host", "region", "venue"];
+const UNIQUELY_NAMED: [&str; 5] = ["advertisement", "category", "host", "region", "venue"];
 
 /// Whether an argument of an operation has a value that means something.
-pub fn is_bound(operation: &str, argument: &str) -> bool {
+pub fn is_constrained(operation: &str, argument: &str) -> bool {
     match argument {
         "name" | "title" => {
             let kind = operation.strip_suffix("_create").or_else(|| operation.strip_suffix("_update")).unwrap_or_default();
-            if argument == "title" { kind == "event" } else { NAMED.contains(&kind) }
+            if argument == "title" { kind == "event" } else { UNIQUELY_NAMED.contains(&kind) }
         }
         // A pattern, where others ask for a number.
         "number" => operation == "order_list",
         // It has to be there, where others ask for what may be.
         "section" => operation == "event_sales_get",
-        _ => BOUND.split_whitespace().any(|bound| bound == argument),
+        _ => CONSTRAINED_ARGUMENTS.split_whitespace().any(|bound| bound == argument),
     }
 }
 
@@ -147,7 +148,7 @@ mod tests {
         let contract = Contract::builtin().unwrap();
         let example = |operation| Example::of(operation).unwrap();
         let arguments: Vec<String> = contract.operations().flat_map(|operation| example(operation).arguments).collect();
-        for bound in BOUND.split_whitespace() {
+        for bound in CONSTRAINED_ARGUMENTS.split_whitespace() {
             assert!(arguments.iter().any(|argument| argument == bound), "{bound}");
         }
         for (operation, name) in UNIQUE {
@@ -155,15 +156,23 @@ mod tests {
             assert!(serde_json::to_string(&bodies).unwrap().contains(name), "{operation}: {name}");
         }
         let of_kind = |kind: &str| ["create", "update"].map(|step| contract.operation(&format!("{kind}_{step}")).is_some());
-        assert!(NAMED.iter().all(|kind| of_kind(kind) == [true, true]));
-        assert!(OF_ANOTHER.iter().chain(&NEED_MAIL).all(|operation| contract.operation(operation).is_some()));
+        assert!(UNIQUELY_NAMED.iter().all(|kind| of_kind(kind) == [true, true]));
+        assert!(TARGETS_OTHER_ACCOUNT.iter().chain(&NEED_MAIL).all(|operation| contract.operation(operation).is_some()));
     }
 
     #[test]
     fn a_value_is_bound_where_it_means_something() {
-        assert!(is_bound("host_create", "name") && is_bound("venue_update", "name") && is_bound("event_update", "title"));
-        assert!(!is_bound("section_create", "name") && !is_bound("account_create", "title") && !is_bound("venue_list", "name"));
-        assert!(is_bound("session_create", "password") && is_bound("account_create", "password"));
-        assert!(is_bound("order_list", "number") && !is_bound("account_list", "number"));
+        assert!(
+            is_constrained("host_create", "name")
+                && is_constrained("venue_update", "name")
+                && is_constrained("event_update", "title")
+        );
+        assert!(
+            !is_constrained("section_create", "name")
+                && !is_constrained("account_create", "title")
+                && !is_constrained("venue_list", "name")
+        );
+        assert!(is_constrained("session_create", "password") && is_constrained("account_create", "password"));
+        assert!(is_constrained("order_list", "number") && !is_constrained("account_list", "number"));
     }
 }

@@ -9,7 +9,7 @@ use regex::{Captures, Regex};
 use serde_json::Value;
 
 use super::example::Example;
-use super::plan::Who;
+use super::plan::Actor;
 use crate::qa::exchange::{KEY, Request, SERVED, VERSION};
 
 /// The account of the story's Ama, in the examples.
@@ -30,48 +30,48 @@ static DAY: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\b202[56]-\d
 
 /// The examples' texts with those in their place, and the keys of everyone who asks.
 #[derive(Debug, Clone, Default)]
-pub struct Story {
+pub struct Substitutions {
     texts: BTreeMap<String, String>,
-    keys: HashMap<Who, String>,
+    keys: HashMap<Actor, String>,
 }
 
-impl Story {
+impl Substitutions {
     /// The story before anything is made, when the staff's key is all there is.
-    pub fn beginning(key: &str) -> Self {
-        Self { texts: BTreeMap::new(), keys: HashMap::from([(Who::Staff, key.to_owned())]) }
+    pub fn new(key: &str) -> Self {
+        Self { texts: BTreeMap::new(), keys: HashMap::from([(Actor::Staff, key.to_owned())]) }
     }
 
     /// Has another text in the place of an example's from now on.
-    pub fn put(&mut self, example: &str, text: impl Into<String>) {
+    pub fn insert(&mut self, example: &str, text: impl Into<String>) {
         self.texts.insert(example.to_owned(), text.into());
     }
 
     /// What stands in the place of an example's text.
-    pub fn text(&self, example: &str) -> String {
+    pub fn get(&self, example: &str) -> String {
         self.texts.get(example).map_or(example, String::as_str).to_owned()
     }
 
     /// Gives somebody another's key.
-    pub fn hand(&mut self, from: Who, to: Who) {
+    pub fn copy_key(&mut self, from: Actor, to: Actor) {
         self.keys.insert(to, self.key(from).to_owned());
     }
 
     /// Somebody's key; as long as there is none, the staff's.
-    pub fn key(&self, who: Who) -> &str {
-        self.keys.get(&who).or_else(|| self.keys.get(&Who::Staff)).map_or("", String::as_str)
+    pub fn key(&self, who: Actor) -> &str {
+        self.keys.get(&who).or_else(|| self.keys.get(&Actor::Staff)).map_or("", String::as_str)
     }
 
     /// An operation's example as a request on this server, with the body of this name or else the first.
     ///
     /// # Errors
     /// When there is no body of this name, or what stands for the examples doesn't fit into it.
-    pub fn request(&self, who: Who, example: &Example, body: Option<&str>) -> anyhow::Result<Request> {
+    pub fn request(&self, who: Actor, example: &Example, body: Option<&str>) -> anyhow::Result<Request> {
         let mut path = example.path.clone();
         for (name, value) in &example.variables {
             path = path.replace(&format!("{{{name}}}"), value);
         }
-        let mut request = Request::new(&example.method, self.tell(&path));
-        request.query = example.query.iter().map(|(name, value)| (name.clone(), self.tell(value))).collect();
+        let mut request = Request::new(&example.method, self.substitute(&path));
+        request.query = example.query.iter().map(|(name, value)| (name.clone(), self.substitute(value))).collect();
         if example.needs_version {
             request = request.with_header(VERSION, SERVED);
         }
@@ -83,13 +83,13 @@ impl Story {
             None => example.bodies.values().next(),
         };
         let Some(body) = body else { return Ok(request) };
-        let body = self.tell(&body.to_string());
+        let body = self.substitute(&body.to_string());
         let body = serde_json::from_str(&body).context("what was made has a name that no body can hold")?;
         Ok(request.with_json(&body))
     }
 
     /// Takes over what an operation's answer says: `self`, a key, a code, serials.
-    pub fn learn(&mut self, operation: &str, answer: &Value, examples: &HashMap<String, Example>) {
+    pub fn record_response(&mut self, operation: &str, answer: &Value, examples: &HashMap<String, Example>) {
         let entries = answer.as_array().or_else(|| answer["entries"].as_array());
         let resource = entries.map_or(answer, |entries| entries.first().unwrap_or(&Value::Null));
         if let Some(uri) = resource["self"].as_str() {
@@ -97,7 +97,7 @@ impl Story {
         }
         let key = match operation {
             "account_create" => {
-                self.put(TILL, self.text(AMA));
+                self.insert(TILL, self.get(AMA));
                 None
             }
             "account_ticket_list" => {
@@ -106,17 +106,17 @@ impl Story {
                 let serials: Vec<&str> = serials.collect();
                 // A mock may have fewer, or none of this account: then the examples' own will do.
                 if serials.len() >= SERIALS.len() {
-                    SERIALS.iter().zip(serials).for_each(|(example, serial)| self.put(example, serial));
+                    SERIALS.iter().zip(serials).for_each(|(example, serial)| self.insert(example, serial));
                 }
                 None
             }
             "event_token_create" => {
-                answer["code"].as_str().into_iter().for_each(|code| self.put(CODE, code));
+                answer["code"].as_str().into_iter().for_each(|code| self.insert(CODE, code));
                 None
             }
-            "integration_create" => Some(Who::Customer),
-            "session_create" => Some(Who::Session),
-            "token_authentication_get" => Some(Who::Gate),
+            "integration_create" => Some(Actor::Customer),
+            "session_create" => Some(Actor::Session),
+            "token_authentication_get" => Some(Actor::Gate),
             _ => None,
         };
         if let Some((who, key)) = key.zip(answer["key"].as_str()) {
@@ -130,14 +130,14 @@ impl Story {
             let own = example.read(uri).and_then(|variables| variables.last().copied());
             let shown = own.and_then(|(own, _)| example.variables.iter().find(|(variable, _)| variable == own));
             if let Some(((_, text), (_, shown))) = own.zip(shown) {
-                self.put(shown, text);
+                self.insert(shown, text);
             }
         }
     }
 
     /// A text of the examples as it is on this server. In one pass: what has been put in is not read again.
-    fn tell(&self, text: &str) -> String {
-        let text = DAY.as_ref().map_or(text.into(), |day| day.replace_all(text, |day: &Captures<'_>| moved(&day[0])));
+    fn substitute(&self, text: &str) -> String {
+        let text = DAY.as_ref().map_or(text.into(), |day| day.replace_all(text, |day: &Captures<'_>| shift_date(&day[0])));
         let (mut told, mut rest) = (String::new(), &*text);
         let next = |rest: &str| {
             let found = self.texts.iter().filter_map(|(example, text)| Some((rest.find(example.as_str())?, example.len(), text)));
@@ -153,7 +153,7 @@ impl Story {
 }
 
 /// A day of the story, moved as far as lies between the day of its first orders and today.
-fn moved(day: &str) -> String {
+fn shift_date(day: &str) -> String {
     let first_orders = NaiveDate::from_ymd_opt(2025, 11, 22).unwrap_or_default();
     let passed = Utc::now().date_naive().signed_duration_since(first_orders);
     let moved = day.parse::<NaiveDate>().ok().and_then(|day| day.checked_add_signed(passed));

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::LazyLock;
 
-use boxoffice::contract::{Astray, Contract};
+use boxoffice::contract::{Contract, RouteError};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -111,8 +111,8 @@ async fn pass(
     }
     let is_here = match &found {
         Ok(operation) => operation.id == asked,
-        Err(Astray::Method(_)) => true,
-        Err(Astray::Path) => false,
+        Err(RouteError::MethodNotAllowed(_)) => true,
+        Err(RouteError::NotFound) => false,
     };
     let (is_success, text) = ((200..300).contains(&answer.status), String::from_utf8_lossy(&answer.body));
     let is_meant = match on {
@@ -121,7 +121,7 @@ async fn pass(
         On::Refusal(detail) => is_here && answer.status == 400 && text.contains(detail),
         On::Query(part) => is_here && is_success && query.contains(part),
         On::Other(other) => found.is_ok_and(|operation| operation.id == other) && is_success,
-        On::UnknownPath => matches!(found, Err(Astray::Path)),
+        On::UnknownPath => matches!(found, Err(RouteError::NotFound)),
         On::Never => false,
     };
     if is_meant { answer.changed(change) } else { answer.whole() }

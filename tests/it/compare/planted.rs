@@ -227,7 +227,7 @@ async fn what_is_not_kept_is_found() {
     let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
     for (asked, changed, on, change, told) in UNKEPT {
         let mut comparison = comparison(&mock.address, None).await;
-        comparison.target.settle(&comparison.contract, 1).await.unwrap();
+        comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
         comparison.asked = BTreeSet::from([asked.to_owned()]);
         let sound = comparison.run(|_| ()).await;
         comparison.target.server = Server::at(&faulty(&mock.address, changed, on, change).await).unwrap();

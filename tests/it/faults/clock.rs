@@ -23,7 +23,7 @@ async fn identifiers_rise_though_the_clock_steps_back(world: World) {
     let event = world.listed_event(&world.host_of(&kofi).await, &[section("Floor", 20.0, 10)]).await;
 
     let before = ama.order(&event.sections[0], 1).await.unwrap();
-    world.app.clock.set_back(HOUR);
+    world.app.clock.rewind(HOUR);
     let after = ama.order(&event.sections[0], 1).await.unwrap();
 
     assert!(before.number < after.number, "{} {}", before.number.as_str(), after.number.as_str());
@@ -53,7 +53,7 @@ async fn what_has_expired_stays_so_though_the_clock_steps_back(world: World) {
     world.advance(RESERVATION);
     let expired = (world.read(&order).await["status"].clone(), world.places(floor).await);
 
-    world.app.clock.set_back(HOUR);
+    world.app.clock.rewind(HOUR);
     world.expire_due().await;
     let paid = world.pay(&ama.key, &order, by_card()).await;
     let verified = world.answer(&verification, json!({ "code": code })).await;
@@ -71,7 +71,7 @@ async fn what_has_expired_stays_so_though_the_clock_steps_back(world: World) {
 
     world.advance(Duration::from_secs(31 * 24 * 3600));
     let late = world.request("GET", "/sessions/active").key(&ama.key).send().await;
-    world.app.clock.set_back(2 * HOUR);
+    world.app.clock.rewind(2 * HOUR);
     let later = world.request("GET", "/sessions/active").key(&ama.key).send().await;
     assert_eq!((late.status, later.status), (403, 403), "a session that has ended doesn't come back");
 }
@@ -79,7 +79,7 @@ async fn what_has_expired_stays_so_though_the_clock_steps_back(world: World) {
 async fn what_is_due_does_not_wait_though_the_clock_steps_back(world: World) {
     world.person("ama").await;
     let asked = world.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
-    world.app.clock.set_back(HOUR);
+    world.app.clock.rewind(HOUR);
     let again = world.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
 
     assert_eq!((asked.status, again.status), (201, 201));
@@ -100,7 +100,7 @@ async fn a_step_forward_expires_everything_once(world: World) {
 
     world.advance(HOUR);
     world.expire_due().await;
-    world.app.clock.set_back(HOUR);
+    world.app.clock.rewind(HOUR);
     world.advance(HOUR);
     world.expire_due().await;
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use boxoffice_client::{Client, Error, ResponseValue, Retries, types};
+use boxoffice_client::{Client, Error, ResponseValue, RetryPolicy, types};
 use rand::RngExt;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -390,7 +390,7 @@ impl<'a> Round<'a> {
 
 /// A client that hears every answer itself.
 fn once(address: &str, key: &str) -> Client {
-    Client::connect(address, key).unwrap().with_retries(Retries::NONE)
+    Client::connect(address, key).unwrap().with_retries(RetryPolicy::NONE)
 }
 
 impl Crowd {

@@ -1,6 +1,6 @@
 //! A server is killed while the gateway has its money: another finds what was begun, and none is lost or taken twice.
 
-use boxoffice_client::{Client, Error, Retries, types};
+use boxoffice_client::{Client, Error, RetryPolicy, types};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -44,7 +44,7 @@ async fn scene(world: &World, till: SocketAddr) -> Scene {
 impl Scene {
     /// Ama at the server that will be killed.
     fn ama_there(&self) -> Person {
-        let client = Client::connect(&self.doomed.address, &self.ama.key).unwrap().with_retries(Retries::NONE);
+        let client = Client::connect(&self.doomed.address, &self.ama.key).unwrap().with_retries(RetryPolicy::NONE);
         let Person { number, username, key, .. } = &self.ama;
         Person { client, number: number.clone(), username: username.clone(), key: key.clone() }
     }

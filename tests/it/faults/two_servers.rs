@@ -28,7 +28,7 @@ on_two_servers![
 fn align(world: &World) {
     let drawn = world.apps().map(|app| app.clock.next_id()).max().unwrap();
     let ahead = Id(drawn.0.max(world.app.clock.now().0 / 100 + 600_000));
-    world.apps().for_each(|app| app.clock.rise_above(ahead));
+    world.apps().for_each(|app| app.clock.ensure_ids_after(ahead));
 }
 
 /// Of two requests that follow each other, one goes to each server.

@@ -1,7 +1,7 @@
 //! What a mock keeps of a request, and what it can't keep.
 
 use boxoffice::mock::Settings;
-use boxoffice::qa::exchange::{Reply, Request};
+use boxoffice::qa::exchange::{ReceivedResponse, Request};
 use serde_json::{Value, json};
 
 use super::{Mock, request, requests};
@@ -97,7 +97,7 @@ fn notes() -> Mock {
     Mock::of(document, Settings { is_stateful: true, ..Settings::default() })
 }
 
-async fn ask(mock: &Mock, method: &str, path: &str, body: Option<Value>) -> Reply {
+async fn ask(mock: &Mock, method: &str, path: &str, body: Option<Value>) -> ReceivedResponse {
     let ask = Request::new(method, path);
     mock.server.send(&body.map_or(ask.clone(), |body| ask.with_json(&body))).await.unwrap()
 }

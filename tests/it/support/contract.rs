@@ -17,7 +17,7 @@ pub fn judge<'a>(
     headers: &HeaderMap,
     body: &[u8],
 ) -> Option<(&'a str, Vec<String>)> {
-    let (operation, wrong) = contract.judge(method, path, status, headers, body)?;
+    let (operation, wrong) = contract.validate_response(method, path, status, headers, body)?;
     let told = wrong.into_iter().map(|wrong| format!("{} {status} {} ({method} {path})", operation.id, wrong.text));
     Some((&operation.id, told.collect()))
 }

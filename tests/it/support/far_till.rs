@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use async_trait::async_trait;
 use boxoffice::base::id::Id;
 use boxoffice::base::money::Money;
-use boxoffice::payments::{Charge, Gateway, Outcome, Refund, Sandbox, Undo};
+use boxoffice::payments::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -54,7 +54,7 @@ impl Gateway for FarTill {
         self.ask(question).await.map(drop)
     }
 
-    async fn undo(&self, undo: &Undo) -> anyhow::Result<()> {
+    async fn undo(&self, undo: &CancelCharge) -> anyhow::Result<()> {
         self.ask(json!({ "undo": undo.payment.0, "amount": undo.amount.0 })).await.map(drop)
     }
 }
@@ -102,7 +102,7 @@ impl Till {
         if question["refund"].is_number() {
             self.refund(&Refund { refund: Id(number("refund")), payment, amount, reference: text("reference") }).await?;
         } else {
-            self.undo(&Undo { payment: Id(number("undo")), amount }).await?;
+            self.undo(&CancelCharge { payment: Id(number("undo")), amount }).await?;
         }
         Ok(json!({ "done": true }))
     }

@@ -6,8 +6,8 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use boxoffice::config::{MailRoute, MailSettings, SmtpSettings};
-use boxoffice::outbox::{self, Carrier, Letter, Undelivered};
+use boxoffice::config::{MailSettings, MailTransportSettings, SmtpSettings};
+use boxoffice::outbox::{self, DeliveryError, MailTransport, OutgoingMail};
 use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::World;
@@ -19,7 +19,7 @@ pub struct Post(Arc<State>);
 struct State {
     settings: MailSettings,
     folder: PathBuf,
-    carrier: RwLock<Arc<dyn Carrier>>,
+    carrier: RwLock<Arc<dyn MailTransport>>,
     /// Read by whoever carries a mail.
     way: Arc<Way>,
 }
@@ -32,14 +32,14 @@ pub struct Held(#[expect(dead_code, reason = "it is held")] OwnedRwLockWriteGuar
 impl Post {
     /// What these settings say; `folder` is where files are looked for.
     pub fn of(settings: &MailSettings, folder: &Path) -> Self {
-        let carrier = RwLock::new(Arc::from(outbox::carrier(settings).unwrap()));
+        let carrier = RwLock::new(Arc::from(outbox::from_settings(settings).unwrap()));
         Self(Arc::new(State { settings: settings.clone(), folder: folder.to_owned(), carrier, way: Arc::default() }))
     }
 
     /// From now on mail goes to this server.
     pub fn go_through(&self, server: SmtpSettings) {
-        let settings = MailSettings { route: MailRoute::Smtp(server), ..self.0.settings.clone() };
-        *self.0.carrier.write().unwrap() = Arc::from(outbox::carrier(&settings).unwrap());
+        let settings = MailSettings { route: MailTransportSettings::Smtp(server), ..self.0.settings.clone() };
+        *self.0.carrier.write().unwrap() = Arc::from(outbox::from_settings(&settings).unwrap());
     }
 
     /// Keeps all mail back from here on.
@@ -56,7 +56,7 @@ impl Post {
         files
     }
 
-    fn carrier(&self) -> Arc<dyn Carrier> {
+    fn carrier(&self) -> Arc<dyn MailTransport> {
         Arc::clone(&self.0.carrier.read().unwrap())
     }
 }
@@ -66,14 +66,14 @@ fn read(path: &Path) -> String {
 }
 
 #[async_trait]
-impl Carrier for Post {
-    async fn carry(&self, letter: &Letter) -> Result<String, Undelivered> {
+impl MailTransport for Post {
+    async fn send(&self, letter: &OutgoingMail) -> Result<String, DeliveryError> {
         let _free = self.0.way.read().await;
-        self.carrier().carry(letter).await
+        self.carrier().send(letter).await
     }
 
-    fn patience(&self) -> Duration {
-        self.carrier().patience()
+    fn timeout(&self) -> Duration {
+        self.carrier().timeout()
     }
 }
 

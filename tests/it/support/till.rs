@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use async_trait::async_trait;
-use boxoffice::payments::{Charge, Gateway, Outcome, Refund, Sandbox, Undo};
+use boxoffice::payments::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
 use tokio::sync::watch;
 
 /// What was taken and not given back, and the refunds that were done.
@@ -160,7 +160,7 @@ impl Gateway for Till {
         Ok(())
     }
 
-    async fn undo(&self, undo: &Undo) -> anyhow::Result<()> {
+    async fn undo(&self, undo: &CancelCharge) -> anyhow::Result<()> {
         self.0.undoings.fetch_add(1, Ordering::SeqCst);
         let _ = self.0.undoings_are_held.subscribe().wait_for(|held| !held).await;
         if self.0.refuses_refunds.load(Ordering::SeqCst) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::app::{App, Platform};
-use boxoffice::config::{FeeSteps, MailRoute, MailSettings, Settings};
+use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, Settings};
 use boxoffice::http::{LimitSettings, Listener};
 use boxoffice::{log, setup};
 use slog::Logger;
@@ -100,12 +100,12 @@ impl World {
             media: folder.path().join("media").display().to_string(),
             currency: "GHS".to_owned(),
             reservation: Duration::from_secs(15 * 60),
-            fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSteps>().unwrap(),
+            fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSchedule>().unwrap(),
             minimum_client_version: "3.0.0".parse().unwrap(),
             limits: LimitSettings::default(),
             mail: MailSettings {
                 from: "Box office <tickets@boxoffice.example>".parse().unwrap(),
-                route: MailRoute::Folder(folder.path().join("mail")),
+                route: MailTransportSettings::Folder(folder.path().join("mail")),
             },
         };
         let post = Post::of(&settings.mail, &folder.path().join("mail"));
@@ -181,6 +181,6 @@ async fn open(database_url: &str, settings: Settings, log: Logger, till: &Till, 
     let mut app = App::open(database_url, settings, log).await.unwrap();
     let parts = Arc::get_mut(&mut app).unwrap();
     parts.gateway = Box::new(till.clone());
-    parts.carrier = Box::new(post.clone());
+    parts.mailer = Box::new(post.clone());
     app
 }
