@@ -10,9 +10,9 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use lettre::message::Mailbox;
 
-use crate::base::money::Money;
-use crate::base::version::ClientVersion;
-use crate::http::{LimitOptions, LimitSettings, Listener, TlsOptions};
+use crate::kernel::types::money::Money;
+use boxoffice_http::client_version::ClientVersion;
+use crate::kernel::http::{LimitOptions, LimitSettings, Listener, TlsOptions};
 
 /// Where the server's data are: what every command needs that touches them.
 #[derive(Debug, Clone, Args)]

@@ -13,8 +13,8 @@ use chrono::{TimeDelta, Utc};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::app::{App, RunningApp};
-use crate::setup::{self, InitialCredentials};
+use crate::state::{App, RunningApp};
+use crate::bootstrap::{self, InitialCredentials};
 
 /// The password of everyone in this world but the administrator.
 const PASSWORD: &str = "a demo password";

@@ -1,0 +1,322 @@
+//! The report for people: one page that needs nothing else, and no script to be read.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::totals::{TagTotals, Totals, counted};
+use super::{in_order, tag_name, visible};
+use crate::model::{Coverage, Finding, KnownFinding, Report, subject};
+
+/// What the page may do: nothing but what stands in it. What a server answered can't make it load anything.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// A section: its address in the page, its title and what stands in it.
+type Section = (&'static str, &'static str, fn(&Report) -> Markup);
+
+const SECTIONS: [Section; 6] = [
+    ("coverage", "Coverage by tag", tags),
+    ("findings", "Findings", findings),
+    ("known", "Known findings", known),
+    ("operations", "Operations", operations),
+    ("left-out", "Left out", left_out),
+    ("notes", "Notes", notes),
+];
+
+/// The text of `report.html`.
+pub fn html(report: &Report) -> String {
+    let totals = Totals::of(report);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                title { (report.document) " · " (counted(totals.findings, "finding")) }
+                style { (PreEscaped(include_str!("page.css"))) }
+            }
+            body {
+                (header(report, &totals))
+                main {
+                    @for (id, title, content) in SECTIONS {
+                        section id=(id) { h2 { (title) } (content(report)) }
+                    }
+                }
+                script { (PreEscaped(include_str!("page.js"))) }
+            }
+        }
+    };
+    visible(&page.into_string())
+}
+
+fn header(report: &Report, totals: &Totals) -> Markup {
+    let Totals { operations, reached, left_out, declared, seen, checks, findings, known } = *totals;
+    html! {
+        header {
+            p.over { "A server compared with its contract" }
+            h1 { (report.document) }
+            p.verdict.wrong[findings > 0 || reached == 0] { (totals.verdict()) }
+            dl.facts {
+                div { dt { "Server" } dd { code { (report.target) } } }
+                @if let Some(reference) = &report.reference {
+                    div { dt { "Compared with" } dd { code { (reference) } } }
+                }
+                div { dt { "Seed" } dd { code { (report.seed) } } }
+                div { dt { "Begun" } dd { (report.started.format("%Y-%m-%d %H:%M:%S UTC")) } }
+                div { dt { "Took" } dd { (format!("{:.1} s", report.seconds)) } }
+                div { dt { "Requests" } dd { (report.requests) } }
+            }
+            dl.totals {
+                (total("Operations reached", reached, Some(operations)))
+                (total("Left out", left_out, None))
+                (total("Answers seen", seen, Some(declared)))
+                (total("Checks made", checks, None))
+                (total("Findings", findings, None))
+                (total("Known", known, None))
+            }
+            nav aria-label="Contents" {
+                @for (id, title, _) in SECTIONS { a href={ "#" (id) } { (title) } }
+            }
+        }
+    }
+}
+
+fn total(name: &str, number: usize, of: Option<usize>) -> Markup {
+    html! {
+        div {
+            dt { (name) }
+            dd { (number) @if let Some(of) = of { small { " of " (of) } } }
+        }
+    }
+}
+
+fn tags(report: &Report) -> Markup {
+    html! {
+        table.tags {
+            thead {
+                tr {
+                    th scope="col" { "Tag" }
+                    th scope="col" { "Operations reached" }
+                    th scope="col" { "Answers seen" }
+                    th.number scope="col" { "Checks" }
+                    th.number scope="col" { "Findings" }
+                }
+            }
+            tbody {
+                @for TagTotals { tag, totals } in Totals::by_tag(report) {
+                    tr {
+                        th scope="row" { (tag_name(&tag)) }
+                        td { (part(totals.reached, totals.operations)) }
+                        td { (part(totals.seen, totals.declared)) }
+                        td.number { (totals.checks) }
+                        td.number { @if totals.findings > 0 { b.wrong { (totals.findings) } } @else { "0" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A part of a whole, in numbers and as a bar.
+fn part(part: usize, whole: usize) -> Markup {
+    let percent = (part * 100).checked_div(whole).unwrap_or_default();
+    html! {
+        @if whole == 0 {
+            "–"
+        } @else {
+            span.part {
+                span.bar aria-hidden="true" { span style={ "width:" (percent) "%" } {} }
+                span { (part) "/" (whole) }
+            }
+        }
+    }
+}
+
+fn findings(report: &Report) -> Markup {
+    let ordered = in_order(report, &report.findings, |finding| finding);
+    html! {
+        @if ordered.is_empty() {
+            p { "None." }
+        } @else {
+            p.hint { "In the commands, " code { "$KEY" } " stands for the API key." }
+            (filter("Show findings with"))
+        }
+        @for group in ordered.chunk_by(|one, other| one.operation == other.operation) {
+            div.group {
+                h3 { (heading(report, &group[0].operation)) }
+                @for finding in group { (one_finding(report, finding, html! {})) }
+            }
+        }
+    }
+}
+
+fn known(report: &Report) -> Markup {
+    let ordered = in_order(report, &report.known, |known| &known.finding);
+    html! {
+        @if ordered.is_empty() {
+            p { "None." }
+        } @else {
+            p.hint { "They are in the baseline, each up to a day, and don't count." }
+        }
+        @for KnownFinding { finding, reason, expires } in ordered {
+            h3 { (heading(report, &finding.operation)) }
+            (one_finding(report, finding, html! { p.reason { b { "Known until " (expires) ": " } (reason) } }))
+        }
+    }
+}
+
+/// What a finding is about, by its operationId.
+fn heading(report: &Report, id: &str) -> Markup {
+    report.operation(id).map_or_else(|| html! { (subject(id)) }, name)
+}
+
+fn name(operation: &Coverage) -> Markup {
+    html! {
+        code.name { b { (operation.method) } " " (operation.path) }
+        " " span.id { (operation.operation) }
+    }
+}
+
+fn one_finding(report: &Report, finding: &Finding, besides: Markup) -> Markup {
+    html! {
+        article {
+            h4 { code { (finding.check.name()) } " " (finding.summary) }
+            p.asks { (finding.check.asks()) }
+            (besides)
+            div.sides {
+                @for (title, value) in [("Expected", &finding.expected), ("Actual", &finding.actual)] {
+                    @if !value.is_empty() { div { h5 { (title) } pre tabindex="0" { (value) } } }
+                }
+            }
+            @if !finding.curl.is_empty() {
+                h5 { "Request" }
+                pre.request tabindex="0" { (finding.curl) }
+            }
+            dl.place {
+                @if !finding.pointer.is_empty() { div { dt { "In the document" } dd { code { (finding.pointer) } } } }
+                div { dt { "Seed" } dd { code { (report.seed) } } }
+            }
+        }
+    }
+}
+
+fn operations(report: &Report) -> Markup {
+    html! {
+        p.hint {
+            "Each answer that the document declares: " span.status.seen { "seen" } " or " span.status { "not seen" }
+            "; and what was seen but isn't declared: " span.status.wrong { "undeclared" } "."
+        }
+        (filter("Show operations with"))
+        table.operations {
+            thead { tr { th scope="col" { "Operation" } th scope="col" { "Answers" } th.number scope="col" { "Findings" } } }
+            tbody {
+                @for operation in &report.operations {
+                    tr {
+                        th scope="row" { (name(operation)) (checks(operation)) }
+                        td { (statuses(operation)) }
+                        td.number { (found(report, operation)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn checks(operation: &Coverage) -> Markup {
+    html! {
+        @if let Some(reason) = &operation.left_out {
+            p.reason { "Left out: " (reason) }
+        } @else {
+            details {
+                summary { (counted(operation.made(), "check")) }
+                ul { @for (check, tally) in &operation.checks {
+                    li { code { (check.name()) } " " (tally.made) @if tally.failed > 0 { ", " b.wrong { (tally.failed) " failed" } } }
+                } }
+            }
+        }
+    }
+}
+
+fn statuses(operation: &Coverage) -> Markup {
+    html! {
+        @for status in operation.declared.union(&operation.seen) {
+            @let seen = operation.seen.contains(status);
+            @let declared = operation.declared.contains(status);
+            span.status.seen[seen && declared].wrong[!declared] {
+                (status) span.aside { @if !declared { " undeclared" } @else if seen { " seen" } @else { " not seen" } }
+            } " "
+        }
+    }
+}
+
+fn found(report: &Report, operation: &Coverage) -> Markup {
+    let found = report.findings.iter().filter(|finding| finding.operation == operation.operation).count();
+    html! { @if found > 0 { b.wrong { (found) } } @else { "0" } }
+}
+
+fn left_out(report: &Report) -> Markup {
+    let left_out = report.operations.iter().filter_map(|operation| Some((operation, operation.left_out.as_ref()?)));
+    list(left_out.map(|(operation, reason)| html! { (name(operation)) ": " (reason) }).collect())
+}
+
+fn notes(report: &Report) -> Markup {
+    list(report.notes.iter().map(|note| html! { (note) }).collect())
+}
+
+fn list(items: Vec<Markup>) -> Markup {
+    html! {
+        @if items.is_empty() { p { "None." } } @else { ul { @for item in items { li { (item) } } } }
+    }
+}
+
+/// A field that narrows down what stands below it in its section. It shows itself where scripts run.
+fn filter(label: &str) -> Markup {
+    html! { p.filter hidden { label { (label) " " input type="search" placeholder="a check, an operation, a word …"; } " " output {} } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::example;
+
+    #[test]
+    fn it_tells_all_that_is_known_of_a_finding() {
+        let report = example::report();
+        let page = html(&report);
+        for finding in &report.findings {
+            let Finding { check, operation, pointer, summary, expected, actual, curl } = finding;
+            for text in [check.name(), check.asks(), operation, pointer, summary, expected, actual, curl] {
+                assert!(page.contains(&html! { (text) }.into_string()), "{text}");
+            }
+        }
+        assert!(page.contains("Known until 2026-12-31: </b>Mended in 3.1."), "{page}");
+        assert!(page.contains("Left out: It was left out by"), "{page}");
+        assert!(page.contains("The host H-100 could not be removed"), "{page}");
+    }
+
+    #[test]
+    fn what_was_seen_and_is_not_declared_stands_out() {
+        let page = html(&example::report());
+        assert!(page.contains(r#"<span class="status wrong">500<span class="aside"> undeclared</span></span>"#), "{page}");
+        assert!(page.contains(r#"<span class="status seen">201<span class="aside"> seen</span></span>"#), "{page}");
+        assert!(page.contains(r#"<span class="status">409<span class="aside"> not seen</span></span>"#), "{page}");
+    }
+
+    #[test]
+    fn hostile_texts_stay_texts() {
+        let markup =
+            |page: &str| page.split('<').skip(1).filter_map(|tag| tag.split('>').next()).map(str::to_owned).collect::<Vec<_>>();
+        let hostile = html(&example::report_of("\"'></code><script>x()</script><b onclick='x()'>\0\x1B]]>"));
+        let harmless = html(&example::report_of("harmless"));
+        assert_eq!(markup(&hostile), markup(&harmless));
+        assert!(!hostile.contains(|c: char| c.is_control() && c != '\n'), "{hostile}");
+    }
+
+    #[test]
+    fn it_loads_nothing() {
+        let page = html(&example::report_of("harmless"));
+        for reference in ["src=", "href=\"/", "href=\"h", "<link", "url(", "@import", "http:", "https:"] {
+            assert!(!page.contains(reference), "{reference}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What a client sees of an error: the one place that knows its status and its body.
+
+use std::fmt;
+use std::sync::Arc;
+
+use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
+use http::StatusCode;
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::Serialize;
+
+use boxoffice_openapi::{FieldError, FieldErrorKind};
+
+use crate::error::{Code, Error};
+
+/// An error as it is answered. The cause of a failure inside goes to the log, never into the body.
+#[derive(Debug, Clone)]
+pub struct ApiError {
+    code: Code,
+    text: String,
+    fields: Option<Vec<FieldError>>,
+    /// For the log alone.
+    cause: Option<Arc<anyhow::Error>>,
+}
+
+/// The body of every error.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    code: Code,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<&'a [FieldError]>,
+}
+
+impl Code {
+    /// The HTTP status of this error (requirement, decisions).
+    pub fn status(self) -> StatusCode {
+        match self {
+            Self::ArgumentsInvalid | Self::BodyMalformed | Self::AdmissionNone => StatusCode::BAD_REQUEST,
+            Self::KeyMissing | Self::SessionWrongPassword => StatusCode::UNAUTHORIZED,
+            Self::PaymentDeclined => StatusCode::PAYMENT_REQUIRED,
+            Self::KeyRefused | Self::ResourceNotYours | Self::AccountDeactivated => StatusCode::FORBIDDEN,
+            Self::EndpointUnknown | Self::ResourceNotFound | Self::PagePastEnd | Self::AccountUnknown | Self::CodeUnknown => {
+                StatusCode::NOT_FOUND
+            }
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
+            Self::ClientOutdated | Self::ResourceChanged => StatusCode::PRECONDITION_FAILED,
+            Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::UriTooLong => StatusCode::URI_TOO_LONG,
+            Self::MediaTypeUnsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::IdempotencyOtherRequest => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::RequestsTooMany => StatusCode::TOO_MANY_REQUESTS,
+            Self::HeadersTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Self::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::ServerUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::PaymentGateway => StatusCode::BAD_GATEWAY,
+            _ => StatusCode::CONFLICT,
+        }
+    }
+
+    /// Whether clients read this error's text from `message`, as the requirement's table has it, and not from `error`.
+    fn is_message(self) -> bool {
+        matches!(self, Self::KeyMissing | Self::KeyRefused | Self::EndpointUnknown | Self::ServerError)
+    }
+}
+
+impl ApiError {
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
+        self.code.status()
+    }
+
+    /// The stable code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What failed inside, for the log.
+    pub fn cause(&self) -> Option<&anyhow::Error> {
+        self.cause.as_deref()
+    }
+
+    /// The body, as JSON.
+    pub fn body(&self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(self)
+    }
+}
+
+impl From<Error> for ApiError {
+    fn from(error: Error) -> Self {
+        let (code, text, fields, cause) = match error {
+            Error::Invalid(problems) => (Code::ArgumentsInvalid, sentence(&problems), Some(problems), None),
+            Error::Rejected(code, text) => (code, text.into_owned(), fields_of(code), None),
+            Error::Database(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(anyhow::Error::from_boxed(cause))),
+            Error::Unavailable(cause) => (Code::ServerUnavailable, Code::ServerUnavailable.text().to_owned(), None, Some(cause)),
+            Error::Internal(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause)),
+        };
+        Self { code, text, fields, cause: cause.map(Arc::new) }
+    }
+}
+
+impl From<Code> for ApiError {
+    fn from(code: Code) -> Self {
+        Error::from(code).into()
+    }
+}
+
+/// Every 400 has fields (decisions), also where no single argument is wrong.
+fn fields_of(code: Code) -> Option<Vec<FieldError>> {
+    match code {
+        Code::AdmissionNone => Some(vec![FieldError::invalid("serials", "name no ticket that can be admitted")]),
+        Code::BodyMalformed => Some(Vec::new()),
+        _ => None,
+    }
+}
+
+/// What dropshot itself refuses. The contract is checked before, so this is left for what the contract cannot say.
+impl From<HttpError> for ApiError {
+    fn from(error: HttpError) -> Self {
+        if error.status_code.is_client_error() {
+            return Code::ArgumentsInvalid.with_message(error.external_message).into();
+        }
+        Error::Internal(anyhow::anyhow!("dropshot: {}", error.internal_message)).into()
+    }
+}
+
+/// `Missing: name, country. Invalid: city (must be a string).`
+fn sentence(problems: &[FieldError]) -> String {
+    let of = |kind| problems.iter().filter(move |problem| problem.problem == kind);
+    let missing: Vec<_> = of(FieldErrorKind::Missing).map(|problem| problem.name.as_str()).collect();
+    let invalid: Vec<_> = of(FieldErrorKind::Invalid).map(|problem| format!("{} ({})", problem.name, problem.detail)).collect();
+    let part = |title: &str, names: String| if names.is_empty() { String::new() } else { format!("{title}: {names}.") };
+    let parts = [part("Missing", missing.join(", ")), part("Invalid", invalid.join(", "))];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+impl Serialize for ApiError {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = Some(self.text.as_str());
+        let (error, message) = if self.code.is_message() { (None, text) } else { (text, None) };
+        Body { error, message, code: self.code, fields: self.fields.as_deref() }.serialize(serializer)
+    }
+}
+
+impl JsonSchema for ApiError {
+    fn schema_name() -> String {
+        "Error".to_owned()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Body::json_schema(generator)
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl HttpResponseError for ApiError {
+    fn status_code(&self) -> ErrorStatusCode {
+        ErrorStatusCode::from_status(self.status()).unwrap_or(ErrorStatusCode::INTERNAL_SERVER_ERROR)
+    }
+}

@@ -1,0 +1,203 @@
+//! What can go wrong, without HTTP in it. `http::failure` alone knows what a client sees of it.
+
+use std::borrow::Cow;
+
+use anyhow::anyhow;
+use boxoffice_openapi::RequestError;
+pub use boxoffice_openapi::{FieldError, FieldErrorKind};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Declares the stable codes with the text a client reads where nothing more exact is said.
+macro_rules! codes {
+    ($($variant:ident = $code:literal: $text:literal,)*) => {
+        /// The stable code of an error. Programs tell errors apart by it; texts may change.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+        pub enum Code {
+            $(#[doc = $text] #[serde(rename = $code)] $variant,)*
+        }
+
+        impl Code {
+            /// The code as it is written on the wire.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $code,)* }
+            }
+
+            /// What it means, for the client to read.
+            pub const fn text(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    ArgumentsInvalid = "arguments.invalid": "Some arguments are missing or invalid.",
+    BodyMalformed = "body.malformed": "The request's body is not valid JSON.",
+    AdmissionNone = "admission.none": "None of these tickets can be admitted here.",
+    KeyMissing = "key.missing": "Your request could not be authenticated.",
+    SessionWrongPassword = "session.wrong-password": "The password is wrong.",
+    PaymentDeclined = "payment.declined": "The payment was declined. The order is still open; try another means of payment.",
+    KeyRefused = "key.refused": "You are restricted from accessing this resource.",
+    ResourceNotYours = "resource.not-yours": "You have no permission to do this with this resource.",
+    AccountDeactivated = "account.deactivated": "This account is deactivated.",
+    EndpointUnknown = "endpoint.unknown": "The requested endpoint does not exist on this server.",
+    ResourceNotFound = "resource.not-found": "There is presently no resource with the given URI.",
+    PagePastEnd = "page.past-end": "The list has no such page. Ask for a smaller page.",
+    AccountUnknown = "account.unknown": "No account has this username or e-mail.",
+    CodeUnknown = "code.unknown": "No admission token has this code.",
+    MethodNotAllowed = "method.not-allowed": "This endpoint does not allow this method. The Allow header names those it does.",
+    BodyTooSlow = "body.too-slow": "The request's body did not arrive in time.",
+    IdempotencyUnderWay = "idempotency.under-way": "A request with this Idempotency-Key is still under way. Ask again shortly.",
+    SessionEnded = "session.ended": "This session has ended already.",
+    AccountTaken = "account.taken": "Another account holds these arguments.",
+    AccountInactive = "account.inactive": "This account is deactivated already.",
+    AccountLastAdministrator = "account.last-administrator": "This is the last active administrator.",
+    AccountHasTickets = "account.has-tickets": "This account holds tickets to events that have not ended.",
+    VerificationClosed = "verification.closed": "This verification is over. Ask for another one.",
+    ResetClosed = "reset.closed": "This reset is over. Ask for another one.",
+    RegionTaken = "region.taken": "Another region holds this name.",
+    RegionInUse = "region.in-use": "Venues lie in this region. Move or remove them first.",
+    CategoryTaken = "category.taken": "Another category holds this name.",
+    CategoryInUse = "category.in-use": "Events are of this category or of a subcategory to be removed.",
+    VenueTaken = "venue.taken": "Another venue holds this name.",
+    VenueInUse = "venue.in-use": "Events are or have been staged at this venue.",
+    HostTaken = "host.taken": "Another host holds this name.",
+    HostRemoved = "host.removed": "The host has been removed.",
+    AdministratorTaken = "administrator.taken": "This account administers the host already.",
+    AdministratorLast = "administrator.last": "This account is the host's last administrator.",
+    EventTaken = "event.taken": "Another event holds this title.",
+    EventSold = "event.sold": "Tickets to this event have been sold. Withdraw or cancel it instead.",
+    EventNotDraft = "event.not-draft": "Only a draft can be submitted for review.",
+    EventNotListed = "event.not-listed": "This event is not listed.",
+    EventOver = "event.over": "This event is over.",
+    EventCancelled = "event.cancelled": "This event is cancelled.",
+    SectionTaken = "section.taken": "Another section of this event holds this name.",
+    SectionInUse = "section.in-use": "This section has sold tickets or active reservations.",
+    SectionSoldOut = "section.sold-out": "This section has not that many places left.",
+    SectionInactive = "section.inactive": "This section is not active.",
+    SectionNotOnSale = "section.not-on-sale": "This section is not on sale at this time.",
+    SectionCapacity = "section.capacity": "The capacity cannot be less than the places sold and reserved.",
+    SectionTooMany = "section.too-many": "This event has as many sections as one can have.",
+    ModifierTaken = "modifier.taken": "Another price modifier of this section holds this name.",
+    ModifierTooMany = "modifier.too-many": "This section has as many price modifiers as one can have.",
+    ZoneInUse = "zone.in-use": "Advertisements are assigned to this zone.",
+    AdvertisementTaken = "advertisement.taken": "Another advertisement holds this name.",
+    AdvertisementNotDraft = "advertisement.not-draft": "Only a draft can be submitted for review.",
+    AdvertisementNotListed = "advertisement.not-listed": "This advertisement is not listed.",
+    AdvertisementCancelled = "advertisement.cancelled": "This advertisement is cancelled.",
+    SubmissionDecided = "submission.decided": "This submission has been decided.",
+    OrderTooMany = "order.too-many": "The account has too many open orders. Pay for or cancel one first.",
+    OrderNotOpen = "order.not-open": "This order is not open any more.",
+    OrderNotFulfilled = "order.not-fulfilled": "This order is not fulfilled.",
+    TicketNotIssued = "ticket.not-issued": "Only a ticket that is Issued can be transferred or returned.",
+    TransferNotOpen = "transfer.not-open": "This transfer is not open any more.",
+    TokenGlobal = "token.global": "The event's global token can be neither changed nor removed.",
+    ClientOutdated = "client.outdated": "Please upgrade your client to complete this request",
+    ResourceChanged = "resource.changed": "This resource has changed since it was read. Read it again, and decide anew.",
+    BodyTooLarge = "body.too-large": "The request's body is too large.",
+    UriTooLong = "uri.too-long": "The request's path and query are too long.",
+    MediaTypeUnsupported = "media-type.unsupported": "The request's body must be application/json.",
+    IdempotencyOtherRequest = "idempotency.other-request": "This Idempotency-Key belongs to another request. Send each request with a key of its own.",
+    RequestsTooMany = "requests.too-many": "Too many requests. Try again later.",
+    HeadersTooLarge = "headers.too-large": "The request's headers are too large.",
+    ServerError = "server.error": "There was a server error while excuting this request. Please see system logs for details.",
+    ServerUnavailable = "server.unavailable": "The server is unavailable at the moment. Try again shortly.",
+    PaymentGateway = "payment.gateway": "The payment gateway failed. Nothing was taken; try again later.",
+}
+
+/// Why an operation was not carried out. But for what [`Error::Unavailable`] says of a commit, nothing was changed.
+#[derive(Debug)]
+pub enum Error {
+    /// Arguments are missing or invalid: all of them, in the contract's order.
+    Invalid(Vec<FieldError>),
+    /// A rule, a state or a permission stands against it.
+    Rejected(Code, Cow<'static, str>),
+    /// The database failed. The cause is an `sqlx::Error`.
+    Database(Box<dyn std::error::Error + Send + Sync>),
+    /// What the server stands on, such as its database, can't do it at the moment. Nothing was changed, or, where the answer to a
+    /// commit was lost, nobody can tell. The cause is for the log alone.
+    Unavailable(anyhow::Error),
+    /// Something inside failed. The cause is for the log alone.
+    Internal(anyhow::Error),
+}
+
+/// The result of whatever can fail as [`Error`] says.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// No such resource, or none that this caller may know of.
+    pub const NOT_FOUND: Error = Error::Rejected(Code::ResourceNotFound, Cow::Borrowed(Code::ResourceNotFound.text()));
+    /// The caller has not the relation to the resource that the operation asks for.
+    pub const FORBIDDEN: Error = Error::Rejected(Code::ResourceNotYours, Cow::Borrowed(Code::ResourceNotYours.text()));
+
+    /// Whether nothing was changed for certain, so that what was prepared for the change can be thrown away.
+    pub fn is_definite(&self) -> bool {
+        !matches!(self, Self::Unavailable(_))
+    }
+
+    /// Tells a refusal, which is an outcome, from a failure.
+    ///
+    /// # Errors
+    /// With the failure.
+    pub fn split_rejection<T>(result: Result<T>) -> Result<Result<T>> {
+        match result {
+            Err(failure @ (Self::Database(_) | Self::Unavailable(_) | Self::Internal(_))) => Err(failure),
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// The same for another who has waited for the same work.
+    pub fn clone_lossy(&self) -> Self {
+        match self {
+            Self::Invalid(problems) => Self::Invalid(problems.clone()),
+            Self::Rejected(code, text) => Self::Rejected(*code, text.clone()),
+            Self::Database(cause) => Self::Internal(anyhow!("{cause}")),
+            Self::Unavailable(cause) => Self::Unavailable(anyhow!("{cause:#}")),
+            Self::Internal(cause) => Self::Internal(anyhow!("{cause:#}")),
+        }
+    }
+
+    /// One invalid argument; `detail` completes the sentence that its name begins.
+    pub fn invalid(name: &str, detail: impl Into<String>) -> Self {
+        Self::Invalid(vec![FieldError::invalid(name, detail)])
+    }
+}
+
+impl Code {
+    /// This refusal with a text that says exactly what stood against it.
+    pub fn with_message(self, text: impl Into<Cow<'static, str>>) -> Error {
+        Error::Rejected(self, text.into())
+    }
+}
+
+impl From<Code> for Error {
+    fn from(code: Code) -> Self {
+        Self::Rejected(code, Cow::Borrowed(code.text()))
+    }
+}
+
+impl From<anyhow::Error> for Error {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Internal(error)
+    }
+}
+
+impl From<RequestError> for Error {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::InvalidFields(fields) => Self::Invalid(fields),
+            RequestError::MalformedBody(text) => Code::BodyMalformed.with_message(text),
+            RequestError::UnsupportedMediaType(text) => Code::MediaTypeUnsupported.with_message(text),
+            RequestError::Internal(cause) => Self::Internal(cause),
+        }
+    }
+}
+
+/// Succeeds if `errors` is empty; otherwise returns all of them.
+///
+/// # Errors
+/// [`Error::Invalid`].
+pub fn ensure_no_field_errors(errors: Vec<FieldError>) -> Result<()> {
+    if errors.is_empty() { Ok(()) } else { Err(Error::Invalid(errors)) }
+}

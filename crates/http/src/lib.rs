@@ -1,0 +1,31 @@
+//! The HTTP server in front of the endpoints and of the mock: routing, limits, validation against an OpenAPI document, errors, TLS.
+//!
+//! dropshot accepts connections and parses HTTP. One catch-all endpoint passes every request to the [`Dispatcher`], which asks a
+//! [`RequestHandler`] to authenticate, authorize and answer it.
+
+mod api_error;
+pub mod client_ip;
+pub mod client_version;
+mod detach_on_drop;
+mod dispatcher;
+pub mod error;
+pub mod etag;
+pub mod log;
+pub mod rate_limit;
+mod request_body;
+mod request_head;
+pub mod response_headers;
+mod server;
+mod shutdown;
+mod string_newtype;
+mod tls;
+
+pub use api_error::ApiError;
+pub use dispatcher::{
+    AuthorizedRequest, Dispatcher, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler, check_version, error_response,
+};
+pub use request_body::BodyTimeouts;
+pub use server::{Listener, ServerHandle, serve};
+pub use shutdown::GracefulShutdown;
+pub use string_newtype::text_schema;
+pub use tls::Certificate;

@@ -1,0 +1,20 @@
+//! Scopes of API keys.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The scope of an API key. Each operation lists the scopes that may call it (`x-scopes`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[cfg_attr(feature = "sqlx", derive(sqlx::Type))]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "sqlx", sqlx(type_name = "text", rename_all = "lowercase"))]
+pub enum Scope {
+    /// An application, with no person behind it.
+    Public,
+    /// A person.
+    Customer,
+    /// The platform's staff.
+    Administrator,
+    /// A holder of an admission token.
+    Redeemer,
+}

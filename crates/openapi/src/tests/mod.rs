@@ -1,0 +1,375 @@
+//! Documents of other APIs: whatever OpenAPI 3.0 allows, read and held to.
+
+mod requests;
+
+use http::{HeaderMap, HeaderName};
+use serde_json::{Value, json};
+
+use super::{Contract, ParameterLocation, SecurityScheme, resolve};
+use crate::error::{FieldErrorKind, RequestError};
+
+/// A contract of these operations' parts, by method and path.
+fn contract(paths: Value, components: Value) -> Contract {
+    Contract::new(json!({ "openapi": "3.0.3", "paths": paths, "components": components })).unwrap()
+}
+
+/// A contract of one operation, `POST /things/{thing}`.
+fn operation(parameters: Value, content: Value) -> Contract {
+    let body = json!({ "required": true, "content": content });
+    let mut operation = json!({ "parameters": parameters, "requestBody": body, "responses": { "204": {} } });
+    if content.is_null() {
+        operation.as_object_mut().unwrap().remove("requestBody");
+    }
+    contract(json!({ "/things/{thing}": { "post": operation } }), json!({}))
+}
+
+/// What is wrong with a request, as `-name` for what is missing and `name detail` for what is invalid.
+fn refused(contract: &Contract, target: &str, headers: &[(&'static str, &str)], body: &str) -> Vec<String> {
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let headers: HeaderMap =
+        headers.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())).collect();
+    match contract.find("POST", path).unwrap().check(path, query, &headers, body.as_bytes()) {
+        Ok(_) => Vec::new(),
+        Err(RequestError::InvalidFields(problems)) => problems
+            .into_iter()
+            .map(|problem| match problem.problem {
+                FieldErrorKind::Missing => format!("-{}", problem.name),
+                FieldErrorKind::Invalid => format!("{} {}", problem.name, problem.detail),
+            })
+            .collect(),
+        Err(RequestError::MalformedBody(text) | RequestError::UnsupportedMediaType(text)) => vec![text],
+        Err(error) => vec![format!("{error:?}")],
+    }
+}
+
+/// What is wrong with a JSON body of this schema.
+fn wrong_body(schema: Value, components: Value, body: &Value) -> Vec<String> {
+    let content = json!({ "application/json": { "schema": schema } });
+    let operation = json!({ "requestBody": { "content": content }, "responses": { "204": {} } });
+    let contract = contract(json!({ "/things": { "post": operation } }), json!({ "schemas": components }));
+    refused(&contract, "/things", &[("content-type", "application/json")], &body.to_string())
+}
+
+/// What is wrong with an answer of this schema, each without the value that it is about.
+fn wrong_answer(schema: Value, components: Value, body: &Value) -> Vec<String> {
+    let content = json!({ "application/json": { "schema": schema } });
+    let operation = json!({ "responses": { "200": { "content": content } } });
+    let contract = contract(json!({ "/things": { "get": operation } }), json!({ "schemas": components }));
+    let headers = [(http::header::CONTENT_TYPE, "application/json".parse().unwrap())].into_iter().collect();
+    let (_, wrong) = contract.validate_response("GET", "/things", 200, &headers, body.to_string().as_bytes()).unwrap();
+    wrong.into_iter().map(|wrong| wrong.text.split(" in {").next().unwrap().to_owned()).collect()
+}
+
+fn refusal(document: Value) -> String {
+    format!("{:#}", Contract::new(document).unwrap_err())
+}
+
+fn to(name: &str) -> Value {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+/// A tree, and two that know each other.
+fn circles() -> Value {
+    json!({
+        "Tree": {
+            "type": "object",
+            "required": ["name"],
+            "properties": { "name": { "type": "string" }, "children": { "type": "array", "items": to("Tree") } },
+        },
+        "Host": {
+            "type": "object",
+            "properties": { "name": { "type": "string" }, "events": { "type": "array", "items": to("Event") } },
+        },
+        "Event": {
+            "allOf": [to("Titled"), { "type": "object", "properties": { "host": { "nullable": true, "allOf": [to("Host")] } } }],
+        },
+        "Titled": { "type": "object", "required": ["title"], "properties": { "title": { "type": "string" } } },
+    })
+}
+
+#[test]
+fn what_refers_to_itself_is_checked_at_every_depth() {
+    let tree =
+        |leaf: Value| json!({ "name": "a", "children": [{ "name": "b", "children": [{ "name": "c", "children": [leaf] }] }] });
+    let place = "at 0/children/0/children/0";
+    assert_eq!(wrong_body(to("Tree"), circles(), &tree(json!({ "name": "d" }))), [""; 0]);
+    assert_eq!(
+        wrong_body(to("Tree"), circles(), &tree(json!({ "name": 7 }))),
+        [format!("children must be a string ({place}/name)")]
+    );
+    assert_eq!(wrong_body(to("Tree"), circles(), &tree(json!({}))), [format!("children lacks name ({place})")]);
+}
+
+#[test]
+fn answers_that_refer_to_each_other_are_closed() {
+    let host = |event: Value| json!({ "name": "a", "events": [{ "title": "b", "host": { "events": [event] } }] });
+    let wrong = |event: Value| wrong_answer(to("Host"), circles(), &host(event));
+    assert_eq!(wrong(json!({ "title": "c", "host": null })), [""; 0]);
+    assert_eq!(wrong(json!({ "title": "c", "host": { "name": "d" } })), [""; 0]);
+    // What may be null is one of two, neither of which it is.
+    assert!(wrong(json!({ "title": 7 }))[0].starts_with("body/events/0/host: "));
+    let event = |event: Value| wrong_answer(to("Event"), circles(), &event);
+    assert_eq!(
+        event(json!({ "title": "c", "extra": 1 })),
+        ["body: Unevaluated properties are not allowed ('extra' was unexpected)"]
+    );
+    let tree = |leaf: Value| wrong_answer(to("Tree"), circles(), &json!({ "name": "a", "children": [leaf] }));
+    assert_eq!(tree(json!({ "name": "b" })), [""; 0]);
+    assert_eq!(
+        tree(json!({ "name": "b", "extra": 1 })),
+        ["body/children/0: Additional properties are not allowed ('extra' was unexpected)"]
+    );
+}
+
+#[test]
+fn what_is_resolved_stands_alone() {
+    let document = json!({ "components": { "schemas": circles() } });
+    for name in ["Tree", "Host", "Event"] {
+        super::compile(&resolve(&document, &to(name))).unwrap();
+    }
+    let tree = super::compile(&resolve(&document, &to("Tree"))).unwrap();
+    assert!(tree.is_valid(&json!({ "name": "a", "children": [{ "name": "b" }] })));
+    assert!(!tree.is_valid(&json!({ "name": "a", "children": [{ "name": "b", "children": [{}] }] })));
+    assert_eq!(resolve(&document, &to("Titled")), circles()["Titled"]);
+}
+
+#[test]
+fn the_own_contract_has_no_references_left() {
+    let contract = Contract::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/openapi.yaml"))).unwrap();
+    assert_eq!(contract.warnings, [""; 0]);
+    let all = contract.operations().flat_map(|operation| {
+        let answers = operation.answers.iter().flat_map(|answer| &answer.contents);
+        answers.chain(operation.body.iter().flat_map(|body| &body.contents))
+    });
+    for content in all {
+        let schema = content.schema.as_ref().unwrap();
+        assert!(!schema.resolved.to_string().contains("\"$ref\""), "{}", schema.resolved);
+        schema.errors(&json!(null)).unwrap();
+    }
+}
+
+#[test]
+fn many_schemas_that_all_know_each_other_are_read_in_time() {
+    let schema = |number: usize| {
+        let other = |step: usize| json!({ "anyOf": [{ "type": "string" }, to(&format!("S{}", (number * 7 + step * 31) % 300))] });
+        let properties: serde_json::Map<_, _> = (0..20).map(|step| (format!("p{step}"), other(step))).collect();
+        (format!("S{number}"), json!({ "type": "object", "properties": properties }))
+    };
+    let schemas: serde_json::Map<_, _> = (0..300).map(schema).collect();
+    assert_eq!(wrong_answer(to("S1"), schemas.clone().into(), &json!({ "p0": { "p1": { "p2": "x" } } })), [""; 0]);
+    assert!(!wrong_answer(to("S1"), schemas.into(), &json!({ "p0": { "p1": { "p2": 7 } } })).is_empty());
+}
+
+#[test]
+fn references_lead_to_any_place_of_the_document() {
+    let part = json!({ "$ref": "#/components/schemas/Tree/properties/name" });
+    assert_eq!(
+        wrong_body(json!({ "type": "object", "properties": { "a": part } }), circles(), &json!({ "a": 7 })),
+        ["a must be a string"]
+    );
+    let item = json!({ "get": { "responses": { "204": {} } } });
+    let paths = json!({ "/a": { "$ref": "#/paths/~1b%7Bc%7D" }, "/b{c}": item });
+    assert_eq!(contract(paths, json!({})).operations().count(), 2);
+}
+
+#[test]
+fn references_that_lead_nowhere_are_told() {
+    let document = |reference: &str| {
+        let schemas = json!({ "A": { "items": { "$ref": reference } }, "B": { "example": { "$ref": "x" } } });
+        json!({ "paths": {}, "components": { "schemas": schemas } })
+    };
+    let nowhere = refusal(document("#/components/schemas/None"));
+    assert_eq!(nowhere, "the reference `#/components/schemas/None` leads nowhere in the document");
+    assert!(refusal(document("other.yaml#/A")).contains("npx @redocly/cli bundle"));
+    assert!(Contract::new(document("#/components/schemas/B")).is_ok());
+}
+
+#[test]
+fn other_versions_are_refused() {
+    assert!(refusal(json!({ "swagger": "2.0", "paths": {} })).starts_with("it is Swagger \"2.0\", not OpenAPI 3.0; convert it"));
+    assert!(refusal(json!({ "openapi": "3.1.0", "paths": {} })).starts_with("it is OpenAPI 3.1.0, not 3.0; convert it"));
+    assert_eq!(refusal(json!({ "openapi": "3.0.3" })), "the document has no paths");
+}
+
+#[test]
+fn keywords_of_openapi_are_read() {
+    let wrong =
+        |schema: Value, value: Value| wrong_body(json!({ "properties": { "a": schema } }), circles(), &json!({ "a": value }));
+    for (schema, value, told) in [
+        (json!({ "minimum": 1, "exclusiveMinimum": true }), json!(1), "a must be more than 1"),
+        (json!({ "maximum": 1, "exclusiveMaximum": false }), json!(2), "a must be at most 1"),
+        (json!({ "type": "integer", "format": "int32" }), json!(2_147_483_648_i64), "a must be at most 2147483647"),
+        (json!({ "type": "string", "format": "byte" }), json!("?"), "a must be a valid byte"),
+        (
+            json!({ "type": "object", "properties": { "nullable": { "type": "string" } } }),
+            json!({ "nullable": 1 }),
+            "a must be a string (at nullable)",
+        ),
+    ] {
+        assert_eq!(wrong(schema, value), [told]);
+    }
+    for (schema, value) in [
+        (json!({ "type": "string", "nullable": true }), json!(null)),
+        (json!({ "$ref": "#/components/schemas/Titled", "nullable": true }), json!(null)),
+        (json!({ "$ref": "#/components/schemas/Tree", "nullable": true }), json!(null)),
+        (json!({ "allOf": [to("Tree")], "nullable": true }), json!(null)),
+        (
+            json!({ "type": "string", "format": "colour", "xml": {}, "externalDocs": { "url": "" }, "required": true }),
+            json!("red"),
+        ),
+        (json!({ "type": "string", "format": "byte" }), json!("YQ==")),
+    ] {
+        assert_eq!(wrong(schema, value), [""; 0]);
+    }
+}
+
+#[test]
+fn a_pattern_that_cannot_be_read_is_told_and_not_checked() {
+    let content = json!({ "application/json": { "schema": { "properties": { "a": { "type": "string", "pattern": "(" } } } } });
+    let contract = operation(json!([]), content);
+    assert!(contract.warnings[0].contains("/properties/a/pattern is not checked"), "{:?}", contract.warnings);
+    assert_eq!(refused(&contract, "/things/1", &[], r#"{"a": "x"}"#), [""; 0]);
+    assert_eq!(refused(&contract, "/things/1", &[], r#"{"a": 1}"#), ["a must be a string"]);
+}
+
+#[test]
+fn what_goes_one_way_is_not_asked_for_the_other() {
+    let account = json!({
+        "type": "object",
+        "required": ["number", "password", "name"],
+        "properties": {
+            "number": { "type": "string", "readOnly": true },
+            "password": { "type": "string", "writeOnly": true },
+            "name": { "type": "string" },
+        },
+    });
+    let both = json!(["number", "password"]);
+    let put_together = json!({ "allOf": [account, { "type": "object", "required": both }], "required": both });
+    let nested =
+        json!({ "type": "object", "required": ["number"], "properties": { "number": { "readOnly": true }, "in": account } });
+    assert_eq!(wrong_body(account.clone(), json!({}), &json!({ "password": "x", "name": "y", "number": 7 })), [""; 0]);
+    assert_eq!(wrong_body(account.clone(), json!({}), &json!({})), ["-password", "-name"]);
+    assert_eq!(wrong_body(nested, json!({}), &json!({ "in": { "password": "x", "name": "y" } })), [""; 0]);
+    assert_eq!(wrong_answer(account.clone(), json!({}), &json!({ "number": "1", "name": "y" })), [""; 0]);
+    assert_eq!(wrong_answer(account, json!({}), &json!({ "name": "y" })), ["body: \"number\" is a required property"]);
+    assert_eq!(wrong_body(put_together.clone(), json!({}), &json!({ "password": "x", "name": "y" })), [""; 0]);
+    assert_eq!(wrong_answer(put_together, json!({}), &json!({ "number": "1", "name": "y" })), [""; 0]);
+}
+
+#[test]
+fn security_is_read_from_its_schemes() {
+    let schemes = json!({
+        "key": { "type": "apiKey", "in": "query", "name": "api_key" },
+        "basic": { "type": "http", "scheme": "basic" },
+        "login": { "type": "oauth2", "flows": {} },
+    });
+    let operation = |security: Value| json!({ "get": { "security": security, "responses": { "204": {} } } });
+    let paths = json!({
+        "/all": operation(json!([{ "key": [], "basic": [] }, { "login": ["read"] }])),
+        "/open": operation(json!([])),
+        "/either": operation(json!([{ "key": [] }, {}])),
+    });
+    let contract = contract(paths, json!({ "securitySchemes": schemes }));
+    let found = |path: &str| contract.find("GET", path).unwrap();
+    let key = SecurityScheme::Key(ParameterLocation::Query, "api_key".to_owned());
+    let [basic, bearer] = ["basic", "Bearer"].map(|scheme| SecurityScheme::Authorization(scheme.to_owned()));
+    assert_eq!(found("/all").security, [vec![key.clone(), basic.clone()], vec![bearer.clone()]]);
+    assert_eq!(["/all", "/open", "/either"].map(|path| found(path).needs_key), [true, false, false]);
+
+    let headers: HeaderMap = [(http::header::AUTHORIZATION, "Basic YTpi".parse().unwrap())].into_iter().collect();
+    assert_eq!(key.credential(&headers, Some("a=b&api_key=7")), Some("7".to_owned()));
+    assert_eq!(key.credential(&headers, Some("api_key=+")), None);
+    assert_eq!(basic.credential(&headers, None), Some("YTpi".to_owned()));
+    assert_eq!(bearer.credential(&headers, None), None);
+    let unknown = json!({ "paths": { "/a": operation(json!([{ "none": [] }])) } });
+    assert_eq!(refusal(unknown), "GET /a: security scheme none: the document has none of this name");
+}
+
+#[test]
+fn examples_are_found_by_reference() {
+    let node = json!({ "examples": { "one": { "$ref": "#/components/examples/One" }, "two": { "value": 2 } } });
+    let components = json!({ "examples": { "One": { "value": { "$ref": "not followed" } } } });
+    let body = json!({ "content": { "application/json": node } });
+    let parameter = json!({ "name": "a", "in": "query", "schema": {}, "example": 7 });
+    let operation =
+        json!({ "requestBody": body, "parameters": [parameter], "responses": { "204": {} }, "tags": ["x"], "summary": "y" });
+    let contract = contract(json!({ "/things": { "post": operation } }), components);
+    let operation = contract.find("POST", "/things").unwrap();
+    let expected = json!({ "one": { "$ref": "not followed" }, "two": 2 });
+    assert_eq!(Value::Object(operation.request_examples("application/json")), expected);
+    assert_eq!(operation.request_examples("text/plain").len(), 0);
+    assert_eq!(operation.parameters[0].examples["example"], 7);
+    assert_eq!((operation.tags.as_slice(), operation.summary.as_str()), (&["x".to_owned()][..], "y"));
+}
+
+#[test]
+fn what_another_document_has_of_its_own_is_told() {
+    let operation = json!({ "x-scopes": ["owner"], "responses": { "2XX": {}, "x-note": 1 } });
+    let paths =
+        json!({ "/a": { "get": operation, "head": operation }, "/b": { "get": { "responses": {} } }, "x-b": {}, "c": {} });
+    let components = json!({ "examples": { "far": { "externalValue": "far.json" } } });
+    let contract = contract(paths, components);
+    let warnings = [
+        "the example at /components/examples/far is not served: put its externalValue into the document, as `value`",
+        "the path c is left out: it must begin with /",
+        "GET /a: the scope \"owner\" is not known",
+        "HEAD /a is left out: the method isn't served",
+        "GET /b declares no answer, and is answered with a failure",
+    ];
+    assert_eq!(contract.warnings, warnings);
+    assert_eq!(contract.operations().count(), 2);
+}
+
+/// `Cat` is all of `Pet`, which is one of `Cat` and `Dog`.
+#[test]
+fn a_circle_without_a_level_between_ends() {
+    let kind = |kind: &str| json!({ "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string", "enum": [kind] } } });
+    let pets = json!({
+        "Pet": { "oneOf": [to("Cat"), to("Dog")], "discriminator": { "propertyName": "kind" } },
+        "Cat": { "allOf": [to("Pet"), kind("cat")] },
+        "Dog": { "allOf": [to("Pet"), kind("dog")] },
+        "Self": { "allOf": [to("Self"), { "type": "string" }] },
+        "Either": { "anyOf": [to("Either"), { "type": "string" }] },
+    });
+    let wrong = |name: &str, value: Value| wrong_body(to(name), pets.clone(), &value).len();
+    assert_eq!((wrong("Pet", json!({ "kind": "cat" })), wrong("Cat", json!({ "kind": "cat" }))), (0, 0));
+    assert_eq!((wrong("Pet", json!({ "kind": "cow" })), wrong("Cat", json!({ "kind": "dog" }))), (1, 1));
+    assert_eq!((wrong("Self", json!("x")), wrong("Self", json!(7)), wrong("Either", json!("x"))), (0, 1, 0));
+    assert_eq!(wrong_answer(to("Pet"), pets.clone(), &json!({ "kind": "cat" })), [""; 0]);
+    assert_eq!(wrong_answer(to("Pet"), pets.clone(), &json!({ "kind": "cow" })).len(), 1);
+}
+
+#[test]
+fn paths_are_told_apart_by_their_shape() {
+    let named = |id: &str| json!({ "operationId": id, "responses": { "204": {} } });
+    let contract = contract(
+        json!({
+            "/a/{id}": { "get": named("by id") },
+            "/a/{name}": { "post": named("by name") },
+            "/{any}/c": { "get": named("any") },
+            "/{other}/{part}": { "get": named("part") },
+            "/a/b": { "get": named("literal") },
+        }),
+        json!({}),
+    );
+    let found = |method: &str, path: &str| contract.find(method, path).map(|operation| operation.id.clone());
+    assert_eq!(found("GET", "/a/1").as_deref(), Ok("by id"));
+    assert_eq!(found("POST", "/a/1").as_deref(), Ok("by name"));
+    assert_eq!(found("GET", "/a/b").as_deref(), Ok("literal"));
+    assert_eq!(found("GET", "/x/c").as_deref(), Ok("any"));
+    assert_eq!(found("GET", "/x/y").as_deref(), Ok("part"));
+    assert_eq!(found("PUT", "/a/1"), Err(super::RouteError::MethodNotAllowed(vec!["GET".to_owned(), "POST".to_owned()])));
+    assert_eq!(
+        ["/", "/a", "/a/b/c", "/a%2Fb", "/b%"].map(|path| found("GET", path)),
+        [const { Err(super::RouteError::NotFound) }; 5]
+    );
+}
+
+#[test]
+fn a_path_is_found_in_every_way_of_writing_it() {
+    let contract = contract(json!({ "/a-b/{id}/c": { "get": { "responses": { "204": {} } } } }), json!({}));
+    for path in ["/a-b/1/c", "//a-b///1/c/", "/a%2Db/1/c", "/%61%2d%62/%31/%63"] {
+        assert!(["GET", "get"].iter().all(|method| contract.find(method, path).is_ok()), "{path}");
+    }
+    assert!(contract.find("GET", "/A-B/1/c").is_err());
+}

@@ -1,0 +1,393 @@
+//! The command line.
+
+use std::fmt::Display;
+use std::io::{Write, stderr, stdout};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use clap::builder::FalseyValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use slog::{Level, Logger, info, warn};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
+
+use crate::features::identity::accounts::Role;
+use crate::state::{App, RunningApp, api};
+use crate::config::{PlatformOptions, Settings, StorageOptions};
+use boxoffice_openapi::{Contract, drift};
+use crate::kernel::db::Db;
+use crate::kernel::http::{LimitSettings, Listener, TlsOptions};
+use boxoffice_conformance::options::CompareOptions;
+use boxoffice_conformance::progress::Progress;
+use boxoffice_conformance::report;
+use crate::demo;
+use boxoffice_http::log;
+use boxoffice_mock;
+use crate::bootstrap;
+
+/// An event-ticketing platform as a REST API, written against one OpenAPI document
+#[derive(Debug, Parser)]
+#[command(name = "boxoffice", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Least important messages to log
+    #[arg(long, env = "BOXOFFICE_LOG_LEVEL", global = true, default_value = "info", value_name = "LEVEL")]
+    log_level: LogLevel,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogLevel {
+    Error,
+    Warning,
+    Info,
+    Debug,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the platform
+    Serve(Box<ServeOptions>),
+    /// Compare the contract with the server as written; exit 0 when they agree, 1 when they differ, 2 when it could not run
+    Drift(DriftOptions),
+    /// Compare a running server with the contract; exit 0 when nothing is found, 1 when something is, 2 when it could not run
+    Compare(Box<CompareOptions>),
+    /// Answer from an OpenAPI document alone, with its examples or with data made from its schemas
+    #[command(after_help = MOCK_HELP)]
+    Mock(MockOptions),
+    /// Bring the database's tables up to date
+    Migrate(StorageOptions),
+    /// Accounts
+    Account {
+        #[command(subcommand)]
+        command: AccountCommand,
+    },
+    /// API keys
+    Key {
+        #[command(subcommand)]
+        command: KeyCommand,
+    },
+    /// Fill an empty database with a small believable world
+    Demo(Box<PlatformOptions>),
+}
+
+#[derive(Debug, Args)]
+struct ServeOptions {
+    #[command(flatten)]
+    platform: PlatformOptions,
+    /// Seconds within which requests under way are finished when the server is told to stop; what is left then is cut
+    #[arg(long, env = "BOXOFFICE_GRACE_SECONDS", default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=3600))]
+    grace_seconds: u32,
+}
+
+#[derive(Debug, Args)]
+struct DriftOptions {
+    /// OpenAPI document to compare [default: the one that this program was built from]
+    #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
+    spec: Option<PathBuf>,
+    /// How to print the differences
+    #[arg(long, env = "BOXOFFICE_FORMAT", default_value = "text")]
+    format: Format,
+}
+
+/// How a caller chooses what the mock answers.
+const MOCK_HELP: &str = "\
+A request is held against the document first, and refused as the platform refuses it. The header `Prefer` chooses the answer:
+  Prefer: code=409            the answer of this status
+  Prefer: example=sold-out    the example of this name
+  Prefer: dynamic=true        data made from the schema, even where there is an example
+  Prefer: delay=250           after so many milliseconds, at most 60000
+  Prefer: scope=customer      as for a key of this scope: public, customer, administrator, redeemer, or none for an unknown key
+Several are separated by commas. The answer tells in `Preference-Applied` which were followed.";
+
+#[derive(Debug, Args)]
+struct MockOptions {
+    /// Address to listen on
+    #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8081", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    #[command(flatten)]
+    tls: TlsOptions,
+    /// OpenAPI 3.0 document to answer from, YAML or JSON [default: the one that this program was built from]
+    #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
+    spec: Option<PathBuf>,
+    /// What made data follow from: the same request and seed give the same data
+    #[arg(long, env = "BOXOFFICE_SEED", default_value_t = 0, value_name = "NUMBER")]
+    seed: u64,
+    /// Accept this key alone, and refuse others with 403 [default: any key]
+    #[arg(long, env = "BOXOFFICE_KEY", hide_env_values = true)]
+    key: Option<String>,
+    /// Keep what is posted to a collection, until the mock ends: it can then be read, listed, changed and deleted
+    #[arg(long, env = "BOXOFFICE_STATEFUL", value_parser = FalseyValueParser::new())]
+    stateful: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+enum AccountCommand {
+    /// Make an account and print its number
+    Create(Box<AccountOptions>),
+}
+
+#[derive(Debug, Args)]
+struct AccountOptions {
+    #[command(flatten)]
+    platform: PlatformOptions,
+    /// Username, 3 to 32 of letters, digits, `.`, `_` and `-`
+    #[arg(long, env = "BOXOFFICE_USERNAME")]
+    username: String,
+    /// E-mail address
+    #[arg(long, env = "BOXOFFICE_EMAIL")]
+    email: String,
+    /// Password, 8 to 128 characters
+    #[arg(long, env = "BOXOFFICE_PASSWORD", hide_env_values = true)]
+    password: String,
+    /// What the account may do
+    #[arg(long, env = "BOXOFFICE_ROLE", default_value = "customer")]
+    role: Role,
+}
+
+#[derive(Debug, Subcommand)]
+enum KeyCommand {
+    /// Make an integration's key and print it, and nothing else
+    Create(Box<KeyOptions>),
+}
+
+#[derive(Debug, Args)]
+struct KeyOptions {
+    #[command(flatten)]
+    platform: PlatformOptions,
+    /// How far the key reaches
+    #[arg(long, env = "BOXOFFICE_ROLE")]
+    role: Role,
+    /// Number of the account that the key acts for
+    #[arg(long, env = "BOXOFFICE_ACCOUNT", value_name = "NUMBER")]
+    account: Option<String>,
+    /// What the key is for
+    #[arg(long, env = "BOXOFFICE_NAME", default_value = "command line")]
+    name: String,
+}
+
+impl From<LogLevel> for Level {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Error => Self::Error,
+            LogLevel::Warning => Self::Warning,
+            LogLevel::Info => Self::Info,
+            LogLevel::Debug => Self::Debug,
+        }
+    }
+}
+
+/// Does what the command line asks for.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let (log, _written_when_dropped) = log::open(cli.log_level.into());
+    let done = match cli.command {
+        Command::Drift(options) => return finish("drift", find_drift(&options)),
+        Command::Compare(options) => return finish("compare", block_on(compare(&options))),
+        command => block_on(execute(command, &log)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            print_error(format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("cannot start the asynchronous runtime")?;
+    let done = runtime.block_on(work);
+    // What was cut may hold threads that nobody waits for.
+    runtime.shutdown_background();
+    done
+}
+
+async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
+    match command {
+        Command::Serve(options) => serve(&options, log).await,
+        Command::Drift(_) | Command::Compare(_) => Ok(()),
+        Command::Mock(options) => serve_mock(options, log).await,
+        Command::Migrate(storage) => {
+            Db::open(&storage.database_url()).await?.close().await;
+            print("The database's tables are up to date.")
+        }
+        Command::Account { command: AccountCommand::Create(options) } => {
+            let app = open(&options.platform, log).await?;
+            print(setup::create_account(&app, &options.username, &options.email, &options.password, options.role.into()).await?)
+        }
+        Command::Key { command: KeyCommand::Create(options) } => {
+            let app = open(&options.platform, log).await?;
+            print(setup::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
+        }
+        Command::Demo(options) => {
+            // What the program asks itself is not counted.
+            let settings = Settings { limits: LimitSettings::default(), ..options.settings() };
+            print(demo::seed(&App::open(&options.database_url(), settings, log.clone()).await?).await?)
+        }
+    }
+}
+
+async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App>> {
+    App::open(&options.database_url(), options.settings(), log.clone()).await
+}
+
+async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
+    let listener = options.platform.listener()?;
+    let app = open(&options.platform, log).await?;
+    if let Some(welcome) = setup::first_start(&app).await? {
+        print(welcome)?;
+    }
+    reload_on_hang_up(&listener, log)?;
+    let mut stop = StopSignals::listen()?;
+    let platform = RunningApp::start(Arc::clone(&app), listener)?;
+    info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
+    stop.recv().await;
+    let grace = Duration::from_secs(options.grace_seconds.into());
+    info!(log, "stopping: what is under way is finished first"; "grace_seconds" => grace.as_secs());
+    let doors = platform.doors();
+    let cut = |why: &str| anyhow!("{why}: {} requests under way were cut", doors.in_flight());
+    tokio::select! {
+        stopped = timeout(grace, platform.stop()) => stopped.unwrap_or_else(|_| Err(cut("the time of grace is over"))),
+        () = stop.recv() => Err(cut("it was asked again to stop")),
+    }
+}
+
+async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
+    let contract = options.spec.as_deref().map_or_else(contract::load, Contract::read)?;
+    for warning in &contract.warnings {
+        warn!(log, "{}", warning);
+    }
+    let operations = contract.operations().count();
+    let listener = options.tls.listener(options.listen)?;
+    let scheme = if listener.certificate.is_some() { "https" } else { "http" };
+    reload_on_hang_up(&listener, log)?;
+    let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
+    let mut stop = StopSignals::listen()?;
+    let mock = mock::start(
+        contract,
+        mock::Settings { seed: options.seed, key: options.key, is_stateful: options.stateful },
+        listener,
+        log,
+    )?;
+    let address = mock.address();
+    info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
+    print(format!("Answers for {title} ({operations} operations) at {scheme}://{address}"))?;
+    print("The header `Prefer` chooses other answers, such as `Prefer: code=404`: see `boxoffice mock --help`.")?;
+    stop.recv().await;
+    mock.stop().await
+}
+
+/// From now on reads the certificate, where there is one, again on SIGHUP.
+fn reload_on_hang_up(listener: &Listener, log: &Logger) -> anyhow::Result<()> {
+    let Some(certificate) = listener.certificate.clone() else { return Ok(()) };
+    let mut hung_up = signal(SignalKind::hangup())?;
+    let log = log.clone();
+    tokio::spawn(async move {
+        while hung_up.recv().await.is_some() {
+            match certificate.reload() {
+                Ok(()) => info!(log, "the certificate was read again"),
+                Err(error) => warn!(log, "the certificate stays the one before"; "cause" => format!("{error:#}")),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Ctrl-C and SIGTERM. Until they are listened to, they end the program at once: whoever serves does so before telling anybody its
+/// address.
+struct StopSignals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignals {
+    fn listen() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen for the signals that ask to stop");
+        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+    }
+
+    /// Waits until it is asked to stop, once more if it was already.
+    async fn recv(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+/// What the exit status tells of a command that looks for differences: whether there are none, or that it could not run.
+fn finish(command: &str, is_clean: anyhow::Result<bool>) -> ExitCode {
+    match is_clean {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            print_error(format!("{command} could not run: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Stops a comparison when that is asked for, so that it removes what it made; ends when it is asked for again.
+async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::Error {
+    for word in ["Stopping: what was made on the server is removed. Ask again to leave it there.", "Stopped."] {
+        stop.recv().await;
+        print_error(word);
+        stopped.store(true, Ordering::Relaxed);
+    }
+    anyhow!("it was stopped twice, and what it had made on the server stays there")
+}
+
+/// Prints what a comparison finds; whether it is nothing.
+async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
+    let mut progress = Progress::default();
+    let stopped = Arc::default();
+    let compared = tokio::select! {
+        compared = options.compare(&stopped, |coverage, count| progress.tell(coverage, count)) => compared,
+        stopped_at_once = stop_comparing(StopSignals::listen()?, &stopped) => Err(stopped_at_once),
+    };
+    progress.end();
+    let report = compared?;
+    print(report::text(&report, options.max_findings).trim_end())?;
+    Ok(report.findings.is_empty())
+}
+
+/// Prints every difference; whether there are none.
+fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
+    let contract = options.spec.as_deref().map_or_else(contract::load, Contract::read)?;
+    let server = api().openapi()?;
+    let differences = drift::compare(&contract.document, &server);
+    match options.format {
+        Format::Json => print(serde_json::to_string_pretty(&differences)?)?,
+        Format::Text => {
+            for difference in &differences {
+                print(difference)?;
+            }
+            print(format!("{} operations, {} differences", contract.operations().count(), differences.len()))?;
+        }
+    }
+    Ok(differences.is_empty())
+}
+
+/// Prints what the command was asked for.
+fn print(what: impl Display) -> anyhow::Result<()> {
+    writeln!(stdout(), "{what}").context("cannot write to standard output")
+}
+
+/// Tells what went wrong, where it doesn't mix with what a command prints.
+fn print_error(what: impl Display) {
+    // Nobody is left to tell when standard error is closed.
+    let _unheard = writeln!(stderr(), "boxoffice: {what}");
+}

@@ -1,0 +1,137 @@
+//! What a request says of an advertisement's artwork, zones and schedule, and whether they go together.
+
+use super::model::{AdvertisementRow, SlotRow};
+use super::requests::{AdvertisementCreate, AdvertisementSlotCreate, AdvertisementUpdate};
+use super::store;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::api_types::ResourceRef;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::{FieldError, Result};
+use crate::kernel::media::{self, Image, ImageText};
+use crate::features::catalog::zones::{self, Zone, Zones};
+
+/// What a request books; what it does not name stays as it is.
+pub struct AdvertisementDraft {
+    artwork: Option<Result<Image, FieldError>>,
+    zones: Option<Vec<Id>>,
+    schedule: Option<Vec<AdvertisementSlotCreate>>,
+}
+
+impl From<&AdvertisementCreate> for AdvertisementDraft {
+    fn from(new: &AdvertisementCreate) -> Self {
+        Self::new(Some(&new.artwork), Some(&new.zones), Some(&new.schedule))
+    }
+}
+
+impl From<&AdvertisementUpdate> for AdvertisementDraft {
+    fn from(change: &AdvertisementUpdate) -> Self {
+        Self::new(change.artwork.as_ref(), change.zones.as_deref(), change.schedule.as_deref())
+    }
+}
+
+impl AdvertisementDraft {
+    fn new(
+        artwork: Option<&ImageText>,
+        zones: Option<&[ResourceRef<Zones>]>,
+        schedule: Option<&[AdvertisementSlotCreate]>,
+    ) -> Self {
+        Self {
+            artwork: artwork.map(|text| media::parse("artwork", &text.0)),
+            zones: zones.map(|zones| zones.iter().map(|zone| zone.id).collect()),
+            schedule: schedule.map(<[_]>::to_vec),
+        }
+    }
+
+    /// The new artwork, when it is an image.
+    pub fn image(&self) -> Option<&Image> {
+        self.artwork.as_ref().and_then(|artwork| artwork.as_ref().ok())
+    }
+
+    /// Whether it books other zones or other times.
+    pub fn is_booking(&self) -> bool {
+        self.zones.is_some() || self.schedule.is_some()
+    }
+
+    /// The artwork's width and height, as it will be; those of none, when it is no image.
+    pub fn dimensions(&self, before: Option<&AdvertisementRow>) -> (i64, i64) {
+        match (self.image(), before) {
+            (Some(image), _) => (image.width.into(), image.height.into()),
+            (None, Some(row)) => (row.width, row.height),
+            (None, None) => (0, 0),
+        }
+    }
+
+    /// What is wrong with the artwork, the zones and the schedule, as they will be, in the contract's order.
+    ///
+    /// # Errors
+    /// When the database fails.
+    pub async fn problems(&self, tx: &mut Tx, before: Option<&AdvertisementRow>) -> Result<Vec<FieldError>> {
+        let ids = match (&self.zones, before) {
+            (Some(ids), _) => ids.clone(),
+            (None, Some(row)) => store::zones(tx, [row.id]).await?.into_iter().map(|(_, zone)| zone).collect(),
+            (None, None) => Vec::new(),
+        };
+        let known = zones::views(tx, ids.iter().copied()).await?;
+        let unknown = indexes_where(&ids, |zone| !known.contains_key(zone));
+        let mut artwork = Vec::new();
+        let mut zones = Vec::new();
+        if !unknown.is_empty() {
+            zones.push(format!("names no zone (at {unknown})"));
+        }
+        if let Some(Err(problem)) = &self.artwork {
+            artwork.push(problem.detail.clone());
+        } else if let Some(misfit) = dimension_mismatch(self.dimensions(before), ids.iter().filter_map(|id| known.get(id))) {
+            // What was sent last is what doesn't fit.
+            if self.artwork.is_some() { artwork.push(misfit) } else { zones.push(format!("does not fit: the artwork {misfit}")) }
+        }
+        let backward = indexes_where(self.schedule.as_deref().unwrap_or_default(), |slot| slot.end.0 <= slot.start.0);
+        let schedule = if backward.is_empty() { vec![] } else { vec![format!("must end after its start (at {backward})")] };
+        let problems = [("artwork", artwork), ("zones", zones), ("schedule", schedule)];
+        let wrong = problems.into_iter().filter(|(_, details)| !details.is_empty());
+        Ok(wrong.map(|(name, details)| FieldError::invalid(name, details.join("; "))).collect())
+    }
+
+    /// Writes the zones and the schedule of an advertisement whose row has the artwork's dimensions already.
+    ///
+    /// # Errors
+    /// When the database fails or a foreign key says that a zone has other dimensions by now.
+    pub async fn write(&self, tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
+        if self.zones.is_some() || self.artwork.is_some() {
+            let before = store::delete_zones(tx, row.id).await?;
+            let zones = self.zones.clone().unwrap_or(before);
+            store::insert_zones(tx, row, deduplicated(zones)).await?;
+        }
+        if let Some(schedule) = &self.schedule {
+            let slot =
+                |slot: &AdvertisementSlotCreate| SlotRow { advertisement_id: row.id, starts: slot.start.0, ends: slot.end.0 };
+            store::delete_slots(tx, row.id).await?;
+            store::insert_slots(tx, schedule.iter().map(slot)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Where in a list, counted from 0, something is so.
+fn indexes_where<T>(items: &[T], is_so: impl Fn(&T) -> bool) -> String {
+    let places = items.iter().enumerate().filter(|(_, item)| is_so(item)).map(|(place, _)| place.to_string());
+    places.collect::<Vec<_>>().join(", ")
+}
+
+/// Which zones artwork of these dimensions does not fit, in words.
+fn dimension_mismatch<'a>((width, height): (i64, i64), zones: impl Iterator<Item = &'a Zone>) -> Option<String> {
+    let wrong = zones.filter(|zone| (zone.width, zone.height) != (width, height));
+    let wrong: Vec<_> =
+        wrong.map(|zone| format!("zone {} ({}) takes {} × {}", zone.number, zone.name, zone.width, zone.height)).collect();
+    (!wrong.is_empty()).then(|| format!("is {width} × {height} pixels, but {}", deduplicated(wrong).join(", ")))
+}
+
+/// These, each where it comes first.
+fn deduplicated<T: PartialEq>(items: Vec<T>) -> Vec<T> {
+    let mut once = Vec::with_capacity(items.len());
+    for item in items {
+        if !once.contains(&item) {
+            once.push(item);
+        }
+    }
+    once
+}

@@ -1,0 +1,329 @@
+//! What the advertisement operations mean, and who may see or change an advertisement.
+
+use futures::FutureExt;
+
+use super::booking::AdvertisementDraft;
+use super::model::{Advertisement, AdvertisementRow};
+use super::requests::{AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate};
+use super::store::{self, ListFilter, Visibility};
+use super::view::{view_one, views};
+use crate::state::App;
+use crate::kernel::auth::Caller;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{Page, PageRequest};
+use crate::kernel::types::secret;
+use crate::kernel::db::{self, Tx, ViolationExt, transaction};
+use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
+use crate::features::catalog::events::{self, EventRow, EventStatus};
+use crate::kernel::media::{self, ImageKind};
+use crate::features::catalog::review::{self, Submission, SubmissionType};
+use crate::features::catalog::hosts;
+use crate::features::catalog::zones;
+
+/// Whether what is loaded waits for others' changes, and theirs until this transaction ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Locking {
+    No,
+    Yes,
+}
+
+/// An advertisement and its event, for who may change it: its host's administrators and the platform's staff.
+async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, hold: Locking) -> Result<(AdvertisementRow, EventRow)> {
+    let row = if hold == Locking::Yes { store::lock(tx, id).await? } else { store::find(tx, id).await? };
+    let row = row.ok_or(Error::NOT_FOUND)?;
+    let event = events::load(tx, row.event_id).await?;
+    hosts::require_administrator(tx, caller, event.host_id).await?;
+    Ok((row, event))
+}
+
+/// The event that an advertisement is to promote, if there is one. It is held while something is booked, lest it goes or is
+/// cancelled in between.
+async fn find_event(tx: &mut Tx, id: Id, hold: Locking) -> Result<Option<EventRow>> {
+    if hold == Locking::Yes { events::lock(tx, id).await } else { events::find(tx, id).await }
+}
+
+pub async fn list(app: &App, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
+    let host = query.host.as_ref().map(|host| host.id());
+    page(app, &mut app.db.read().await?, &query.filter, Visibility::To(caller), host).await
+}
+
+pub async fn list_of_host(app: &App, caller: &Caller, host: Id, filter: &AdvertisementFilter) -> Result<Page<Advertisement>> {
+    let mut tx = app.db.read().await?;
+    hosts::require_can_manage(&mut tx, caller, host).await?;
+    page(app, &mut tx, filter, Visibility::All, Some(host)).await
+}
+
+async fn page(
+    app: &App,
+    tx: &mut Tx,
+    filter: &AdvertisementFilter,
+    shown: Visibility<'_>,
+    host: Option<Id>,
+) -> Result<Page<Advertisement>> {
+    let event = filter.event.as_ref().map(|event| event.id());
+    let narrowing = ListFilter { shown, host, event, zone: None, status: filter.status, active: filter.active };
+    let found = store::list(tx, filter.paging, narrowing, app.clock.now()).await?;
+    Ok(filter.paging.page(found.total, views(app, tx, found.rows).await?))
+}
+
+/// What a zone shows at this moment, which is the same for everyone.
+pub async fn list_running(app: &App, zone: Id, paging: PageRequest) -> Result<Page<Advertisement>> {
+    let mut tx = app.db.read().await?;
+    if !zones::exists(&mut tx, zone).await? {
+        return Err(Error::NOT_FOUND);
+    }
+    let narrowing =
+        ListFilter { shown: Visibility::Promoting, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
+    let found = store::list(&mut tx, paging, narrowing, app.clock.now()).await?;
+    Ok(paging.page(found.total, views(app, &mut tx, found.rows).await?))
+}
+
+/// An advertisement for who may see it: anyone once both it and its event are public, else who may change it.
+pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Advertisement> {
+    let mut tx = app.db.read().await?;
+    let row = store::find(&mut tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    let event = events::load(&mut tx, row.event_id).await?;
+    if !(row.status.is_public() && event.status.is_public()) {
+        hosts::require_administrator(&mut tx, caller, event.host_id).await?;
+    }
+    view_one(app, &mut tx, row).await
+}
+
+pub async fn create(app: &App, caller: &Caller, new: AdvertisementCreate) -> Result<Advertisement> {
+    let booking = AdvertisementDraft::from(&new);
+    let artwork = secret::image_id();
+    if let Some(image) = booking.image() {
+        // Storing an image takes its time, so no transaction waits for it; all that could refuse it is asked before.
+        let mut tx = app.db.read().await?;
+        check_new(app, &mut tx, caller, &new, &booking, Locking::No).await?;
+        check_name(&mut tx, &new.name, None).await?;
+        drop(tx);
+        media::put_image(app, ImageKind::Artwork, artwork, image).await?;
+    }
+    let created = transaction!(app.db, |tx| book(app, tx, caller, &new, &booking, artwork).await);
+    if created.as_ref().is_err_and(Error::is_definite) {
+        media::discard(app, ImageKind::Artwork, [artwork]).await;
+    }
+    created
+}
+
+async fn book(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    new: &AdvertisementCreate,
+    booking: &AdvertisementDraft,
+    artwork: Id,
+) -> Result<Advertisement> {
+    check_new(app, tx, caller, new, booking, Locking::Yes).await?;
+    let (width, height) = booking.dimensions(None);
+    let row = AdvertisementRow {
+        id: app.clock.next_id(),
+        event_id: new.event.id(),
+        name: new.name.clone(),
+        description: new.description.clone(),
+        status: EventStatus::Draft,
+        artwork_id: artwork,
+        width,
+        height,
+    };
+    store::insert(tx, &row).await.on_unique(NAME, Code::AdvertisementTaken)?;
+    booking.write(tx, &row).await.on_foreign_key(zone_changed())?;
+    view_one(app, tx, row).await
+}
+
+pub async fn update(app: &App, caller: &Caller, id: Id, change: AdvertisementUpdate) -> Result<Advertisement> {
+    let booking = AdvertisementDraft::from(&change);
+    let artwork = booking.image().map(|_| secret::image_id());
+    if let (Some(image), Some(artwork)) = (booking.image(), artwork) {
+        let mut tx = app.db.read().await?;
+        check_change(app, &mut tx, caller, id, &change, &booking, Locking::No).await?;
+        if let Some(name) = &change.name {
+            check_name(&mut tx, name, Some(id)).await?;
+        }
+        drop(tx);
+        media::put_image(app, ImageKind::Artwork, artwork, image).await?;
+    }
+    let changed = transaction!(app.db, |tx| modify(app, tx, caller, id, &change, &booking, artwork).await);
+    match changed {
+        Ok((advertisement, before)) => {
+            let replaced = artwork.map(|_| before);
+            db::after_commit(app, move |app| media::discard(app, ImageKind::Artwork, replaced).boxed()).await;
+            Ok(advertisement)
+        }
+        Err(error) => {
+            if error.is_definite() {
+                media::discard(app, ImageKind::Artwork, artwork).await;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// The advertisement as changed, and the artwork that it had before.
+async fn modify(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    id: Id,
+    change: &AdvertisementUpdate,
+    booking: &AdvertisementDraft,
+    artwork: Option<Id>,
+) -> Result<(Advertisement, Id)> {
+    let before = check_change(app, tx, caller, id, change, booking, Locking::Yes).await?;
+    let (width, height) = booking.dimensions(Some(&before));
+    let row = AdvertisementRow {
+        event_id: change.event.as_ref().map_or(before.event_id, |event| event.id()),
+        name: change.name.clone().unwrap_or(before.name),
+        description: change.description.clone().unwrap_or(before.description),
+        artwork_id: artwork.unwrap_or(before.artwork_id),
+        width,
+        height,
+        ..before
+    };
+    store::update(tx, &row).await.on_unique(NAME, Code::AdvertisementTaken)?;
+    booking.write(tx, &row).await.on_foreign_key(zone_changed())?;
+    Ok((view_one(app, tx, row).await?, before.artwork_id))
+}
+
+pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
+    let artwork = transaction!(app.db, |tx| remove(tx, caller, id).await)?;
+    db::after_commit(app, move |app| media::discard(app, ImageKind::Artwork, [artwork]).boxed()).await;
+    Ok(())
+}
+
+/// The artwork that nothing shows any more.
+async fn remove(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
+    let (row, _) = load_managed(tx, caller, id, Locking::Yes).await?;
+    review::forget(tx, SubmissionType::Advertisement, [id]).await?;
+    store::delete(tx, id).await?;
+    Ok(row.artwork_id)
+}
+
+/// Removes every advertisement of an event that is about to be removed, with their submissions. Gives the artwork that is to be
+/// discarded once that is so.
+///
+/// # Errors
+/// When the database fails.
+pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
+    let gone = store::delete_of_event(tx, event).await?;
+    review::forget(tx, SubmissionType::Advertisement, gone.iter().map(|(id, _)| *id)).await?;
+    Ok(gone.into_iter().map(|(_, artwork)| artwork).collect())
+}
+
+pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {
+    transaction!(app.db, |tx| {
+        let (_, event) = load_managed(tx, caller, id, Locking::No).await?;
+        if !store::step(tx, id, EventStatus::Draft, EventStatus::UnderReview).await? {
+            return Err(Code::AdvertisementNotDraft.into());
+        }
+        hosts::require_active(tx, event.host_id).await?;
+        review::submit(app, tx, SubmissionType::Advertisement, id, caller.account).await
+    })
+}
+
+/// What the decision on its submission does to an advertisement: it is Listed, or a Draft again. A removed host
+/// books no more, and an event that is cancelled or over is not advertised.
+///
+/// # Errors
+/// [`Code::HostRemoved`], [`Code::EventCancelled`] and [`Code::EventOver`] for an approval, [`Code::SubmissionDecided`] for an advertisement that is not under review.
+pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
+    let to = if approved { EventStatus::Listed } else { EventStatus::Draft };
+    if approved {
+        let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+        let event = events::load(tx, row.event_id).await?;
+        require_bookable(tx, &event, now).await?;
+    }
+    let decided = store::step(tx, id, EventStatus::UnderReview, to).await?;
+    if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
+}
+
+pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Advertisement> {
+    transaction!(app.db, |tx| {
+        let (row, _) = load_managed(tx, caller, id, Locking::Yes).await?;
+        if !store::step(tx, id, EventStatus::Listed, EventStatus::Cancelled).await? {
+            return Err(Code::AdvertisementNotListed.into());
+        }
+        view_one(app, tx, AdvertisementRow { status: EventStatus::Cancelled, ..row }).await
+    })
+}
+
+const NAME: &str = "advertisements_name_key";
+
+/// What stands against a new advertisement. Who may not act for the event's host learns nothing of the rest.
+async fn check_new(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    new: &AdvertisementCreate,
+    booking: &AdvertisementDraft,
+    hold: Locking,
+) -> Result<()> {
+    let event = find_event(tx, new.event.id(), hold).await?;
+    let event = check_arguments(tx, caller, event, booking, None).await?;
+    require_bookable(tx, &event, app.clock.now()).await
+}
+
+/// What stands against an advertisement's change; gives it as it is before.
+async fn check_change(
+    app: &App,
+    tx: &mut Tx,
+    caller: &Caller,
+    id: Id,
+    change: &AdvertisementUpdate,
+    booking: &AdvertisementDraft,
+    hold: Locking,
+) -> Result<AdvertisementRow> {
+    let (before, _) = load_managed(tx, caller, id, hold).await?;
+    let event = change.event.as_ref().map_or(before.event_id, |event| event.id());
+    let event = find_event(tx, event, hold).await?;
+    if event.is_none() && change.event.is_none() {
+        // It was removed since the advertisement was read, which went with it.
+        return Err(Error::NOT_FOUND);
+    }
+    let event = check_arguments(tx, caller, event, booking, Some(&before)).await?;
+    if before.status == EventStatus::Cancelled {
+        return Err(Code::AdvertisementCancelled.into());
+    }
+    if booking.is_booking() || event.id != before.event_id {
+        require_bookable(tx, &event, app.clock.now()).await?;
+    }
+    Ok(before)
+}
+
+/// What is wrong with the advertisement as it would be, whose event the caller must act for.
+async fn check_arguments(
+    tx: &mut Tx,
+    caller: &Caller,
+    event: Option<EventRow>,
+    booking: &AdvertisementDraft,
+    before: Option<&AdvertisementRow>,
+) -> Result<EventRow> {
+    const NO_EVENT: &str = "names no event";
+    let mut problems = Vec::new();
+    match &event {
+        Some(event) => hosts::require_administrator(tx, caller, event.host_id).await?,
+        None => problems.push(FieldError::invalid("event", NO_EVENT)),
+    }
+    problems.extend(booking.problems(tx, before).await?);
+    ensure_no_field_errors(problems)?;
+    event.ok_or_else(|| Error::invalid("event", NO_EVENT))
+}
+
+/// Advertising is booked and approved for an event that is yet to end, by a host that is still there.
+async fn require_bookable(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result<()> {
+    hosts::require_active(tx, event.host_id).await?;
+    event.check_changeable()?;
+    if event.ends <= now { Err(Code::EventOver.into()) } else { Ok(()) }
+}
+
+/// Whether another advertisement has the name, before an image is stored for nothing; the unique index has the last word.
+async fn check_name(tx: &mut Tx, name: &str, id: Option<Id>) -> Result<()> {
+    if store::is_name_taken(tx, name, id).await? { Err(Code::AdvertisementTaken.into()) } else { Ok(()) }
+}
+
+/// A zone that was there a moment ago.
+fn zone_changed() -> Error {
+    Error::invalid("zones", "names a zone that has just been changed or removed")
+}

@@ -1,0 +1,184 @@
+//! SQL of advertisements, their zones and their schedules.
+
+use super::model::{AdvertisementRow, SlotRow};
+use crate::kernel::auth::Caller;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+use crate::kernel::db::{Statement, Tx};
+use boxoffice_http::error::Result;
+use crate::features::catalog::events::EventStatus;
+
+/// Which advertisements a list may show.
+#[derive(Debug)]
+pub enum Visibility<'a> {
+    /// All.
+    All,
+    /// What may run: no zone promotes an event that is not Listed.
+    Promoting,
+    /// What this caller may see.
+    To(&'a Caller),
+}
+
+/// What is asked of a list.
+#[derive(Debug)]
+pub struct ListFilter<'a> {
+    pub shown: Visibility<'a>,
+    pub host: Option<Id>,
+    pub event: Option<Id>,
+    pub zone: Option<Id>,
+    pub status: Option<EventStatus>,
+    pub active: Option<bool>,
+}
+
+/// Advertisements, the oldest first. One is active that is Listed and within a slot of its schedule.
+pub async fn list(
+    tx: &mut Tx,
+    paging: PageRequest,
+    narrowing: ListFilter<'_>,
+    now: Timestamp,
+) -> Result<PagedRows<AdvertisementRow>> {
+    const ACTIVE: &str = "(a.status = 'Listed' and exists (select 1 from advertisement_slots s
+        where s.advertisement_id = a.id and s.starts <= ? and s.ends > ?))";
+    const BOOKED: &str = "exists (select 1 from advertisement_zones z where z.advertisement_id = a.id and z.zone_id = ?)";
+    show(tx.list("a.*", "from advertisements a join events e on e.id = a.event_id where true"), &narrowing.shown)
+        .and_where("e.host_id = ?", narrowing.host)
+        .and_where("a.event_id = ?", narrowing.event)
+        .and_where(BOOKED, narrowing.zone)
+        .and_where("a.status = ?", narrowing.status)
+        .and_where(ACTIVE, (narrowing.active == Some(true)).then_some(now))
+        .and_where(&format!("not {ACTIVE}"), (narrowing.active == Some(false)).then_some(now))
+        .page("a.id", paging)
+        .await
+}
+
+/// An advertisement shows its event, so that both must be public to be for anyone. All others are for their host's
+/// administrators and the platform's staff.
+fn show<'a>(select: Statement<'a>, shown: &Visibility<'_>) -> Statement<'a> {
+    const PUBLIC: &str = "a.status in ('Listed', 'Cancelled') and e.status in ('Listed', 'Cancelled')";
+    match shown {
+        Visibility::All => select,
+        Visibility::To(caller) if caller.is_administrator() => select,
+        Visibility::Promoting => select.push(" and a.status = 'Listed' and e.status = 'Listed'"),
+        Visibility::To(Caller { account: None, .. }) => select.push(&format!(" and {PUBLIC}")),
+        Visibility::To(Caller { account, .. }) => select.and_where(
+            &format!("(({PUBLIC}) or e.host_id in (select m.host_id from host_administrators m where m.account_id = ?))"),
+            *account,
+        ),
+    }
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
+    tx.query("select * from advertisements where id = $1").bind(id).optional().await
+}
+
+/// The advertisement as it is after everyone else's changes, which then wait until this transaction ends.
+pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
+    tx.query("update advertisements set name = name where id = $1 returning *").bind(id).optional().await
+}
+
+/// The zones of these advertisements, each one's in their order, as `(advertisement, zone)`.
+pub async fn zones(tx: &mut Tx, advertisements: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id)>> {
+    let select = tx.select("advertisement_id, zone_id from advertisement_zones where true");
+    select.and_in("advertisement_id", advertisements).push(" order by advertisement_id, position").all().await
+}
+
+/// The slots of these advertisements, each one's in their order.
+pub async fn slots(tx: &mut Tx, advertisements: impl IntoIterator<Item = Id>) -> Result<Vec<SlotRow>> {
+    let select = tx.select("advertisement_id, starts, ends from advertisement_slots where true");
+    select.and_in("advertisement_id", advertisements).push(" order by advertisement_id, position").all().await
+}
+
+/// Whether another advertisement has this name.
+pub async fn is_name_taken(tx: &mut Tx, name: &str, id: Option<Id>) -> Result<bool> {
+    let other = "select exists (select 1 from advertisements where name = $1 and id <> $2)";
+    tx.query(other).bind(name.to_owned()).bind(id.unwrap_or(Id::NONE)).scalar().await
+}
+
+pub async fn insert(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
+    tx.query(
+        "insert into advertisements (id, event_id, name, description, status, artwork_id, width, height)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(row.id)
+    .bind(row.event_id)
+    .bind(row.name.clone())
+    .bind(row.description.clone())
+    .bind(row.status)
+    .bind(row.artwork_id)
+    .bind(row.width)
+    .bind(row.height)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Writes what a host may change.
+pub async fn update(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
+    tx.query(
+        "update advertisements set event_id = $2, name = $3, description = $4, artwork_id = $5, width = $6, height = $7
+         where id = $1",
+    )
+    .bind(row.id)
+    .bind(row.event_id)
+    .bind(row.name.clone())
+    .bind(row.description.clone())
+    .bind(row.artwork_id)
+    .bind(row.width)
+    .bind(row.height)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Books these zones, in this order, with the artwork's dimensions: a zone that has others refuses it.
+pub async fn insert_zones(tx: &mut Tx, row: &AdvertisementRow, zones: Vec<Id>) -> Result<()> {
+    let (id, width, height) = (row.id, row.width, row.height);
+    let zones: Vec<(i64, Id)> = (0..).zip(zones).collect();
+    tx.insert_rows(
+        "advertisement_zones (advertisement_id, zone_id, width, height, position)",
+        zones,
+        |(position, zone), values| {
+            values.bind(id).bind(zone).bind(width).bind(height).bind(position);
+        },
+    )
+    .await
+}
+
+/// Takes an advertisement out of every zone; gives the zones that it was in, in their order.
+pub async fn delete_zones(tx: &mut Tx, advertisement: Id) -> Result<Vec<Id>> {
+    let delete = tx.query("delete from advertisement_zones where advertisement_id = $1 returning position, zone_id");
+    let mut gone: Vec<(i64, Id)> = delete.bind(advertisement).all().await?;
+    gone.sort_unstable();
+    Ok(gone.into_iter().map(|(_, zone)| zone).collect())
+}
+
+pub async fn insert_slots(tx: &mut Tx, slots: impl Iterator<Item = SlotRow>) -> Result<()> {
+    let slots: Vec<(i64, SlotRow)> = (0..).zip(slots).collect();
+    tx.insert_rows("advertisement_slots (advertisement_id, position, starts, ends)", slots, |(position, slot), values| {
+        values.bind(slot.advertisement_id).bind(position).bind(slot.starts).bind(slot.ends);
+    })
+    .await
+}
+
+pub async fn delete_slots(tx: &mut Tx, advertisement: Id) -> Result<()> {
+    tx.query("delete from advertisement_slots where advertisement_id = $1").bind(advertisement).execute().await?;
+    Ok(())
+}
+
+/// Takes the advertisement one step on, unless it has left the step before; tells whether it did.
+pub async fn step(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus) -> Result<bool> {
+    let update = "update advertisements set status = $3 where id = $1 and status = $2";
+    Ok(tx.query(update).bind(id).bind(from).bind(to).execute().await? == 1)
+}
+
+/// Removes the advertisement from every zone, with its schedule.
+pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("delete from advertisements where id = $1").bind(id).execute().await?;
+    Ok(())
+}
+
+/// Removes every advertisement of an event likewise; gives each one's identifier and its artwork's.
+pub async fn delete_of_event(tx: &mut Tx, event: Id) -> Result<Vec<(Id, Id)>> {
+    tx.query("delete from advertisements where event_id = $1 returning id, artwork_id").bind(event).all().await
+}

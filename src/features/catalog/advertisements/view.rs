@@ -1,0 +1,82 @@
+//! Advertisements as they are shown.
+
+use std::collections::HashMap;
+
+use super::markdown;
+use super::model::{AdvertisedEvent, Advertisement, AdvertisementRow, AdvertisementSlot};
+use super::store;
+use crate::state::App;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::api_types::{PlainMinutes, Uri};
+use crate::kernel::db::Tx;
+use boxoffice_http::error::{Error, Result};
+use crate::features::catalog::events;
+use crate::kernel::media::{self, ImageKind};
+use crate::features::catalog::zones::{self, Zone};
+
+/// What the advertisements of a page show beside their own rows; events by their identifier, the rest by the advertisement's.
+struct Relations {
+    zones: HashMap<Id, Vec<Zone>>,
+    slots: HashMap<Id, Vec<AdvertisementSlot>>,
+    events: HashMap<Id, AdvertisedEvent>,
+}
+
+/// These advertisements as they are shown, in their order, without those whose event was removed since they were read: they went
+/// with it. What they refer to is loaded for all of them at once.
+///
+/// # Errors
+/// When the database fails.
+pub async fn views(app: &App, tx: &mut Tx, rows: Vec<AdvertisementRow>) -> Result<Vec<Advertisement>> {
+    let ids = || rows.iter().map(|row| row.id);
+    let mut parts = Relations {
+        zones: zones_of(tx, ids()).await?,
+        slots: HashMap::new(),
+        events: events_of(app, tx, rows.iter().map(|row| row.event_id)).await?,
+    };
+    for slot in store::slots(tx, ids()).await? {
+        let (start, end) = (PlainMinutes(slot.starts.format_slot()), PlainMinutes(slot.ends.format_slot()));
+        parts.slots.entry(slot.advertisement_id).or_default().push(AdvertisementSlot { start, end });
+    }
+    Ok(rows.into_iter().filter_map(|row| view(app, row, &mut parts)).collect())
+}
+
+/// One advertisement as it is shown.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] where its event was removed since it was read.
+pub async fn view_one(app: &App, tx: &mut Tx, row: AdvertisementRow) -> Result<Advertisement> {
+    views(app, tx, vec![row]).await?.pop().ok_or(Error::NOT_FOUND)
+}
+
+async fn zones_of(tx: &mut Tx, advertisements: impl Iterator<Item = Id>) -> Result<HashMap<Id, Vec<Zone>>> {
+    let booked = store::zones(tx, advertisements).await?;
+    let views = zones::views(tx, booked.iter().map(|(_, zone)| *zone)).await?;
+    let mut zones: HashMap<Id, Vec<Zone>> = HashMap::new();
+    for (advertisement, zone) in booked {
+        zones.entry(advertisement).or_default().extend(views.get(&zone).cloned());
+    }
+    Ok(zones)
+}
+
+async fn events_of(app: &App, tx: &mut Tx, ids: impl Iterator<Item = Id>) -> Result<HashMap<Id, AdvertisedEvent>> {
+    let rows = events::of_ids(tx, ids).await?;
+    let ids: Vec<Id> = rows.iter().map(|row| row.id).collect();
+    let views = events::views(app, tx, rows).await?;
+    Ok(ids.into_iter().zip(views.into_iter().map(AdvertisedEvent::from)).collect())
+}
+
+fn view(app: &App, row: AdvertisementRow, parts: &mut Relations) -> Option<Advertisement> {
+    let event = parts.events.get(&row.event_id).cloned()?;
+    let is_public = row.status.is_public() && event.status.is_public();
+    Some(Advertisement {
+        uri: Uri(format!("/advertisements/{}", row.id)),
+        status: row.status,
+        artwork: media::image_uri(app, ImageKind::Artwork, row.id, row.artwork_id, is_public),
+        zones: parts.zones.remove(&row.id).unwrap_or_default(),
+        schedule: parts.slots.remove(&row.id).unwrap_or_default(),
+        event,
+        parsed: markdown::parse(&row.description),
+        name: row.name,
+        description: row.description,
+    })
+}

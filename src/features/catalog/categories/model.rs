@@ -1,0 +1,103 @@
+//! Categories on the wire and in the database.
+
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::{ArrayValidation, InstanceType, Schema, SchemaObject};
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::types::id::Id;
+use crate::kernel::types::api_types::{ResourceCollection, Uri, text_schema};
+use crate::kernel::http::HasLocation;
+
+/// The collection, for references to a category.
+#[derive(Debug)]
+pub struct Categories;
+
+impl ResourceCollection for Categories {
+    const PATH: &'static str = "/categories/";
+}
+
+/// A category as it is answered.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Category {
+    /// Its URI.
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    /// Its unique name.
+    pub name: String,
+    /// The names of its subcategories, in the order given.
+    pub subcategories: Vec<String>,
+}
+
+impl HasLocation for Category {
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct CategoryPath {
+    pub category: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct CategoryCreate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: String,
+    pub subcategories: Subcategories,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct CategoryUpdate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: Option<String>,
+    pub subcategories: Option<Subcategories>,
+}
+
+/// The names of a category's subcategories as a request gives them: each only once, and their order counts.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub struct Subcategories(pub Vec<String>);
+
+impl Subcategories {
+    /// A JSON array, which is how one statement takes them all.
+    pub fn json(&self) -> String {
+        serde_json::Value::from(self.0.clone()).to_string()
+    }
+}
+
+impl JsonSchema for Subcategories {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "Subcategories".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names = ArrayValidation {
+            items: Some(text_schema(None, None, Some(1), Some(200)).into()),
+            min_items: Some(1),
+            max_items: Some(100),
+            unique_items: Some(true),
+            ..ArrayValidation::default()
+        };
+        SchemaObject { instance_type: Some(InstanceType::Array.into()), array: Some(Box::new(names)), ..SchemaObject::default() }
+            .into()
+    }
+}
+
+/// A category as it is kept.
+#[derive(Debug, sqlx::FromRow)]
+pub struct CategoryRow {
+    pub id: Id,
+    pub name: String,
+}
+
+/// A subcategory as it is kept.
+#[derive(Debug, sqlx::FromRow)]
+pub struct SubcategoryRow {
+    pub category_id: Id,
+    pub name: String,
+}

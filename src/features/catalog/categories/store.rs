@@ -1,0 +1,67 @@
+//! SQL of categories and their subcategories.
+
+use super::model::{CategoryRow, Subcategories, SubcategoryRow};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+/// Categories, the oldest first.
+pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<CategoryRow>> {
+    tx.list("*", "from categories").page("id", paging).await
+}
+
+/// These categories, each with every one of its subcategories in their order, or with none where it has none.
+pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, String, Option<String>)>> {
+    let both = "c.id, c.name, s.name from categories c left join subcategories s on s.category_id = c.id where true";
+    tx.select(both).and_in("c.id", ids).push(" order by c.id, s.position").all().await
+}
+
+/// The subcategories of these categories, each one's in their order.
+pub async fn subcategories(tx: &mut Tx, categories: impl IntoIterator<Item = Id>) -> Result<Vec<SubcategoryRow>> {
+    let select = tx.select("category_id, name from subcategories where true").and_in("category_id", categories);
+    select.push(" order by category_id, position").all().await
+}
+
+pub async fn insert(tx: &mut Tx, row: &CategoryRow) -> Result<()> {
+    tx.query("insert into categories (id, name) values ($1, $2)").bind(row.id).bind(row.name.clone()).execute().await?;
+    Ok(())
+}
+
+/// Changes the name where one is given; tells whether there is such a category.
+pub async fn update(tx: &mut Tx, id: Id, name: Option<String>) -> Result<bool> {
+    let update = tx.query("update categories set name = coalesce($2, name) where id = $1");
+    Ok(update.bind(id).bind(name).execute().await? == 1)
+}
+
+/// Adds these subcategories, and gives those that are there already their new position.
+pub async fn put_subcategories(tx: &mut Tx, category: Id, subcategories: &Subcategories) -> Result<()> {
+    // `where true` keeps SQLite from reading `on conflict` as the condition of a join.
+    let sql = if tx.is_postgres() {
+        "insert into subcategories (category_id, name, position)
+         select $1, value, ordinality from json_array_elements_text(cast($2 as json)) with ordinality where true
+         on conflict (category_id, name) do update set position = excluded.position"
+    } else {
+        "insert into subcategories (category_id, name, position)
+         select $1, value, key from json_each($2) where true
+         on conflict (category_id, name) do update set position = excluded.position"
+    };
+    tx.query(sql).bind(category).bind(subcategories.json()).execute().await?;
+    Ok(())
+}
+
+/// Removes the subcategories that are not among these.
+pub async fn delete_other_subcategories(tx: &mut Tx, category: Id, kept: &Subcategories) -> Result<()> {
+    let sql = if tx.is_postgres() {
+        "delete from subcategories where category_id = $1
+         and name not in (select json_array_elements_text(cast($2 as json)))"
+    } else {
+        "delete from subcategories where category_id = $1 and name not in (select value from json_each($2))"
+    };
+    tx.query(sql).bind(category).bind(kept.json()).execute().await?;
+    Ok(())
+}
+
+pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
+    Ok(tx.query("delete from categories where id = $1").bind(id).execute().await? == 1)
+}

@@ -1,0 +1,144 @@
+//! SQL of hosts.
+
+use super::model::{AdministratorRow, HostCreate, HostFilter, HostRow, HostUpdate};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+/// Hosts, the oldest first, without those that were removed.
+pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<PagedRows<HostRow>> {
+    const ADMINISTERED: &str = "exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
+        where m.host_id = h.id and a.number = ?)";
+    let account = filter.account.as_ref().map(|number| number.0.clone());
+    tx.list("h.*", "from hosts h where h.removed = false").and_where(ADMINISTERED, account).page("h.id", filter.paging).await
+}
+
+/// A host that has not been removed.
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<HostRow>> {
+    tx.query("select * from hosts where id = $1 and removed = false").bind(id).optional().await
+}
+
+/// Whether there is such a host, removed or not.
+///
+/// # Errors
+/// When the database fails.
+pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
+    tx.query("select exists (select 1 from hosts where id = $1)").bind(id).scalar().await
+}
+
+/// Whether a host was removed; `None` where there never was such a host. What it tells holds until this transaction ends:
+/// others may hold the host too, and whoever removes it waits for all of them.
+pub async fn lock_shared(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
+    // SQLite, where one transaction writes at a time, has no word for it.
+    let held = if tx.is_postgres() { " for share" } else { "" };
+    let found: Vec<(bool,)> = tx.select("removed from hosts where true").and_where("id = ?", Some(id)).push(held).all().await?;
+    Ok(found.first().map(|(removed,)| *removed))
+}
+
+/// Makes everyone else who changes or holds this host wait until this transaction ends; tells whether there is one that was not
+/// removed.
+pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
+    let lock = "update hosts set name = name where id = $1 and removed = false";
+    Ok(tx.query(lock).bind(id).execute().await? == 1)
+}
+
+/// Removes a host, unless somebody has; tells whether it did.
+pub async fn remove(tx: &mut Tx, id: Id) -> Result<bool> {
+    let remove = "update hosts set removed = true where id = $1 and removed = false";
+    Ok(tx.query(remove).bind(id).execute().await? == 1)
+}
+
+/// Who administers a host, the oldest account first.
+pub async fn administrators(tx: &mut Tx, host: Id, paging: PageRequest) -> Result<PagedRows<AdministratorRow>> {
+    tx.list("m.account_id", "from host_administrators m where true")
+        .and_where("m.host_id = ?", Some(host))
+        .page("m.account_id", paging)
+        .await
+}
+
+pub async fn count_administrators(tx: &mut Tx, host: Id) -> Result<i64> {
+    tx.query("select count(*) from host_administrators where host_id = $1").bind(host).scalar().await
+}
+
+pub async fn is_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
+    tx.query("select exists (select 1 from host_administrators where host_id = $1 and account_id = $2)")
+        .bind(host)
+        .bind(account)
+        .scalar()
+        .await
+}
+
+pub async fn insert(tx: &mut Tx, id: Id, new: &HostCreate) -> Result<HostRow> {
+    let row: Option<HostRow> = tx
+        .query(
+            "insert into hosts (id, name, contact, email, description, phone, website, country, first_address_line,
+         second_address_line, city, state, business_no, removed)
+         values ($1, $2, $3, $4, coalesce($5, ''), coalesce($6, ''), coalesce($7, ''), coalesce($8, ''), coalesce($9, ''),
+         coalesce($10, ''), coalesce($11, ''), coalesce($12, ''), coalesce($13, ''), false) returning *",
+        )
+        .bind(id)
+        .bind(new.name.clone())
+        .bind(new.contact.clone())
+        .bind(new.email.clone())
+        .bind(new.description.clone())
+        .bind(new.phone.clone())
+        .bind(new.website.clone())
+        .bind(new.country.clone())
+        .bind(new.first_address_line.clone())
+        .bind(new.second_address_line.clone())
+        .bind(new.city.clone())
+        .bind(new.state.clone())
+        .bind(new.business_no.clone())
+        .optional()
+        .await?;
+    row.ok_or_else(|| sqlx::Error::RowNotFound.into())
+}
+
+/// Makes an account an administrator of a host, unless it is one; tells whether it did.
+pub async fn insert_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
+    let insert = "insert into host_administrators (host_id, account_id) values ($1, $2) on conflict do nothing";
+    Ok(tx.query(insert).bind(host).bind(account).execute().await? == 1)
+}
+
+/// Takes a host from an administrator; tells whether the account was one.
+pub async fn delete_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
+    let delete = "delete from host_administrators where host_id = $1 and account_id = $2";
+    Ok(tx.query(delete).bind(host).bind(account).execute().await? == 1)
+}
+
+/// Takes an account out of the administrators of every host.
+///
+/// # Errors
+/// When the database fails.
+pub async fn delete_administrator_everywhere(tx: &mut Tx, account: Id) -> Result<()> {
+    tx.query("delete from host_administrators where account_id = $1").bind(account).execute().await?;
+    Ok(())
+}
+
+/// Changes what is given and leaves the rest.
+pub async fn update(tx: &mut Tx, id: Id, change: &HostUpdate) -> Result<Option<HostRow>> {
+    tx.query(
+        "update hosts set name = coalesce($2, name), contact = coalesce($3, contact), email = coalesce($4, email),
+         description = coalesce($5, description), phone = coalesce($6, phone), website = coalesce($7, website),
+         country = coalesce($8, country), first_address_line = coalesce($9, first_address_line),
+         second_address_line = coalesce($10, second_address_line), city = coalesce($11, city),
+         state = coalesce($12, state), business_no = coalesce($13, business_no)
+         where id = $1 and removed = false returning *",
+    )
+    .bind(id)
+    .bind(change.name.clone())
+    .bind(change.contact.clone())
+    .bind(change.email.clone())
+    .bind(change.description.clone())
+    .bind(change.phone.clone())
+    .bind(change.website.clone())
+    .bind(change.country.clone())
+    .bind(change.first_address_line.clone())
+    .bind(change.second_address_line.clone())
+    .bind(change.city.clone())
+    .bind(change.state.clone())
+    .bind(change.business_no.clone())
+    .optional()
+    .await
+}

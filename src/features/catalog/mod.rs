@@ -1,0 +1,12 @@
+pub mod advertisements;
+pub mod categories;
+pub mod events;
+pub mod hosts;
+pub mod preferences;
+pub mod price_modifiers;
+pub mod regions;
+pub mod review;
+pub mod sections;
+pub mod tokens;
+pub mod venues;
+pub mod zones;

@@ -1,0 +1,157 @@
+//! Price modifiers on the wire and in the database.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::money::{Money, PriceDelta};
+use crate::kernel::types::api_types::{DateTimeInput, Minutes, NullableField, Uri};
+use crate::kernel::http::HasLocation;
+use crate::features::catalog::sections;
+
+/// A price modifier as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Modifier {
+    /// Its URI.
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    /// Unique within the section.
+    pub name: String,
+    /// What it adds to the price of a ticket.
+    pub price_delta: Money,
+    /// From when on it applies.
+    pub available_from: NullableField<Minutes>,
+    /// Until when it applies, that moment excluded.
+    pub available_to: NullableField<Minutes>,
+    /// To how many tickets of the section in one order it applies at the least.
+    pub min_order: NullableField<i64>,
+    /// At the most.
+    pub max_order: NullableField<i64>,
+    /// Whether it applies at all.
+    pub active: bool,
+}
+
+impl HasLocation for Modifier {
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+/// The path of a price modifier.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+pub struct ModifierPath {
+    /// The event.
+    pub event: Id,
+    /// Its section.
+    pub section: Id,
+    /// The section's modifier.
+    pub modifier: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModifierCreate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: String,
+    pub price_delta: PriceDelta,
+    pub available_from: Option<DateTimeInput>,
+    pub available_to: Option<DateTimeInput>,
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub min_order: Option<i64>,
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_order: Option<i64>,
+    pub active: Option<bool>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModifierUpdate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: Option<String>,
+    pub price_delta: Option<PriceDelta>,
+    pub available_from: Option<DateTimeInput>,
+    pub available_to: Option<DateTimeInput>,
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub min_order: Option<i64>,
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_order: Option<i64>,
+    pub active: Option<bool>,
+}
+
+/// A price modifier as it is kept.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ModifierRow {
+    /// Its identifier.
+    pub id: Id,
+    /// The section whose tickets it prices.
+    pub section_id: Id,
+    /// Unique within the section.
+    pub name: String,
+    /// What it adds to the price of a ticket.
+    pub price_delta: Money,
+    /// From when on it applies.
+    pub available_from: Option<Timestamp>,
+    /// Until when it applies.
+    pub available_to: Option<Timestamp>,
+    /// To how many tickets of the section in one order it applies at the least.
+    pub min_order: Option<i64>,
+    /// At the most.
+    pub max_order: Option<i64>,
+    /// Whether it applies at all.
+    pub active: bool,
+}
+
+impl ModifierCreate {
+    /// The modifier as it begins.
+    pub fn row(&self, id: Id, section: Id) -> ModifierRow {
+        ModifierRow {
+            id,
+            section_id: section,
+            name: self.name.clone(),
+            price_delta: self.price_delta.0,
+            available_from: self.available_from.map(|time| time.0),
+            available_to: self.available_to.map(|time| time.0),
+            min_order: self.min_order,
+            max_order: self.max_order,
+            active: self.active.unwrap_or(true),
+        }
+    }
+}
+
+impl ModifierUpdate {
+    /// The modifier with these changes.
+    pub fn apply(&self, row: ModifierRow) -> ModifierRow {
+        ModifierRow {
+            name: self.name.clone().unwrap_or(row.name),
+            price_delta: self.price_delta.map_or(row.price_delta, |delta| delta.0),
+            available_from: self.available_from.map(|time| time.0).or(row.available_from),
+            available_to: self.available_to.map(|time| time.0).or(row.available_to),
+            min_order: self.min_order.or(row.min_order),
+            max_order: self.max_order.or(row.max_order),
+            active: self.active.unwrap_or(row.active),
+            ..row
+        }
+    }
+}
+
+/// The URI of a price modifier.
+pub fn uri(event: Id, section: Id, modifier: Id) -> Uri {
+    Uri(format!("{}/modifiers/{modifier}", sections::uri(event, section).0))
+}
+
+/// A price modifier of this event as it is shown.
+pub fn view(event: Id, row: ModifierRow) -> Modifier {
+    let minutes = |time: Option<Timestamp>| NullableField(time.map(|time| Minutes(time.to_minutes())));
+    Modifier {
+        uri: uri(event, row.section_id, row.id),
+        name: row.name,
+        price_delta: row.price_delta,
+        available_from: minutes(row.available_from),
+        available_to: minutes(row.available_to),
+        min_order: NullableField(row.min_order),
+        max_order: NullableField(row.max_order),
+        active: row.active,
+    }
+}

@@ -1,0 +1,82 @@
+//! Regions on the wire and in the database.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::api_types::{AbsoluteUri, ResourceCollection, Uri};
+use crate::kernel::http::HasLocation;
+
+/// The collection, for references to a region.
+#[derive(Debug)]
+pub struct Regions;
+
+impl ResourceCollection for Regions {
+    const PATH: &'static str = "/regions/";
+}
+
+/// A region as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Region {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub name: String,
+    pub country: String,
+    pub district: String,
+    pub city: String,
+    pub icon: AbsoluteUri,
+}
+
+impl HasLocation for Region {
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RegionPath {
+    pub region: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RegionFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+    /// Only regions with a listed event to come, or only the others.
+    pub active: Option<bool>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RegionCreate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: String,
+    #[schemars(length(min = 1, max = 200))]
+    pub country: String,
+    #[schemars(length(max = 200))]
+    pub district: Option<String>,
+    #[schemars(length(max = 200))]
+    pub city: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct RegionUpdate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: Option<String>,
+    #[schemars(length(min = 1, max = 200))]
+    pub country: Option<String>,
+    #[schemars(length(max = 200))]
+    pub district: Option<String>,
+    #[schemars(length(max = 200))]
+    pub city: Option<String>,
+}
+
+/// A region as it is kept.
+#[derive(Debug, sqlx::FromRow)]
+pub struct RegionRow {
+    pub id: Id,
+    pub name: String,
+    pub country: String,
+    pub district: String,
+    pub city: String,
+}

@@ -1,0 +1,64 @@
+//! SQL of regions.
+
+use super::model::{RegionFilter, RegionRow, RegionUpdate};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+/// Regions, the oldest first. One is active when a listed event that is not over takes place in it.
+pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<PagedRows<RegionRow>> {
+    const COMING: &str = "exists (select 1 from events e join venues v on v.id = e.venue_id
+        where v.region_id = r.id and e.status = 'Listed' and e.ends > ?)";
+    let coming = (filter.active == Some(true)).then_some(now);
+    let others = (filter.active == Some(false)).then_some(now);
+    tx.list("r.*", "from regions r where true")
+        .and_where(COMING, coming)
+        .and_where(&format!("not {COMING}"), others)
+        .page("r.id", filter.paging)
+        .await
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<RegionRow>> {
+    tx.query("select * from regions where id = $1").bind(id).optional().await
+}
+
+/// Whether there is such a region.
+///
+/// # Errors
+/// When the database fails.
+pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
+    Ok(find(tx, id).await?.is_some())
+}
+
+pub async fn insert(tx: &mut Tx, row: &RegionRow) -> Result<()> {
+    tx.query("insert into regions (id, name, country, district, city) values ($1, $2, $3, $4, $5)")
+        .bind(row.id)
+        .bind(row.name.clone())
+        .bind(row.country.clone())
+        .bind(row.district.clone())
+        .bind(row.city.clone())
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// Changes what is given and leaves the rest.
+pub async fn update(tx: &mut Tx, id: Id, change: &RegionUpdate) -> Result<Option<RegionRow>> {
+    tx.query(
+        "update regions set name = coalesce($2, name), country = coalesce($3, country),
+         district = coalesce($4, district), city = coalesce($5, city) where id = $1 returning *",
+    )
+    .bind(id)
+    .bind(change.name.clone())
+    .bind(change.country.clone())
+    .bind(change.district.clone())
+    .bind(change.city.clone())
+    .optional()
+    .await
+}
+
+pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
+    Ok(tx.query("delete from regions where id = $1").bind(id).execute().await? == 1)
+}

@@ -1,0 +1,184 @@
+//! Submissions on the wire and in the database.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::features::catalog::advertisements::Advertisements;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::api_types::{DateTime, ResourceCollection, Uri, string_newtype};
+use crate::features::catalog::events::Events;
+use crate::kernel::http::HasLocation;
+use crate::features::catalog::venues::Venues;
+
+/// What kind of content is submitted for review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[serde(rename_all = "lowercase")]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+pub enum SubmissionType {
+    /// An event that is to be listed.
+    Event,
+    /// An advertisement that is to be shown.
+    Advertisement,
+    /// A venue that everyone is to use.
+    Venue,
+}
+
+impl SubmissionType {
+    const ALL: [Self; 3] = [Self::Event, Self::Advertisement, Self::Venue];
+
+    /// Where content of this type lies.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Event => Events::PATH,
+            Self::Advertisement => Advertisements::PATH,
+            Self::Venue => Venues::PATH,
+        }
+    }
+}
+
+/// A piece of content, which its URI names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Content {
+    /// What kind it is.
+    pub kind: SubmissionType,
+    /// Its identifier within its collection.
+    pub id: Id,
+}
+
+impl Content {
+    /// Its URI.
+    pub fn uri(self) -> String {
+        format!("{}{}", self.kind.path(), self.id)
+    }
+
+    /// The identifier of its submissions (wire facts).
+    pub fn submission(self) -> String {
+        STANDARD.encode(self.uri())
+    }
+
+    /// Reads the identifier of a submission.
+    pub fn parse(submission: &str) -> Option<Self> {
+        let uri = String::from_utf8(STANDARD.decode(submission).ok()?).ok()?;
+        SubmissionType::ALL.into_iter().find_map(|kind| Some(Self { kind, id: Id::parse(uri.strip_prefix(kind.path())?)? }))
+    }
+}
+
+/// Where a submission stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
+#[sqlx(type_name = "text")]
+pub enum SubmissionStatus {
+    /// It waits for a decision.
+    Pending,
+    /// The content was made public.
+    Approved,
+    /// The content went back to who submitted it.
+    Rejected,
+}
+
+/// A submission as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Submission {
+    /// Its URI.
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    /// What kind of content it is of.
+    #[serde(rename = "type")]
+    pub kind: SubmissionType,
+    /// URI of the content.
+    pub content: Uri,
+    /// Pending until it is decided.
+    pub status: SubmissionStatus,
+    /// When it was submitted.
+    pub submitted: DateTime,
+    /// URI of the account that submitted it.
+    pub submitter: Uri,
+    /// The reason of the decision, or empty.
+    pub reason: String,
+}
+
+impl HasLocation for Submission {
+    /// The platform's staff alone read it.
+    const SAME_REPRESENTATION: bool = false;
+
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+string_newtype!(
+    /// The identifier of a submission: the base64 of its content's URI.
+    SubmissionId, None, Some(r"^[A-Za-z0-9+/=]+$"), None, Some(200)
+);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SubmissionPath {
+    pub submission: SubmissionId,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SubmissionFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+    #[serde(rename = "type")]
+    pub kind: Option<SubmissionType>,
+}
+
+/// What was decided, and why.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Decision {
+    pub approved: bool,
+    #[schemars(length(max = 2000))]
+    pub reason: Option<String>,
+}
+
+/// A submission as it is kept, with its submitter's number.
+#[derive(Debug, sqlx::FromRow)]
+pub struct SubmissionRow {
+    pub id: Id,
+    #[sqlx(rename = "type")]
+    pub kind: SubmissionType,
+    pub content_id: Id,
+    pub status: SubmissionStatus,
+    pub submitted: Timestamp,
+    pub submitter: Option<String>,
+    pub reason: String,
+}
+
+impl From<SubmissionRow> for Submission {
+    fn from(row: SubmissionRow) -> Self {
+        let content = Content { kind: row.kind, id: row.content_id };
+        Self {
+            uri: Uri(format!("/submissions/{}", content.submission())),
+            kind: row.kind,
+            content: Uri(content.uri()),
+            status: row.status,
+            submitted: DateTime(row.submitted.format_rfc3339()),
+            submitter: Uri(row.submitter.map(|number| format!("/accounts/{number}")).unwrap_or_default()),
+            reason: row.reason,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_submission_is_named_by_its_contents_uri() {
+        let event = Content { kind: SubmissionType::Event, id: Id(17_637_000_000_051) };
+        let venue = Content { kind: SubmissionType::Venue, id: Id(17_637_000_000_032) };
+        for (content, name) in [(event, "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ=="), (venue, "L3ZlbnVlcy8xNzYzNzAwMDAwMDAzMg==")] {
+            assert_eq!(content.submission(), name);
+            assert_eq!(Content::parse(name), Some(content));
+        }
+        for text in ["L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ", "/events/17637000000051", "", "===="] {
+            assert_eq!(Content::parse(text), None, "{text}");
+        }
+        assert_eq!(Content::parse(&STANDARD.encode("/regions/17637000000051")), None);
+        assert_eq!(Content::parse(&STANDARD.encode("/events/1763700000005")), None);
+    }
+}

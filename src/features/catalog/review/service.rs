@@ -1,0 +1,81 @@
+//! What the review operations mean. They are for the platform's staff, which the contract's scopes say.
+
+use anyhow::Context;
+
+use super::model::{
+    Content, Decision, Submission, SubmissionFilter, SubmissionId, SubmissionRow, SubmissionStatus, SubmissionType,
+};
+use super::store;
+use crate::state::App;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::Page;
+use crate::kernel::db::{Tx, transaction};
+use boxoffice_http::error::{Code, Error, Result};
+use crate::kernel::outbox::{self, Mail};
+use crate::features::identity::accounts;
+use crate::features::catalog::advertisements;
+use crate::features::catalog::events;
+use crate::features::catalog::venues;
+
+/// Puts content up for review.
+///
+/// # Errors
+/// When the database fails; a unique index allows one pending submission of each piece of content.
+pub async fn submit(app: &App, tx: &mut Tx, kind: SubmissionType, id: Id, submitter: Option<Id>) -> Result<Submission> {
+    let content = Content { kind, id };
+    store::insert(tx, app.clock.next_id(), content, app.clock.now(), submitter).await?;
+    let row = store::find(tx, content).await?;
+    Ok(row.context("what was inserted is there")?.into())
+}
+
+pub async fn list(app: &App, filter: &SubmissionFilter) -> Result<Page<Submission>> {
+    let found = store::list(&mut app.db.read().await?, filter).await?;
+    Ok(filter.paging.page(found.total, found.rows.into_iter().map(Submission::from).collect()))
+}
+
+pub async fn get(app: &App, id: &SubmissionId) -> Result<Submission> {
+    Ok(load(&mut app.db.read().await?, id).await?.into())
+}
+
+pub async fn decide(app: &App, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
+    transaction!(app.db, |tx| apply(app, tx, id, decision).await)
+}
+
+async fn apply(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
+    let row = load(tx, id).await?;
+    let status = if decision.approved { SubmissionStatus::Approved } else { SubmissionStatus::Rejected };
+    let reason = decision.reason.clone().unwrap_or_default();
+    if !store::decide(tx, row.id, status, reason.clone()).await? {
+        return Err(Code::SubmissionDecided.into());
+    }
+    match row.kind {
+        SubmissionType::Event => events::apply_decision(tx, row.content_id, decision.approved, app.clock.now()).await?,
+        SubmissionType::Venue if decision.approved => venues::approve(tx, row.content_id).await?,
+        // A rejected venue stays its creator's.
+        SubmissionType::Venue => {}
+        SubmissionType::Advertisement => advertisements::decide(tx, row.content_id, decision.approved, app.clock.now()).await?,
+    }
+    let row = SubmissionRow { status, reason, ..row };
+    notify(app, tx, &row).await?;
+    Ok(row.into())
+}
+
+/// Mails the decision, and its reason, to whoever submitted the content: submissions are for the staff alone to read.
+async fn notify(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
+    let Some(number) = &row.submitter else { return Ok(()) };
+    let Some(account) = accounts::find_by_number(tx, number).await? else { return Ok(()) };
+    let content = Content { kind: row.kind, id: row.content_id }.uri();
+    let approved = row.status == SubmissionStatus::Approved;
+    let (subject, outcome) =
+        if approved { ("What you submitted is approved", "approved") } else { ("What you submitted is rejected", "rejected") };
+    let place = &app.settings.public_url;
+    let reason = if row.reason.is_empty() { String::new() } else { format!("\n\nThe reason given: {}", row.reason) };
+    let body = format!("Hello {},\n\nwhat you submitted at {place}{content} is {outcome}.{reason}\n", account.username);
+    outbox::push(app, tx, [Mail { recipient: &account.email, subject, body }]).await
+}
+
+/// The latest submission of the content that an identifier names.
+async fn load(tx: &mut Tx, id: &SubmissionId) -> Result<SubmissionRow> {
+    let content = Content::parse(&id.0).ok_or(Error::NOT_FOUND)?;
+    store::find(tx, content).await?.ok_or(Error::NOT_FOUND)
+}

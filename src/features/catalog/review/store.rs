@@ -1,0 +1,63 @@
+//! SQL of submissions.
+
+use super::model::{Content, SubmissionFilter, SubmissionRow, SubmissionStatus, SubmissionType};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+/// What waits for a decision, the oldest first.
+pub async fn list(tx: &mut Tx, filter: &SubmissionFilter) -> Result<PagedRows<SubmissionRow>> {
+    tx.list(
+        "s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter",
+        "from submissions s left join accounts a on a.id = s.submitter_id where s.status = 'Pending'",
+    )
+    .and_where("s.type = ?", filter.kind)
+    .page("s.id", filter.paging)
+    .await
+}
+
+/// The latest submission of this content.
+pub async fn find(tx: &mut Tx, content: Content) -> Result<Option<SubmissionRow>> {
+    tx.query(
+        "select s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter
+         from submissions s left join accounts a on a.id = s.submitter_id
+         where s.type = $1 and s.content_id = $2 order by s.id desc limit 1",
+    )
+    .bind(content.kind)
+    .bind(content.id)
+    .optional()
+    .await
+}
+
+pub async fn insert(tx: &mut Tx, id: Id, content: Content, submitted: Timestamp, submitter: Option<Id>) -> Result<()> {
+    tx.query(
+        "insert into submissions (id, type, content_id, status, submitted, submitter_id, reason)
+         values ($1, $2, $3, 'Pending', $4, $5, '')",
+    )
+    .bind(id)
+    .bind(content.kind)
+    .bind(content.id)
+    .bind(submitted)
+    .bind(submitter)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Writes the decision unless there is one; tells whether it did.
+pub async fn decide(tx: &mut Tx, id: Id, status: SubmissionStatus, reason: String) -> Result<bool> {
+    let update = "update submissions set status = $2, reason = $3 where id = $1 and status = 'Pending'";
+    Ok(tx.query(update).bind(id).bind(status).bind(reason).execute().await? == 1)
+}
+
+/// Deletes every submission of these pieces of content, which are about to be removed.
+///
+/// # Errors
+/// When the database fails.
+pub async fn forget(tx: &mut Tx, kind: SubmissionType, ids: impl IntoIterator<Item = Id>) -> Result<()> {
+    let delete = tx.delete("submissions where true").and_where("type = ?", Some(kind)).and_in("content_id", ids);
+    let _gone: Vec<(Id,)> = delete.push(" returning id").all().await?;
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! What tickets of a section cost: the one place that says so.
+//!
+//! A ticket costs the base price and the sum of all price modifiers that apply, never less than 0 (decisions). A modifier
+//! applies from its beginning until its end, which is excluded as the end of sales is, to orders with as many tickets of the
+//! section as its bounds say, both included.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::model::SectionRow;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
+use crate::kernel::types::api_types::Minutes;
+
+/// What a ticket of a section costs, before fees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Price {
+    /// Before any price modifier.
+    pub base: Money,
+    /// Of one ticket bought now.
+    pub current: Money,
+    /// When the current price may next change; the end of sales at the latest.
+    pub expires: Minutes,
+}
+
+/// An active price modifier, as far as it decides what a ticket costs.
+#[derive(Debug, Clone)]
+pub struct ActiveModifier {
+    /// The modifier.
+    pub modifier: Id,
+    /// What it adds to the price.
+    pub delta: Money,
+    /// From when on it applies.
+    pub from: Option<Timestamp>,
+    /// Until when.
+    pub to: Option<Timestamp>,
+    /// To how many tickets of the section in one order at the least.
+    pub min_order: Option<i64>,
+    /// At the most.
+    pub max_order: Option<i64>,
+}
+
+impl ActiveModifier {
+    fn is_available(&self, now: Timestamp) -> bool {
+        self.from.is_none_or(|from| from <= now) && self.to.is_none_or(|to| now < to)
+    }
+
+    fn applies_to_quantity(&self, quantity: i64) -> bool {
+        self.min_order.is_none_or(|min| min <= quantity) && self.max_order.is_none_or(|max| quantity <= max)
+    }
+}
+
+/// What each of some tickets of one section costs, before fees, and what made it cost that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitPrice {
+    /// The price of each ticket.
+    pub price: Money,
+    /// The price modifiers that apply, the oldest first.
+    pub modifiers: Vec<Id>,
+}
+
+/// What each ticket costs in an order with that many of the section, placed now.
+pub fn unit_price(section: &SectionRow, quantity: i64, now: Timestamp) -> UnitPrice {
+    let applies = |adjustment: &&ActiveModifier| adjustment.applies_to_quantity(quantity) && adjustment.is_available(now);
+    let applied = || section.adjustments.iter().filter(applies);
+    let delta: Money = applied().map(|adjustment| adjustment.delta).sum();
+    UnitPrice {
+        price: (section.base_price + delta).max(Money::ZERO),
+        modifiers: applied().map(|adjustment| adjustment.modifier).collect(),
+    }
+}
+
+/// What one ticket costs now, and for how long.
+pub fn price(section: &SectionRow, now: Timestamp) -> Price {
+    Price {
+        base: section.base_price,
+        current: unit_price(section, 1, now).price,
+        expires: Minutes(next_price_change(section, now).to_minutes()),
+    }
+}
+
+/// The next moment at which a price modifier for one ticket begins or ends; the end of sales at the latest.
+pub fn next_price_change(section: &SectionRow, now: Timestamp) -> Timestamp {
+    let for_one = section.adjustments.iter().filter(|adjustment| adjustment.applies_to_quantity(1));
+    let moments = for_one.flat_map(|adjustment| [adjustment.from, adjustment.to]).flatten();
+    moments.filter(|moment| *moment > now).fold(section.sales_end, Timestamp::min)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SALES_END: Timestamp = Timestamp(100);
+
+    fn section(base_price: i64, adjustments: Vec<ActiveModifier>) -> SectionRow {
+        SectionRow {
+            id: Id(1),
+            event_id: Id(2),
+            name: String::new(),
+            description: String::new(),
+            base_price: Money(base_price),
+            capacity: 1,
+            sold: 0,
+            reserved: 0,
+            sales_start: Timestamp(0),
+            sales_end: SALES_END,
+            active: true,
+            adjustments,
+        }
+    }
+
+    fn adjustment(delta: i64) -> ActiveModifier {
+        ActiveModifier { modifier: Id(3), delta: Money(delta), from: None, to: None, min_order: None, max_order: None }
+    }
+
+    fn adjustments() -> impl Strategy<Value = Vec<ActiveModifier>> {
+        let moment = || option::of((-10..110_i64).prop_map(Timestamp));
+        let bound = || option::of(1..5_i64);
+        let one = (-500..500_i64, moment(), moment(), bound(), bound()).prop_map(|(delta, from, to, min_order, max_order)| {
+            ActiveModifier { from, to, min_order, max_order, ..adjustment(delta) }
+        });
+        vec(one, 0..6).prop_map(|mut adjustments| {
+            adjustments.iter_mut().zip(3..).for_each(|(adjustment, id)| adjustment.modifier = Id(id));
+            adjustments
+        })
+    }
+
+    #[test]
+    fn a_modifier_applies_from_its_beginning_until_before_its_end() {
+        let window = ActiveModifier { from: Some(Timestamp(10)), to: Some(Timestamp(20)), ..adjustment(-30) };
+        let section = section(100, vec![window]);
+        for (now, price, expires) in [(9, 100, 10), (10, 70, 20), (19, 70, 20), (20, 100, 100), (100, 100, 100)] {
+            assert_eq!(unit_price(&section, 1, Timestamp(now)).price, Money(price), "at {now}");
+            assert_eq!(next_price_change(&section, Timestamp(now)), Timestamp(expires), "at {now}");
+        }
+    }
+
+    #[test]
+    fn both_bounds_of_the_quantity_are_included() {
+        let section = section(100, vec![ActiveModifier { min_order: Some(2), max_order: Some(3), ..adjustment(-30) }]);
+        let prices = [1, 2, 3, 4].map(|quantity| unit_price(&section, quantity, Timestamp(0)).price.0);
+        assert_eq!(prices, [100, 70, 70, 100]);
+    }
+
+    #[test]
+    fn a_price_does_not_expire_by_what_is_not_for_one_ticket() {
+        let group = ActiveModifier { from: Some(Timestamp(10)), min_order: Some(2), ..adjustment(-30) };
+        let after_sales = ActiveModifier { from: Some(Timestamp(200)), ..adjustment(-30) };
+        assert_eq!(next_price_change(&section(100, vec![group, after_sales]), Timestamp(0)), SALES_END);
+    }
+
+    proptest! {
+        #[test]
+        fn a_price_is_the_base_and_every_delta_that_applies(
+            base in 0..1000_i64, adjustments in adjustments(), quantity in 1..6_i64, now in 0..100_i64,
+        ) {
+            let section = section(base, adjustments);
+            let unit = unit_price(&section, quantity, Timestamp(now));
+            let alone = |adjustment: &ActiveModifier| SectionRow { adjustments: vec![adjustment.clone()], ..section.clone() };
+            let applied: Vec<&ActiveModifier> = section.adjustments.iter()
+                .filter(|adjustment| !unit_price(&alone(adjustment), quantity, Timestamp(now)).modifiers.is_empty())
+                .collect();
+            let sum: i64 = applied.iter().map(|adjustment| adjustment.delta.0).sum();
+            prop_assert_eq!(unit.price, Money((base + sum).max(0)));
+            prop_assert_eq!(unit.modifiers, applied.iter().map(|adjustment| adjustment.modifier).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn the_order_of_the_modifiers_is_no_matter(
+            base in 0..1000_i64, adjustments in adjustments(), quantity in 1..6_i64, now in 0..100_i64,
+        ) {
+            let reversed = adjustments.iter().rev().cloned().collect();
+            let now = Timestamp(now);
+            let (one, other) = (section(base, adjustments), section(base, reversed));
+            prop_assert_eq!(unit_price(&one, quantity, now).price, unit_price(&other, quantity, now).price);
+            prop_assert_eq!(price(&one, now), price(&other, now));
+        }
+
+        #[test]
+        fn a_price_stays_until_it_expires(base in 0..1000_i64, adjustments in adjustments(), now in 0..100_i64) {
+            let section = section(base, adjustments);
+            let price_at = |moment| unit_price(&section, 1, Timestamp(moment)).price;
+            let expires = next_price_change(&section, Timestamp(now)).0;
+            prop_assert!(now < expires && expires <= SALES_END.0);
+            for moment in now..expires {
+                prop_assert_eq!(price_at(moment), price_at(now), "at {}", moment);
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What the token operations mean: administrators of the event's host, or of the platform, give tokens out.
+
+use super::model::{
+    GivenCode, GivenSection, RedeemerKey, Token, TokenAuthentication, TokenCode, TokenCreate, TokenFilter, TokenRow, TokenUpdate,
+};
+use super::{model, store};
+use crate::state::App;
+use crate::kernel::auth::{self, ADMISSION_LIFE, Caller, KeyKind, NewKey, Scope};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::Page;
+use crate::kernel::types::secret;
+use crate::kernel::types::api_types::Uri;
+use crate::kernel::db::{Tx, ViolationExt, transaction};
+use boxoffice_http::error::{Code, Error, Result};
+use crate::features::catalog::sections::{self, SectionUri};
+use crate::features::catalog::events;
+use crate::features::catalog::hosts;
+use std::collections::{BTreeSet, HashMap};
+
+const NO_SECTION: &str = "names no section of this event";
+
+pub async fn list(app: &App, caller: &Caller, event: Id, filter: &TokenFilter) -> Result<Page<Token>> {
+    let mut tx = app.db.read().await?;
+    events::load_managed(&mut tx, caller, event).await?;
+    let found = store::list(&mut tx, event, filter).await?;
+    let entries = views(&mut tx, event, found.rows).await?;
+    Ok(filter.paging.page(found.total, entries))
+}
+
+pub async fn create(app: &App, caller: &Caller, event: Id, new: &TokenCreate) -> Result<Token> {
+    transaction!(app.db, |tx| {
+        events::load_managed(tx, caller, event).await?;
+        let sections = read_sections(tx, event, &new.sections).await?;
+        let row = insert(app, tx, event, false).await?;
+        store::insert_sections(tx, row.id, &sections).await.on_foreign_key(Error::invalid("sections", NO_SECTION))?;
+        view(tx, row).await
+    })
+}
+
+/// Makes the global token of a new event.
+///
+/// # Errors
+/// When the database fails.
+pub async fn create_global(app: &App, tx: &mut Tx, event: Id) -> Result<()> {
+    insert(app, tx, event, true).await?;
+    Ok(())
+}
+
+pub async fn get(app: &App, caller: &Caller, event: Id, token: Id) -> Result<Token> {
+    let mut tx = app.db.read().await?;
+    let event = events::load(&mut tx, event).await?;
+    let row = store::find(&mut tx, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
+    hosts::require_administrator(&mut tx, caller, event.host_id).await?;
+    view(&mut tx, row).await
+}
+
+pub async fn update(app: &App, caller: &Caller, event: Id, token: Id, change: &TokenUpdate) -> Result<Token> {
+    transaction!(app.db, |tx| {
+        let row = lock_managed(tx, caller, event, token).await?;
+        let sections = match &change.sections {
+            Some(given) => Some(read_sections(tx, event, given).await?),
+            None => None,
+        };
+        require_not_global(&row, "The global token covers every section of its event and can't be changed.")?;
+        if let Some(sections) = sections {
+            store::delete_sections(tx, token).await?;
+            store::insert_sections(tx, token, &sections).await.on_foreign_key(Error::invalid("sections", NO_SECTION))?;
+        }
+        view(tx, row).await
+    })
+}
+
+pub async fn delete(app: &App, caller: &Caller, event: Id, token: Id) -> Result<()> {
+    transaction!(app.db, |tx| {
+        let row = lock_managed(tx, caller, event, token).await?;
+        require_not_global(&row, "The global token of an event can't be removed.")?;
+        store::end_keys(tx, token, app.clock.now()).await?;
+        store::delete(tx, token).await
+    })
+}
+
+pub async fn authenticate(app: &App, code: &GivenCode) -> Result<TokenAuthentication> {
+    transaction!(app.db, |tx| issue_key(app, tx, code).await)
+}
+
+/// Gives a key for a code. The token is held meanwhile, so that its removal can't miss the key.
+async fn issue_key(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthentication> {
+    let row = store::lock_by_code(tx, code.0.clone()).await?.ok_or(Code::CodeUnknown)?;
+    let ends = events::load(tx, row.event_id).await?.ends;
+    if ends.plus(ADMISSION_LIFE) <= app.clock.now() {
+        return Err(Code::CodeUnknown.into());
+    }
+    let new = NewKey {
+        kind: KeyKind::Admission,
+        name: "Admission token",
+        scope: Scope::Redeemer,
+        account: None,
+        token: Some(row.id),
+        expires: None,
+    };
+    let (_, key) = auth::issue(app, tx, &new).await?;
+    let event = Uri(format!("/events/{}", row.event_id));
+    let token = view(tx, row).await?;
+    Ok(TokenAuthentication { key: RedeemerKey(key), event, sections: token.sections })
+}
+
+/// Adds a token. A code that another one has is drawn again.
+async fn insert(app: &App, tx: &mut Tx, event: Id, global: bool) -> Result<TokenRow> {
+    loop {
+        let row = TokenRow { id: app.clock.next_id(), event_id: event, code: secret::token_code(), global };
+        if store::insert(tx, &row).await.on_foreign_key(Error::NOT_FOUND)? {
+            return Ok(row);
+        }
+    }
+}
+
+/// The token, held for a change by somebody who manages its event.
+async fn lock_managed(tx: &mut Tx, caller: &Caller, event: Id, token: Id) -> Result<TokenRow> {
+    let event = events::load(tx, event).await?;
+    let row = store::lock(tx, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
+    hosts::require_administrator(tx, caller, event.host_id).await?;
+    Ok(row)
+}
+
+fn require_not_global(row: &TokenRow, text: &'static str) -> Result<()> {
+    if row.global { Err(Code::TokenGlobal.with_message(text)) } else { Ok(()) }
+}
+
+/// The sections that were given, each once in whatever form and however often; all of them must be of this event.
+async fn read_sections(tx: &mut Tx, event: Id, given: &[GivenSection]) -> Result<Vec<Id>> {
+    let of_event: BTreeSet<Id> = store::sections_of_event(tx, event).await?.into_iter().collect();
+    let read = |given: &GivenSection| {
+        let uri = SectionUri::parse(&given.0)?;
+        (uri.event.is_none_or(|named| named == event) && of_event.contains(&uri.section)).then_some(uri.section)
+    };
+    let read: Vec<Option<Id>> = given.iter().map(read).collect();
+    let strange: Vec<String> =
+        read.iter().enumerate().filter(|(_, section)| section.is_none()).map(|(index, _)| index.to_string()).collect();
+    if !strange.is_empty() {
+        return Err(Error::invalid("sections", format!("{NO_SECTION} (at {})", strange.join(", "))));
+    }
+    Ok(read.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect())
+}
+
+async fn view(tx: &mut Tx, row: TokenRow) -> Result<Token> {
+    let event = row.event_id;
+    let mut views = views(tx, event, vec![row]).await?;
+    views.pop().ok_or(Error::NOT_FOUND)
+}
+
+/// Tokens of one event with their sections.
+async fn views(tx: &mut Tx, event: Id, rows: Vec<TokenRow>) -> Result<Vec<Token>> {
+    let all = if rows.iter().any(|row| row.global) { store::sections_of_event(tx, event).await? } else { Vec::new() };
+    let limited: Vec<Id> = rows.iter().filter(|row| !row.global).map(|row| row.id).collect();
+    let mut given: HashMap<Id, Vec<Id>> = HashMap::new();
+    for (token, section) in store::sections_of_tokens(tx, &limited).await? {
+        given.entry(token).or_default().push(section);
+    }
+    let view = |row: TokenRow| {
+        let sections = if row.global { Some(&all) } else { given.get(&row.id) };
+        Token {
+            uri: model::uri(event, row.id),
+            code: TokenCode(row.code),
+            global: row.global,
+            sections: sections.into_iter().flatten().map(|section| sections::uri(event, *section)).collect(),
+        }
+    };
+    Ok(rows.into_iter().map(view).collect())
+}

@@ -1,0 +1,106 @@
+//! SQL of admission tokens.
+
+use super::model::{TokenFilter, TokenRow};
+use super::admission_scope;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+/// An event's tokens: the global one first, the others from the oldest on.
+pub async fn list(tx: &mut Tx, event: Id, filter: &TokenFilter) -> Result<PagedRows<TokenRow>> {
+    tx.list("*", "from tokens where true")
+        .and_where("event_id = ?", Some(event))
+        .and_where("global = ?", filter.global)
+        .page("global desc, id", filter.paging)
+        .await
+}
+
+pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
+    tx.query("select * from tokens where id = $1 and event_id = $2").bind(id).bind(event).optional().await
+}
+
+/// The token, which nobody else can change or remove until the transaction ends. PostgreSQL locks what is updated, and
+/// SQLite has no `for update`.
+pub async fn lock(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
+    tx.query("update tokens set code = code where id = $1 and event_id = $2 returning *").bind(id).bind(event).optional().await
+}
+
+/// The token with this code, held like [`hold`] does.
+pub async fn lock_by_code(tx: &mut Tx, code: String) -> Result<Option<TokenRow>> {
+    tx.query("update tokens set code = code where code = $1 returning *").bind(code).optional().await
+}
+
+/// Whether it was inserted: not when another token has this code.
+pub async fn insert(tx: &mut Tx, row: &TokenRow) -> Result<bool> {
+    let inserted = tx
+        .query("insert into tokens (id, event_id, code, global) values ($1, $2, $3, $4) on conflict (code) do nothing")
+        .bind(row.id)
+        .bind(row.event_id)
+        .bind(row.code.clone())
+        .bind(row.global)
+        .execute()
+        .await?;
+    Ok(inserted == 1)
+}
+
+pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("delete from tokens where id = $1").bind(id).execute().await?;
+    Ok(())
+}
+
+/// Ends the keys that were given out for a token.
+pub async fn end_keys(tx: &mut Tx, token: Id, now: Timestamp) -> Result<()> {
+    tx.query("update api_keys set ended = $2 where token_id = $1 and ended is null").bind(token).bind(now).execute().await?;
+    Ok(())
+}
+
+/// Ends the keys that were given out for any token of an event.
+///
+/// # Errors
+/// When the database fails.
+pub async fn end_keys_of_event(tx: &mut Tx, event: Id, now: Timestamp) -> Result<()> {
+    let update = "update api_keys set ended = $2
+        where ended is null and token_id in (select t.id from tokens t where t.event_id = $1)";
+    tx.query(update).bind(event).bind(now).execute().await?;
+    Ok(())
+}
+
+/// Every section of an event, the oldest first.
+pub async fn sections_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
+    let sections: Vec<(Id,)> = tx.query("select id from sections where event_id = $1 order by id").bind(event).all().await?;
+    Ok(sections.into_iter().map(|(section,)| section).collect())
+}
+
+/// The sections that these tokens were given, as (token, section), the oldest section first.
+pub async fn sections_of_tokens(tx: &mut Tx, tokens: &[Id]) -> Result<Vec<(Id, Id)>> {
+    tx.select("token_id, section_id from token_sections where true")
+        .and_in("token_id", tokens.to_vec())
+        .push(" order by section_id")
+        .all()
+        .await
+}
+
+pub async fn insert_sections(tx: &mut Tx, token: Id, sections: &[Id]) -> Result<()> {
+    tx.insert_rows("token_sections (token_id, section_id)", sections, |section, values| {
+        values.bind(token).bind(*section);
+    })
+    .await
+}
+
+pub async fn delete_sections(tx: &mut Tx, token: Id) -> Result<()> {
+    tx.query("delete from token_sections where token_id = $1").bind(token).execute().await?;
+    Ok(())
+}
+
+/// Whether a token covers a section of its own event.
+pub async fn covers(tx: &mut Tx, token: Id, section: Id) -> Result<bool> {
+    let found: Vec<(Id,)> = tx
+        .select("s.id from sections s where")
+        .push_bind(" s.id = ?", section)
+        .and_where(&admission_scope::covers_sql("s.id"), Some(token))
+        .all()
+        .await?;
+    Ok(!found.is_empty())
+}

@@ -1,0 +1,106 @@
+//! What the venue operations mean.
+
+use std::collections::HashMap;
+
+use super::model::{Venue, VenueCreate, VenueFilter, VenueRow, VenueUpdate};
+use super::store;
+use crate::state::App;
+use crate::kernel::auth::Caller;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::Page;
+use crate::kernel::types::api_types::{AbsoluteUri, Uri};
+use crate::kernel::db::{Tx, ViolationExt, transaction};
+use boxoffice_http::error::{Code, Error, Result};
+use crate::features::catalog::regions;
+use crate::features::catalog::review::{self, SubmissionType};
+
+/// The venues of these identifiers, whoever may see them: an event shows its venue even before that is approved.
+///
+/// # Errors
+/// When the database fails.
+pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Venue>> {
+    let rows = store::of_ids(tx, ids).await?;
+    Ok(rows.into_iter().map(|row| (row.id, view(row))).collect())
+}
+
+/// Whether the caller may stage an event at this venue: it exists, and is approved or of the caller's own making.
+/// The platform's staff may use any.
+///
+/// # Errors
+/// When the database fails.
+pub async fn is_usable(tx: &mut Tx, caller: &Caller, id: Id) -> Result<bool> {
+    Ok(store::find(tx, id).await?.is_some_and(|row| row.is_for(caller)))
+}
+
+pub async fn list(app: &App, filter: &VenueFilter) -> Result<Page<Venue>> {
+    let found = store::list(&mut app.db.read().await?, filter).await?;
+    Ok(filter.paging.page(found.total, found.rows.into_iter().map(view).collect()))
+}
+
+pub async fn create(app: &App, caller: &Caller, new: &VenueCreate) -> Result<Venue> {
+    if !caller.is_administrator() && caller.account.is_none() {
+        return Err(Code::ResourceNotYours.with_message("This key acts for no account that could submit the venue for review."));
+    }
+    transaction!(app.db, |tx| add(app, tx, caller, new).await)
+}
+
+async fn add(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Result<Venue> {
+    require_region(tx, Some(new.region.id)).await?;
+    let approved = caller.is_administrator();
+    let inserted = store::insert(tx, app.clock.next_id(), new, approved, caller.account).await;
+    let row = inserted.on_unique("venues_name_key", Code::VenueTaken).on_foreign_key(no_region())?;
+    if !approved {
+        review::submit(app, tx, SubmissionType::Venue, row.id, caller.account).await?;
+    }
+    Ok(view(row))
+}
+
+pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Venue> {
+    let row = store::find(&mut app.db.read().await?, id).await?.ok_or(Error::NOT_FOUND)?;
+    if row.is_for(caller) { Ok(view(row)) } else { Err(Error::FORBIDDEN) }
+}
+
+pub async fn update(app: &App, id: Id, change: &VenueUpdate) -> Result<Venue> {
+    let row = transaction!(app.db, |tx| {
+        store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+        require_region(tx, change.region.as_ref().map(|region| region.id)).await?;
+        let updated = store::update(tx, id, change).await;
+        updated.on_unique("venues_name_key", Code::VenueTaken).on_foreign_key(no_region())
+    })?;
+    Ok(view(row.ok_or(Error::NOT_FOUND)?))
+}
+
+/// Removes the venue with its submissions, which are known by its URI and would name nothing.
+pub async fn delete(app: &App, id: Id) -> Result<()> {
+    let deleted = transaction!(app.db, |tx| {
+        review::forget(tx, SubmissionType::Venue, [id]).await?;
+        store::delete(tx, id).await.on_foreign_key(Code::VenueInUse)
+    })?;
+    if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
+}
+
+/// Asked before the statement that would violate the foreign key: whichever of two constraints a database minds first,
+/// an unknown region is told before a name that is taken. The foreign key is left for a region that goes in between.
+async fn require_region(tx: &mut Tx, region: Option<Id>) -> Result<()> {
+    match region {
+        Some(id) if !regions::exists(tx, id).await? => Err(no_region()),
+        _ => Ok(()),
+    }
+}
+
+fn no_region() -> Error {
+    Error::invalid("region", "names no region")
+}
+
+fn view(row: VenueRow) -> Venue {
+    let VenueRow { latitude, longitude, .. } = row;
+    Venue {
+        uri: Uri(format!("/venues/{}", row.id)),
+        name: row.name,
+        region: Uri(format!("/regions/{}", row.region_id)),
+        longitude,
+        latitude,
+        address: row.address,
+        map: AbsoluteUri(format!("https://www.openstreetmap.org/?mlat={latitude}&mlon={longitude}")),
+    }
+}

@@ -1,0 +1,72 @@
+//! SQL of venues.
+
+use super::model::{VenueCreate, VenueFilter, VenueRow, VenueUpdate};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+/// Approved venues, the oldest first.
+pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<PagedRows<VenueRow>> {
+    tx.list("v.*", "from venues v where v.approved")
+        .and_where("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
+        .and_contains("v.name", filter.name.as_deref())
+        .page("v.id", filter.paging)
+        .await
+}
+
+pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<VenueRow>> {
+    tx.select("* from venues where true").and_in("id", ids).all().await
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
+    tx.query("select * from venues where id = $1").bind(id).optional().await
+}
+
+pub async fn insert(tx: &mut Tx, id: Id, new: &VenueCreate, approved: bool, creator: Option<Id>) -> Result<VenueRow> {
+    let row: Option<VenueRow> = tx
+        .query(
+            "insert into venues (id, name, region_id, address, longitude, latitude, approved, creator_id)
+             values ($1, $2, $3, $4, $5, $6, $7, $8) returning *",
+        )
+        .bind(id)
+        .bind(new.name.clone())
+        .bind(new.region.id)
+        .bind(new.address.clone())
+        .bind(new.longitude)
+        .bind(new.latitude)
+        .bind(approved)
+        .bind(creator)
+        .optional()
+        .await?;
+    row.ok_or_else(|| sqlx::Error::RowNotFound.into())
+}
+
+/// Makes a venue everyone's.
+///
+/// # Errors
+/// When the database fails.
+pub async fn approve(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("update venues set approved = true where id = $1").bind(id).execute().await?;
+    Ok(())
+}
+
+/// Changes what is given and leaves the rest.
+pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate) -> Result<Option<VenueRow>> {
+    tx.query(
+        "update venues set name = coalesce($2, name), region_id = coalesce($3, region_id), address = coalesce($4, address),
+         longitude = coalesce($5, longitude), latitude = coalesce($6, latitude) where id = $1 returning *",
+    )
+    .bind(id)
+    .bind(change.name.clone())
+    .bind(change.region.as_ref().map(|region| region.id))
+    .bind(change.address.clone())
+    .bind(change.longitude)
+    .bind(change.latitude)
+    .optional()
+    .await
+}
+
+pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
+    Ok(tx.query("delete from venues where id = $1").bind(id).execute().await? == 1)
+}

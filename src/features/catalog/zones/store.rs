@@ -1,0 +1,53 @@
+//! SQL of zones.
+
+use super::model::{ZoneRow, ZoneUpdate};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+/// Zones, the oldest first.
+pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ZoneRow>> {
+    tx.list("*", "from zones").page("id", paging).await
+}
+
+pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
+    tx.select("* from zones where true").and_in("id", ids).all().await
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<ZoneRow>> {
+    tx.query("select * from zones where id = $1").bind(id).optional().await
+}
+
+pub async fn insert(tx: &mut Tx, row: &ZoneRow) -> Result<()> {
+    tx.query("insert into zones (id, name, description, width, height) values ($1, $2, $3, $4, $5)")
+        .bind(row.id)
+        .bind(row.name.clone())
+        .bind(row.description.clone())
+        .bind(row.width)
+        .bind(row.height)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// Changes what is given and leaves the rest. Without `returning`: SQLite checks the foreign key at the statement's end, which
+/// whoever takes only the first row does not reach.
+pub async fn update(tx: &mut Tx, id: Id, change: &ZoneUpdate) -> Result<()> {
+    tx.query(
+        "update zones set name = coalesce($2, name), width = coalesce($3, width), height = coalesce($4, height),
+         description = coalesce($5, description) where id = $1",
+    )
+    .bind(id)
+    .bind(change.name.clone())
+    .bind(change.width)
+    .bind(change.height)
+    .bind(change.description.clone())
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
+    Ok(tx.query("delete from zones where id = $1").bind(id).execute().await? == 1)
+}

@@ -1,0 +1,99 @@
+//! Admissions on the wire and in the database.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::features::identity::accounts::Account;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::api_types::{OffsetSeconds, Uri, string_newtype};
+use crate::features::catalog::sections::{Section, SectionUri};
+use crate::features::sales::tickets::Serial;
+
+string_newtype!(
+    /// A serial as it was scanned, of whatever shape.
+    ScannedSerial, None, None, Some(1), Some(64)
+);
+string_newtype!(
+    /// An account, named by its number or its URI.
+    GivenPatron, None, Some("^((/v3)?/accounts/)?[A-Z]{2}-[A-Z0-9]{8}$"), None, Some(200)
+);
+string_newtype!(
+    /// A section, named by its identifier or by either of its URIs.
+    SectionFilter, None, Some("^((/v3)?(/events/[A-Za-z0-9-]+)?/sections/)?[A-Za-z0-9-]+$"), Some(1), Some(200)
+);
+
+impl GivenPatron {
+    /// The account's number.
+    pub fn number(&self) -> String {
+        self.0.rsplit('/').next().unwrap_or_default().to_owned()
+    }
+}
+
+impl SectionFilter {
+    /// The section, as long as it may be one of this event; [`Id::NONE`] otherwise.
+    pub fn of(&self, event: Id) -> Id {
+        if !self.0.contains('/') {
+            return Id::parse(&self.0).unwrap_or(Id::NONE);
+        }
+        let uri = SectionUri::parse(&self.0).filter(|uri| uri.event.is_none_or(|named| named == event));
+        uri.map_or(Id::NONE, |uri| uri.section)
+    }
+}
+
+/// An admission as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Admission {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub redeemer: String,
+    pub device: String,
+    pub ticket: Serial,
+    pub patron: Account,
+    pub section: Section,
+    pub admitted: OffsetSeconds,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AdmissionPath {
+    pub event: Id,
+    pub admission: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AdmissionFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+    #[schemars(length(min = 1, max = 200))]
+    pub redeemer: Option<String>,
+    #[schemars(length(min = 1, max = 200))]
+    pub device: Option<String>,
+    pub ticket: Option<Serial>,
+    pub patron: Option<GivenPatron>,
+    pub section: Option<SectionFilter>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AdmissionCreate {
+    #[schemars(length(min = 1, max = 100))]
+    pub serials: Vec<ScannedSerial>,
+    #[schemars(length(max = 200))]
+    pub redeemer: Option<String>,
+    #[schemars(length(max = 200))]
+    pub device: Option<String>,
+}
+
+/// An admission as it is kept, with its ticket's serial.
+#[derive(Debug, sqlx::FromRow)]
+pub struct AdmissionRow {
+    pub id: Id,
+    pub event_id: Id,
+    pub section_id: Id,
+    pub ticket_id: Id,
+    pub serial: String,
+    pub patron_id: Id,
+    pub redeemer: String,
+    pub device: String,
+    pub admitted: Timestamp,
+}

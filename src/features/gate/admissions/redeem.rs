@@ -1,0 +1,149 @@
+//! Admitting: redeemers admit to the sections of their token, the event's host to all of it. What all gates scan at the same time is
+//! redeemed together, and of two with the same ticket the one that came first gets it.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::model::{Admission, AdmissionCreate, AdmissionRow};
+use super::{service, store};
+use crate::features::identity::accounts::{self, AccountRow};
+use crate::state::App;
+use crate::kernel::auth::Caller;
+use crate::kernel::types::id::Id;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::{Code, Error, Result};
+use crate::features::catalog::events::{self, EventRow};
+use crate::kernel::journal::GroupCommit;
+use crate::features::sales::tickets::{self, TicketRow};
+use crate::features::catalog::tokens::{self, AdmissionScope};
+
+/// Tickets that are redeemed at a time, at the most, whoever has scanned them.
+const BATCH: usize = 1000;
+
+/// Where tickets are redeemed.
+pub struct AdmissionBatcher(GroupCommit<ScanRequest, Vec<Admission>>);
+
+impl Default for AdmissionBatcher {
+    fn default() -> Self {
+        Self(GroupCommit::with_max_weight(BATCH, |scan| scan.new.serials.len()))
+    }
+}
+
+/// Tickets that were scanned.
+struct ScanRequest {
+    caller: Caller,
+    event: Id,
+    new: AdmissionCreate,
+}
+
+/// Redeems what can be redeemed and records the admissions, in the order in which their serials were given first.
+pub async fn admit(app: &Arc<App>, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Vec<Admission>> {
+    app.redeemer.0.submit(app, ScanRequest { caller, event, new }, admit_together).await
+}
+
+fn admit_together<'a>(
+    app: &'a App,
+    tx: &'a mut Tx,
+    scans: &'a [&'a ScanRequest],
+) -> BoxFuture<'a, Result<Vec<Result<Vec<Admission>>>>> {
+    admit_all(app, tx, scans).boxed()
+}
+
+async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<Vec<Admission>>>> {
+    let now = app.clock.now();
+    let reaches = authorize_scans(tx, scans).await?;
+    let mut wanted: BTreeMap<(Id, AdmissionScope), Vec<String>> = BTreeMap::new();
+    for (scan, reach) in scans.iter().zip(&reaches) {
+        if let Ok(reach) = reach {
+            wanted.entry((scan.event, *reach)).or_default().extend(scan.new.serials.iter().map(|serial| serial.0.clone()));
+        }
+    }
+    tickets::lock_all(tx, wanted.values().flatten().cloned()).await?;
+    let mut redeemed: HashMap<(Id, AdmissionScope, String), TicketRow> = HashMap::new();
+    for ((event, reach), serials) in wanted {
+        let tickets = tickets::redeem(tx, event, serials, reach, now).await?;
+        redeemed.extend(tickets.into_iter().map(|ticket| ((event, reach, ticket.serial.clone()), ticket)));
+    }
+    let names = account_numbers(tx, scans).await?;
+    let mut outcomes: Vec<Result<Vec<AdmissionRow>>> = Vec::with_capacity(scans.len());
+    for (scan, reach) in scans.iter().zip(reaches) {
+        outcomes.push(reach.and_then(|reach| {
+            let device = non_blank(scan.new.device.as_ref()).unwrap_or_default();
+            let redeemer = non_blank(scan.new.redeemer.as_ref()).unwrap_or_else(|| redeemer(&scan.caller, &names));
+            // Taking a ticket out leaves nothing for the same serial given again.
+            let tickets = scan.new.serials.iter().filter_map(|serial| redeemed.remove(&(scan.event, reach, serial.0.clone())));
+            let admitted: Vec<AdmissionRow> = tickets
+                .map(|ticket| AdmissionRow {
+                    id: app.clock.next_id(),
+                    event_id: scan.event,
+                    section_id: ticket.section_id,
+                    ticket_id: ticket.id,
+                    serial: ticket.serial,
+                    patron_id: ticket.owner_id,
+                    redeemer: redeemer.clone(),
+                    device: device.clone(),
+                    admitted: now,
+                })
+                .collect();
+            if admitted.is_empty() {
+                return Err(Code::AdmissionNone.with_message("None of these tickets can be admitted."));
+            }
+            Ok(admitted)
+        }));
+    }
+    let admitted: Vec<&AdmissionRow> = outcomes.iter().flatten().flatten().collect();
+    store::insert(tx, &admitted).await?;
+    let parts = service::Relations::load(tx, admitted, now).await?;
+    let views = scans
+        .iter()
+        .zip(outcomes)
+        .map(|(scan, rows)| rows.and_then(|rows| rows.into_iter().map(|row| parts.view(&scan.caller, row)).collect()));
+    Ok(views.collect())
+}
+
+/// What each scan may admit to, or why nothing. Each key is asked about once for an event.
+async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<AdmissionScope>>> {
+    let ids: BTreeSet<Id> = scans.iter().map(|scan| scan.event).collect();
+    let events: HashMap<Id, EventRow> = events::of_ids(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
+    let mut known: HashMap<(Id, Id), Result<AdmissionScope>> = HashMap::new();
+    for scan in scans {
+        if let Entry::Vacant(unknown) = known.entry((scan.caller.key, scan.event)) {
+            let reach = match events.get(&scan.event) {
+                Some(event) => tokens::authorize(tx, &scan.caller, event).await,
+                None => Err(Error::NOT_FOUND),
+            };
+            unknown.insert(Error::split_rejection(reach)?);
+        }
+    }
+    let reach = |scan: &&ScanRequest| match known.get(&(scan.caller.key, scan.event)) {
+        Some(Ok(reach)) => Ok(*reach),
+        Some(Err(refusal)) => Err(refusal.clone_lossy()),
+        None => Err(Error::NOT_FOUND),
+    };
+    Ok(scans.iter().map(reach).collect())
+}
+
+/// What was told, unless it is blank.
+fn non_blank(text: Option<&String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty()).cloned()
+}
+
+/// The accounts' numbers of those who scan.
+async fn account_numbers(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<HashMap<Id, String>> {
+    let accounts: BTreeSet<Id> = scans.iter().filter_map(|scan| scan.caller.account).collect();
+    let accounts: Vec<AccountRow> = accounts::find_all(tx, accounts).await?;
+    Ok(accounts.into_iter().map(|account| (account.id, account.number)).collect())
+}
+
+/// What the caller is recorded as where the request tells no redeemer: its token's URI, or its account's number.
+fn redeemer(caller: &Caller, names: &HashMap<Id, String>) -> String {
+    match (caller.redeemer, caller.account) {
+        (Some(redeemer), _) => tokens::uri(redeemer.event, redeemer.token).0,
+        (None, Some(account)) => names.get(&account).cloned().unwrap_or_default(),
+        (None, None) => String::new(),
+    }
+}

@@ -1,0 +1,77 @@
+//! What the admission operations mean, apart from admitting ([`super::gate`]).
+
+use std::collections::{BTreeSet, HashMap};
+
+use anyhow::anyhow;
+
+use super::model::{Admission, AdmissionFilter, AdmissionRow};
+use super::store;
+use crate::features::identity::accounts::{self, AccountRow};
+use crate::state::App;
+use crate::kernel::auth::Caller;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::Page;
+use crate::kernel::types::api_types::{OffsetSeconds, Uri};
+use crate::kernel::db::Tx;
+use boxoffice_http::error::{Error, Result};
+use crate::features::catalog::sections::{self, SectionRow};
+use crate::features::sales::tickets::Serial;
+use crate::features::catalog::events;
+use crate::features::catalog::tokens;
+
+pub async fn list(app: &App, caller: &Caller, event: Id, filter: &AdmissionFilter) -> Result<Page<Admission>> {
+    let mut tx = app.db.read().await?;
+    let event = events::load(&mut tx, event).await?;
+    let reach = tokens::authorize(&mut tx, caller, &event).await?;
+    let found = store::list(&mut tx, event.id, reach, filter).await?;
+    let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
+    Ok(filter.paging.page(found.total, entries))
+}
+
+pub async fn get(app: &App, caller: &Caller, event: Id, admission: Id) -> Result<Admission> {
+    let mut tx = app.db.read().await?;
+    let event = events::load(&mut tx, event).await?;
+    let row = store::find(&mut tx, event.id, admission).await?.ok_or(Error::NOT_FOUND)?;
+    let reach = tokens::authorize(&mut tx, caller, &event).await?;
+    reach.require(&mut tx, row.section_id).await?;
+    let mut views = views(&mut tx, caller, vec![row], app.clock.now()).await?;
+    views.pop().ok_or(Error::NOT_FOUND)
+}
+
+async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<AdmissionRow>, now: Timestamp) -> Result<Vec<Admission>> {
+    let parts = Relations::load(tx, &rows, now).await?;
+    rows.into_iter().map(|row| parts.view(caller, row)).collect()
+}
+
+/// The sections and patrons of admissions, each loaded once.
+pub struct Relations {
+    sections: HashMap<Id, SectionRow>,
+    patrons: HashMap<Id, AccountRow>,
+    now: Timestamp,
+}
+
+impl Relations {
+    /// Those of these.
+    pub async fn load<'a>(tx: &mut Tx, rows: impl IntoIterator<Item = &'a AdmissionRow>, now: Timestamp) -> Result<Self> {
+        let (sections, patrons): (BTreeSet<Id>, BTreeSet<Id>) =
+            rows.into_iter().map(|row| (row.section_id, row.patron_id)).unzip();
+        let patrons = accounts::find_all(tx, patrons).await?.into_iter().map(|patron| (patron.id, patron)).collect();
+        Ok(Self { sections: sections::find_by_ids(tx, sections, now).await?, patrons, now })
+    }
+
+    /// One of these admissions as it is answered to this caller.
+    pub fn view(&self, caller: &Caller, row: AdmissionRow) -> Result<Admission> {
+        let found = self.sections.get(&row.section_id).zip(self.patrons.get(&row.patron_id));
+        let (section, patron) = found.ok_or_else(|| anyhow!("admission {} lacks its section or patron", row.id))?;
+        Ok(Admission {
+            uri: Uri(format!("/events/{}/admissions/{}", row.event_id, row.id)),
+            redeemer: row.redeemer,
+            device: row.device,
+            ticket: Serial(row.serial),
+            patron: accounts::view_for(caller, patron.clone()),
+            section: sections::view_long(section, self.now),
+            admitted: OffsetSeconds(row.admitted.format_rfc3339()),
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! SQL of admissions.
+
+use super::model::{AdmissionFilter, AdmissionRow};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+use crate::features::catalog::tokens::{self, AdmissionScope};
+
+/// The admissions to what is within reach of an event, the oldest first.
+pub async fn list(tx: &mut Tx, event: Id, reach: AdmissionScope, filter: &AdmissionFilter) -> Result<PagedRows<AdmissionRow>> {
+    tx.list("a.*, t.serial", "from admissions a join tickets t on t.id = a.ticket_id where true")
+        .and_where("a.event_id = ?", Some(event))
+        .and_where(&tokens::covers_sql("a.section_id"), reach.token())
+        .and_where("a.redeemer = ?", filter.redeemer.clone())
+        .and_where("a.device = ?", filter.device.clone())
+        .and_where("t.serial = ?", filter.ticket.as_ref().map(|serial| serial.0.clone()))
+        .and_where(
+            "a.patron_id = (select p.id from accounts p where p.number = ?)",
+            filter.patron.as_ref().map(|patron| patron.number()),
+        )
+        .and_where("a.section_id = ?", filter.section.as_ref().map(|section| section.of(event)))
+        .page("a.id", filter.paging)
+        .await
+}
+
+pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<AdmissionRow>> {
+    tx.query("select a.*, t.serial from admissions a join tickets t on t.id = a.ticket_id where a.id = $1 and a.event_id = $2")
+        .bind(id)
+        .bind(event)
+        .optional()
+        .await
+}
+
+pub async fn insert(tx: &mut Tx, rows: &[&AdmissionRow]) -> Result<()> {
+    let into = "admissions (id, event_id, section_id, ticket_id, patron_id, redeemer, device, admitted)";
+    tx.insert_rows(into, rows, |row, values| {
+        values
+            .bind(row.id)
+            .bind(row.event_id)
+            .bind(row.section_id)
+            .bind(row.ticket_id)
+            .bind(row.patron_id)
+            .bind(row.redeemer.clone())
+            .bind(row.device.clone())
+            .bind(row.admitted);
+    })
+    .await
+}

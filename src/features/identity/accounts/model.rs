@@ -1,0 +1,264 @@
+//! Accounts on the wire and in the database.
+
+use std::fmt;
+
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::{Deserialize, Serialize};
+
+use crate::kernel::auth::Scope;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::api_types::{BirthDate, Uri, text_schema, string_newtype};
+use crate::kernel::http::HasLocation;
+
+string_newtype!(
+    /// The number of an account, such as `GH-4K7QW2MZ`.
+    AccountNumber, None, Some("^[A-Z]{2}-[A-Z0-9]{8}$"), None, None
+);
+string_newtype!(
+    /// A date, `YYYY-MM-DD`.
+    Date, Some("date"), None, None, None
+);
+
+impl AsRef<str> for AccountNumber {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A password in clear, on its way to be hashed or checked; at least `MIN` characters. Its text appears in no log.
+#[derive(Clone, Deserialize)]
+#[serde(transparent)]
+pub struct Password<const MIN: u32>(pub String);
+
+impl<const MIN: u32> fmt::Debug for Password<MIN> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password")
+    }
+}
+
+impl<const MIN: u32> JsonSchema for Password<MIN> {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        format!("PasswordFrom{MIN}")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        text_schema(Some("password"), None, Some(MIN), Some(128))
+    }
+}
+
+/// How much a key or an account may do, in the words of the wire and of the command line. An account is never `public`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum, sqlx::Type)]
+#[serde(rename_all = "lowercase")]
+#[sqlx(type_name = "text", rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the variants of Scope, which says what each is")]
+pub enum Role {
+    Public,
+    Customer,
+    Administrator,
+}
+
+impl From<Role> for Scope {
+    fn from(role: Role) -> Self {
+        match role {
+            Role::Public => Self::Public,
+            Role::Customer => Self::Customer,
+            Role::Administrator => Self::Administrator,
+        }
+    }
+}
+
+/// The roles that an account may be made with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the variants of Scope, which says what each is")]
+pub enum AccountRole {
+    #[default]
+    Customer,
+    Administrator,
+}
+
+impl From<AccountRole> for Role {
+    fn from(role: AccountRole) -> Self {
+        match role {
+            AccountRole::Customer => Self::Customer,
+            AccountRole::Administrator => Self::Administrator,
+        }
+    }
+}
+
+/// A form of address, without a stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum AccountTitle {
+    Mr,
+    Mrs,
+    Miss,
+    Ms,
+    Dr,
+    Prof,
+    Rev,
+}
+
+impl AccountTitle {
+    /// Every form of address, in the contract's order.
+    pub const ALL: [Self; 7] = [Self::Mr, Self::Mrs, Self::Miss, Self::Ms, Self::Dr, Self::Prof, Self::Rev];
+
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Mr => "Mr",
+            Self::Mrs => "Mrs",
+            Self::Miss => "Miss",
+            Self::Ms => "Ms",
+            Self::Dr => "Dr",
+            Self::Prof => "Prof",
+            Self::Rev => "Rev",
+        }
+    }
+}
+
+/// An account as it is answered.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the contract describes the fields")]
+pub struct Account {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub number: AccountNumber,
+    pub username: String,
+    #[schemars(email)]
+    pub email: String,
+    pub role: Role,
+    pub verified: bool,
+    pub activated: bool,
+    pub first_name: String,
+    pub last_name: String,
+    pub title: String,
+    // Always there, though it may be null: schemars would not require an Option.
+    #[schemars(schema_with = "Option::<Date>::json_schema")]
+    pub date_of_birth: Option<Date>,
+    pub phone: String,
+    pub country: String,
+    pub first_address_line: String,
+    pub second_address_line: String,
+    pub city: String,
+    pub state: String,
+    pub preferences: Uri,
+}
+
+impl HasLocation for Account {
+    /// Whoever has made it may have to log in first to read it.
+    const SAME_REPRESENTATION: bool = false;
+
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+/// The account that a path names.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AccountPath {
+    /// Its number.
+    pub number: AccountNumber,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AccountFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+    pub number: Option<AccountNumber>,
+    #[schemars(email, length(max = 254))]
+    pub email: Option<String>,
+    #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
+    pub username: Option<String>,
+}
+
+/// An account to be made. What it says has been held against the contract's `AccountCreate`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the contract describes the fields")]
+pub struct AccountCreate {
+    #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
+    pub username: String,
+    pub password: Password<8>,
+    #[schemars(email, length(max = 254))]
+    pub email: String,
+    #[schemars(length(max = 200))]
+    pub first_name: Option<String>,
+    #[schemars(length(max = 200))]
+    pub last_name: Option<String>,
+    pub title: Option<AccountTitle>,
+    pub date_of_birth: Option<BirthDate>,
+    #[schemars(length(max = 40))]
+    pub phone: Option<String>,
+    #[schemars(length(max = 200))]
+    pub country: Option<String>,
+    #[schemars(length(max = 200))]
+    pub first_address_line: Option<String>,
+    #[schemars(length(max = 200))]
+    pub second_address_line: Option<String>,
+    #[schemars(length(max = 200))]
+    pub city: Option<String>,
+    #[schemars(length(max = 200))]
+    pub state: Option<String>,
+    pub role: Option<AccountRole>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountUpdate {
+    #[schemars(regex(pattern = r"^[A-Za-z0-9._-]{3,32}$"))]
+    pub username: Option<String>,
+    pub password: Option<Password<8>>,
+    #[schemars(email, length(max = 254))]
+    pub email: Option<String>,
+    #[schemars(length(max = 200))]
+    pub first_name: Option<String>,
+    #[schemars(length(max = 200))]
+    pub last_name: Option<String>,
+    pub title: Option<AccountTitle>,
+    pub date_of_birth: Option<BirthDate>,
+    #[schemars(length(max = 40))]
+    pub phone: Option<String>,
+    #[schemars(length(max = 200))]
+    pub country: Option<String>,
+    #[schemars(length(max = 200))]
+    pub first_address_line: Option<String>,
+    #[schemars(length(max = 200))]
+    pub second_address_line: Option<String>,
+    #[schemars(length(max = 200))]
+    pub city: Option<String>,
+    #[schemars(length(max = 200))]
+    pub state: Option<String>,
+}
+
+/// An account as it is kept, without its password's hash, which only sessions read.
+#[derive(Debug, Clone, sqlx::FromRow)]
+#[expect(missing_docs, reason = "the columns of the table")]
+pub struct AccountRow {
+    pub id: Id,
+    pub number: String,
+    pub username: String,
+    pub email: String,
+    pub role: Role,
+    pub verified: bool,
+    pub activated: bool,
+    pub first_name: String,
+    pub last_name: String,
+    pub title: String,
+    pub date_of_birth: Option<String>,
+    pub phone: String,
+    pub country: String,
+    pub first_address_line: String,
+    pub second_address_line: String,
+    pub city: String,
+    pub state: String,
+}

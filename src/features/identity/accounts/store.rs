@@ -1,0 +1,296 @@
+//! SQL of accounts.
+
+use super::model::{AccountFilter, AccountRow, AccountUpdate, Role};
+use crate::kernel::auth::KeyKind;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+/// Whether there is any account at all.
+///
+/// # Errors
+/// When the database fails.
+pub async fn exists_any(tx: &mut Tx) -> Result<bool> {
+    tx.query("select exists (select 1 from accounts)").scalar().await
+}
+
+/// The account of this identifier.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
+    tx.query("select * from accounts where id = $1").bind(id).optional().await
+}
+
+/// The account of this number, unless it has been removed.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find_by_number(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
+    let find = tx.query("select * from accounts where number = $1 and removed = false");
+    find.bind(number.as_ref().to_owned()).optional().await
+}
+
+/// The accounts of these numbers that have not been removed, in no order.
+///
+/// # Errors
+/// When the database fails.
+pub async fn find_by_numbers(tx: &mut Tx, numbers: Vec<String>) -> Result<Vec<AccountRow>> {
+    tx.select("* from accounts where removed = false").and_in("number", numbers).all().await
+}
+
+/// Which account has this number, removed or not: for who looks into the books.
+///
+/// # Errors
+/// When the database fails.
+pub async fn id_of(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<Id>> {
+    let found = tx.query("select id from accounts where number = $1").bind(number.as_ref().to_owned()).optional().await?;
+    Ok(found.map(|(id,): (Id,)| id))
+}
+
+/// The account as it is after everyone else's changes, which then wait until this transaction ends; none where it has been
+/// removed. Whatever may not be given to a removed account is given after this.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
+    let lock = tx.query("update accounts set activated = activated where id = $1 and removed = false returning *");
+    lock.bind(id).optional().await
+}
+
+/// The same of several, without those that have been removed.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
+    tx.select("* from accounts where removed = false").and_in("id", ids).for_update().all().await
+}
+
+/// Lets only one transaction at a time change whether administrators are active. The oldest one's row stands for all of them:
+/// a role never changes, and no row ever goes.
+pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
+    let oldest = "update accounts set activated = activated
+        where id = (select min(id) from accounts where role = 'administrator')";
+    tx.query(oldest).execute().await?;
+    Ok(())
+}
+
+/// Where the active administrators get their mail, the oldest first.
+pub async fn administrators_emails(tx: &mut Tx) -> Result<Vec<String>> {
+    let emails = tx.query("select email from accounts where role = 'administrator' and activated order by id");
+    let found: Vec<(String,)> = emails.all().await?;
+    Ok(found.into_iter().map(|(email,)| email).collect())
+}
+
+/// Whether an administrator other than this one is active.
+pub async fn has_other_administrators(tx: &mut Tx, id: Id) -> Result<bool> {
+    let other = "select exists (select 1 from accounts where role = 'administrator' and activated and id <> $1)";
+    tx.query(other).bind(id).scalar().await
+}
+
+/// The account of this number if it is active, which it then stays until this transaction ends.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_active(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
+    let hold = "update accounts set activated = activated where number = $1 and activated returning *";
+    tx.query(hold).bind(number.as_ref().to_owned()).optional().await
+}
+
+/// The accounts of these identifiers, in no order.
+pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
+    tx.select("* from accounts where true").and_in("id", ids).all().await
+}
+
+/// Accounts, the oldest first.
+pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<PagedRows<AccountRow>> {
+    tx.list("a.*", "from accounts a where a.removed = false")
+        .and_where("a.number = ?", filter.number.clone().map(|number| number.0))
+        .and_where("lower(a.email) = lower(?)", filter.email.clone())
+        .and_where("lower(a.username) = lower(?)", filter.username.clone())
+        .page("a.id", filter.paging)
+        .await
+}
+
+/// Whether an account other than `id` holds this username, and whether one holds this e-mail address.
+pub async fn conflicting_fields(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<(bool, bool)> {
+    let taken: Option<(bool, bool)> = tx
+        .query(
+            "select exists (select 1 from accounts where lower(username) = lower($2) and id <> $1),
+             exists (select 1 from accounts where lower(email) = lower($3) and id <> $1)",
+        )
+        .bind(id)
+        .bind(username.map(str::to_owned))
+        .bind(email.map(str::to_owned))
+        .optional()
+        .await?;
+    Ok(taken.unwrap_or_default())
+}
+
+/// Inserts an account, unless its number is taken.
+pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Result<bool> {
+    let inserted = tx
+        .query(
+            "insert into accounts (id, number, username, email, password_hash, role, verified, activated, first_name,
+             last_name, title, date_of_birth, phone, country, first_address_line, second_address_line, city, state)
+             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+             on conflict (number) do nothing",
+        )
+        .bind(row.id)
+        .bind(row.number.clone())
+        .bind(row.username.clone())
+        .bind(row.email.clone())
+        .bind(password_hash.to_owned())
+        .bind(row.role)
+        .bind(row.verified)
+        .bind(row.activated)
+        .bind(row.first_name.clone())
+        .bind(row.last_name.clone())
+        .bind(row.title.clone())
+        .bind(row.date_of_birth.clone())
+        .bind(row.phone.clone())
+        .bind(row.country.clone())
+        .bind(row.first_address_line.clone())
+        .bind(row.second_address_line.clone())
+        .bind(row.city.clone())
+        .bind(row.state.clone())
+        .execute()
+        .await?;
+    Ok(inserted == 1)
+}
+
+/// Changes what is given and leaves the rest; another e-mail address has not been verified.
+pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: Option<&str>) -> Result<Option<AccountRow>> {
+    tx.query(
+        "update accounts set username = coalesce($2, username), email = coalesce($3, email),
+         verified = verified and lower(coalesce($3, email)) = lower(email), password_hash = coalesce($4, password_hash),
+         first_name = coalesce($5, first_name), last_name = coalesce($6, last_name), title = coalesce($7, title),
+         date_of_birth = coalesce($8, date_of_birth), phone = coalesce($9, phone), country = coalesce($10, country),
+         first_address_line = coalesce($11, first_address_line), second_address_line = coalesce($12, second_address_line),
+         city = coalesce($13, city), state = coalesce($14, state) where id = $1 and removed = false returning *",
+    )
+    .bind(id)
+    .bind(change.username.clone())
+    .bind(change.email.clone())
+    .bind(password_hash.map(str::to_owned))
+    .bind(change.first_name.clone())
+    .bind(change.last_name.clone())
+    .bind(change.title.map(|title| title.as_str().to_owned()))
+    .bind(change.date_of_birth.clone().map(|date| date.0))
+    .bind(change.phone.clone())
+    .bind(change.country.clone())
+    .bind(change.first_address_line.clone())
+    .bind(change.second_address_line.clone())
+    .bind(change.city.clone())
+    .bind(change.state.clone())
+    .optional()
+    .await
+}
+
+/// Whether this may name an account. Usernames and e-mail addresses are ASCII, which every database folds alike: what has other
+/// characters is asked of none, as some take the small letter of `İ` or of the sign of kelvins for one of ASCII.
+pub fn is_allowed_region(identification: &str) -> bool {
+    identification.is_ascii()
+}
+
+/// Whether an account has this username or e-mail address, and this role where one is given.
+///
+/// # Errors
+/// When the database fails.
+pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Result<bool> {
+    if !is_allowed_region(identification) {
+        return Ok(false);
+    }
+    tx.query(
+        "select exists (select 1 from accounts
+         where (lower(username) = lower($1) or lower(email) = lower($1)) and role = coalesce($2, role)
+         and removed = false)",
+    )
+    .bind(identification.to_owned())
+    .bind(role)
+    .scalar()
+    .await
+}
+
+/// The account with this e-mail address, held like [`lock`] does.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow>> {
+    if !is_allowed_region(email) {
+        return Ok(None);
+    }
+    tx.query("update accounts set activated = activated where lower(email) = lower($1) and removed = false returning *")
+        .bind(email.to_owned())
+        .optional()
+        .await
+}
+
+/// Says that the account's e-mail address has been verified.
+///
+/// # Errors
+/// When the database fails.
+pub async fn set_verified(tx: &mut Tx, id: Id) -> Result<()> {
+    tx.query("update accounts set verified = true where id = $1").bind(id).execute().await?;
+    Ok(())
+}
+
+/// Gives the account another password, with which whoever is signed in is signed in no more.
+///
+/// # Errors
+/// When the database fails.
+pub async fn set_password(tx: &mut Tx, id: Id, password_hash: &str, now: Timestamp) -> Result<()> {
+    let update = "update accounts set password_hash = $2 where id = $1";
+    tx.query(update).bind(id).bind(password_hash.to_owned()).execute().await?;
+    end_sessions(tx, id, Id::NONE, now).await
+}
+
+/// Ends every session of the account but the one with the key `kept`.
+pub async fn end_sessions(tx: &mut Tx, account: Id, kept: Id, now: Timestamp) -> Result<()> {
+    tx.query("update api_keys set ended = $4 where account_id = $1 and kind = $2 and id <> $3 and ended is null")
+        .bind(account)
+        .bind(KeyKind::Session)
+        .bind(kept)
+        .bind(now)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+/// Ends the resets of the account that are open: whoever asked for one before knows nothing of the new password. Codes are made
+/// above accounts (`codes`), of which nothing is known here but their table.
+pub async fn invalidate_resets(tx: &mut Tx, account: Id) -> Result<()> {
+    let close = "update codes set status = 'Closed' where account_id = $1 and kind = 'reset' and status = 'Pending'";
+    tx.query(close).bind(account).execute().await?;
+    Ok(())
+}
+
+/// Ends every key that acts for the account.
+pub async fn end_keys(tx: &mut Tx, account: Id, now: Timestamp) -> Result<()> {
+    let end = tx.query("update api_keys set ended = $2 where account_id = $1 and ended is null");
+    end.bind(account).bind(now).execute().await?;
+    Ok(())
+}
+
+pub async fn set_activated(tx: &mut Tx, id: Id, activated: bool) -> Result<Option<AccountRow>> {
+    let update = tx.query("update accounts set activated = $2 where id = $1 returning *");
+    update.bind(id).bind(activated).optional().await
+}
+
+/// Leaves nothing of an account but its number and its role, for the books.
+pub async fn erase(tx: &mut Tx, id: Id, username: &str, email: &str, password_hash: &str) -> Result<()> {
+    tx.query(
+        "update accounts set username = $2, email = $3, password_hash = $4, verified = false, activated = false,
+         first_name = '', last_name = '', title = '', date_of_birth = null, phone = '', country = '',
+         first_address_line = '', second_address_line = '', city = '', state = '', removed = true where id = $1",
+    )
+    .bind(id)
+    .bind(username.to_owned())
+    .bind(email.to_owned())
+    .bind(password_hash.to_owned())
+    .execute()
+    .await?;
+    Ok(())
+}

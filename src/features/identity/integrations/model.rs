@@ -1,0 +1,70 @@
+//! Integrations on the wire and in the database.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::features::identity::accounts::{AccountNumber, Role};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
+use crate::kernel::http::HasLocation;
+
+/// An integration as it is answered, without its key.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Integration {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub name: String,
+    pub role: Role,
+    pub account: AccountNumber,
+    // Always there, though it may be null: schemars would not require an Option.
+    #[schemars(schema_with = "Option::<DateTime>::json_schema")]
+    pub expires: Option<DateTime>,
+    pub created: DateTime,
+    #[serde(rename = "lastUsed")]
+    pub last_used: NullableField<DateTime>,
+}
+
+/// An integration as its making answers it.
+#[derive(Serialize, JsonSchema)]
+pub struct IntegrationWithKey {
+    #[serde(flatten)]
+    pub integration: Integration,
+    #[schemars(regex(pattern = r"^[a-z0-9]{32}$"))]
+    pub key: String,
+}
+
+impl HasLocation for IntegrationWithKey {
+    /// It has its key.
+    const SAME_REPRESENTATION: bool = false;
+
+    fn location(&self) -> &str {
+        &self.integration.uri.0
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct IntegrationPath {
+    pub integration: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct IntegrationCreate {
+    #[schemars(length(min = 1, max = 200))]
+    pub name: String,
+    pub role: Role,
+    pub account: Option<AccountNumber>,
+    pub expires: Option<DateTime>,
+}
+
+/// An integration as it is kept, with its account's number.
+#[derive(Debug, sqlx::FromRow)]
+pub struct IntegrationRow {
+    pub id: Id,
+    pub name: String,
+    pub role: Role,
+    pub number: String,
+    pub created: Timestamp,
+    pub expires: Option<Timestamp>,
+    pub last_used: Option<Timestamp>,
+}

@@ -1,0 +1,78 @@
+//! What the integration operations mean. Who may call them, the contract's scopes say.
+
+use super::model::{Integration, IntegrationCreate, IntegrationRow, IntegrationWithKey};
+use super::store;
+use crate::features::identity::accounts::{self, AccountNumber};
+use crate::state::App;
+use crate::kernel::auth::{self, Caller, KeyKind, NewKey};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{Page, PageRequest};
+use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
+use crate::kernel::db::{Tx, transaction};
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
+
+pub async fn list(app: &App, paging: PageRequest) -> Result<Page<Integration>> {
+    let found = store::list(&mut app.db.read().await?, paging).await?;
+    Ok(paging.page(found.total, found.rows.into_iter().map(view).collect()))
+}
+
+pub async fn create(app: &App, caller: &Caller, new: IntegrationCreate) -> Result<IntegrationWithKey> {
+    let (row, key) = transaction!(app.db, |tx| make(app, tx, caller, &new).await)?;
+    Ok(IntegrationWithKey { integration: view(row), key })
+}
+
+pub async fn get(app: &App, id: Id) -> Result<Integration> {
+    let row = store::find(&mut app.db.read().await?, id).await?;
+    Ok(view(row.ok_or(Error::NOT_FOUND)?))
+}
+
+/// Ends an integration's key.
+pub async fn delete(app: &App, id: Id) -> Result<()> {
+    let now = app.clock.now();
+    let ended = transaction!(app.db, |tx| store::end(tx, id, now).await)?;
+    if ended { Ok(()) } else { Err(Error::NOT_FOUND) }
+}
+
+/// Makes an integration, unless something is wrong with what it refers to.
+async fn make(app: &App, tx: &mut Tx, caller: &Caller, new: &IntegrationCreate) -> Result<(IntegrationRow, String)> {
+    let account = match &new.account {
+        // Missing where the caller's own key belongs to nobody.
+        None => caller.account.ok_or_else(|| FieldError::missing("account")),
+        Some(number) => {
+            let found = accounts::find_by_number(tx, number).await?;
+            found.map(|account| account.id).ok_or_else(|| FieldError::invalid("account", "names no account"))
+        }
+    };
+    let expires = new.expires.as_ref().map(|expires| match Timestamp::parse(&expires.0) {
+        None => Err(FieldError::invalid("expires", "is no date and time")),
+        Some(expires) if expires <= app.clock.now() => Err(FieldError::invalid("expires", "must be in the future")),
+        Some(expires) => Ok(expires),
+    });
+    let expires = expires.transpose();
+    let problems = [account.as_ref().err(), expires.as_ref().err()];
+    ensure_no_field_errors(problems.into_iter().flatten().cloned().collect())?;
+    let key = NewKey {
+        kind: KeyKind::Integration,
+        name: &new.name,
+        scope: new.role.into(),
+        account: account.ok(),
+        token: None,
+        expires: expires.ok().flatten(),
+    };
+    let (id, key) = auth::issue(app, tx, &key).await?;
+    let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    Ok((row, key))
+}
+
+fn view(row: IntegrationRow) -> Integration {
+    Integration {
+        uri: Uri(format!("/integrations/{}", row.id)),
+        name: row.name,
+        role: row.role,
+        account: AccountNumber(row.number),
+        expires: row.expires.map(|expires| DateTime(expires.format_rfc3339())),
+        created: DateTime(row.created.format_rfc3339()),
+        last_used: NullableField(row.last_used.map(|used| DateTime(used.format_rfc3339()))),
+    }
+}

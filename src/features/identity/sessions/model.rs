@@ -1,0 +1,86 @@
+//! Sessions on the wire, and what signing in reads of an account.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::features::identity::accounts::{Account, AccountNumber, AccountRow, Password};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
+use crate::kernel::http::HasLocation;
+
+/// A session as it is answered, always to whoever holds its key.
+#[derive(Serialize, JsonSchema)]
+pub struct Session {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub id: i64,
+    pub open: bool,
+    #[schemars(regex(pattern = r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$"))]
+    pub started: String,
+    #[schemars(regex(pattern = r"^[a-z0-9]{32}$"))]
+    pub key: String,
+    pub account: Account,
+}
+
+impl HasLocation for Session {
+    /// It has its key.
+    const SAME_REPRESENTATION: bool = false;
+
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+/// A session as its account and the staff see it, without its key.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AccountSession {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub id: i64,
+    pub open: bool,
+    #[schemars(regex(pattern = r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}$"))]
+    pub started: String,
+    pub last_used: NullableField<DateTime>,
+    pub account: Account,
+}
+
+/// The path of one of an account's sessions.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SessionPath {
+    pub number: AccountNumber,
+    pub session: Id,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct SessionCreate {
+    #[schemars(length(min = 1, max = 254))]
+    pub identification: String,
+    pub password: Password<1>,
+}
+
+/// An account and the hash of its password.
+#[derive(sqlx::FromRow)]
+pub struct Credentials {
+    #[sqlx(flatten)]
+    pub account: AccountRow,
+    pub password_hash: String,
+}
+
+/// A session as it is kept among the keys.
+#[derive(Debug, sqlx::FromRow)]
+pub struct SessionRow {
+    pub id: Id,
+    pub created: Timestamp,
+    pub expires: Option<Timestamp>,
+    pub last_used: Option<Timestamp>,
+    pub ended: Option<Timestamp>,
+}
+
+impl SessionRow {
+    /// Whether it has neither ended nor expired.
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        self.ended.is_none() && self.expires.is_none_or(|expires| expires > now)
+    }
+}

@@ -1,0 +1,74 @@
+//! SQL of codes.
+
+use super::model::{CodePurpose, CodeRow};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+pub async fn insert(tx: &mut Tx, row: &CodeRow) -> Result<()> {
+    tx.query(
+        "insert into codes (hash, kind, account_id, email, code_hash, expires, tries, status)
+         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+    )
+    .bind(row.hash.clone())
+    .bind(row.kind)
+    .bind(row.account_id)
+    .bind(row.email.clone())
+    .bind(row.code_hash.clone())
+    .bind(row.expires)
+    .bind(row.tries)
+    .bind(row.status)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+pub async fn find(tx: &mut Tx, kind: CodePurpose, hash: &str) -> Result<Option<CodeRow>> {
+    tx.query("select * from codes where hash = $1 and kind = $2").bind(hash.to_owned()).bind(kind).optional().await
+}
+
+/// How often the codes of an account were tried that expired after this moment, or are to expire.
+pub async fn tries_since(tx: &mut Tx, kind: CodePurpose, account: Id, since: Timestamp) -> Result<i64> {
+    let tries = "select coalesce(cast(sum(tries) as bigint), 0) from codes where account_id = $1 and kind = $2 and expires > $3";
+    tx.query(tries).bind(account).bind(kind).bind(since).scalar().await
+}
+
+/// Deletes the codes of an account that expired before this moment.
+pub async fn delete_expired(tx: &mut Tx, account: Id, before: Timestamp) -> Result<()> {
+    tx.query("delete from codes where account_id = $1 and expires <= $2").bind(account).bind(before).execute().await?;
+    Ok(())
+}
+
+/// Ends the codes of an account that still count.
+pub async fn close(tx: &mut Tx, kind: CodePurpose, account: Id) -> Result<()> {
+    let update = "update codes set status = 'Closed' where account_id = $1 and kind = $2 and status = 'Pending'";
+    tx.query(update).bind(account).bind(kind).execute().await?;
+    Ok(())
+}
+
+/// Counts a try of a code. False, with nothing counted, when it counts no more.
+pub async fn count_try(tx: &mut Tx, hash: &str, now: Timestamp, most: i64) -> Result<bool> {
+    let counted = tx
+        .query("update codes set tries = tries + 1 where hash = $1 and status = 'Pending' and expires > $2 and tries < $3")
+        .bind(hash.to_owned())
+        .bind(now)
+        .bind(most)
+        .execute()
+        .await?;
+    Ok(counted == 1)
+}
+
+pub async fn set_used(tx: &mut Tx, hash: &str) -> Result<()> {
+    tx.query("update codes set status = 'Used' where hash = $1").bind(hash.to_owned()).execute().await?;
+    Ok(())
+}
+
+/// Deletes every code of an account that is about to be left empty.
+///
+/// # Errors
+/// When the database fails.
+pub async fn forget(tx: &mut Tx, account: Id) -> Result<()> {
+    tx.query("delete from codes where account_id = $1").bind(account).execute().await?;
+    Ok(())
+}

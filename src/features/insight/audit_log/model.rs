@@ -1,0 +1,84 @@
+//! Entries of the audit trail on the wire and in the database.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::features::identity::accounts::AccountNumber;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PageRequest;
+use crate::kernel::types::period::Period;
+use crate::kernel::types::api_types::{DateTime, NullableField, string_newtype};
+
+string_newtype!(
+    /// The identifier of a key.
+    KeyNumber, None, Some(r"^\d{14}$"), None, None
+);
+
+/// What came of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "AuditOutcome")]
+pub enum Outcome {
+    /// It was carried out.
+    Done,
+    /// It was refused.
+    Refused,
+}
+
+/// An entry as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AuditEntry {
+    pub at: DateTime,
+    pub key: KeyNumber,
+    pub account: NullableField<AccountNumber>,
+    pub operation: String,
+    pub resource: String,
+    pub outcome: Outcome,
+    pub status: i64,
+    pub code: NullableField<String>,
+    pub request: String,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AuditFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+    #[serde(flatten)]
+    pub period: Period,
+    pub account: Option<AccountNumber>,
+    pub key: Option<Id>,
+    pub operation: Option<String>,
+    pub resource: Option<String>,
+    pub outcome: Option<Outcome>,
+}
+
+/// An entry as it is kept, with the number of its account.
+#[derive(Debug, sqlx::FromRow)]
+pub struct AuditRow {
+    at: Timestamp,
+    key_id: Id,
+    number: Option<String>,
+    operation: String,
+    resource: String,
+    status: i64,
+    code: Option<String>,
+    request: String,
+}
+
+impl AuditRow {
+    /// The entry as it is answered.
+    pub fn view(self) -> AuditEntry {
+        AuditEntry {
+            at: DateTime(self.at.format_rfc3339()),
+            key: KeyNumber(self.key_id.to_string()),
+            account: NullableField(self.number.map(AccountNumber)),
+            operation: self.operation,
+            resource: self.resource,
+            outcome: if self.status < 400 { Outcome::Done } else { Outcome::Refused },
+            status: self.status,
+            code: NullableField(self.code),
+            request: self.request,
+        }
+    }
+}

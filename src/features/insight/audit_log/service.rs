@@ -1,0 +1,22 @@
+//! What the audit trail's operation means.
+
+use super::model::{AuditEntry, AuditFilter, AuditRow};
+use super::store;
+use crate::features::identity::accounts;
+use crate::state::App;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::Page;
+use boxoffice_http::error::{Error, Result};
+
+pub async fn list(app: &App, filter: &AuditFilter) -> Result<Page<AuditEntry>> {
+    if let Some(problem) = filter.period.problem() {
+        return Err(Error::invalid("to", problem));
+    }
+    let mut tx = app.db.read().await?;
+    let account = match &filter.account {
+        Some(number) => Some(accounts::id_of(&mut tx, number).await?.unwrap_or(Id::NONE)),
+        None => None,
+    };
+    let found = store::list(&mut tx, filter, account).await?;
+    Ok(filter.paging.page(found.total, found.rows.into_iter().map(AuditRow::view).collect()))
+}

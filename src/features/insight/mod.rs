@@ -1,0 +1,3 @@
+pub mod audit_log;
+pub mod reports;
+pub mod server_info;

@@ -1,0 +1,73 @@
+//! What the report operations mean: they are for the host's administrators and the platform's staff.
+
+use super::model::{EventSales, EventStatistics, HostStatistics, SalesFilter, SectionSales, SectionSalesRow};
+use super::store;
+use crate::state::App;
+use crate::kernel::auth::Caller;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::api_types::Uri;
+use boxoffice_http::error::{FieldError, Result, ensure_no_field_errors};
+use crate::features::catalog::sections::SectionUri;
+use crate::features::catalog::events;
+use crate::features::catalog::hosts;
+
+pub async fn host_statistics(app: &App, caller: &Caller, host: Id) -> Result<HostStatistics> {
+    let mut tx = app.db.read().await?;
+    hosts::require_can_manage(&mut tx, caller, host).await?;
+    let events = store::count_events(&mut tx, host).await?;
+    let sold = store::sold_by_host(&mut tx, host).await?;
+    Ok(HostStatistics {
+        uri: Uri(format!("/hosts/{host}/statistics")),
+        events,
+        orders: sold.orders,
+        revenue: sold.revenue,
+        tickets: sold.tickets,
+        customers: sold.customers,
+    })
+}
+
+pub async fn event_statistics(app: &App, caller: &Caller, event: Id) -> Result<EventStatistics> {
+    let mut tx = app.db.read().await?;
+    events::load_managed(&mut tx, caller, event).await?;
+    let capacity = store::capacity(&mut tx, event).await?;
+    let sold = store::sold_by_event(&mut tx, event).await?;
+    Ok(EventStatistics {
+        uri: Uri(format!("/events/{event}/statistics")),
+        capacity,
+        orders: sold.orders,
+        revenue: sold.revenue,
+        tickets: sold.tickets,
+    })
+}
+
+pub async fn event_sales(app: &App, caller: &Caller, event: Id, filter: &SalesFilter) -> Result<EventSales> {
+    let mut tx = app.db.read().await?;
+    events::load_managed(&mut tx, caller, event).await?;
+    let mut rows = store::sales(&mut tx, event, filter.period).await?;
+    let mut problems = Vec::new();
+    problems.extend(filter.period.problem().map(|problem| FieldError::invalid("to", problem)));
+    if let Some(section) = &filter.section {
+        match find(&rows, event, section) {
+            Some(found) => rows.retain(|row| row.id == found),
+            None => problems.push(FieldError::invalid("section", "names no section of this event")),
+        }
+    }
+    ensure_no_field_errors(problems)?;
+    Ok(EventSales {
+        units: rows.iter().map(|row| row.units).sum(),
+        sales: rows.iter().map(|row| row.sales).sum(),
+        fees: rows.iter().map(|row| row.fees).sum(),
+        breakdown: rows
+            .into_iter()
+            .map(|row| (row.name, SectionSales { units: row.units, sales: row.sales, fees: row.fees }))
+            .collect(),
+    })
+}
+
+/// The section that is named by its identifier, by either of its URIs, or by its exact name.
+fn find(rows: &[SectionSalesRow], event: Id, text: &str) -> Option<Id> {
+    let uri = SectionUri::parse(text).filter(|uri| uri.event.is_none_or(|named| named == event));
+    let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text));
+    let by_id = rows.iter().find(|row| Some(row.id) == id);
+    by_id.or_else(|| rows.iter().find(|row| row.name == text)).map(|row| row.id)
+}

@@ -1,0 +1,55 @@
+//! SQL of reports.
+
+use super::model::{SectionSalesRow, SoldRow};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::period::Period;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+/// The tickets that count, with their orders and with the items of those that tell what each ticket cost.
+const SOLD: &str = "tickets t join orders o on o.id = t.order_id and o.status = 'Fulfilled'
+    join order_items i on i.order_id = t.order_id and i.section_id = t.section_id and t.status <> 'Void'";
+
+/// What all events of a host have sold.
+pub async fn sold_by_host(tx: &mut Tx, host: Id) -> Result<SoldRow> {
+    sold(tx, "t.event_id in (select e.id from events e where e.host_id = ?)", host).await
+}
+
+/// What an event has sold.
+pub async fn sold_by_event(tx: &mut Tx, event: Id) -> Result<SoldRow> {
+    sold(tx, "t.event_id = ?", event).await
+}
+
+async fn sold(tx: &mut Tx, condition: &str, value: Id) -> Result<SoldRow> {
+    let sums = "count(*) as tickets, count(distinct t.order_id) as orders, count(distinct o.account_id) as customers,
+        coalesce(cast(sum(i.unit_price) as bigint), 0) as revenue";
+    let mut found = tx.select(&format!("{sums} from {SOLD} where true")).and_where(condition, Some(value)).all().await?;
+    found.pop().ok_or_else(|| sqlx::Error::RowNotFound.into())
+}
+
+/// How many events a host has, whatever their status.
+pub async fn count_events(tx: &mut Tx, host: Id) -> Result<i64> {
+    tx.query("select count(*) from events where host_id = $1").bind(host).scalar().await
+}
+
+/// The places of all sections of an event.
+pub async fn capacity(tx: &mut Tx, event: Id) -> Result<i64> {
+    let capacity = "select coalesce(cast(sum(capacity) as bigint), 0) from sections where event_id = $1";
+    tx.query(capacity).bind(event).scalar().await
+}
+
+/// What every section of an event has sold, the oldest section first: of the orders fulfilled in this period.
+pub async fn sales(tx: &mut Tx, event: Id, period: Period) -> Result<Vec<SectionSalesRow>> {
+    tx.select(
+        "s.id, s.name, count(x.unit_price) as units, coalesce(cast(sum(x.unit_price) as bigint), 0) as sales,
+         coalesce(cast(sum(x.unit_fee) as bigint), 0) as fees
+         from sections s left join (select t.section_id, i.unit_price, i.unit_fee from ",
+    )
+    .push(SOLD)
+    .push_bind(" where t.event_id = ?", event)
+    .and_where("o.fulfilled >= ?", period.start())
+    .and_where("o.fulfilled < ?", period.end())
+    .push_bind(") x on x.section_id = s.id where s.event_id = ? group by s.id, s.name order by s.id", event)
+    .all()
+    .await
+}

@@ -1,0 +1,46 @@
+//! Countries, time and settings on the wire.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::features::identity::accounts::AccountTitle;
+use crate::kernel::types::money::Money;
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Countries {
+    pub countries: Vec<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ServerTime {
+    /// Seconds since 1970.
+    #[schemars(range(min = 0))]
+    pub utc: i64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Defaults {
+    #[schemars(regex(pattern = r"^[A-Z]{3}$"))]
+    pub currency: String,
+    #[schemars(range(min = 1))]
+    pub reservation_minutes: i64,
+    pub fee_steps: Vec<FeeStep>,
+    #[schemars(range(min = 1))]
+    pub records_default: i64,
+    #[schemars(range(min = 1))]
+    pub records_maximum: i64,
+    pub titles: Vec<AccountTitle>,
+    #[schemars(regex(pattern = r"^\d+\.\d+\.\d+$"))]
+    pub minimum_client_version: String,
+}
+
+/// The fee of tickets up to a price.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FeeStep {
+    /// `None` for the last step. Always there, though it may be null: schemars would not require an Option.
+    #[schemars(schema_with = "Option::<Money>::json_schema")]
+    pub up_to: Option<Money>,
+    pub fee: Money,
+}

@@ -1,0 +1,35 @@
+//! What the settings, the time and the countries look like to a client.
+
+use super::countries;
+use super::model::{Countries, Defaults, FeeStep, ServerTime};
+use crate::features::identity::accounts::AccountTitle;
+use crate::state::App;
+use crate::kernel::types::paging::{RECORDS_DEFAULT, RECORDS_MAXIMUM};
+use crate::config::FeeSchedule;
+
+pub fn countries() -> Countries {
+    Countries { countries: countries::names() }
+}
+
+pub fn time(app: &App) -> ServerTime {
+    ServerTime { utc: app.clock.now().seconds() }
+}
+
+pub fn defaults(app: &App) -> Defaults {
+    let settings = &app.settings;
+    let minutes = settings.reservation.as_secs() / 60;
+    Defaults {
+        currency: settings.currency.clone(),
+        reservation_minutes: i64::try_from(minutes).unwrap_or(i64::MAX),
+        fee_steps: fee_steps(&settings.fee_steps),
+        records_default: RECORDS_DEFAULT,
+        records_maximum: RECORDS_MAXIMUM,
+        titles: AccountTitle::ALL.to_vec(),
+        minimum_client_version: settings.minimum_client_version.to_string(),
+    }
+}
+
+fn fee_steps(fees: &FeeSchedule) -> Vec<FeeStep> {
+    let steps = fees.steps.iter().map(|(up_to, fee)| FeeStep { up_to: Some(*up_to), fee: *fee });
+    steps.chain([FeeStep { up_to: None, fee: fees.above }]).collect()
+}

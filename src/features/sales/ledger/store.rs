@@ -1,0 +1,72 @@
+//! SQL of the ledger, which has no update and no delete.
+
+use std::collections::HashMap;
+
+use super::model::{ShareRow, TransactionFilter, TransactionRow};
+use super::allocation::Allocation;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+use crate::kernel::db::{Statement, Tx};
+use boxoffice_http::error::Result;
+
+/// Every entry, the oldest first.
+pub async fn list(tx: &mut Tx, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
+    narrowed(tx.list("t.*", "from transactions t where true"), filter).page("t.id", filter.paging).await
+}
+
+/// The entries of which a host has a part, with that part's amounts, the oldest first.
+pub async fn list_of_host(tx: &mut Tx, host: Id, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
+    let entries = tx.list(
+        "t.id, t.type, t.order_id, t.payment_id, s.amount, s.fees, t.placed",
+        "from transactions t join transaction_shares s on s.transaction_id = t.id where true",
+    );
+    narrowed(entries.and_where("s.host_id = ?", Some(host)), filter).page("t.id", filter.paging).await
+}
+
+fn narrowed<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> Statement<'a> {
+    entries
+        .and_where("t.placed >= ?", filter.period.start())
+        .and_where("t.placed < ?", filter.period.end())
+        .and_where("t.type = ?", filter.kind)
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransactionRow>> {
+    tx.query("select * from transactions where id = $1").bind(id).optional().await
+}
+
+/// What is known of the sales by which these payments were entered, by payment.
+///
+/// # Errors
+/// When the database fails.
+pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) -> Result<HashMap<Id, Allocation>> {
+    let sales = tx.select("* from transactions where type = 'Sale'").and_in("payment_id", payments.clone());
+    let sales: Vec<TransactionRow> = sales.all().await?;
+    let shares = tx.select(
+        "t.payment_id as id, s.host_id, s.amount, s.fees
+         from transactions t join transaction_shares s on s.transaction_id = t.id where t.type = 'Sale'",
+    );
+    let shares: Vec<ShareRow> = shares.and_in("t.payment_id", payments).push(" order by s.host_id").all().await?;
+    let part = |sale: TransactionRow| {
+        let shares = shares.iter().filter(|share| share.id == sale.payment_id).map(|share| share.share()).collect();
+        (sale.payment_id, Allocation { amount: sale.amount, fees: sale.fees, shares })
+    };
+    Ok(sales.into_iter().map(part).collect())
+}
+
+/// Adds entries, each with the refund that it is of.
+pub async fn insert(tx: &mut Tx, rows: &[(TransactionRow, Option<Id>)]) -> Result<()> {
+    let into = "transactions (id, type, order_id, payment_id, refund_id, amount, fees, placed)";
+    tx.insert_rows(into, rows, |(row, refund), values| {
+        values.bind(row.id).bind(row.kind).bind(row.order_id).bind(row.payment_id).bind(*refund);
+        values.bind(row.amount).bind(row.fees).bind(row.placed);
+    })
+    .await
+}
+
+/// Adds the hosts' parts of entries.
+pub async fn insert_shares(tx: &mut Tx, shares: &[ShareRow]) -> Result<()> {
+    tx.insert_rows("transaction_shares (transaction_id, host_id, amount, fees)", shares, |share, values| {
+        values.bind(share.id).bind(share.host_id).bind(share.amount).bind(share.fees);
+    })
+    .await
+}

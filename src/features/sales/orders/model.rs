@@ -1,0 +1,371 @@
+//! Orders on the wire and in the database.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::{InstanceType, NumberValidation, ObjectValidation, Schema, SchemaObject};
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::features::identity::accounts::{Account, AccountNumber};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
+use crate::kernel::types::paging::{PageRequest, SortOrder};
+use crate::kernel::types::api_types::{DateTime, NullableField, Uri, string_newtype};
+use crate::features::catalog::events::EventStatus;
+use crate::kernel::http::HasLocation;
+use crate::features::sales::tickets::Serial;
+
+/// Tickets in one order at the most (decisions).
+pub const TICKETS_MAXIMUM: i64 = 50;
+
+string_newtype!(
+    /// The number of an order, which is its identifier.
+    OrderNumber, None, Some(r"^\d{14}$"), None, None
+);
+
+impl OrderNumber {
+    /// The identifier; that of nothing where this is no number.
+    pub fn id(&self) -> Id {
+        Id::parse(&self.0).unwrap_or(Id::NONE)
+    }
+}
+
+/// The URI of an order.
+pub fn uri(order: Id) -> Uri {
+    Uri(format!("/orders/{order}"))
+}
+
+/// The state of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
+#[sqlx(type_name = "text")]
+pub enum OrderStatus {
+    /// Its tickets are reserved, and payment is awaited.
+    Placed,
+    /// Ended unpaid, because somebody said so.
+    Cancelled,
+    /// Ended unpaid, because its reservation was over.
+    #[serde(rename = "Timed Out")]
+    #[sqlx(rename = "Timed Out")]
+    TimedOut,
+    /// Paid, or free, and delivered.
+    Fulfilled,
+    /// Its tickets were made void, with no refund.
+    Voided,
+    /// All its tickets were taken back and refunded.
+    Returned,
+}
+
+/// An order as it is answered.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Order {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub number: OrderNumber,
+    pub status: OrderStatus,
+    pub placed: DateTime,
+    pub subtotal: Money,
+    pub fees: Money,
+    pub total: Money,
+    pub items: Vec<OrderItem>,
+    pub customer: Account,
+    pub payments: Uri,
+}
+
+impl HasLocation for Order {
+    fn location(&self) -> &str {
+        &self.uri.0
+    }
+}
+
+/// Tickets of one section in an order.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderItem {
+    pub event: Uri,
+    pub section: Uri,
+    pub quantity: i64,
+    pub unit_price: Money,
+    /// The first of [`OrderItem::modifiers`].
+    pub modifier: NullableField<Uri>,
+    /// The price modifiers that applied, the oldest first.
+    pub modifiers: Vec<Uri>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OrderPath {
+    pub order: OrderNumber,
+}
+
+/// What a list of orders can be sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OrderSort {
+    /// The time of placing.
+    Date,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OrderFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+    /// A regular expression.
+    #[schemars(length(min = 1, max = 100))]
+    pub number: Option<String>,
+    pub customer: Option<AccountNumber>,
+    pub status: Option<OrderStatus>,
+    pub sort: Option<OrderSort>,
+    #[serde(default)]
+    pub order: SortOrder,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct AccountOrderFilter {
+    #[serde(flatten)]
+    pub paging: PageRequest,
+    pub status: Option<OrderStatus>,
+    pub sort: Option<OrderSort>,
+    #[serde(default)]
+    pub order: SortOrder,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OrderCreate {
+    pub customer: Option<AccountNumber>,
+    pub items: Items,
+}
+
+string_newtype!(
+    /// Why an order is voided.
+    VoidReason, None, None, Some(1), Some(2000)
+);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OrderReturnCreate {
+    #[schemars(length(min = 1, max = 50))]
+    pub tickets: Option<Vec<Serial>>,
+    #[schemars(length(max = 2000))]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct OrderVoidCreate {
+    pub reason: VoidReason,
+}
+
+/// Numbers of tickets by the section URIs that were given, in the order in which they were.
+#[derive(Debug)]
+pub struct Items(pub Vec<(String, i64)>);
+
+impl<'de> Deserialize<'de> for Items {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Entries;
+
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Items;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Items, M::Error> {
+                let mut items = Vec::new();
+                while let Some(item) = map.next_entry()? {
+                    items.push(item);
+                }
+                Ok(Items(items))
+            }
+        }
+
+        deserializer.deserialize_map(Entries)
+    }
+}
+
+impl JsonSchema for Items {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "Items".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let bounds = NumberValidation { minimum: Some(1.0), maximum: Some(50.0), ..NumberValidation::default() };
+        let quantity = SchemaObject {
+            instance_type: Some(InstanceType::Integer.into()),
+            format: Some("int64".to_owned()),
+            number: Some(Box::new(bounds)),
+            ..SchemaObject::default()
+        };
+        let items = ObjectValidation {
+            min_properties: Some(1),
+            max_properties: Some(50),
+            additional_properties: Some(Box::new(quantity.into())),
+            ..ObjectValidation::default()
+        };
+        SchemaObject {
+            instance_type: Some(InstanceType::Object.into()),
+            object: Some(Box::new(items)),
+            ..SchemaObject::default()
+        }
+        .into()
+    }
+}
+
+/// Which orders are listed, and in which direction.
+#[derive(Debug, Clone, Copy)]
+pub struct Criteria {
+    /// Only those of this account.
+    pub account: Option<Id>,
+    /// Only those in this state.
+    pub status: Option<OrderStatus>,
+    /// By the time of placing.
+    pub direction: SortOrder,
+}
+
+impl Criteria {
+    /// The direction counts only when a sort is asked for; without one the oldest comes first.
+    pub fn new(account: Option<Id>, status: Option<OrderStatus>, sort: Option<OrderSort>, order: SortOrder) -> Self {
+        Self { account, status, direction: sort.map_or(SortOrder::Asc, |OrderSort::Date| order) }
+    }
+
+    /// Whether the oldest comes first.
+    pub fn is_ascending(self) -> bool {
+        self.direction == SortOrder::Asc
+    }
+}
+
+/// An order as it is kept.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct OrderRow {
+    /// Its identifier, which is also its number.
+    pub id: Id,
+    /// Its customer.
+    pub account_id: Id,
+    #[sqlx(rename = "status")]
+    status_column: OrderStatus,
+    /// When it was placed: exactly the moment that its identifier tells, so that orders by number are orders by date.
+    pub placed: Timestamp,
+    /// When its reservation ends.
+    pub expires: Timestamp,
+    /// Cost of its items, before fees.
+    pub subtotal: Money,
+    /// Convenience fees of all its tickets.
+    pub fees: Money,
+}
+
+impl OrderRow {
+    /// A new order with this identifier.
+    pub fn new(id: Id, account_id: Id, status_column: OrderStatus, expires: Timestamp, (subtotal, fees): (Money, Money)) -> Self {
+        // Identifiers count in units of 100 microseconds.
+        let placed = Timestamp(id.0 * 100);
+        Self { id, account_id, status_column, placed, expires, subtotal, fees }
+    }
+
+    /// Its state as the table has it.
+    pub fn stored(&self) -> OrderStatus {
+        self.status_column
+    }
+
+    /// Its state, which is Timed Out as soon as its reservation is over.
+    pub fn status(&self, now: Timestamp) -> OrderStatus {
+        let over = self.status_column == OrderStatus::Placed && self.expires <= now;
+        if over { OrderStatus::TimedOut } else { self.status_column }
+    }
+
+    /// The order after its end in this state.
+    pub fn ended(self, stored: OrderStatus) -> Self {
+        Self { status_column: stored, ..self }
+    }
+
+    /// Whether its tickets are delivered.
+    pub fn is_fulfilled(&self) -> bool {
+        self.status_column == OrderStatus::Fulfilled
+    }
+
+    /// Whether it can still be paid and cancelled.
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        self.status(now) == OrderStatus::Placed
+    }
+
+    /// What its customer pays.
+    pub fn total(&self) -> Money {
+        self.subtotal + self.fees
+    }
+}
+
+/// Tickets of one section in an order, as they are kept.
+#[derive(Debug, Clone, sqlx::FromRow)]
+pub struct ItemRow {
+    pub order_id: Id,
+    pub position: i64,
+    pub event_id: Id,
+    pub section_id: Id,
+    pub quantity: i64,
+    pub unit_price: Money,
+    /// The convenience fee of each ticket, as the setting was when the order was placed.
+    pub unit_fee: Money,
+}
+
+/// A price modifier that applied to an item. It may have been removed since.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+pub struct AppliedModifierRow {
+    pub order_id: Id,
+    /// The item's.
+    pub position: i64,
+    pub modifier_id: Id,
+}
+
+/// The event of a section, as far as it decides whether tickets are sold.
+#[derive(Debug, sqlx::FromRow)]
+pub struct EventSaleRow {
+    pub id: Id,
+    pub title: String,
+    pub status: EventStatus,
+    pub ends: Timestamp,
+    pub host_removed: bool,
+}
+
+/// Places in a section that an order holds.
+#[derive(Debug, Clone, Copy, sqlx::FromRow)]
+pub struct ReservationRow {
+    pub order_id: Id,
+    pub section_id: Id,
+    pub quantity: i64,
+}
+
+/// Tickets of a fulfilled order that were made void, as it is kept.
+#[derive(Debug)]
+pub struct Revocation {
+    pub id: Id,
+    pub order_id: Id,
+    /// How many tickets.
+    pub tickets: i64,
+    pub reason: String,
+    /// Who did it, where the key acts for somebody.
+    pub account_id: Option<Id>,
+    pub revoked: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_open_order_times_out_when_its_reservation_is_over() {
+        let row = |status| OrderRow::new(Id(1), Id(2), status, Timestamp(100), (Money(1), Money(0)));
+        assert_eq!(row(OrderStatus::Placed).status(Timestamp(99)), OrderStatus::Placed);
+        assert_eq!(row(OrderStatus::Placed).status(Timestamp(100)), OrderStatus::TimedOut);
+        assert_eq!(row(OrderStatus::Fulfilled).status(Timestamp(100)), OrderStatus::Fulfilled);
+    }
+
+    #[test]
+    fn items_keep_their_order() -> serde_json::Result<()> {
+        let items: Items = serde_json::from_str(r#"{"/sections/2": 1, "/sections/1": 3}"#)?;
+        assert_eq!(items.0, [("/sections/2".to_owned(), 1), ("/sections/1".to_owned(), 3)]);
+        Ok(())
+    }
+}

@@ -1,0 +1,74 @@
+//! Finding orders whose number matches a regular expression.
+//!
+//! The databases have no such expressions in common, and neither has the syntax of the contract. So the numbers, which are the
+//! identifiers, are read in batches and matched here; only the page that is asked for is loaded.
+
+use regex::{Regex, RegexBuilder};
+
+use super::model::{Criteria, OrderRow};
+use super::store;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+use crate::kernel::db::Tx;
+use boxoffice_http::error::{Code, Error, Result};
+
+/// Memory that a compiled expression may take, in bytes: much for the 14 digits of a number, little for the server.
+const SIZE_LIMIT: usize = 1 << 18;
+
+/// Reads a `number` filter.
+///
+/// # Errors
+/// When it is no regular expression, or one that takes too much memory.
+pub fn parse(number: &str) -> Result<Regex> {
+    let pattern = RegexBuilder::new(number).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build();
+    pattern.map_err(|error| {
+        let detail = match error {
+            regex::Error::CompiledTooBig(_) => "is too large a regular expression",
+            _ => "must be a regular expression",
+        };
+        Error::invalid("number", detail)
+    })
+}
+
+/// One page of the orders whose number matches.
+pub async fn page(
+    tx: &mut Tx,
+    number: &Regex,
+    criteria: Criteria,
+    paging: PageRequest,
+    now: Timestamp,
+) -> Result<PagedRows<OrderRow>> {
+    let wanted = paging.offset()..paging.offset() + paging.limit();
+    let (mut total, mut ids): (i64, Vec<Id>) = (0, Vec::new());
+    let mut after = None;
+    loop {
+        let batch = store::list_ids(tx, criteria, after, now).await?;
+        for id in batch.iter().filter(|id| number.is_match(&id.to_string())) {
+            if wanted.contains(&total) {
+                ids.push(*id);
+            }
+            total += 1;
+        }
+        after = batch.last().copied();
+        if batch.len() < store::SEARCH_BATCH {
+            break;
+        }
+    }
+    if ids.is_empty() && !paging.is_first() {
+        return Err(Code::PagePastEnd.into());
+    }
+    Ok(PagedRows { total, rows: store::find_all(tx, ids, criteria).await? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn a_number_filter_is_a_regular_expression_of_bounded_size() {
+        assert!(parse("^176(37|38)").is_ok_and(|number| number.is_match("17637000000001")));
+        assert!(parse("(176").is_err());
+        assert!(parse(r"(\w{900}){900}").is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! What the order operations mean, apart from placing ([`super::placement`]), ending ([`super::settlement`]) and taking back
+//! ([`super::returns`]) an order.
+
+use futures::FutureExt;
+
+use super::model::{
+    AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow,
+};
+use super::model::{OrderStatus, uri};
+use super::{search, lifecycle, store};
+use crate::features::identity::accounts::{self, Account, AccountNumber};
+use crate::state::App;
+use crate::kernel::auth::Caller;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::Page;
+use crate::kernel::types::api_types::{DateTime, NullableField, ResourceCollection, Uri};
+use crate::kernel::db::{self, Tx, transaction};
+use boxoffice_http::error::{Code, Error, Result};
+use crate::features::catalog::events::Events;
+use crate::features::catalog::price_modifiers;
+use crate::features::sales::payments;
+use crate::features::catalog::sections;
+
+pub async fn list(app: &App, caller: &Caller, filter: &OrderFilter) -> Result<Page<Order>> {
+    let number = filter.number.as_deref().map(search::parse).transpose()?;
+    let now = app.clock.now();
+    let mut tx = app.db.read().await?;
+    let account = match &filter.customer {
+        Some(number) => Some(accounts::id_of(&mut tx, number).await?.unwrap_or(Id::NONE)),
+        None => None,
+    };
+    let criteria = Criteria::new(account, filter.status, filter.sort, filter.order);
+    let found = match number {
+        Some(number) => search::page(&mut tx, &number, criteria, filter.paging, now).await?,
+        None => store::list(&mut tx, criteria, filter.paging, now).await?,
+    };
+    Ok(filter.paging.page(found.total, views(&mut tx, caller, found.rows, now).await?))
+}
+
+pub async fn list_of_account(
+    app: &App,
+    caller: &Caller,
+    number: &AccountNumber,
+    filter: &AccountOrderFilter,
+) -> Result<Page<Order>> {
+    let now = app.clock.now();
+    let mut tx = app.db.read().await?;
+    let account = accounts::load(&mut tx, caller, number).await?.id;
+    let criteria = Criteria::new(Some(account), filter.status, filter.sort, filter.order);
+    let found = store::list(&mut tx, criteria, filter.paging, now).await?;
+    Ok(filter.paging.page(found.total, views(&mut tx, caller, found.rows, now).await?))
+}
+
+pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Order> {
+    let mut tx = app.db.read().await?;
+    let row = find_authorized(&mut tx, caller, id).await?;
+    view(&mut tx, caller, row, app.clock.now()).await
+}
+
+/// Cancels an open order. What was paid for part of it is given back afterwards, because no transaction waits for the gateway;
+/// what the gateway fails to give back now, a job asks it for again.
+pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Order> {
+    let order = transaction!(app.db, |tx| cancel_open(app, tx, caller, id).await)?;
+    db::after_commit(app, move |app| payments::process_refunds(app, id).boxed()).await;
+    Ok(order)
+}
+
+async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<Order> {
+    let now = app.clock.now();
+    let row = lock_authorized(tx, caller, id).await?;
+    if !row.is_open(now) {
+        return Err(Code::OrderNotOpen.with_message("This order is no longer open, so it can't be cancelled."));
+    }
+    lifecycle::close(app, tx, row.id, OrderStatus::Cancelled).await?;
+    view(tx, caller, row.ended(OrderStatus::Cancelled), now).await
+}
+
+/// An order, for its customer and the platform's staff.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`], and [`Error::NOT_YOURS`] for anyone else.
+pub async fn find_authorized(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
+    let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    caller.require_account(row.account_id)?;
+    Ok(row)
+}
+
+/// The same for who is about to change it: nobody else does before this transaction ends.
+///
+/// # Errors
+/// As [`find_own`].
+pub async fn lock_authorized(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
+    let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    caller.require_account(row.account_id)?;
+    Ok(row)
+}
+
+/// One order as it is answered to this caller.
+pub async fn view(tx: &mut Tx, caller: &Caller, row: OrderRow, now: Timestamp) -> Result<Order> {
+    let id = row.id;
+    let order = views(tx, caller, vec![row], now).await?.pop();
+    order.ok_or_else(|| Error::Internal(anyhow::anyhow!("the order {id} cannot be shown")))
+}
+
+/// Orders as they are answered, with three queries for all of them.
+async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
+    let mut items = store::items(tx, rows.iter().map(|row| row.id)).await?;
+    let mut applied = store::applied_modifiers(tx, rows.iter().map(|row| row.id)).await?;
+    let customers = accounts::views_for(tx, caller, rows.iter().map(|row| row.account_id)).await?;
+    let orders = rows.into_iter().map(|row| {
+        let customer = customers.get(&row.account_id).cloned();
+        let customer = customer.ok_or_else(|| anyhow::anyhow!("the order {} has no customer", row.id))?;
+        let items = items.extract_if(.., |item| item.order_id == row.id).collect();
+        Ok(to_view(row, items, &mut applied, customer, now))
+    });
+    orders.collect()
+}
+
+/// An order as it is answered, with its items and what applied to them taken from `applied`.
+pub fn to_view(
+    row: OrderRow,
+    items: Vec<ItemRow>,
+    applied: &mut Vec<AppliedModifierRow>,
+    customer: Account,
+    now: Timestamp,
+) -> Order {
+    Order {
+        uri: uri(row.id),
+        number: OrderNumber(row.id.to_string()),
+        status: row.status(now),
+        placed: DateTime(row.placed.format_rfc3339()),
+        subtotal: row.subtotal,
+        fees: row.fees,
+        total: row.total(),
+        items: items.into_iter().map(|item| item_view(item, applied)).collect(),
+        customer,
+        payments: Uri(format!("/orders/{}/payments", row.id)),
+    }
+}
+
+/// An item as it is answered, with what applied to it taken from `applied`.
+fn item_view(item: ItemRow, applied: &mut Vec<AppliedModifierRow>) -> OrderItem {
+    let its_own = applied.extract_if(.., |row| (row.order_id, row.position) == (item.order_id, item.position));
+    let modifiers: Vec<Uri> = its_own.map(|row| modifiers::uri(item.event_id, item.section_id, row.modifier_id)).collect();
+    OrderItem {
+        event: Uri(format!("{}{}", Events::PATH, item.event_id)),
+        section: sections::uri(item.event_id, item.section_id),
+        quantity: item.quantity,
+        unit_price: item.unit_price,
+        modifier: NullableField(modifiers.first().cloned()),
+        modifiers,
+    }
+}

@@ -1,0 +1,246 @@
+//! SQL of orders, and of the counts of places and tickets that they change.
+
+use std::collections::BTreeMap;
+
+use super::model::{AppliedModifierRow, Criteria, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow, Revocation};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+use crate::kernel::db::{Statement, Tx};
+use boxoffice_http::error::Result;
+use crate::features::catalog::events::EventStatus;
+
+/// Numbers that are searched at a time.
+pub const SEARCH_BATCH: usize = 2000;
+
+/// Orders by the time of placing, which is the order of their identifiers.
+pub async fn list(tx: &mut Tx, criteria: Criteria, paging: PageRequest, now: Timestamp) -> Result<PagedRows<OrderRow>> {
+    let orders = apply_filter(tx.list("o.*", "from orders o where true"), criteria, now);
+    orders.page(&format!("o.id{}", criteria.direction.sql()), paging).await
+}
+
+/// The next identifiers after `after`, at most [`SEARCH_BATCH`].
+pub async fn list_ids(tx: &mut Tx, criteria: Criteria, after: Option<Id>, now: Timestamp) -> Result<Vec<Id>> {
+    let beyond = if criteria.is_ascending() { "o.id > ?" } else { "o.id < ?" };
+    let orders = apply_filter(tx.select("o.id from orders o where true"), criteria, now).and_where(beyond, after);
+    let orders = orders.push(" order by o.id").push(criteria.direction.sql());
+    let found: Vec<(Id,)> = orders.push(&format!(" limit {SEARCH_BATCH}")).all().await?;
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+fn apply_filter<'a>(orders: Statement<'a>, criteria: Criteria, now: Timestamp) -> Statement<'a> {
+    let orders = orders.and_where("o.account_id = ?", criteria.account);
+    match criteria.status {
+        Some(OrderStatus::Placed) => orders.and_where("o.status = 'Placed' and o.expires > ?", Some(now)),
+        Some(OrderStatus::TimedOut) => {
+            orders.and_where("(o.status = 'Timed Out' or o.status = 'Placed' and o.expires <= ?)", Some(now))
+        }
+        status => orders.and_where("o.status = ?", status),
+    }
+}
+
+/// These orders, in the order of a list.
+pub async fn find_all(tx: &mut Tx, ids: Vec<Id>, criteria: Criteria) -> Result<Vec<OrderRow>> {
+    let orders = tx.select("o.* from orders o where true").and_in("o.id", ids);
+    orders.push(" order by o.id").push(criteria.direction.sql()).all().await
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
+    tx.query("select * from orders where id = $1").bind(id).optional().await
+}
+
+/// An order as it is after everyone else's changes, which then wait until this transaction ends.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
+    Ok(lock_all(tx, [id]).await?.pop())
+}
+
+/// These orders likewise, ascending: so whoever locks several waits for no other in a circle.
+///
+/// # Errors
+/// When the database fails.
+pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<OrderRow>> {
+    tx.select("* from orders where true").and_in("id", ids).for_update().all().await
+}
+
+/// The items of these orders, each order's together and in its own order.
+pub async fn items(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ItemRow>> {
+    tx.select("* from order_items where true").and_in("order_id", orders).push(" order by order_id, position").all().await
+}
+
+/// The price modifiers that applied to the items of these orders, each item's from the oldest on.
+pub async fn applied_modifiers(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<AppliedModifierRow>> {
+    let applied = tx.select("* from order_item_modifiers where true").and_in("order_id", orders);
+    applied.push(" order by order_id, position, modifier_id").all().await
+}
+
+/// What decides whether tickets to these events are sold.
+///
+/// Their hosts are not removed before this transaction ends: whoever removes one waits for the sales under way, which do not wait
+/// for one another. SQLite, where one transaction writes at a time, has no word for it.
+pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
+    let held = if tx.is_postgres() { " for share of h" } else { "" };
+    tx.select(
+        "e.id, e.title, e.status, e.ends, h.removed as host_removed
+         from events e join hosts h on h.id = e.host_id where true",
+    )
+    .and_in("e.id", events)
+    .push(held)
+    .all()
+    .await
+}
+
+/// These orders, each with every event of its items.
+pub async fn events(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id)>> {
+    tx.select("distinct order_id, event_id from order_items where true").and_in("order_id", orders).all().await
+}
+
+/// Where those of these events stand that are still there, after everyone else's changes, which then wait until this transaction
+/// ends.
+pub async fn lock_events(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, EventStatus)>> {
+    tx.select("id, status from events where true").and_in("id", ids).for_update().all().await
+}
+
+/// How many open orders each of these accounts has, where it has any.
+pub async fn count_open(tx: &mut Tx, accounts: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<(Id, i64)>> {
+    let open = tx.select("account_id, count(*) from orders where status = 'Placed'").and_where("expires > ?", Some(now));
+    open.and_in("account_id", accounts).push(" group by account_id").all().await
+}
+
+/// Inserts orders, each with the moment of its fulfilment.
+pub async fn insert(tx: &mut Tx, orders: impl Iterator<Item = (&OrderRow, Option<Timestamp>)> + Send) -> Result<()> {
+    let into = "orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees)";
+    tx.insert_rows(into, orders, |(order, fulfilled), values| {
+        values.bind(order.id).bind(order.account_id).bind(order.stored()).bind(order.placed).bind(order.expires);
+        values.bind(fulfilled).bind(order.subtotal).bind(order.fees);
+    })
+    .await
+}
+
+pub async fn insert_items(tx: &mut Tx, items: impl Iterator<Item = &ItemRow> + Send) -> Result<()> {
+    let into = "order_items (order_id, position, event_id, section_id, quantity, unit_price, unit_fee)";
+    tx.insert_rows(into, items, |item, values| {
+        values.bind(item.order_id).bind(item.position).bind(item.event_id).bind(item.section_id);
+        values.bind(item.quantity).bind(item.unit_price).bind(item.unit_fee);
+    })
+    .await
+}
+
+pub async fn insert_applied(tx: &mut Tx, applied: impl Iterator<Item = &AppliedModifierRow> + Send) -> Result<()> {
+    tx.insert_rows("order_item_modifiers (order_id, position, modifier_id)", applied, |row, values| {
+        values.bind(row.order_id).bind(row.position).bind(row.modifier_id);
+    })
+    .await
+}
+
+/// Writes down which places orders hold until when; [`count_places`] has taken them.
+pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>) -> Result<()> {
+    tx.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |(order, item), values| {
+        values.bind(order.id).bind(item.section_id).bind(item.quantity).bind(order.expires);
+    })
+    .await
+}
+
+/// Deletes the reservations of these orders, and gives what they held by ascending section.
+pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ReservationRow>> {
+    let deleted = tx.delete("reservations where true").and_in("order_id", orders);
+    let deleted = deleted.push(" returning order_id, section_id, quantity");
+    let mut places: Vec<ReservationRow> = deleted.all().await?;
+    places.sort_by_key(|places| places.section_id);
+    Ok(places)
+}
+
+/// The sections in which these orders still hold places, ascending.
+pub async fn reserved_sections(tx: &mut Tx, orders: Vec<Id>) -> Result<Vec<Id>> {
+    let sections = tx.select("distinct section_id from reservations where true").and_in("order_id", orders);
+    let found: Vec<(Id,)> = sections.push(" order by section_id").all().await?;
+    Ok(found.into_iter().map(|(id,)| id).collect())
+}
+
+/// How many places are left in these sections, which nobody else changes before this transaction ends.
+pub async fn lock_sections(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, i64)>> {
+    tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).for_update().all().await
+}
+
+/// Counts places of sections that are [held](hold_places): so many more are reserved, and so many more sold.
+pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let change = "sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
+    let update = tx.update(change).values(changes, |(section, (reserved, sold)), values| {
+        values.bind(*section).bind(*reserved).bind(*sold);
+    });
+    update.push(") as v where sections.id = v.column1").execute().await?;
+    Ok(())
+}
+
+/// Counts tickets sold to an event; fewer than none of them where they were taken back.
+pub async fn raise_popularity(tx: &mut Tx, event: Id, tickets: i64) -> Result<()> {
+    tx.query("update events set popularity = popularity + $2 where id = $1").bind(event).bind(tickets).execute().await?;
+    Ok(())
+}
+
+pub async fn set_fulfilled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
+    let update = tx.update("orders set status = 'Fulfilled'").push_bind(", fulfilled = ? where true", now);
+    update.and_in("id", orders).execute().await?;
+    Ok(())
+}
+
+/// Ends an order in this state.
+pub async fn set_ended(tx: &mut Tx, id: Id, status: OrderStatus) -> Result<()> {
+    tx.query("update orders set status = $2 where id = $1").bind(id).bind(status).execute().await?;
+    Ok(())
+}
+
+/// Ends the open orders of an account, and gives them: cancelled, or timed out where the reservation is over. One that is being
+/// settled just now is waited for, and then is none.
+pub async fn cancel_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec<Id>> {
+    let update = "update orders set status = case when expires > $2 then 'Cancelled' else 'Timed Out' end
+         where account_id = $1 and status = 'Placed' returning id";
+    let ended: Vec<(Id,)> = tx.query(update).bind(account).bind(now).all().await?;
+    Ok(ended.into_iter().map(|(id,)| id).collect())
+}
+
+/// Whether an account administers the host of every event in an order. (An order that ended unpaid may outlive its events.)
+pub async fn is_of_hosts_of(tx: &mut Tx, order: Id, account: Id) -> Result<bool> {
+    tx.query(
+        "select not exists (
+            select 1 from order_items i where i.order_id = $1 and not exists (
+                select 1 from events e join host_administrators m on m.host_id = e.host_id
+                where e.id = i.event_id and m.account_id = $2))",
+    )
+    .bind(order)
+    .bind(account)
+    .scalar()
+    .await
+}
+
+pub async fn insert_revocation(tx: &mut Tx, row: &Revocation, kind: &'static str) -> Result<()> {
+    tx.query(
+        "insert into revocations (id, order_id, type, tickets, reason, account_id, revoked)
+         values ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind(row.id)
+    .bind(row.order_id)
+    .bind(kind)
+    .bind(row.tickets)
+    .bind(row.reason.clone())
+    .bind(row.account_id)
+    .bind(row.revoked)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Times out the next few orders whose reservations are over, and gives them.
+///
+/// The state is asked for twice, because another server may time out the same orders while this one waits for it.
+pub async fn expire_due(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
+    let due = "id in (select id from orders where status = 'Placed' and expires <= ? order by expires limit 50)";
+    let update = tx.update("orders set status = 'Timed Out' where status = 'Placed'").and_where(due, Some(now));
+    let ended: Vec<(Id,)> = update.push(" returning id").all().await?;
+    Ok(ended.into_iter().map(|(id,)| id).collect())
+}

@@ -1,0 +1,262 @@
+//! Beginning and confirming payments: those that come at the same time together, for it is one event that everyone pays for. What
+//! they are of is read once, decided one after the other in the order of their arrival, and written once.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+
+use super::model::{PaidTicketsRow, PaymentCreate, PaymentRow, RefundableRow};
+use super::{refunds, store};
+use crate::state::App;
+use crate::kernel::auth::Caller;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::{Code, Error, FieldError, Result};
+use crate::kernel::journal::{self, GroupCommit};
+use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, TicketCosts};
+use crate::features::sales::orders::{self, OrderRow};
+
+/// Where payments by card are begun and confirmed.
+#[derive(Default)]
+pub struct PaymentBatcher {
+    begun: GroupCommit<PaymentRequest, PaymentRow>,
+    charged: GroupCommit<PaymentRow, Option<Error>>,
+}
+
+/// Who wants to pay what.
+struct PaymentRequest {
+    caller: Caller,
+    order: Id,
+    new: PaymentCreate,
+}
+
+/// What decides about payments, locked until the transaction ends: no other one changes it.
+struct OrderBalances {
+    orders: HashMap<Id, OrderRow>,
+    /// The orders of which an event is cancelled.
+    cancelled: HashSet<Id>,
+    /// What has been taken for each order, without what was given back or is to be.
+    taken: HashMap<Id, Money>,
+    /// What is being taken for each just now.
+    pending: HashMap<Id, Money>,
+}
+
+/// Keeps a payment by card as pending, so that what it takes counts before the gateway is asked. It is committed when this returns.
+///
+/// # Errors
+/// With the refusal, or when the database fails.
+pub async fn authorize(app: &Arc<App>, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
+    let payment = app.payments.begun.submit(app, PaymentRequest { caller, order, new }, begin_together).await?;
+    journal::commit_pending().await?;
+    Ok(payment)
+}
+
+/// Confirms a payment whose money was taken, if its order is open still and its events take place; otherwise it is owed back, and
+/// this tells why.
+///
+/// # Errors
+/// When the database fails.
+pub async fn capture(app: &Arc<App>, payment: PaymentRow) -> Result<Option<Error>> {
+    app.payments.charged.submit(app, payment, confirm_together).await
+}
+
+/// Records what was paid outside the platform.
+///
+/// # Errors
+/// With the refusal, or when the database fails.
+pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &PaymentCreate) -> Result<PaymentRow> {
+    let now = app.clock.now();
+    let mut book = OrderBalances::open(tx, [order]).await?;
+    let order = book.authorized_order(caller, order)?;
+    if !caller.is_administrator() {
+        return Err(Error::FORBIDDEN);
+    }
+    let reference = non_blank(new.reference.as_deref()).ok_or_else(|| Error::Invalid(vec![FieldError::missing("reference")]))?;
+    let payment = book.payment(app, order, new, reference, now)?;
+    store::insert(tx, [&payment], "Confirmed").await?;
+    let lost = post_to_ledger(app, tx, &mut book, &[&payment], now).await?;
+    if lost.is_empty() { Ok(payment) } else { Err(not_open()) }
+}
+
+fn begin_together<'a>(
+    app: &'a App,
+    tx: &'a mut Tx,
+    wanted: &'a [&'a PaymentRequest],
+) -> BoxFuture<'a, Result<Vec<Result<PaymentRow>>>> {
+    begin_all(app, tx, wanted).boxed()
+}
+
+async fn begin_all(app: &App, tx: &mut Tx, wanted: &[&PaymentRequest]) -> Result<Vec<Result<PaymentRow>>> {
+    let now = app.clock.now();
+    let mut book = OrderBalances::open(tx, wanted.iter().map(|wanted| wanted.order)).await?;
+    let begun: Vec<Result<PaymentRow>> = wanted.iter().map(|wanted| book.begin(app, wanted, now)).collect();
+    store::insert(tx, begun.iter().flatten(), "Pending").await?;
+    Ok(begun)
+}
+
+fn confirm_together<'a>(
+    app: &'a App,
+    tx: &'a mut Tx,
+    charged: &'a [&'a PaymentRow],
+) -> BoxFuture<'a, Result<Vec<Result<Option<Error>>>>> {
+    confirm_all(app, tx, charged).boxed()
+}
+
+async fn confirm_all(app: &App, tx: &mut Tx, charged: &[&PaymentRow]) -> Result<Vec<Result<Option<Error>>>> {
+    let now = app.clock.now();
+    let mut book = OrderBalances::open(tx, charged.iter().map(|payment| payment.order_id)).await?;
+    let mut refusals: HashMap<Id, Error> =
+        charged.iter().filter_map(|payment| Some((payment.id, book.refusal(payment.order_id, now)?))).collect();
+    let timely: Vec<&PaymentRow> = charged.iter().copied().filter(|payment| !refusals.contains_key(&payment.id)).collect();
+    let confirmed: HashSet<Id> = store::end_pending(tx, timely, "Confirmed").await?.into_iter().collect();
+    // The orders have no use for the others, whether they have ended or somebody else has given these payments up meanwhile.
+    let (confirmed, unwanted): (Vec<&PaymentRow>, Vec<&PaymentRow>) =
+        charged.iter().partition(|payment| confirmed.contains(&payment.id));
+    let lost = post_to_ledger(app, tx, &mut book, &confirmed, now).await?;
+    schedule_refund(app, tx, &unwanted).await?;
+    let lost = lost.into_iter().chain(unwanted.iter().map(|payment| payment.id));
+    lost.for_each(|payment| _ = refusals.entry(payment).or_insert_with(closed));
+    Ok(charged.iter().map(|payment| Ok(refusals.remove(&payment.id))).collect())
+}
+
+/// Enters confirmed payments into the ledger, one after the other, and fulfils the orders whose totals are reached. Gives those by
+/// which one was that could not be fulfilled, because its places were gone; then all is owed back.
+async fn post_to_ledger(
+    app: &App,
+    tx: &mut Tx,
+    book: &mut OrderBalances,
+    confirmed: &[&PaymentRow],
+    now: Timestamp,
+) -> Result<Vec<Id>> {
+    let tickets = store::tickets(tx, confirmed.iter().map(|payment| payment.order_id)).await?;
+    let (mut entries, mut last) = (Vec::with_capacity(confirmed.len()), BTreeMap::new());
+    for payment in confirmed {
+        let order = book.order(payment.order_id)?;
+        let taken = book.taken.get(&order.id).copied().unwrap_or(Money::ZERO);
+        entries.push(entry(payment, line(&tickets, order.id).slice(taken, payment.amount)));
+        if taken + payment.amount >= order.total() {
+            last.insert(order.id, payment.id);
+        }
+        book.taken.insert(payment.order_id, taken + payment.amount);
+    }
+    ledger::record(app, tx, entries).await?;
+    let paid: Vec<&OrderRow> = last.keys().filter_map(|order| book.orders.get(order)).collect();
+    let lost = orders::fulfill(app, tx, &paid, now).await?;
+    Ok(lost.iter().filter_map(|order| last.remove(order)).collect())
+}
+
+/// Enters payments that their orders have no use for into the ledger, and owes them back whole.
+async fn schedule_refund(app: &App, tx: &mut Tx, unwanted: &[&PaymentRow]) -> Result<()> {
+    store::put(tx, unwanted, "Confirmed").await?;
+    ledger::record(app, tx, unwanted.iter().map(|payment| entry(payment, Allocation::unallocated(payment.amount))).collect())
+        .await?;
+    let whole = |payment: &&PaymentRow| {
+        let left = RefundableRow { id: payment.id, order_id: payment.order_id, method: payment.method, amount: payment.amount };
+        (left, Allocation::unallocated(payment.amount))
+    };
+    refunds::insert(app, tx, unwanted.iter().map(whole).collect()).await
+}
+
+/// What an order's payments fill.
+fn line(tickets: &[PaidTicketsRow], order: Id) -> AllocationLine {
+    let tickets = tickets.iter().filter(|row| row.order_id == order).map(|row| row.tickets);
+    AllocationLine::of(&tickets.collect::<Vec<TicketCosts>>())
+}
+
+fn entry(payment: &PaymentRow, part: Allocation) -> Entry {
+    Entry { payment: payment.id, order: payment.order_id, refund: None, part }
+}
+
+impl OrderBalances {
+    /// Locks these orders and their events: in this order, which everyone keeps to.
+    async fn open(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Self> {
+        let orders = orders::lock_all(tx, orders.into_iter().collect::<BTreeSet<Id>>()).await?;
+        let orders: HashMap<Id, OrderRow> = orders.into_iter().map(|order| (order.id, order)).collect();
+        let cancelled = orders::cancelled(tx, orders.keys().copied()).await?;
+        let mut taken: HashMap<Id, Money> = HashMap::new();
+        for payment in store::left(tx, orders.keys().copied()).await? {
+            let taken = taken.entry(payment.order_id).or_insert(Money::ZERO);
+            *taken = *taken + payment.amount;
+        }
+        let pending = store::pending(tx, orders.keys().copied()).await?.into_iter().collect();
+        Ok(Self { orders, cancelled, taken, pending })
+    }
+
+    fn order(&self, id: Id) -> Result<&OrderRow> {
+        self.orders.get(&id).ok_or(Error::NOT_FOUND)
+    }
+
+    /// An order for its customer and the platform's staff.
+    fn authorized_order(&self, caller: &Caller, id: Id) -> Result<&OrderRow> {
+        let order = self.order(id)?;
+        caller.require_account(order.account_id)?;
+        Ok(order)
+    }
+
+    /// A payment by card, which counts from now on.
+    fn begin(&mut self, app: &App, wanted: &PaymentRequest, now: Timestamp) -> Result<PaymentRow> {
+        let order = self.authorized_order(&wanted.caller, wanted.order)?;
+        let token = non_blank(wanted.new.token.as_deref()).ok_or_else(|| Error::Invalid(vec![FieldError::missing("token")]))?;
+        if !app.gateway.accepts(token) {
+            return Err(Error::invalid("token", "is none of the gateway's"));
+        }
+        let payment = self.payment(app, order, &wanted.new, "", now)?;
+        let pending = self.pending.entry(payment.order_id).or_insert(Money::ZERO);
+        *pending = *pending + payment.amount;
+        Ok(payment)
+    }
+
+    /// A new payment for an order, of what it asks for or else of all that is outstanding.
+    fn payment(&self, app: &App, order: &OrderRow, new: &PaymentCreate, reference: &str, now: Timestamp) -> Result<PaymentRow> {
+        if !order.is_open(now) {
+            return Err(not_open());
+        }
+        if self.cancelled.contains(&order.id) {
+            return Err(Code::EventCancelled.with_message("An event in this order is cancelled, so it can't be paid."));
+        }
+        let counts = [&self.taken, &self.pending].map(|counts| counts.get(&order.id).copied().unwrap_or(Money::ZERO));
+        let outstanding = order.total() - counts.into_iter().sum();
+        if outstanding <= Money::ZERO {
+            return Err(Code::OrderNotOpen.with_message("All of this order is being paid just now."));
+        }
+        let amount = new.amount.map_or(outstanding, |amount| amount.0.0);
+        if amount > outstanding {
+            let (whole, cents) = (outstanding.0 / 100, outstanding.0 % 100);
+            return Err(Error::invalid("amount", format!("must be at most {whole}.{cents:02}, which is outstanding")));
+        }
+        Ok(PaymentRow {
+            id: app.clock.next_id(),
+            order_id: order.id,
+            method: new.method,
+            amount,
+            reference: reference.to_owned(),
+            placed: now,
+        })
+    }
+
+    /// Why an order can't be paid, though the money was taken.
+    fn refusal(&self, order: Id, now: Timestamp) -> Option<Error> {
+        if !self.orders.get(&order).is_some_and(|order| order.is_open(now)) {
+            return Some(closed());
+        }
+        let text = "An event was cancelled before the payment was made, so the payment is given back.";
+        self.cancelled.contains(&order).then(|| Code::EventCancelled.with_message(text))
+    }
+}
+
+/// What is there and not blank.
+fn non_blank(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+fn not_open() -> Error {
+    Code::OrderNotOpen.with_message("This order is no longer open, so it can't be paid.")
+}
+
+fn closed() -> Error {
+    Code::OrderNotOpen.with_message("This order was closed before the payment was made, so the payment is given back.")
+}

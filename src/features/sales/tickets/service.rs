@@ -1,0 +1,106 @@
+//! What the ticket operations mean: an owner sees its tickets, whoever admits to an event sees those of the event.
+
+use anyhow::anyhow;
+
+use super::model::{EventTicketFilter, Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
+use super::store;
+use crate::features::identity::accounts::{self, AccountNumber};
+use crate::state::App;
+use crate::kernel::auth::Caller;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{Page, PageRequest};
+use crate::kernel::types::secret;
+use crate::kernel::types::api_types::OffsetSeconds;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::{Error, Result};
+use crate::features::catalog::events;
+use crate::features::catalog::sections;
+use crate::features::catalog::tokens;
+
+pub async fn list_of_event(app: &App, caller: &Caller, event: Id, filter: &EventTicketFilter) -> Result<Page<Ticket>> {
+    let mut tx = app.db.read().await?;
+    let event = events::load(&mut tx, event).await?;
+    let reach = tokens::authorize(&mut tx, caller, &event).await?;
+    let since = filter.modified_since.map(|since| since.0);
+    let found = store::list_of_event(&mut tx, event.id, reach, since, filter.paging).await?;
+    let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
+    Ok(filter.paging.page(found.total, entries))
+}
+
+pub async fn list_of_account(app: &App, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<Ticket>> {
+    let mut tx = app.db.read().await?;
+    let account = accounts::load(&mut tx, caller, number).await?;
+    let found = store::list_of_account(&mut tx, account.id, paging).await?;
+    let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
+    Ok(paging.page(found.total, entries))
+}
+
+pub async fn get(app: &App, caller: &Caller, ticket: Id) -> Result<Ticket> {
+    let mut tx = app.db.read().await?;
+    let row = store::find(&mut tx, ticket).await?.ok_or(Error::NOT_FOUND)?;
+    if !caller.is(row.owner_id) {
+        events::load_managed(&mut tx, caller, row.event_id).await?;
+    }
+    let mut views = views(&mut tx, caller, vec![row], app.clock.now()).await?;
+    views.pop().ok_or(Error::NOT_FOUND)
+}
+
+/// Tickets of one section that an order buys.
+#[derive(Debug, Clone, Copy)]
+pub struct NewTickets {
+    /// The order.
+    pub order: Id,
+    /// Whose they will be.
+    pub owner: Id,
+    /// The event.
+    pub event: Id,
+    /// Its section.
+    pub section: Id,
+    /// How many.
+    pub quantity: i64,
+}
+
+/// Issues tickets.
+///
+/// # Errors
+/// When the database fails.
+pub async fn issue(app: &App, tx: &mut Tx, new: impl IntoIterator<Item = NewTickets>) -> Result<()> {
+    let now = app.clock.now();
+    let mut tickets = Vec::new();
+    for NewTickets { order, owner, event, section, quantity } in new {
+        tickets.extend((0..quantity).map(|_| TicketRow {
+            id: app.clock.next_id(),
+            serial: secret::ticket_serial(),
+            order_id: order,
+            event_id: event,
+            section_id: section,
+            owner_id: owner,
+            status: TicketStatus::Issued,
+            issued: now,
+            redeemed: None,
+            modified: now,
+        }));
+    }
+    store::insert(tx, &tickets).await
+}
+
+/// Tickets with their sections and owners, each loaded once.
+async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
+    let sections = sections::find_by_ids(tx, rows.iter().map(|row| row.section_id), now).await?;
+    let owners = accounts::views_for(tx, caller, rows.iter().map(|row| row.owner_id)).await?;
+    let view = |row: TicketRow| {
+        let section = sections.get(&row.section_id).zip(owners.get(&row.owner_id));
+        let (section, owner) = section.ok_or_else(|| anyhow!("ticket {} lacks its section or owner", row.id))?;
+        Ok(Ticket {
+            uri: uri(row.id),
+            serial: Serial(row.serial),
+            status: row.status,
+            section: sections::view_long(section, now),
+            owner: owner.clone(),
+            issued: OffsetSeconds(row.issued.format_rfc3339()),
+            redeemed: Redeemed(row.redeemed.map_or_else(|| "N/A".to_owned(), Timestamp::format_rfc3339)),
+        })
+    };
+    rows.into_iter().map(view).collect()
+}

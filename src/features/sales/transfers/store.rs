@@ -1,0 +1,80 @@
+//! SQL of transfers.
+
+use super::model::{Direction, TransferFilter, TransferRow, TransferStatus, TransferTicketRow};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+use crate::kernel::db::Tx;
+use boxoffice_http::error::Result;
+
+/// What an account has sent and received, the oldest first.
+pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) -> Result<PagedRows<TransferRow>> {
+    let side = match filter.direction {
+        None => "(sender_id = ? or recipient_id = ?)",
+        Some(Direction::Sent) => "sender_id = ?",
+        Some(Direction::Received) => "recipient_id = ?",
+    };
+    tx.list("*", "from transfers where true")
+        .and_where(side, Some(account))
+        .and_where("status = ?", filter.status)
+        .page("id", filter.paging)
+        .await
+}
+
+pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransferRow>> {
+    tx.query("select * from transfers where id = $1").bind(id).optional().await
+}
+
+pub async fn insert(tx: &mut Tx, row: &TransferRow) -> Result<()> {
+    tx.query("insert into transfers (id, status, sender_id, recipient_id) values ($1, $2, $3, $4)")
+        .bind(row.id)
+        .bind(row.status)
+        .bind(row.sender_id)
+        .bind(row.recipient_id)
+        .execute()
+        .await?;
+    Ok(())
+}
+
+pub async fn insert_tickets(tx: &mut Tx, transfer: Id, tickets: &[Id]) -> Result<()> {
+    tx.insert_rows("transfer_tickets (transfer_id, ticket_id)", tickets, |ticket, values| {
+        values.bind(transfer).bind(*ticket);
+    })
+    .await
+}
+
+/// The open transfers that an account has sent or received, locked.
+pub async fn lock_open_of(tx: &mut Tx, account: Id) -> Result<Vec<TransferRow>> {
+    tx.update("transfers set status = status where status = 'Pending'")
+        .and_where("(sender_id = ? or recipient_id = ?)", Some(account))
+        .push(" returning *")
+        .all()
+        .await
+}
+
+/// The open transfers that offer any of these tickets, locked.
+pub async fn lock_open_holding(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<Vec<TransferRow>> {
+    tx.update("transfers set status = status where status = 'Pending'")
+        .push(" and id in (select transfer_id from transfer_tickets where true")
+        .and_in("ticket_id", tickets)
+        .push(") returning *")
+        .all()
+        .await
+}
+
+/// Ends a transfer in this state, unless it has ended; tells whether it did.
+pub async fn end(tx: &mut Tx, id: Id, status: TransferStatus) -> Result<bool> {
+    let update = "update transfers set status = $2 where id = $1 and status = 'Pending'";
+    Ok(tx.query(update).bind(id).bind(status).execute().await? == 1)
+}
+
+/// What these transfers offer, the oldest ticket of each first.
+pub async fn offers(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<TransferTicketRow>> {
+    tx.select(
+        "o.transfer_id, o.ticket_id, t.serial, t.section_id, t.issued
+         from transfer_tickets o join tickets t on t.id = o.ticket_id where true",
+    )
+    .and_in("o.transfer_id", transfers)
+    .push(" order by o.ticket_id")
+    .all()
+    .await
+}

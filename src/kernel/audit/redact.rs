@@ -1,0 +1,67 @@
+//! What a request was about, as the trail names it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode_str;
+
+use crate::kernel::types::id::Id;
+use boxoffice_openapi::{Operation, ParameterLocation};
+
+/// No identifier is longer. A text without an end would not fit the trail's index.
+const LENGTH: usize = 64;
+
+/// The path of a request for an operation. What is secret in it stands there by its name in braces, as in
+/// `/tokens/{code}/authentication`; and so does what is no identifier, because the trail stays for ever, and in an identifier's
+/// place somebody may have put a key or an e-mail address. However an identifier was percent-encoded, it stands there in clear.
+pub fn resource(operation: &Operation, path: &str) -> String {
+    let is_secret = |name: &str| {
+        let mut secrets =
+            operation.parameters.iter().filter(|parameter| parameter.place == ParameterLocation::Path && parameter.is_secret);
+        secrets.any(|parameter| parameter.name == name)
+    };
+    operation.template.with(path, |name, text| {
+        let text = percent_decode_str(text).decode_utf8_lossy();
+        if is_identifier(&text) && !is_secret(name) { text.into_owned() } else { format!("{{{name}}}") }
+    })
+}
+
+/// Whether a text has the form of an identifier, an account's number, or a submission's identifier.
+fn is_identifier(text: &str) -> bool {
+    text.len() <= LENGTH && (Id::parse(text).is_some() || is_account_number(text) || is_submission(text))
+}
+
+/// `GH-4K7QW2MZ`
+fn is_account_number(text: &str) -> bool {
+    let is_upper = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase());
+    let is_upper_or_digit = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
+    text.split_once('-').is_some_and(|(country, number)| {
+        (country.len(), number.len()) == (2, 8) && is_upper(country) && is_upper_or_digit(number)
+    })
+}
+
+/// The base64 of a URI such as `/events/17637000000051`.
+fn is_submission(text: &str) -> bool {
+    let uri = STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let content = uri.as_deref().and_then(|uri| uri.strip_prefix('/')?.split_once('/'));
+    content.is_some_and(|(kind, id)| kind.bytes().all(|byte| byte.is_ascii_lowercase()) && Id::parse(id).is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_told_from_all_else() {
+        for identifier in ["17637000000051", "GH-4K7QW2MZ", "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ=="] {
+            assert!(is_identifier(identifier), "{identifier}");
+        }
+        let key = "m4x8c5v0b3n6z7l2j9h4g1f8q7w2k9d1";
+        let others = ["", "ama", "ama@example.com", "1763700000005", "176370000000511", "gh-4k7qw2mz", "GH-4K7QW2M", "V8T3HK5N"];
+        let encoded =
+            [key, "/regions/ama", "/ama@example.com/17637000000051", "/events/17637000000051/"].map(|text| STANDARD.encode(text));
+        let long = format!("/{}/17637000000051", "a".repeat(LENGTH));
+        for other in others.into_iter().chain([key, &STANDARD.encode(long)]).chain(encoded.iter().map(String::as_str)) {
+            assert!(!is_identifier(other), "{other}");
+        }
+    }
+}

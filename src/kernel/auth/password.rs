@@ -1,0 +1,146 @@
+//! Passwords: argon2id, hashed a few at a time on threads of their own, and which of them nobody may have.
+
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
+
+use anyhow::anyhow;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
+use argon2::{Algorithm, Argon2, Params, Version};
+use tokio::sync::Semaphore;
+
+use boxoffice_http::error::{Code, Error, Result};
+
+/// The parameters of OWASP's Password Storage Cheat Sheet for argon2id: 19 MiB, in KiB, twice, in one lane.
+const MEMORY: u32 = 19 * 1024;
+const ITERATIONS: u32 = 2;
+const LANES: u32 = 1;
+
+/// How many hashes may wait for each that runs. At some tens of milliseconds each, the last of them waits a few seconds; who
+/// comes after it is better told to come back than kept waiting.
+const WAITING: usize = 100;
+
+/// Hashes and checks passwords. A hash costs 19 MiB and some tens of milliseconds of a core, so that only a few may run at once
+/// and log-ins can't starve the rest.
+#[derive(Debug)]
+pub struct Passwords {
+    running: Arc<Semaphore>,
+    /// Of those that run and those that wait.
+    places: Semaphore,
+}
+
+impl Passwords {
+    /// Allows this many hashes at once, and some more to wait.
+    pub fn new(at_once: usize) -> Self {
+        Self { running: Arc::new(Semaphore::new(at_once)), places: Semaphore::new(at_once * (1 + WAITING)) }
+    }
+
+    /// The hash of a new password, with its salt and parameters.
+    ///
+    /// # Errors
+    /// [`Code::ServerUnavailable`] when too many wait already, and when the machine cannot hash.
+    pub async fn hash(&self, password: String) -> Result<String> {
+        self.run(move || {
+            let hash = argon2()?.hash_password(password.as_bytes()).map_err(|error| anyhow!("cannot hash: {error}"))?;
+            Ok(hash.to_string())
+        })
+        .await
+    }
+
+    /// Whether this is the password that was hashed, with whatever parameters.
+    ///
+    /// # Errors
+    /// [`Code::ServerUnavailable`] when too many wait already, and when the stored hash cannot be read.
+    pub async fn verify(&self, password: String, hash: String) -> Result<bool> {
+        self.run(move || {
+            let hash = PasswordHash::new(&hash).map_err(|error| anyhow!("a stored hash cannot be read: {error}"))?;
+            Ok(argon2()?.verify_password(password.as_bytes(), &hash).is_ok())
+        })
+        .await
+    }
+
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> Result<T> {
+        let Ok(_place) = self.places.try_acquire() else {
+            return Err(Code::ServerUnavailable.with_message("Too many passwords wait to be checked. Try again shortly."));
+        };
+        let permit = Arc::clone(&self.running).acquire_owned().await.map_err(|error| Error::Internal(error.into()))?;
+        let work = move || {
+            // Given back by the thread: it works on when whoever asked has gone.
+            let _permit = permit;
+            work()
+        };
+        Ok(tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(error.into()))??)
+    }
+}
+
+/// Whether a hash was made with other parameters than hashes are made with now.
+pub fn is_outdated(hash: &str) -> bool {
+    // As the PHC string format writes them.
+    !hash.starts_with(&format!("$argon2id$v=19$m={MEMORY},t={ITERATIONS},p={LANES}$"))
+}
+
+/// Refuses what many others have for a password, and what everyone can guess of this account: its own names. Nothing is asked of
+/// how a password is put together (NIST SP 800-63B, section 5.1.1.2).
+///
+/// # Errors
+/// [`Error::Invalid`], naming `password`.
+pub fn require_uncommon(password: &str, own_names: [&str; 2]) -> Result<()> {
+    static COMMON: LazyLock<HashSet<&str>> =
+        LazyLock::new(|| include_str!("common-passwords.txt").lines().filter(|line| !line.starts_with("# ")).collect());
+    let password = password.to_lowercase();
+    if own_names.iter().any(|name| name.to_lowercase() == password) {
+        return Err(Error::invalid("password", "must not be the account's own username or e-mail address: choose another one"));
+    }
+    if COMMON.contains(password.as_str()) {
+        return Err(Error::invalid("password", "is among the most common passwords: choose another one"));
+    }
+    Ok(())
+}
+
+fn argon2() -> anyhow::Result<Argon2<'static>> {
+    let params = Params::new(MEMORY, ITERATIONS, LANES, None);
+    let params = params.map_err(|error| anyhow!("argon2 refuses its parameters: {error}"))?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use futures::FutureExt;
+    use futures::future::join_all;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn no_more_than_a_few_wait() {
+        let passwords = Passwords::new(1);
+        let hashes: Vec<_> = (0..=WAITING).map(|_| passwords.hash("correct horse".to_owned()).boxed()).collect();
+        let mut hashes = join_all(hashes);
+        // Each has taken its place once it was asked for the first time.
+        assert!((&mut hashes).now_or_never().is_none());
+
+        let late = passwords.hash("correct horse".to_owned()).await;
+
+        assert!(matches!(late, Err(Error::Rejected(Code::ServerUnavailable, _))), "{late:?}");
+        drop(hashes);
+        assert!(passwords.hash("correct horse".to_owned()).await.is_ok(), "who went away has left the place");
+    }
+
+    #[tokio::test]
+    async fn a_hash_is_outdated_when_its_parameters_differ() {
+        let now = Passwords::new(1).hash("correct horse".to_owned()).await.unwrap();
+        assert!(now.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && !is_outdated(&now), "{now}");
+        for (part, other) in [("m=19456", "m=65536"), ("t=2", "t=1"), ("p=1", "p=2"), ("argon2id", "argon2i"), ("v=19", "v=16")] {
+            assert!(is_outdated(&now.replace(part, other)), "{other}");
+        }
+    }
+
+    #[test]
+    fn the_common_passwords_are_as_they_are_compared() {
+        let list = include_str!("common-passwords.txt");
+        let lines: Vec<_> = list.lines().filter(|line| !line.starts_with("# ")).collect();
+        assert!(lines.len() > 8_000 && lines.contains(&"password1"));
+        for line in lines {
+            assert!((8..=128).contains(&line.chars().count()) && line.to_lowercase() == line, "{line}");
+        }
+    }
+}

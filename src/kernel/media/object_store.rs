@@ -1,0 +1,237 @@
+//! Where images are kept: a folder for one server, an S3 bucket for many.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use anyhow::{Chain, Context, Result, ensure};
+use bytes::Bytes;
+use object_store::aws::AmazonS3Builder;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
+use tokio::sync::OnceCell;
+
+use super::image::{Image, ImageFormat};
+use crate::kernel::http::tag;
+
+/// Keeps images by names such as `banner/17637000000001`.
+///
+/// The media type is not kept with an image but told from its content at reading, because a folder has no place for it.
+#[derive(Debug)]
+pub struct MediaStore {
+    objects: Box<dyn ObjectStore>,
+    /// What is in memory because somebody is sent it at the moment. All of them are sent the same copy, so that many slow
+    /// readers of an image cost no more than one.
+    shown: Mutex<HashMap<ObjectVersion, Weak<CacheEntry>>>,
+}
+
+/// An image's name, and what changes when another one is stored under it: its tag in the store, or when and how long.
+type ObjectVersion = (Path, Option<String>, i64, u64);
+
+/// An image that is read once, by the first who needs it.
+#[derive(Debug, Default)]
+struct CacheEntry(OnceCell<StoredImage>);
+
+/// One who holds it.
+struct BytesOwner(Arc<CacheEntry>);
+
+impl AsRef<[u8]> for BytesOwner {
+    fn as_ref(&self) -> &[u8] {
+        self.0.0.get().map(|image| image.bytes.as_ref()).unwrap_or_default()
+    }
+}
+
+/// An image as it is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredImage {
+    /// The value for `Content-Type`.
+    pub media_type: &'static str,
+    /// The file.
+    pub bytes: Bytes,
+    /// A strong entity tag with its quotes. It depends on the content only, so it is the same on every server.
+    pub etag: String,
+}
+
+impl StoredImage {
+    /// A file as it is served, told by its content.
+    pub fn new(bytes: Bytes) -> Self {
+        let media_type = ImageFormat::of(&bytes).map_or("application/octet-stream", ImageFormat::media_type);
+        Self { media_type, etag: tag::etag_of(&bytes), bytes }
+    }
+}
+
+impl MediaStore {
+    /// Opens a folder, making it where there is none, or `s3://bucket/prefix`, whose endpoint, region and keys come from the
+    /// usual `AWS_…` variables.
+    ///
+    /// A bucket is not asked whether it exists: the first use tells.
+    pub fn open(location: &str) -> Result<MediaStore> {
+        let objects = match location.strip_prefix("s3://") {
+            Some(bucket) => open_bucket(bucket),
+            None => open_folder(location),
+        };
+        let objects = objects.with_context(|| format!("cannot open the media store {location}"))?;
+        Ok(MediaStore { objects, shown: Mutex::default() })
+    }
+
+    /// Stores an image under a name, in place of what was there. Readers see the old one or the new one, never a part.
+    pub async fn put(&self, name: &str, image: &Image) -> Result<()> {
+        let path = path(name).with_context(|| format!("{name:?} cannot name an image"))?;
+        let put = self.objects.put(&path, image.bytes.clone().into()).await;
+        put.map(drop).with_context(|| format!("cannot store image {name}"))
+    }
+
+    /// The image of a name, if there is one. It may come from a URL: what could name no image is not found either. As long as
+    /// one who was given its bytes holds them, all others are given the same.
+    pub async fn get(&self, name: &str) -> Result<Option<StoredImage>> {
+        let Some(path) = path(name) else { return Ok(None) };
+        match self.read(&path).await {
+            Err(error) if is_absent(&error) => Ok(None),
+            other => other.map(Some).with_context(|| format!("cannot read image {name}")),
+        }
+    }
+
+    async fn read(&self, path: &Path) -> Result<StoredImage, Error> {
+        let found = self.objects.get(path).await?;
+        let shown = self.shown(path, &found.meta);
+        let image = shown.0.get_or_try_init(async || found.bytes().await.map(StoredImage::new)).await?;
+        let bytes = Bytes::from_owner(BytesOwner(Arc::clone(&shown)));
+        Ok(StoredImage { bytes, media_type: image.media_type, etag: image.etag.clone() })
+    }
+
+    /// What holds this version of an image in memory, or will.
+    fn shown(&self, path: &Path, meta: &ObjectMeta) -> Arc<CacheEntry> {
+        let version = (path.clone(), meta.e_tag.clone(), meta.last_modified.timestamp_micros(), meta.size);
+        let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(shown) = all.get(&version).and_then(Weak::upgrade) {
+            return shown;
+        }
+        let shown = Arc::default();
+        all.retain(|_, shown| shown.strong_count() > 0);
+        all.insert(version, Arc::downgrade(&shown));
+        shown
+    }
+
+    /// Removes the image of a name. That there is none is no error, so that it may be repeated.
+    pub async fn delete(&self, name: &str) -> Result<()> {
+        let Some(path) = path(name) else { return Ok(()) };
+        match self.objects.delete(&path).await {
+            Err(error) if is_absent(&error) => Ok(()),
+            other => other.with_context(|| format!("cannot delete image {name}")),
+        }
+    }
+}
+
+/// Takes names of letters, digits, `.`, `-` and `_`, with `/` between.
+///
+/// The stores differ in what else they take and in how they refuse it, and a refusal would look like a failure of ours.
+fn path(name: &str) -> Option<Path> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return None;
+    }
+    // This refuses empty segments, `.` and `..`.
+    Path::parse(name).ok()
+}
+
+/// Whether there is no such image. A folder answers a name that goes on below an image (`banner/1/x`) with an error of its own.
+fn is_absent(error: &Error) -> bool {
+    let mut causes = Chain::new(error);
+    matches!(error, Error::NotFound { .. })
+        || causes.any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::NotADirectory))
+}
+
+fn open_folder(folder: &str) -> Result<Box<dyn ObjectStore>> {
+    fs::create_dir_all(folder)?;
+    // Without the sync, an event could be committed whose banner is lost when the power fails.
+    Ok(Box::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true)))
+}
+
+fn open_bucket(bucket: &str) -> Result<Box<dyn ObjectStore>> {
+    let (bucket, prefix) = bucket.split_once('/').unwrap_or((bucket, ""));
+    ensure!(!bucket.is_empty(), "there is no bucket in it");
+    let store = AmazonS3Builder::from_env().with_bucket_name(bucket).build()?;
+    Ok(Box::new(PrefixStore::new(store, Path::parse(prefix)?)))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::super::icon;
+    use super::*;
+
+    fn image(bytes: Vec<u8>) -> Image {
+        Image { kind: ImageFormat::Png, width: 128, height: 128, bytes: bytes.into() }
+    }
+
+    #[tokio::test]
+    async fn keeps_replaces_and_deletes() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = MediaStore::open(folder.path().join("new/media").to_str().unwrap()).unwrap();
+        let (first, second) = (image(icon::render("a").unwrap()), image(icon::render("b").unwrap()));
+
+        assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
+        store.put("banner/17637000000001", &first).await.unwrap();
+        store.put("banner/17637000000001", &second).await.unwrap();
+        let stored = store.get("banner/17637000000001").await.unwrap().unwrap();
+        assert_eq!((stored.media_type, &stored.bytes), ("image/png", &second.bytes));
+        assert_eq!(stored.etag, tag::etag_of(&second.bytes));
+        assert_ne!(stored.etag, tag::etag_of(&first.bytes));
+
+        store.delete("banner/17637000000001").await.unwrap();
+        store.delete("banner/17637000000001").await.unwrap();
+        assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn many_readers_of_an_image_hold_it_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = MediaStore::open(folder.path().to_str().unwrap()).unwrap();
+        let (first, second) = (image(icon::render("a").unwrap()), image(icon::render("b").unwrap()));
+        store.put("banner/1", &first).await.unwrap();
+
+        let readers = futures::future::join_all((0..20).map(|_| store.get("banner/1"))).await;
+        let readers: Vec<_> = readers.into_iter().map(|image| image.unwrap().unwrap()).collect();
+        store.put("banner/1", &second).await.unwrap();
+        let later = store.get("banner/1").await.unwrap().unwrap();
+
+        assert!(readers.iter().all(|image| image.bytes == first.bytes && image.bytes.as_ptr() == readers[0].bytes.as_ptr()));
+        assert_eq!(later, StoredImage::new(second.bytes.clone()));
+        assert_eq!(store.shown.lock().unwrap().len(), 2);
+        drop((readers, later));
+        drop(store.get("banner/1").await.unwrap());
+        assert_eq!(store.shown.lock().unwrap().len(), 1, "what nobody holds is forgotten");
+    }
+
+    #[tokio::test]
+    async fn reaches_nothing_outside_its_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("secret"), "x").unwrap();
+        let store = MediaStore::open(folder.path().join("media").to_str().unwrap()).unwrap();
+        store.put("banner/1", &image(icon::render("a").unwrap())).await.unwrap();
+        for name in [
+            "",
+            "banner",
+            "banner/",
+            "../secret",
+            "banner/../../secret",
+            "/banner//1",
+            "banner/1/2",
+            "%2e%2e/secret",
+            "a\0b",
+            ".",
+            "banner/1#1",
+        ] {
+            assert_eq!(store.get(name).await.unwrap(), None, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn refuses_a_bucket_without_a_name() {
+        assert!(MediaStore::open("s3://").is_err());
+        assert!(MediaStore::open("s3:///prefix").is_err());
+    }
+}

@@ -1,0 +1,170 @@
+//! The texts of the wire whose shape the contract names: URIs, times, references to other resources.
+
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use boxoffice_http::{string_newtype, text_schema};
+use schemars::schema::Schema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::clock::{self, Timestamp};
+use super::id::Id;
+
+
+string_newtype!(
+    /// A URI relative to the base address, such as `/events/17637000000001`.
+    Uri, Some("uri-reference"), None, None, None
+);
+string_newtype!(
+    /// An absolute URI.
+    AbsoluteUri, Some("uri"), None, None, None
+);
+string_newtype!(
+    /// An RFC 3339 date and time.
+    DateTime, Some("date-time"), None, None, None
+);
+string_newtype!(
+    /// A moment to the minute, `YYYY-MM-DDTHH:MM`, in UTC.
+    Minutes, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$"), None, None
+);
+string_newtype!(
+    /// A moment to the minute, `YYYY-MM-DD HH:MM`, in UTC.
+    PlainMinutes, None, Some(r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$"), None, None
+);
+string_newtype!(
+    /// A moment to the second with UTC's offset, `YYYY-MM-DDTHH:MM:SS+00:00`.
+    OffsetSeconds, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$"), None, None
+);
+
+/// A moment as a request gives it: with or without seconds, fraction and zone.
+#[derive(Debug, Clone, Copy)]
+pub struct DateTimeInput(pub Timestamp);
+
+impl<'de> Deserialize<'de> for DateTimeInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Timestamp::parse(&text).map(Self).ok_or_else(|| D::Error::custom("is no date and time"))
+    }
+}
+
+impl JsonSchema for DateTimeInput {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "EventTime".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let pattern = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?$";
+        text_schema(Some("event-time"), Some(pattern), None, None)
+    }
+}
+
+/// What an answer always has, and has as null where there is none, which an `Option` can't declare.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub struct NullableField<T>(pub Option<T>);
+
+impl<T: JsonSchema> JsonSchema for NullableField<T> {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        format!("Nullable {}", T::schema_name())
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = T::json_schema(generator).into_object();
+        schema.extensions.insert("nullable".to_owned(), true.into());
+        schema.into()
+    }
+}
+
+/// A date of birth as a request gives it, in either shape; kept as `YYYY-MM-DD`.
+#[derive(Debug, Clone)]
+pub struct BirthDate(pub String);
+
+impl<'de> Deserialize<'de> for BirthDate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        clock::parse_birth_date(&text).map(Self).ok_or_else(|| D::Error::custom("is no date"))
+    }
+}
+
+impl JsonSchema for BirthDate {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "BirthDate".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        text_schema(Some("birth-date"), Some(r"^(\d{4}-\d{2}-\d{2}|\d{2}-\d{2}-\d{4})$"), None, None)
+    }
+}
+
+/// A collection of the API, for [`Reference`].
+pub trait ResourceCollection {
+    /// Where its resources lie, such as `/regions/`.
+    const PATH: &'static str;
+}
+
+/// A resource named in a request by its identifier or by its URI. One that cannot exist reads as [`Id::NONE`].
+#[derive(Debug)]
+pub struct ResourceRef<C> {
+    /// The identifier that was named.
+    pub id: Id,
+    collection: PhantomData<C>,
+}
+
+// By hand, because a derived one would ask the same of the collection.
+impl<C> Clone for ResourceRef<C> {
+    fn clone(&self) -> Self {
+        Self { id: self.id, collection: PhantomData }
+    }
+}
+
+impl<C> PartialEq for ResourceRef<C> {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl<C> Eq for ResourceRef<C> {}
+
+impl<C> Hash for ResourceRef<C> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.id.hash(state);
+    }
+}
+
+impl<'de, C: ResourceCollection> Deserialize<'de> for ResourceRef<C> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let identifier = text.rsplit('/').next().unwrap_or_default();
+        Ok(Self { id: Id::parse(identifier).unwrap_or(Id::NONE), collection: PhantomData })
+    }
+}
+
+impl<C: ResourceCollection> JsonSchema for ResourceRef<C> {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        format!("Reference to {}", C::PATH)
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let pattern = format!("^(/v3)?({})?[A-Za-z0-9-]+$", C::PATH);
+        text_schema(None, Some(&pattern), Some(1), Some(200))
+    }
+}

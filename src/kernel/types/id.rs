@@ -1,0 +1,60 @@
+//! Identifiers: 14 digits on the wire, a plain integer inside.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::{Deserialize, Deserializer};
+
+use super::api_types::text_schema;
+
+/// The identifier of a resource: the time of its making in units of 100 microseconds since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
+#[sqlx(transparent)]
+pub struct Id(pub i64);
+
+impl Id {
+    /// What a text of another shape reads as: the identifier of nothing.
+    pub const NONE: Id = Id(0);
+
+    /// Reads exactly 14 digits.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.len() == 14 && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse().ok().map(Self)).flatten()
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:014}", self.0)
+    }
+}
+
+impl From<Id> for serde_json::Value {
+    fn from(id: Id) -> Self {
+        id.0.into()
+    }
+}
+
+/// In a path, where an identifier of another shape simply names no resource.
+impl<'de> Deserialize<'de> for Id {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Ok(Self::parse(&text).unwrap_or(Self::NONE))
+    }
+}
+
+impl JsonSchema for Id {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "Id".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        text_schema(None, Some("^[A-Za-z0-9-]+$"), None, Some(64))
+    }
+}
