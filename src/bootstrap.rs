@@ -1,19 +1,22 @@
 //! What is made without a request: the first start's administrator and keys, and what the command line makes.
 
 use std::fmt;
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
+use boxoffice_http::ApiError;
+use boxoffice_http::error::Error;
+use boxoffice_openapi::Scope;
 use http::HeaderMap;
 use serde_json::json;
 
+use crate::contract;
 use crate::features::identity::accounts::{self, Account};
-use crate::state::App;
-use crate::kernel::auth::{KeyKind, NewKey, Scope, issue};
+use crate::kernel::auth::{KeyKind, NewKey, issue};
+use crate::kernel::db::transaction;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
-use boxoffice_openapi::Contract;
-use crate::kernel::db::transaction;
-use crate::kernel::http::ApiError;
+use crate::state::{App, Ctx};
 
 /// What the first start made. It is told once; only hashes of it are kept.
 #[derive(Debug)]
@@ -42,7 +45,7 @@ impl fmt::Display for InitialCredentials {
 ///
 /// # Errors
 /// When the database fails.
-pub async fn first_start(app: &App) -> anyhow::Result<Option<InitialCredentials>> {
+pub async fn first_start(app: &Arc<App>) -> anyhow::Result<Option<InitialCredentials>> {
     let any = accounts::exists_any(&mut app.db.read().await.map_err(plain)?).await.map_err(plain)?;
     if any {
         return Ok(None);
@@ -61,23 +64,26 @@ pub async fn first_start(app: &App) -> anyhow::Result<Option<InitialCredentials>
 ///
 /// # Errors
 /// When the contract or a rule stands against it, or the database fails.
-pub async fn create_account(app: &App, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<String> {
+pub async fn create_account(app: &Arc<App>, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<String> {
     Ok(new_account(app, username, email, password, role).await?.number.0)
 }
 
-async fn new_account(app: &App, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<Account> {
+async fn new_account(app: &Arc<App>, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<Account> {
     let body = json!({ "username": username, "password": password, "email": email, "role": role });
     let contract = contract::load()?;
     let operation = contract.operation("account_create").context("the contract has no account_create")?;
-    let arguments = operation.check(&operation.path, None, &HeaderMap::new(), body.to_string().as_bytes()).map_err(plain)?;
-    accounts::create(app, serde_json::from_value(arguments.body)?).await.map_err(plain)
+    let arguments = operation
+        .check(&operation.path, None, &HeaderMap::new(), body.to_string().as_bytes())
+        .map_err(Error::from)
+        .map_err(plain)?;
+    accounts::create(&Ctx::immediate(Arc::clone(app)), serde_json::from_value(arguments.body)?).await.map_err(plain)
 }
 
 /// Makes an integration's key, for the account of this number or for nobody.
 ///
 /// # Errors
 /// When there is no such account, or the database fails.
-pub async fn create_key(app: &App, name: &str, role: Scope, account: Option<&str>) -> anyhow::Result<String> {
+pub async fn create_key(app: &Arc<App>, name: &str, role: Scope, account: Option<&str>) -> anyhow::Result<String> {
     let account = match account {
         None => None,
         Some(number) => Some(find_account(app, number).await?),
@@ -87,7 +93,7 @@ pub async fn create_key(app: &App, name: &str, role: Scope, account: Option<&str
     Ok(key)
 }
 
-async fn find_account(app: &App, number: &str) -> anyhow::Result<Id> {
+async fn find_account(app: &Arc<App>, number: &str) -> anyhow::Result<Id> {
     let mut tx = app.db.read().await.map_err(plain)?;
     let account = accounts::find_by_number(&mut tx, number).await.map_err(plain)?;
     Ok(account.with_context(|| format!("no account has the number {number}"))?.id)

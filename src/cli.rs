@@ -10,25 +10,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use boxoffice_conformance::options::{BuiltinDocument, CompareOptions};
+use boxoffice_conformance::progress::Progress;
+use boxoffice_conformance::report;
+use boxoffice_http::Listener;
+use boxoffice_http::log;
+use boxoffice_openapi::{Contract, drift};
 use clap::builder::FalseyValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use slog::{Level, Logger, info, warn};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
-use crate::features::identity::accounts::Role;
-use crate::state::{App, RunningApp, api};
-use crate::config::{PlatformOptions, Settings, StorageOptions};
-use boxoffice_openapi::{Contract, drift};
-use crate::kernel::db::Db;
-use crate::kernel::http::{LimitSettings, Listener, TlsOptions};
-use boxoffice_conformance::options::CompareOptions;
-use boxoffice_conformance::progress::Progress;
-use boxoffice_conformance::report;
-use crate::demo;
-use boxoffice_http::log;
-use boxoffice_mock;
 use crate::bootstrap;
+use crate::config::{PlatformOptions, Settings, StorageOptions};
+use crate::contract;
+use crate::demo;
+use crate::features::identity::accounts::Role;
+use crate::kernel::db::Db;
+use crate::kernel::http::{LimitSettings, TlsOptions};
+use crate::routes::routes;
+use crate::server::RunningApp;
+use crate::state::App;
 
 /// An event-ticketing platform as a REST API, written against one OpenAPI document
 #[derive(Debug, Parser)]
@@ -226,11 +229,14 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
         }
         Command::Account { command: AccountCommand::Create(options) } => {
             let app = open(&options.platform, log).await?;
-            print(setup::create_account(&app, &options.username, &options.email, &options.password, options.role.into()).await?)
+            print(
+                bootstrap::create_account(&app, &options.username, &options.email, &options.password, options.role.into())
+                    .await?,
+            )
         }
         Command::Key { command: KeyCommand::Create(options) } => {
             let app = open(&options.platform, log).await?;
-            print(setup::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
+            print(bootstrap::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
         }
         Command::Demo(options) => {
             // What the program asks itself is not counted.
@@ -247,7 +253,7 @@ async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App
 async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
     let listener = options.platform.listener()?;
     let app = open(&options.platform, log).await?;
-    if let Some(welcome) = setup::first_start(&app).await? {
+    if let Some(welcome) = bootstrap::first_start(&app).await? {
         print(welcome)?;
     }
     reload_on_hang_up(&listener, log)?;
@@ -257,7 +263,7 @@ async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
     stop.recv().await;
     let grace = Duration::from_secs(options.grace_seconds.into());
     info!(log, "stopping: what is under way is finished first"; "grace_seconds" => grace.as_secs());
-    let doors = platform.doors();
+    let doors = platform.shutdown();
     let cut = |why: &str| anyhow!("{why}: {} requests under way were cut", doors.in_flight());
     tokio::select! {
         stopped = timeout(grace, platform.stop()) => stopped.unwrap_or_else(|_| Err(cut("the time of grace is over"))),
@@ -276,9 +282,9 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     reload_on_hang_up(&listener, log)?;
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
     let mut stop = StopSignals::listen()?;
-    let mock = mock::start(
+    let mock = boxoffice_mock::start(
         contract,
-        mock::Settings { seed: options.seed, key: options.key, is_stateful: options.stateful },
+        boxoffice_mock::Settings { seed: options.seed, key: options.key, is_stateful: options.stateful },
         listener,
         log,
     )?;
@@ -352,10 +358,11 @@ async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::
 
 /// Prints what a comparison finds; whether it is nothing.
 async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
+    let builtin = BuiltinDocument { contract: contract::load()?, emitted: routes().openapi()? };
     let mut progress = Progress::default();
     let stopped = Arc::default();
     let compared = tokio::select! {
-        compared = options.compare(&stopped, |coverage, count| progress.tell(coverage, count)) => compared,
+        compared = options.compare(builtin, &stopped, |coverage, count| progress.tell(coverage, count)) => compared,
         stopped_at_once = stop_comparing(StopSignals::listen()?, &stopped) => Err(stopped_at_once),
     };
     progress.end();
@@ -367,7 +374,7 @@ async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
 /// Prints every difference; whether there are none.
 fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
     let contract = options.spec.as_deref().map_or_else(contract::load, Contract::read)?;
-    let server = api().openapi()?;
+    let server = routes().openapi()?;
     let differences = drift::compare(&contract.document, &server);
     match options.format {
         Format::Json => print(serde_json::to_string_pretty(&differences)?)?,

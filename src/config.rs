@@ -7,12 +7,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
+use boxoffice_http::Listener;
+use boxoffice_http::client_version::ClientVersion;
 use clap::{Args, ValueEnum};
 use lettre::message::Mailbox;
 
+use crate::kernel::http::{LimitOptions, LimitSettings, TlsOptions};
 use crate::kernel::types::money::Money;
-use boxoffice_http::client_version::ClientVersion;
-use crate::kernel::http::{LimitOptions, LimitSettings, Listener, TlsOptions};
 
 /// Where the server's data are: what every command needs that touches them.
 #[derive(Debug, Clone, Args)]

@@ -13,8 +13,9 @@ use chrono::{TimeDelta, Utc};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::state::{App, RunningApp};
 use crate::bootstrap::{self, InitialCredentials};
+use crate::server::RunningApp;
+use crate::state::App;
 
 /// The password of everyone in this world but the administrator.
 const PASSWORD: &str = "a demo password";
@@ -44,7 +45,7 @@ impl fmt::Display for DemoSummary {
 /// # Errors
 /// When it is not empty, or anything of it can't be made.
 pub async fn seed(app: &Arc<App>) -> anyhow::Result<DemoSummary> {
-    let Some(welcome) = setup::first_start(app).await? else {
+    let Some(welcome) = bootstrap::first_start(app).await? else {
         bail!("the database is not empty: it has accounts already. Name another with --database or --data-dir");
     };
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));

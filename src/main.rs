@@ -1,4 +1,4 @@
-//! The program `boxoffice`. All it does is in the library.
+//! The program `boxoffice`; its code is in the library.
 
 use std::process::ExitCode;
 
@@ -8,5 +8,5 @@ use mimalloc::MiMalloc;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    boxoffice::command::run()
+    boxoffice::cli::run()
 }

@@ -1,5 +1,5 @@
-pub mod identity;
 pub mod catalog;
-pub mod sales;
 pub mod gate;
+pub mod identity;
 pub mod insight;
+pub mod sales;

@@ -56,7 +56,7 @@ pub fn if_none_match(headers: &HeaderMap) -> Vec<HeaderValue> {
 pub async fn with_etag(response: Response<Body>, is_of_key: bool, known: &[HeaderValue]) -> Result<Response<Body>, Error> {
     let (mut head, mut body) = response.into_parts();
     if is_json(&head.headers) && !head.headers.contains_key(ETAG) {
-        let whole = whole(body).await?;
+        let whole = collect_body(body).await?;
         head.headers.insert(ETAG, HeaderValue::try_from(etag_of(&whole)).map_err(anyhow::Error::from)?);
         body = whole.into();
     }
@@ -77,7 +77,7 @@ pub async fn with_etag(response: Response<Body>, is_of_key: bool, known: &[Heade
 ///
 /// # Errors
 /// When it is not.
-pub async fn whole(body: Body) -> Result<Bytes, Error> {
+pub async fn collect_body(body: Body) -> Result<Bytes, Error> {
     Ok(body.collect().await.map_err(|error| anyhow::anyhow!("an answer's body: {error}"))?.to_bytes())
 }
 

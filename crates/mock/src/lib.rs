@@ -186,7 +186,7 @@ impl Mock {
         reading.uri = head.uri.path().parse().map_err(anyhow::Error::from).map_err(Error::Internal)?;
         let Ok(read) = contract.find("GET", contract.without_prefix(head.uri.path())) else { return Ok(false) };
         let Ok(shown) = self.respond(contract, read, None, &reading, &ParsedRequest::default()) else { return Ok(false) };
-        let tag = etag::etag_of(&etag::whole(shown.into_body()).await?);
+        let tag = etag::etag_of(&etag::collect_body(shown.into_body()).await?);
         Ok(!etag::matches_strong(head.headers.get_all(header::IF_MATCH), &tag))
     }
 

@@ -1,7 +1,14 @@
+//! Catalog: the offers of hosts, their reference data and their review.
+//!
+//! Hosts create events with sections, price modifiers and admission tokens, and advertisements that promote the events in zones.
+//! Platform administrators maintain categories, regions and zones, and review events, advertisements and venues before they
+//! become public.
+
 pub mod advertisements;
 pub mod categories;
 pub mod events;
 pub mod hosts;
+pub mod media;
 pub mod preferences;
 pub mod price_modifiers;
 pub mod regions;

@@ -1,1 +1,3 @@
+//! The entrance of an event: redemption of tickets.
+
 pub mod admissions;

@@ -1,3 +1,5 @@
+//! Read-only information: the audit log, reports, and server information.
+
 pub mod audit_log;
 pub mod reports;
 pub mod server_info;

@@ -1,39 +1,63 @@
-//! The audit trail: who did what to which resource when, and what came of it.
+//! The audit log: one record for each request that asks for a change.
 //!
-//! It names identifiers alone. The caller's address is left out: it is personal data, and would stay after the account is erased;
-//! whoever has to find it has the request's identifier for the log of the proxy.
+//! It names identifiers only. The client's address is left out because it is personal data and would outlive the account; with the
+//! request's identifier it can be found in the proxy's log. The feature `audit_log` reads the records.
 
+pub mod redact;
+mod writer;
+
+use std::sync::Arc;
+
+use boxoffice_http::error::{Code, Result};
+pub use writer::AuditWriter;
+
+use super::idempotency::{IdempotentRequest, StoredResponse};
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{Code, Result};
 
-/// A row of the trail.
+/// A row of the audit log.
 #[derive(Debug, Clone)]
 pub struct AuditEntry {
-    /// When it was answered.
+    /// Time of the response.
     pub at: Timestamp,
-    /// The key that was used.
+    /// Identifier of the API key.
     pub key: Id,
-    /// The account that the key acts for.
+    /// The account of the API key.
     pub account: Option<Id>,
-    /// The operation's name in the contract.
+    /// The operationId.
     pub operation: String,
-    /// The path that was asked for, with what is secret in it, or no identifier, replaced by its name in braces.
+    /// The request's path, in which secrets and invalid identifiers are replaced by the parameter's name in braces.
     pub resource: String,
     /// The request's identifier.
     pub request: String,
-    /// The status that was answered.
+    /// The response's status.
     pub status: u16,
-    /// The error, where it was refused.
+    /// The error code of a rejected request.
     pub code: Option<Code>,
 }
 
-/// Adds rows to the trail.
+/// Everything that is stored of one request.
+pub struct AuditRecord {
+    /// Its row of the audit log.
+    pub entry: AuditEntry,
+    /// Its response, if it carries an `Idempotency-Key`.
+    pub stored: Option<(Arc<IdempotentRequest>, StoredResponse)>,
+}
+
+/// Inserts records and their stored responses.
 ///
 /// # Errors
-/// When the database fails.
-pub(super) async fn insert<'a>(tx: &mut Tx, entries: impl IntoIterator<Item = &'a AuditEntry>) -> Result<()> {
+/// When the database or the encryption of a response fails.
+pub async fn insert_records<'a>(tx: &mut Tx, records: impl IntoIterator<Item = &'a AuditRecord>) -> Result<()> {
+    let records: Vec<&AuditRecord> = records.into_iter().collect();
+    let responses = records.iter().filter_map(|record| record.stored.as_ref()).map(|(request, stored)| (&**request, stored));
+    IdempotentRequest::store_all(tx, responses).await?;
+    insert(tx, records.iter().map(|record| &record.entry)).await
+}
+
+/// Inserts rows of the audit log.
+pub async fn insert<'a>(tx: &mut Tx, entries: impl IntoIterator<Item = &'a AuditEntry>) -> Result<()> {
     let into = "audit (at, key_id, account_id, operation, resource, status, code, request)";
     tx.insert_rows(into, entries, |entry, values| {
         values.bind(entry.at).bind(entry.key).bind(entry.account).bind(entry.operation.clone()).bind(entry.resource.clone());

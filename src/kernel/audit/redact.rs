@@ -2,10 +2,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use boxoffice_openapi::{Operation, ParameterLocation};
 use percent_encoding::percent_decode_str;
 
 use crate::kernel::types::id::Id;
-use boxoffice_openapi::{Operation, ParameterLocation};
 
 /// No identifier is longer. A text without an end would not fit the trail's index.
 const LENGTH: usize = 64;
@@ -13,7 +13,7 @@ const LENGTH: usize = 64;
 /// The path of a request for an operation. What is secret in it stands there by its name in braces, as in
 /// `/tokens/{code}/authentication`; and so does what is no identifier, because the trail stays for ever, and in an identifier's
 /// place somebody may have put a key or an e-mail address. However an identifier was percent-encoded, it stands there in clear.
-pub fn resource(operation: &Operation, path: &str) -> String {
+pub fn path(operation: &Operation, path: &str) -> String {
     let is_secret = |name: &str| {
         let mut secrets =
             operation.parameters.iter().filter(|parameter| parameter.place == ParameterLocation::Path && parameter.is_secret);

@@ -1,89 +1,70 @@
-//! What is kept of requests that changed nothing, which come in stampedes when something is sold out: all that wait are committed
-//! in one transaction, and each waits for its commit.
+//! Writes audit records of requests that changed nothing. They come in bursts when a section is sold out: all that wait are
+//! committed in one transaction.
 
 use std::slice;
 use std::sync::Arc;
 
-use super::answer::StoredResponse;
-use super::idempotency::{IdempotentRequest, PreviousOutcome};
-use super::trail::{self, AuditEntry};
-use crate::kernel::db::{Batcher, Db, Tx, transaction};
 use boxoffice_http::error::{Code, Result};
 
-/// Requests that are written down at a time, at the most.
-const BATCH: usize = 1000;
+use super::{AuditRecord, insert_records};
+use crate::kernel::db::{Batcher, Db, Tx, transaction};
+use crate::kernel::idempotency::{IdempotentRequest, PreviousOutcome};
 
-/// What is to be kept of one request.
-pub struct AuditRecord {
-    /// Its row of the audit trail.
-    pub entry: AuditEntry,
-    /// Its answer, where it carried an `Idempotency-Key`.
-    pub answer: Option<(Arc<IdempotentRequest>, StoredResponse)>,
-}
+/// Records in a batch.
+const MAX_RECORDS: usize = 1000;
 
-/// What the request is to be answered with instead, where another try of it was first.
+/// The outcome of an earlier request with the same `Idempotency-Key`, if there was one; then nothing is written.
 type Outcome = Result<Option<PreviousOutcome>>;
 
-/// The requests that wait.
+/// Writes audit records in batches.
 pub struct AuditWriter(Arc<Batcher<(), AuditRecord, Outcome>>);
 
 impl Default for AuditWriter {
     fn default() -> Self {
-        Self(Batcher::of(BATCH))
+        Self(Batcher::of(MAX_RECORDS))
     }
 }
 
 impl AuditWriter {
-    /// Keeps this of a request for good.
+    /// Writes a record and waits until it is committed.
     ///
     /// # Errors
     /// When the database fails.
-    pub async fn keep(&self, db: &Db, kept: AuditRecord) -> Outcome {
+    pub async fn write(&self, db: &Db, record: AuditRecord) -> Outcome {
         let db = db.clone();
-        self.0.submit((), kept, move |(), kept| write_together(db.clone(), kept)).await?
+        self.0.submit((), record, move |(), records| write_all(db.clone(), records)).await?
     }
 }
 
-async fn write_together(db: Db, kept: Vec<AuditRecord>) -> Result<Vec<Outcome>> {
-    match transaction!(db, |tx| write(tx, &kept).await) {
-        Ok(known) => Ok(known.into_iter().map(Ok).collect()),
-        Err(error) if error.is_definite() && kept.len() > 1 => Ok(write_each(&db, &kept).await),
+async fn write_all(db: Db, records: Vec<AuditRecord>) -> Result<Vec<Outcome>> {
+    match transaction!(db, |tx| write(tx, &records).await) {
+        Ok(previous) => Ok(previous.into_iter().map(Ok).collect()),
+        Err(error) if error.is_definite() && records.len() > 1 => Ok(write_each(&db, &records).await),
         Err(error) => Err(error),
     }
 }
 
-/// Writes each by itself, because there is one among them that the database doesn't take: so that none fails for another. Where
-/// the database goes away meanwhile, the others are not tried.
-async fn write_each(db: &Db, kept: &[AuditRecord]) -> Vec<Outcome> {
-    let mut outcomes: Vec<Outcome> = Vec::with_capacity(kept.len());
-    for one in kept {
+/// Writes each record in a transaction of its own, because the database has rejected one of them. Stops at the first failure
+/// after which the database is not available.
+async fn write_each(db: &Db, records: &[AuditRecord]) -> Vec<Outcome> {
+    let mut outcomes: Vec<Outcome> = Vec::with_capacity(records.len());
+    for record in records {
         if outcomes.last().is_some_and(|last| last.as_ref().is_err_and(|error| !error.is_definite())) {
             outcomes.push(Err(Code::ServerUnavailable.into()));
             continue;
         }
-        let written = transaction!(db, |tx| write(tx, slice::from_ref(one)).await);
-        outcomes.push(written.map(|known| known.into_iter().next().flatten()));
+        let written = transaction!(db, |tx| write(tx, slice::from_ref(record)).await);
+        outcomes.push(written.map(|previous| previous.into_iter().next().flatten()));
     }
     outcomes
 }
 
-async fn write(tx: &mut Tx, kept: &[AuditRecord]) -> Result<Vec<Option<PreviousOutcome>>> {
-    let attempts: Vec<&IdempotentRequest> = kept.iter().filter_map(|kept| Some(&*kept.answer.as_ref()?.0)).collect();
-    let mut found = IdempotentRequest::claim_all(tx, &attempts).await?.into_iter();
-    let known: Vec<Option<PreviousOutcome>> =
-        kept.iter().map(|kept| kept.answer.as_ref().and_then(|_| found.next().flatten())).collect();
-    let of_their_own = kept.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(kept, _)| kept);
-    keep(tx, of_their_own).await?;
-    Ok(known)
-}
-
-/// Writes down what is kept of requests that are their tries' own.
-///
-/// # Errors
-/// When the database fails.
-pub(super) async fn keep<'a>(tx: &mut Tx, kept: impl IntoIterator<Item = &'a AuditRecord>) -> Result<()> {
-    let kept: Vec<&AuditRecord> = kept.into_iter().collect();
-    let answers = kept.iter().filter_map(|kept| kept.answer.as_ref()).map(|(attempt, answer)| (&**attempt, answer));
-    IdempotentRequest::keep_all(tx, answers).await?;
-    trail::insert(tx, kept.iter().map(|kept| &kept.entry)).await
+async fn write(tx: &mut Tx, records: &[AuditRecord]) -> Result<Vec<Option<PreviousOutcome>>> {
+    let requests: Vec<&IdempotentRequest> = records.iter().filter_map(|record| Some(&*record.stored.as_ref()?.0)).collect();
+    let mut claimed = IdempotentRequest::claim_all(tx, &requests).await?.into_iter();
+    let previous: Vec<Option<PreviousOutcome>> =
+        records.iter().map(|record| record.stored.as_ref().and_then(|_| claimed.next().flatten())).collect();
+    let new = records.iter().zip(&previous).filter(|(_, previous)| previous.is_none()).map(|(record, _)| record);
+    insert_records(tx, new).await?;
+    Ok(previous)
 }

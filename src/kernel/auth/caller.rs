@@ -1,56 +1,56 @@
-//! The caller of an operation.
+//! The authenticated caller of an operation.
 
 use std::sync::Arc;
 
+use boxoffice_http::error::{Error, Result};
+use boxoffice_openapi::Scope;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::types::id::Id;
 use crate::kernel::db::DbVersion;
-use boxoffice_openapi::Scope;
-use boxoffice_http::error::{Error, Result};
+use crate::kernel::types::id::Id;
 
-/// Whose key a request came with.
+/// The principal of a request's API key.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// The key's own identifier.
+    /// The identifier of the key.
     pub key: Id,
-    /// How far it reaches.
+    /// The scope of the key.
     pub scope: Scope,
-    /// The account it acts for.
+    /// The account that the key acts for.
     pub account: Option<Id>,
-    /// Whether the key is a session's.
+    /// True for the key of a session.
     pub is_session: bool,
-    /// What an admission token's key may redeem.
+    /// The admission token of a redeemer's key.
     pub redeemer: Option<AdmissionClaims>,
-    /// What was committed when the key was looked up, after the request had come.
+    /// The version of the database at the lookup of the key, after the request had arrived.
     pub snapshot: Arc<DbVersion>,
 }
 
-/// The token behind a redeemer's key.
+/// The admission token of a redeemer's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdmissionClaims {
-    /// The token.
+    /// The identifier of the token.
     pub token: Id,
-    /// The event that it belongs to.
+    /// The event of the token.
     pub event: Id,
 }
 
 impl Caller {
-    /// Whether this is the platform's staff.
+    /// Returns whether the caller is a platform administrator.
     pub fn is_administrator(&self) -> bool {
         self.scope == Scope::Administrator
     }
 
-    /// Whether this key acts for that account.
+    /// Returns whether the caller acts for this account.
     pub fn is(&self, account: Id) -> bool {
         self.account == Some(account)
     }
 
-    /// Succeeds for the account itself and for the platform's staff.
+    /// Rejects callers other than the account itself and platform administrators.
     ///
     /// # Errors
-    /// [`Error::NOT_YOURS`] for anyone else.
+    /// [`Error::FORBIDDEN`] for all other callers.
     pub fn require_account(&self, account: Id) -> Result<()> {
         if self.is_administrator() || self.is(account) { Ok(()) } else { Err(Error::FORBIDDEN) }
     }

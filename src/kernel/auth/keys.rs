@@ -1,76 +1,79 @@
-//! API keys: sessions, integrations and admission tokens, all looked up alike.
+//! API keys of sessions, integrations and admission tokens.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use boxoffice_http::error::Result;
+use boxoffice_openapi::Scope;
 use futures::FutureExt;
 use slog::warn;
 
-use crate::state::App;
-use crate::kernel::auth::{AdmissionClaims, Caller, Scope};
+use crate::kernel::Kernel;
+use crate::kernel::auth::{AdmissionClaims, Caller};
+use crate::kernel::db::{Batcher, DbVersion, Tx, VersionedCache, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
-use crate::kernel::db::{Batcher, DbVersion, Tx, VersionedCache, transaction};
-use boxoffice_http::error::Result;
 
-/// How long a session's key lives after its last use (decisions).
+/// Lifetime of a session's key after its last use.
 const SESSION_TTL: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// The use of a key is noted when the last one that was noted is this long ago, so that not every request writes.
+/// Interval at which the last use of a key is stored, so that not every request writes.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(60 * 60);
-/// How long an admission token's key lives after its event's end, wherever that is moved (decisions).
+/// Lifetime of an admission token's key after the end of its event. It follows changes of the event's end.
 pub const ADMISSION_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// What a key stands for.
+/// The kind of an API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum KeyKind {
-    /// Somebody who has logged in.
+    /// A login.
     Session,
-    /// A program.
+    /// A client program.
     Integration,
-    /// Whoever holds an admission token.
+    /// A redeemer with an admission token.
     Admission,
 }
 
-/// A key to be issued.
+/// A new key.
 #[derive(Debug)]
 pub struct NewKey<'a> {
-    /// What it stands for.
+    /// The kind.
     pub kind: KeyKind,
-    /// What its owner calls it.
+    /// The name that its owner chose.
     pub name: &'a str,
-    /// How far it reaches. A session reaches as far as its account's role at any moment, whatever this says.
+    /// The scope. It is ignored for a session, whose scope is the current role of its account.
     pub scope: Scope,
-    /// The account it acts for.
+    /// The account that it acts for.
     pub account: Option<Id>,
-    /// The admission token that it comes from.
+    /// The admission token that it was issued for.
     pub token: Option<Id>,
-    /// When it ends by itself. A session's is set here, an admission key's follows from its event.
+    /// The time of expiry. It is ignored for a session, which has [`SESSION_TTL`], and for an admission key, which expires with its
+    /// event.
     pub expires: Option<Timestamp>,
 }
 
-/// Keys that are looked up at a time, at the most.
+/// Largest number of keys that are looked up in one query.
 const BATCH: usize = 256;
-/// Keys that are remembered, at the most.
+/// Largest number of cached keys.
 const CACHE_CAPACITY: usize = 50_000;
 
-/// A key's hash.
+/// The hash of a key.
 type Digest = [u8; 32];
 
-/// The keys that are being looked up, and those that were.
+/// Batched lookup and cache of API keys.
 pub struct KeyStore {
     batches: Arc<Batcher<(), Digest, KeyLookup>>,
     known: Mutex<KeyCache>,
 }
 
-/// Keys by their hashes, as they are for as long as the database has counted so many changes of keys and accounts. It is asked for
-/// that count before any of them is believed, once for all who ask at the same time: so a key that has been ended, by whichever
-/// server, is not believed once more. An admission token's key is not among them: it depends on more.
+/// Cache of keys by hash, valid for one value of the counter `key_changes`, which counts changes of keys and accounts.
+///
+/// Each batch of lookups reads the counter first, so a key that was revoked on any server is rejected immediately. Keys of admission
+/// tokens are not cached, because they also depend on other tables.
 type KeyCache = VersionedCache<i64, HashMap<Digest, Arc<KeyRow>>>;
 
-/// The key that was looked up, unless it has been ended, and of which snapshot of the database that holds.
+/// The result of a lookup: the key, unless it is unknown or was revoked, and the version of the database that was read.
 type KeyLookup = (Option<Arc<KeyRow>>, Arc<DbVersion>);
 
 impl Default for KeyStore {
@@ -80,8 +83,8 @@ impl Default for KeyStore {
 }
 
 impl KeyStore {
-    async fn find(&self, app: &Arc<App>, digest: Digest) -> Result<KeyLookup> {
-        let asking = Arc::clone(app);
+    async fn find(&self, kernel: &Arc<Kernel>, digest: Digest) -> Result<KeyLookup> {
+        let asking = Arc::clone(kernel);
         self.batches.submit((), digest, move |(), digests| look_up(Arc::clone(&asking), digests)).await
     }
 
@@ -107,7 +110,7 @@ struct KeyRow {
 }
 
 impl KeyRow {
-    /// Whether it counts: neither it nor the event that it admits to is over, and its account is active.
+    /// Returns whether the key is valid: it has not expired, its event has not ended too long ago, and its account is active.
     fn is_valid(&self, now: Timestamp) -> bool {
         let is_over = match self.event_ends {
             Some(ends) => ends <= now.minus(ADMISSION_LIFE),
@@ -117,15 +120,12 @@ impl KeyRow {
     }
 }
 
-/// Issues a key: its identifier, and the key itself, which is kept nowhere.
-///
-/// # Errors
-/// When the database fails.
-pub async fn issue(app: &App, tx: &mut Tx, new: &NewKey<'_>) -> Result<(Id, String)> {
+/// Issues a key. Returns its identifier and the key itself, of which only the hash is stored.
+pub async fn issue(kernel: &Kernel, tx: &mut Tx, new: &NewKey<'_>) -> Result<(Id, String)> {
     let key = secret::api_key();
-    let id = app.clock.next_id();
-    let now = app.clock.now();
-    // To sign in is to use the session.
+    let id = kernel.clock.next_id();
+    let now = kernel.clock.now();
+    // A login counts as use of the session.
     let (expires, last_used) =
         if new.kind == KeyKind::Session { (Some(now.plus(SESSION_TTL)), Some(now)) } else { (new.expires, None) };
     tx.query(
@@ -147,38 +147,32 @@ pub async fn issue(app: &App, tx: &mut Tx, new: &NewKey<'_>) -> Result<(Id, Stri
     Ok((id, key))
 }
 
-/// Ends a key at once.
-///
-/// # Errors
-/// When the database fails.
+/// Revokes a key immediately.
 pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
     tx.query("update api_keys set ended = $2 where id = $1 and ended is null").bind(key).bind(now).execute().await?;
     Ok(())
 }
 
-/// Whom a key stands for; `None` when it is unknown, ended, expired or of a deactivated account.
-///
-/// # Errors
-/// When the database fails.
-pub async fn authenticate(app: &Arc<App>, key: &str) -> Result<Option<Caller>> {
-    let (now, digest) = (app.clock.now(), secret::digest(key));
-    let (mut row, mut snapshot) = app.keys.find(app, digest).await?;
+/// Returns the caller of a key, or `None` if the key is unknown, revoked, expired or of a deactivated account.
+pub async fn authenticate(kernel: &Arc<Kernel>, key: &str) -> Result<Option<Caller>> {
+    let (now, digest) = (kernel.clock.now(), secret::digest(key));
+    let (mut row, mut snapshot) = kernel.keys.find(kernel, digest).await?;
     if row.as_ref().is_some_and(|row| !row.is_valid(now)) {
-        // Another server may have prolonged a session's life since it was remembered here.
-        app.keys.known().entries().remove(&digest);
-        (row, snapshot) = app.keys.find(app, digest).await?;
+        // Another server may have extended the session since the key was cached.
+        kernel.keys.known().entries().remove(&digest);
+        (row, snapshot) = kernel.keys.find(kernel, digest).await?;
     }
     let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
     if row.last_used.is_none_or(|last_used| last_used <= now.minus(TOUCH_INTERVAL)) {
-        touch(app, &row, now).boxed().await;
-        app.keys.known().entries().remove(&digest);
+        touch(kernel, &row, now).boxed().await;
+        kernel.keys.known().entries().remove(&digest);
     }
     let scope = row.account_role.filter(|_| is_session).unwrap_or(row.role);
     Ok(Some(Caller {
         key: row.id,
         scope,
-        // Behind an application's key stands no person, whoever made it.
+        // A public key acts for no account, even if an account created it.
         account: row.account_id.filter(|_| scope != Scope::Public),
         is_session,
         redeemer: row.token_id.zip(row.event_id).map(|(token, event)| AdmissionClaims { token, event }),
@@ -186,12 +180,12 @@ pub async fn authenticate(app: &Arc<App>, key: &str) -> Result<Option<Caller>> {
     }))
 }
 
-/// The keys of these hashes, in their order.
-async fn look_up(app: Arc<App>, digests: Vec<Digest>) -> Result<Vec<KeyLookup>> {
-    let mut tx = app.db.snapshot_reader().await?;
+/// Loads the keys with these hashes, in the same order.
+async fn look_up(kernel: Arc<Kernel>, digests: Vec<Digest>) -> Result<Vec<KeyLookup>> {
+    let mut tx = kernel.db.snapshot_reader().await?;
     let (changes, snapshot) = tx.scalar_in_snapshot("count", "key_changes").await?;
     let mut found: Vec<Option<Arc<KeyRow>>> = {
-        let mut known = app.keys.known();
+        let mut known = kernel.keys.known();
         let known = known.get_mut(&changes);
         digests.iter().map(|digest| known.get(digest).cloned()).collect()
     };
@@ -207,7 +201,7 @@ async fn look_up(app: Arc<App>, digests: Vec<Digest>) -> Result<Vec<KeyLookup>> 
         let rows: Vec<KeyRow> = keys.and_in("k.hash", unknown).all().await?;
         let rows: HashMap<String, Arc<KeyRow>> =
             rows.into_iter().map(|mut row| (std::mem::take(&mut row.hash), Arc::new(row))).collect();
-        let mut known = app.keys.known();
+        let mut known = kernel.keys.known();
         for (digest, row) in digests.iter().zip(&mut found).filter(|(_, row)| row.is_none()) {
             *row = rows.get(&secret::hex(digest)).cloned();
             if let Some(row) = row.as_ref().filter(|row| row.token_id.is_none()) {
@@ -219,13 +213,12 @@ async fn look_up(app: Arc<App>, digests: Vec<Digest>) -> Result<Vec<KeyLookup>> 
     Ok(found.into_iter().map(|row| (row, Arc::clone(&snapshot))).collect())
 }
 
-/// Notes that a key is used, which prolongs a session's life. Where that can't be written, the log tells, and the request, which may
-/// be one that only reads, goes on.
-async fn touch(app: &App, key: &KeyRow, now: Timestamp) {
-    // An hour in thirty days is what a session's life may be too short by.
+/// Stores the time of use of a key, which extends a session. A failure is only logged and doesn't fail the request.
+async fn touch(kernel: &Kernel, key: &KeyRow, now: Timestamp) {
+    // Because of `TOUCH_INTERVAL`, a session of thirty days may end up to an hour early.
     let expires = (key.kind == KeyKind::Session).then(|| now.plus(SESSION_TTL));
-    let noted = transaction!(app.db, |tx| {
-        // Of requests at the same moment one writes.
+    let noted = transaction!(kernel.db, |tx| {
+        // The condition lets only one of several concurrent requests write.
         tx.query(
             "update api_keys set last_used = $2, expires = coalesce($3, expires)
              where id = $1 and (last_used is null or last_used <= $4)",
@@ -238,6 +231,6 @@ async fn touch(app: &App, key: &KeyRow, now: Timestamp) {
         .await
     });
     if let Err(error) = noted {
-        warn!(app.log, "the use of a key was not noted"; "key" => key.id.0, "cause" => format!("{error:?}"));
+        warn!(kernel.log, "the use of a key was not noted"; "key" => key.id.0, "cause" => format!("{error:?}"));
     }
 }

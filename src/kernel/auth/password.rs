@@ -1,4 +1,4 @@
-//! Passwords: argon2id, hashed a few at a time on threads of their own, and which of them nobody may have.
+//! Password hashing with argon2id on a bounded number of threads, and rejection of common passwords.
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
@@ -6,38 +6,38 @@ use std::sync::{Arc, LazyLock};
 use anyhow::anyhow;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
 use argon2::{Algorithm, Argon2, Params, Version};
+use boxoffice_http::error::{Code, Error, Result};
 use tokio::sync::Semaphore;
 
-use boxoffice_http::error::{Code, Error, Result};
-
-/// The parameters of OWASP's Password Storage Cheat Sheet for argon2id: 19 MiB, in KiB, twice, in one lane.
+/// Memory of argon2id in KiB. All three parameters are those of OWASP's Password Storage Cheat Sheet: 19 MiB, two iterations, one
+/// lane.
 const MEMORY: u32 = 19 * 1024;
 const ITERATIONS: u32 = 2;
 const LANES: u32 = 1;
 
-/// How many hashes may wait for each that runs. At some tens of milliseconds each, the last of them waits a few seconds; who
-/// comes after it is better told to come back than kept waiting.
+/// Largest number of waiting hashes for each running one. At some tens of milliseconds each, the last one waits for a few seconds;
+/// further requests are rejected with 503.
 const WAITING: usize = 100;
 
-/// Hashes and checks passwords. A hash costs 19 MiB and some tens of milliseconds of a core, so that only a few may run at once
-/// and log-ins can't starve the rest.
+/// Hashes and verifies passwords. A hash uses 19 MiB and some tens of milliseconds of a core, so only a few run at once, and logins
+/// can't starve other requests.
 #[derive(Debug)]
 pub struct Passwords {
     running: Arc<Semaphore>,
-    /// Of those that run and those that wait.
+    /// One permit for each running and each waiting hash.
     places: Semaphore,
 }
 
 impl Passwords {
-    /// Allows this many hashes at once, and some more to wait.
+    /// Creates a pool that runs `at_once` hashes at the same time.
     pub fn new(at_once: usize) -> Self {
         Self { running: Arc::new(Semaphore::new(at_once)), places: Semaphore::new(at_once * (1 + WAITING)) }
     }
 
-    /// The hash of a new password, with its salt and parameters.
+    /// Returns the hash of a new password, with salt and parameters.
     ///
     /// # Errors
-    /// [`Code::ServerUnavailable`] when too many wait already, and when the machine cannot hash.
+    /// [`Code::ServerUnavailable`] when too many hashes are waiting, and when hashing fails.
     pub async fn hash(&self, password: String) -> Result<String> {
         self.run(move || {
             let hash = argon2()?.hash_password(password.as_bytes()).map_err(|error| anyhow!("cannot hash: {error}"))?;
@@ -46,10 +46,10 @@ impl Passwords {
         .await
     }
 
-    /// Whether this is the password that was hashed, with whatever parameters.
+    /// Returns whether the password matches the hash. The parameters are read from the hash.
     ///
     /// # Errors
-    /// [`Code::ServerUnavailable`] when too many wait already, and when the stored hash cannot be read.
+    /// [`Code::ServerUnavailable`] when too many hashes are waiting, and when the stored hash is malformed.
     pub async fn verify(&self, password: String, hash: String) -> Result<bool> {
         self.run(move || {
             let hash = PasswordHash::new(&hash).map_err(|error| anyhow!("a stored hash cannot be read: {error}"))?;
@@ -64,7 +64,7 @@ impl Passwords {
         };
         let permit = Arc::clone(&self.running).acquire_owned().await.map_err(|error| Error::Internal(error.into()))?;
         let work = move || {
-            // Given back by the thread: it works on when whoever asked has gone.
+            // Released by the thread, which continues after the request was cancelled.
             let _permit = permit;
             work()
         };
@@ -72,17 +72,17 @@ impl Passwords {
     }
 }
 
-/// Whether a hash was made with other parameters than hashes are made with now.
+/// Returns whether a hash has other parameters than new hashes.
 pub fn is_outdated(hash: &str) -> bool {
-    // As the PHC string format writes them.
+    // In the PHC string format.
     !hash.starts_with(&format!("$argon2id$v=19$m={MEMORY},t={ITERATIONS},p={LANES}$"))
 }
 
-/// Refuses what many others have for a password, and what everyone can guess of this account: its own names. Nothing is asked of
-/// how a password is put together (NIST SP 800-63B, section 5.1.1.2).
+/// Rejects common passwords and the account's own username and e-mail address. There are no rules for the characters of a password,
+/// as NIST SP 800-63B, section 5.1.1.2, recommends.
 ///
 /// # Errors
-/// [`Error::Invalid`], naming `password`.
+/// [`Error::Invalid`] with a field error of `password`.
 pub fn require_uncommon(password: &str, own_names: [&str; 2]) -> Result<()> {
     static COMMON: LazyLock<HashSet<&str>> =
         LazyLock::new(|| include_str!("common-passwords.txt").lines().filter(|line| !line.starts_with("# ")).collect());
@@ -115,7 +115,7 @@ mod tests {
         let passwords = Passwords::new(1);
         let hashes: Vec<_> = (0..=WAITING).map(|_| passwords.hash("correct horse".to_owned()).boxed()).collect();
         let mut hashes = join_all(hashes);
-        // Each has taken its place once it was asked for the first time.
+        // Each future takes its permit when it is first polled.
         assert!((&mut hashes).now_or_never().is_none());
 
         let late = passwords.hash("correct horse".to_owned()).await;

@@ -11,10 +11,9 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::anyhow;
+use boxoffice_http::error::{Error, Result};
 use futures::FutureExt;
 use tokio::sync::oneshot;
-
-use boxoffice_http::error::{Error, Result};
 
 type Waiting<T, R> = Vec<(T, oneshot::Sender<Result<R>>)>;
 

@@ -1,238 +1,207 @@
-//! Requests whose changes are made and committed together.
+//! Group commit: concurrent requests of one kind are executed and committed in one transaction.
 //!
-//! Everyone who buys when a section goes on sale changes the same row. In transactions of their own they would wait for one
-//! another's commits, each of which takes a flush of the disk. Here all that arrive while one transaction is committed are decided
-//! by the next one: each has an outcome, a row in the trail and an answer of its own, and one commit makes them durable.
+//! When a section goes on sale, every buyer changes the same row. In transactions of their own, the requests would wait for one
+//! another's commits, each of which flushes the disk. Here, all requests that arrive while a batch is being committed form the
+//! next batch: each has its own result, audit record and stored response, and one commit makes them durable.
 //!
-//! A request that is refused leaves the others as they are. Where the database refuses a transaction, each of its requests is
-//! carried out by itself, so that none fails for another. No condition is asked here before the commit (`db::Condition`), for what
-//! comes here adds something, and changes nothing that was read before.
+//! A rejected request leaves the others alone. When the database rejects the transaction, each of its requests is executed again
+//! by itself, so that none fails because of another. No precondition is checked: the operations that are batched only add rows.
 
-use std::future::Future;
 use std::iter::repeat_with;
+use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::anyhow;
+use boxoffice_http::error::{Error, Result};
 use futures::FutureExt;
 use futures::future::{BoxFuture, try_join_all};
 use tokio::sync::oneshot;
 
-use super::group::{self, AuditRecord};
-use super::idempotency::{IdempotentRequest, PreviousOutcome};
-use crate::state::App;
-use crate::kernel::db::{Batcher, RetryState, Tx, UnitOfWork};
-use boxoffice_http::error::{Error, Result};
+use super::batcher::Batcher;
+use super::transaction::{Db, RetryState, Tx};
+use crate::kernel::audit::{self, AuditRecord};
+use crate::kernel::context::Context;
+use crate::kernel::idempotency::{IdempotentRequest, PreviousOutcome};
 
-/// Requests that are decided at a time, at the most: so many that what each of them costs by itself is the most of it.
-const BATCH: usize = 100;
+/// Requests in a batch. With as many, the cost that each of them has by itself outweighs their share of the commit.
+const MAX_REQUESTS: usize = 100;
 
-/// Decides what several want, in their order, and does what it grants: one outcome for each. The error is the database's, and then
-/// nothing is done for any of them.
-pub type BatchFn<T, R> = for<'a> fn(&'a App, &'a mut Tx, &'a [&'a T]) -> BoxFuture<'a, Result<Vec<Result<R>>>>;
+/// An operation that is executed for many requests at once. `A` is the application's state.
+pub trait BatchOperation<A>: Send + Sync + Sized + 'static {
+    /// The result of one request.
+    type Output: Send + 'static;
 
-/// Where requests of one kind are decided together.
-pub struct GroupCommit<T, R>(Arc<Parties<T, R>>);
+    /// The largest sum of [`weight`](Self::weight) in a batch, because all of it is in memory at once.
+    const MAX_WEIGHT: usize = MAX_REQUESTS;
 
-/// Those who wait for a decision, each of whom is told of its commit.
-type Parties<T, R> = Batcher<(), (T, Participant<R>), Result<()>>;
+    /// The part of a batch that this request fills.
+    fn weight(&self) -> usize {
+        1
+    }
 
-/// Who waits for an outcome.
+    /// Executes `batch` in its order and returns one result for each request.
+    ///
+    /// # Errors
+    /// When the database fails; then nothing is changed for any of them.
+    fn execute<'a>(app: &'a A, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<Self::Output>>>>;
+}
+
+/// Executes requests of one kind in batches.
+pub struct GroupCommit<A, B: BatchOperation<A>>(Arc<Batcher<(), (B, Participant<B::Output>), Result<()>>>, PhantomData<fn(A)>);
+
+/// A request that waits for its batch.
 struct Participant<R> {
-    attempt: Option<Arc<IdempotentRequest>>,
+    request: Option<Arc<IdempotentRequest>>,
     reply: oneshot::Sender<(Result<R>, oneshot::Sender<Option<AuditRecord>>)>,
 }
 
-tokio::task_local! {
-    static SEAT: Arc<RequestSlot>;
-}
-
-/// A request that may come to a desk.
-pub struct RequestSlot {
-    unit: Arc<UnitOfWork>,
-    attempt: Option<Arc<IdempotentRequest>>,
-    part: Mutex<Option<PendingCommit>>,
-}
-
-/// A request's part in a transaction, which has made its changes, and is to be told what to keep of it. Dropped instead, it has
-/// nothing of that transaction committed.
+/// A request's share of a batch that has been executed and not committed. Dropping it rolls the whole batch back.
 pub struct PendingCommit {
-    kept: oneshot::Sender<Option<AuditRecord>>,
+    record: oneshot::Sender<Option<AuditRecord>>,
     committed: BoxFuture<'static, Result<()>>,
 }
 
-impl RequestSlot {
-    /// Of a request with this unit of work, which may be a try of one that carries an `Idempotency-Key`.
-    pub fn new(unit: Arc<UnitOfWork>, attempt: Option<Arc<IdempotentRequest>>) -> Arc<Self> {
-        Arc::new(Self { unit, attempt, part: Mutex::default() })
-    }
-
-    /// Runs an endpoint.
-    pub async fn run<F: Future>(self: &Arc<Self>, endpoint: F) -> F::Output {
-        SEAT.scope(Arc::clone(self), endpoint).await
-    }
-
-    /// The try that is to claim its request, unless that has been done.
-    fn claim(&self) -> Option<Arc<IdempotentRequest>> {
-        self.attempt.clone().filter(|_| !self.unit.is_committed())
-    }
-
-    /// The part that the request has taken.
-    pub fn part(&self) -> Option<PendingCommit> {
-        self.part.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-/// Commits what a desk has decided for this request so far, because it goes on to wait for something. What is kept of the request
-/// comes with what it does last.
-///
-/// # Errors
-/// When it can't be committed; then nothing of it was done.
-pub async fn commit_pending() -> Result<()> {
-    let Ok(seat) = SEAT.try_with(Arc::clone) else { return Ok(()) };
-    let Some(part) = seat.part() else { return Ok(()) };
-    part.keep(None).await?;
-    seat.unit.mark_committed();
-    Ok(())
-}
-
 impl PendingCommit {
-    /// Keeps this of the request, and waits until all is committed.
+    /// Adds the request's audit record to the batch, and waits until the batch is committed.
     ///
     /// # Errors
-    /// When it isn't.
-    pub async fn keep(self, kept: Option<AuditRecord>) -> Result<()> {
-        // Nobody receives it where the transaction has ended, which the other tells.
-        let _ended = self.kept.send(kept);
+    /// When it is not committed.
+    pub async fn commit(self, record: Option<AuditRecord>) -> Result<()> {
+        // If the batch has ended already, `committed` has its error.
+        let _ended = self.record.send(record);
         self.committed.await
     }
 }
 
-impl<T: Send + Sync + 'static, R: Send + 'static> Default for GroupCommit<T, R> {
+impl<A, B: BatchOperation<A>> Default for GroupCommit<A, B> {
     fn default() -> Self {
-        Self::with_max_weight(BATCH, |_| 1)
+        Self(Batcher::with_max_weight(B::MAX_WEIGHT, |(operation, _): &(B, _)| operation.weight()), PhantomData)
     }
 }
 
-impl<T: Send + Sync + 'static, R: Send + 'static> GroupCommit<T, R> {
-    /// Where at most so much is decided at a time, because some want much: what is decided together is in memory together.
-    pub fn with_max_weight(most: usize, weigh: fn(&T) -> usize) -> Self {
-        Self(Batcher::with_max_weight(most, move |(wanted, _)| weigh(wanted)))
-    }
-
-    /// Has this decided, with whatever else is wanted meanwhile. In a request the commit comes with the answer.
+impl<A: Send + Sync + 'static, B: BatchOperation<A>> GroupCommit<A, B> {
+    /// Executes `operation` in the next batch and returns its result. In a request the commit follows with the response.
     ///
     /// # Errors
-    /// With the refusal, or when the database fails.
-    pub async fn submit(&self, app: &Arc<App>, wanted: T, work: BatchFn<T, R>) -> Result<R> {
-        let seat = SEAT.try_with(Arc::clone).ok();
-        let (told, outcome) = oneshot::channel();
-        let party = Participant { attempt: seat.as_ref().and_then(|seat| seat.claim()), reply: told };
-        let app = Arc::clone(app);
-        let committed = self.0.submit((), (wanted, party), move |(), parties| carry_out(Arc::clone(&app), parties, work));
+    /// With the rejection, or when the database fails.
+    pub async fn submit(&self, ctx: &Context<A>, operation: B) -> Result<B::Output> {
+        let (reply, result) = oneshot::channel();
+        let participant = Participant { request: ctx.unit.unclaimed_request(), reply };
+        let (app, db) = (Arc::clone(&ctx.app), ctx.unit.db().clone());
+        let run = move |(), batch| run_batch(Arc::clone(&app), db.clone(), batch);
+        let committed = self.0.submit((), (operation, participant), run);
         let committed = committed.map(Result::flatten).boxed();
-        let Ok((outcome, kept)) = outcome.await else {
+        let Ok((result, record)) = result.await else {
             committed.await?;
-            return Err(Error::Internal(anyhow!("a request was not decided")));
+            return Err(no_result());
         };
-        let part = PendingCommit { kept, committed };
-        match seat {
-            Some(seat) => *seat.part.lock().unwrap_or_else(PoisonError::into_inner) = Some(part),
-            None => part.keep(None).await?,
-        }
-        outcome
+        ctx.unit.join_batch(PendingCommit { record, committed }).await?;
+        result
     }
 }
 
-async fn carry_out<T, R>(app: Arc<App>, parties: Vec<(T, Participant<R>)>, work: BatchFn<T, R>) -> Result<Vec<Result<()>>>
+async fn run_batch<A, B>(app: Arc<A>, db: Db, batch: Vec<(B, Participant<B::Output>)>) -> Result<Vec<Result<()>>>
 where
-    T: Send + Sync,
-    R: Send,
+    A: Send + Sync,
+    B: BatchOperation<A>,
 {
-    let (wanted, parties): (Vec<T>, Vec<Participant<R>>) = parties.into_iter().unzip();
-    let count = parties.len();
-    match decide(&app, &wanted.iter().collect::<Vec<_>>(), &parties.iter().collect::<Vec<_>>(), work).await {
+    let (operations, participants): (Vec<B>, Vec<Participant<B::Output>>) = batch.into_iter().unzip();
+    let count = participants.len();
+    let all: Vec<&B> = operations.iter().collect();
+    match execute(&*app, &db, &all, &participants.iter().collect::<Vec<_>>()).await {
         Ok((tx, outcomes)) => {
-            let committed = conclude(tx, parties, outcomes).await;
+            let committed = commit(tx, participants, outcomes).await;
             Ok(repeat_with(|| committed.as_ref().copied().map_err(Error::clone_lossy)).take(count).collect())
         }
         Err(error) if error.is_definite() && count > 1 => {
-            let mut all = Vec::with_capacity(count);
-            for (wanted, party) in wanted.iter().zip(parties) {
-                all.push(match decide(&app, &[wanted], &[&party], work).await {
-                    Ok((tx, outcomes)) => conclude(tx, vec![party], outcomes).await,
+            let mut committed = Vec::with_capacity(count);
+            for (operation, participant) in operations.iter().zip(participants) {
+                committed.push(match execute(&*app, &db, &[operation], &[&participant]).await {
+                    Ok((tx, outcomes)) => commit(tx, vec![participant], outcomes).await,
                     Err(error) => Err(error),
                 });
             }
-            Ok(all)
+            Ok(committed)
         }
         Err(error) => Err(error),
     }
 }
 
-/// What comes of a request: its outcome, or what is known of it already.
-type Decided<R> = Result<Result<R>, PreviousOutcome>;
+/// The result of a request, or the outcome of an earlier request with the same `Idempotency-Key`.
+type Outcome<R> = Result<Result<R>, PreviousOutcome>;
 
-/// What comes of each, and the transaction in which it is done.
-async fn decide<T, R>(app: &App, wanted: &[&T], parties: &[&Participant<R>], work: BatchFn<T, R>) -> Result<(Tx, Vec<Decided<R>>)>
+/// Executes a batch in a transaction of its own, and retries it as [`transaction!`](super::transaction) does.
+async fn execute<A, B>(
+    app: &A,
+    db: &Db,
+    batch: &[&B],
+    participants: &[&Participant<B::Output>],
+) -> Result<(Tx, Vec<Outcome<B::Output>>)>
 where
-    T: Sync,
-    R: Send,
+    A: Sync,
+    B: BatchOperation<A>,
 {
-    let mut attempts = RetryState::first();
+    let mut retries = RetryState::first();
     loop {
-        let decided = async {
-            let mut tx = app.db.begin().await?;
-            let outcomes = decide_in(app, &mut tx, wanted, parties, work).await?;
+        let executed = async {
+            let mut tx = db.begin().await?;
+            let outcomes = execute_in(app, &mut tx, batch, participants).await?;
             Ok((tx, outcomes))
         };
-        if let ControlFlow::Break(decided) = app.db.should_retry(decided.await, &mut attempts).await {
-            return decided;
+        if let ControlFlow::Break(executed) = db.should_retry(executed.await, &mut retries).await {
+            return executed;
         }
     }
 }
 
-async fn decide_in<T, R>(
-    app: &App,
+async fn execute_in<A, B>(
+    app: &A,
     tx: &mut Tx,
-    wanted: &[&T],
-    parties: &[&Participant<R>],
-    work: BatchFn<T, R>,
-) -> Result<Vec<Decided<R>>>
+    batch: &[&B],
+    participants: &[&Participant<B::Output>],
+) -> Result<Vec<Outcome<B::Output>>>
 where
-    T: Sync,
-    R: Send,
+    A: Sync,
+    B: BatchOperation<A>,
 {
-    let attempts: Vec<&IdempotentRequest> = parties.iter().filter_map(|party| party.attempt.as_deref()).collect();
-    let mut found = IdempotentRequest::claim_all(tx, &attempts).await?.into_iter();
-    let known: Vec<Option<PreviousOutcome>> =
-        parties.iter().map(|party| party.attempt.as_ref().and_then(|_| found.next().flatten())).collect();
-    let new: Vec<&T> = wanted.iter().zip(&known).filter(|(_, known)| known.is_none()).map(|(wanted, _)| *wanted).collect();
-    let mut outcomes = work(app, tx, &new).await?.into_iter();
-    let undecided = || Err(Error::Internal(anyhow!("a request was not decided")));
-    let decided = |known: Option<PreviousOutcome>| known.map_or_else(|| Ok(outcomes.next().unwrap_or_else(undecided)), Err);
-    Ok(known.into_iter().map(decided).collect())
+    let requests: Vec<&IdempotentRequest> =
+        participants.iter().filter_map(|participant| participant.request.as_deref()).collect();
+    let mut claimed = IdempotentRequest::claim_all(tx, &requests).await?.into_iter();
+    let previous: Vec<Option<PreviousOutcome>> =
+        participants.iter().map(|participant| participant.request.as_ref().and_then(|_| claimed.next().flatten())).collect();
+    let new: Vec<&B> = batch.iter().zip(&previous).filter(|(_, previous)| previous.is_none()).map(|(new, _)| *new).collect();
+    let mut results = B::execute(app, tx, &new).await?.into_iter();
+    let outcome = |previous: Option<PreviousOutcome>| match previous {
+        Some(previous) => Err(previous),
+        None => Ok(results.next().unwrap_or_else(|| Err(no_result()))),
+    };
+    Ok(previous.into_iter().map(outcome).collect())
 }
 
-/// Tells everyone the outcome, takes what is to be kept of each, and commits.
-async fn conclude<R>(mut tx: Tx, parties: Vec<Participant<R>>, decided: Vec<Decided<R>>) -> Result<()> {
-    let mut keeping = Vec::with_capacity(parties.len());
-    for (party, decided) in parties.into_iter().zip(decided) {
-        let (kept, to_keep) = oneshot::channel();
-        let outcome = match (decided, party.attempt) {
-            (Ok(outcome), _) => {
-                keeping.push(to_keep);
-                outcome
+/// Sends each request its result, collects the audit records and commits.
+async fn commit<R>(mut tx: Tx, participants: Vec<Participant<R>>, outcomes: Vec<Outcome<R>>) -> Result<()> {
+    let mut records = Vec::with_capacity(participants.len());
+    for (participant, outcome) in participants.into_iter().zip(outcomes) {
+        let (record, receiver) = oneshot::channel();
+        let result = match (outcome, participant.request) {
+            (Ok(result), _) => {
+                records.push(receiver);
+                result
             }
-            // There is nothing to keep of it.
-            (Err(known), Some(attempt)) => Err(attempt.set_previous(known)),
+            // An earlier request has the audit record.
+            (Err(previous), Some(request)) => Err(request.set_previous(previous)),
             (Err(_), None) => continue,
         };
-        // Whoever has gone away drops this, too.
-        let _gone = party.reply.send((outcome, kept));
+        // A request whose client has disconnected drops the record's sender, too.
+        let _disconnected = participant.reply.send((result, record));
     }
-    let lost = |_| Error::Unavailable(anyhow!("a request that was decided together with others has failed"));
-    let kept: Vec<Option<AuditRecord>> = try_join_all(keeping).await.map_err(lost)?;
-    group::keep(&mut tx, kept.iter().flatten()).await?;
+    let lost = |_| Error::Unavailable(anyhow!("another request of the same batch has failed"));
+    let records: Vec<Option<AuditRecord>> = try_join_all(records).await.map_err(lost)?;
+    audit::insert_records(&mut tx, records.iter().flatten()).await?;
     tx.commit().await
+}
+
+fn no_result() -> Error {
+    Error::Internal(anyhow!("a request of a batch has no result"))
 }

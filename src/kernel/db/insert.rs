@@ -1,8 +1,9 @@
 //! An `INSERT` of many rows.
 
-use super::transaction::Tx;
-use super::statement::Values;
 use boxoffice_http::error::Result;
+
+use super::statement::Values;
+use super::transaction::Tx;
 
 /// Values that one statement binds at the most. SQLite looks for each by its name among all others: of ten times as many, all take
 /// a hundred times as long. PostgreSQL takes a column as one value.

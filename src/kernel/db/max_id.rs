@@ -1,8 +1,9 @@
 //! The identifiers that were given.
 
+use boxoffice_http::error::Result;
+
 use super::transaction::Db;
 use crate::kernel::types::id::Id;
-use boxoffice_http::error::Result;
 
 impl Db {
     /// The highest identifier of all that is kept, without those of images, which are drawn by chance; [`Id::NONE`] in an empty

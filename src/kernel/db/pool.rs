@@ -7,14 +7,14 @@ use std::future::Future;
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
+use boxoffice_http::error::Result;
 use deadpool::managed::{self, Manager, Metrics, Object, PoolError, QueueMode, RecycleResult};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
-use super::transient::{is_starting, with_timeout};
-use boxoffice_http::error::{Error, Result};
+use super::transient::{database_error, is_starting, with_timeout};
 
 /// How long a request waits for a connection, whether all are lent or the server is away.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -100,7 +100,12 @@ impl<C: DbConnection> Pool<C> {
     ///
     /// # Errors
     /// When none can be had.
-    pub(super) async fn acquire(&self) -> sqlx::Result<PooledConnection<C>> {
+    pub(super) async fn acquire(&self) -> Result<PooledConnection<C>> {
+        self.connect().await.map_err(database_error)
+    }
+
+    /// The same with the error of sqlx.
+    pub(super) async fn connect(&self) -> sqlx::Result<PooledConnection<C>> {
         let connection = timeout(ACQUIRE_TIMEOUT, self.0.get()).await.map_err(|_| sqlx::Error::PoolTimedOut)?;
         let connection = connection.map_err(|error| match error {
             PoolError::Backend(error) => error,
@@ -149,7 +154,7 @@ impl<C: DbConnection> PooledConnection<C> {
         let Self { connection, is_answered, .. } = self;
         *is_answered = false;
         let answer = ask(connection.as_mut().expect(LENT));
-        let answer = if C::IS_REMOTE { with_timeout(answer).await? } else { answer.await.map_err(Error::from)? };
+        let answer = if C::IS_REMOTE { with_timeout(answer).await? } else { answer.await.map_err(database_error)? };
         *is_answered = true;
         Ok(answer)
     }

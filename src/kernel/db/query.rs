@@ -1,11 +1,12 @@
 //! A statement on either database.
 
+use boxoffice_http::error::Result;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Decode, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnection, Type};
 
 use super::pool::PooledConnection;
-use boxoffice_http::error::Result;
+use super::transient::database_error;
 
 /// A value that both databases can take.
 pub trait Param<'q>: Encode<'q, Sqlite> + Type<Sqlite> + Encode<'q, Postgres> + Type<Postgres> + Send + 'q {}
@@ -61,7 +62,7 @@ impl<'a> Query<'a> {
                 lent.run(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
             }
         };
-        Ok(rows?)
+        rows.map_err(database_error)
     }
 
     /// The first row, if there is one.
@@ -74,7 +75,7 @@ impl<'a> Query<'a> {
                 lent.run(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
             }
         };
-        Ok(row.transpose()?)
+        row.transpose().map_err(database_error)
     }
 
     /// The first row's first value, of a statement that always gives one.
@@ -84,6 +85,6 @@ impl<'a> Query<'a> {
         (T,): DbRow,
     {
         let row: Option<(T,)> = self.optional().await?;
-        Ok(row.ok_or(sqlx::Error::RowNotFound)?.0)
+        Ok(row.ok_or(sqlx::Error::RowNotFound).map_err(database_error)?.0)
     }
 }

@@ -2,9 +2,11 @@
 
 use std::time::Instant;
 
-use super::transaction::Tx;
-use super::query::Scalar;
 use boxoffice_http::error::Result;
+
+use super::query::Scalar;
+use super::transaction::Tx;
+use super::transient::database_error;
 
 /// What is committed at a moment. Whatever is read of two equal snapshots is the same.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ impl SnapshotReader {
             Tx::Postgres(_) => (None, "concat(pg_postmaster_start_time(), ' ', pg_current_snapshot())"),
         };
         let rows: Vec<(T, String)> = self.0.select(&format!("{column}, {told} from {table}")).all().await?;
-        let (value, told) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound)?;
+        let (value, told) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(database_error)?;
         Ok((value, DbVersion { connection, told }))
     }
 

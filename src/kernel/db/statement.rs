@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use boxoffice_http::error::{Code, Result};
 use serde_json::Value;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
@@ -10,10 +11,9 @@ use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Ro
 
 use super::pg_array::PgArray;
 use super::pool::PooledConnection;
-use super::transaction::Tx;
 use super::query::{DbRow, Param, Query};
+use super::transaction::Tx;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
-use boxoffice_http::error::{Code, Result};
 
 const BOUND: &str = "both databases take every value that can be bound";
 

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use boxoffice_http::error::Result;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{PgConnection, SqliteConnection};
@@ -13,8 +14,7 @@ use sqlx::{PgConnection, SqliteConnection};
 use super::pool::{ACQUIRE_TIMEOUT, Pool, PooledConnection};
 use super::query::Query;
 use super::snapshot::SnapshotReader;
-use super::{precondition, transient, unit_of_work, violation};
-use boxoffice_http::error::Result;
+use super::{transient, violation};
 
 /// How often a transaction is run before the database's refusal is given to the caller.
 const ATTEMPTS: u32 = 8;
@@ -83,11 +83,11 @@ impl Db {
         };
         match &db {
             Self::Sqlite { writer, .. } => {
-                let mut writer = writer.acquire().await.with_context(|| format!("cannot open {url}"))?;
+                let mut writer = writer.connect().await.with_context(|| format!("cannot open {url}"))?;
                 sqlx::migrate!("migrations/sqlite").run(&mut *writer).await
             }
             Self::Postgres { pool, .. } => {
-                let mut connection = pool.acquire().await.context("cannot reach PostgreSQL")?;
+                let mut connection = pool.connect().await.context("cannot reach PostgreSQL")?;
                 sqlx::migrate!("migrations/postgres").run(&mut *connection).await
             }
         }
@@ -111,16 +111,23 @@ impl Db {
         Ok(Self::Sqlite { writer, readers: Pool::of(reading.clone(), 8)?, observer: Pool::of(reading, 1)? })
     }
 
-    /// A connection for reading. What the request has done so far is committed first, so that it is seen.
+    /// Returns a connection for reading.
     ///
     /// # Errors
-    /// When no connection can be had.
+    /// When none is free in time.
     pub async fn read(&self) -> Result<Tx> {
-        unit_of_work::commit_now().await?;
         Ok(match self {
             Self::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
-            Self::Postgres { precondition_pool: beside, .. } if precondition::is_asking() => Tx::Postgres(beside.acquire().await?),
             Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire().await?),
+        })
+    }
+
+    /// Returns a connection for the reads of a precondition. On PostgreSQL they have a pool of their own: with the main pool,
+    /// requests could wait for each other when every connection holds a transaction whose precondition is being checked.
+    pub(super) async fn read_for_precondition(&self) -> Result<Tx> {
+        Ok(match self {
+            Self::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
+            Self::Postgres { precondition_pool, .. } => Tx::Postgres(precondition_pool.acquire().await?),
         })
     }
 
@@ -135,19 +142,23 @@ impl Db {
         }))
     }
 
-    /// Begins a transaction; on SQLite it holds the write lock from here on. `transaction!` is the way to use it.
+    /// Begins a transaction; on SQLite it holds the write lock from here on. Use `transaction!`, which also retries.
     ///
     /// # Errors
-    /// When no connection can be had, another process holds SQLite's write lock for longer than is waited, or something that is
-    /// to come first in the request's [`Unit`](super::Unit) stands against it.
+    /// When no connection is free in time, or another process holds SQLite's write lock for too long.
     pub async fn begin(&self) -> Result<Tx> {
-        unit_of_work::commit_now().await?;
-        let mut tx = match self {
+        Ok(match self {
             Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin("begin immediate").await?),
             Self::Postgres { pool, .. } => Tx::Postgres(pool.begin("begin").await?),
-        };
-        unit_of_work::open(&mut tx).await?;
-        Ok(tx)
+        })
+    }
+
+    /// Commits a transaction; see [`Tx::commit`].
+    ///
+    /// # Errors
+    /// When the database rejects it, or the connection is lost.
+    pub async fn commit(&self, tx: Tx) -> Result<()> {
+        tx.commit().await
     }
 
     /// Whether a transaction that ended like this is to be run again: waits a moment and says so, or gives the outcome back.
@@ -179,28 +190,30 @@ impl Db {
     }
 }
 
-/// Runs an expression in one transaction, commits it when it succeeds, and gives its result. In a request's
-/// [`Unit`](crate::kernel::db::Unit) the commit comes with the answer.
+/// Runs an expression in one transaction, commits it if it succeeds, and returns its result.
 ///
-/// When the database says that running it again may succeed (busy, deadlock, an identifier that two servers drew), it is run
-/// again from its beginning, so it may have no effect but through the transaction.
+/// The first argument is the [`UnitOfWork`](crate::kernel::db::UnitOfWork) of a [`Context`](crate::kernel::context::Context),
+/// in which the commit follows with the response, or a [`Db`], in which it is immediate.
 ///
-/// A macro, because the compiler can't yet see that the future of a function taking an async closure may cross threads
+/// If the database reports that another attempt may succeed (busy, deadlock, an identifier that two servers drew), the expression
+/// is run again from its beginning, so it may have no effect but through the transaction.
+///
+/// This is a macro because the compiler does not accept the future of a function that takes an async closure as `Send`
 /// (rust-lang/rust#110338).
 macro_rules! transaction {
-    ($db:expr, |$tx:ident| $work:expr) => {{
-        let db: &$crate::kernel::db::Db = &$db;
-        let mut attempts = $crate::kernel::db::RetryState::first();
+    ($unit:expr, |$tx:ident| $work:expr) => {{
+        let unit = &$unit;
+        let mut retries = $crate::kernel::db::RetryState::first();
         loop {
-            let outcome: $boxoffice_http::error::Result<_> = async {
-                let mut begun = db.begin().await?;
+            let outcome: boxoffice_http::error::Result<_> = async {
+                let mut begun = unit.begin().await?;
                 let $tx = &mut begun;
                 let value = $work?;
-                begun.commit().await?;
+                unit.commit(begun).await?;
                 Ok(value)
             }
             .await;
-            if let std::ops::ControlFlow::Break(outcome) = db.should_retry(outcome, &mut attempts).await {
+            if let std::ops::ControlFlow::Break(outcome) = unit.should_retry(outcome, &mut retries).await {
                 break outcome;
             }
         }
@@ -209,26 +222,15 @@ macro_rules! transaction {
 pub(crate) use transaction;
 
 impl Tx {
-    /// Makes what was done durable; in a request's [`Unit`](super::Unit), once that is answered. A transaction that is dropped instead leaves
-    /// nothing behind.
+    /// Makes the changes durable. A transaction that is dropped instead is rolled back.
     ///
     /// # Errors
-    /// When the database refuses, or the [`Condition`](super::Condition) of the request isn't met: then nothing was done. When the
-    /// database is lost meanwhile: then nobody can tell.
+    /// When the database rejects the commit; then nothing was changed. When the connection is lost meanwhile, the outcome is
+    /// unknown.
     pub async fn commit(self) -> Result<()> {
-        precondition::ask().await?;
-        if let Some(tx) = unit_of_work::defer_commit(self) {
-            tx.commit_immediately().await?;
-        }
-        precondition::mark_satisfied();
-        Ok(())
-    }
-
-    /// Makes what was done durable at once.
-    pub(super) async fn commit_immediately(self) -> Result<()> {
         let committed = match self {
-            Self::Sqlite(lent) => lent.commit().await,
-            Self::Postgres(lent) => lent.commit().await,
+            Self::Sqlite(connection) => connection.commit().await,
+            Self::Postgres(connection) => connection.commit().await,
         };
         committed.map_err(transient::commit_error)
     }

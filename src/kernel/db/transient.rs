@@ -5,25 +5,23 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use anyhow::Context;
+use boxoffice_http::error::{Error, Result};
 use sqlx::error::DatabaseError;
 use sqlx::postgres::PgDatabaseError;
-
-use boxoffice_http::error::{Error, Result};
 
 /// How long a statement may take. A server that is frozen, or cut off without a word, answers nothing at all; whoever waits for
 /// it has to be told before giving up by itself, for which clients commonly take 30 seconds.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 
-impl From<sqlx::Error> for Error {
-    fn from(error: sqlx::Error) -> Self {
-        if is_unavailable(&error) { Self::Unavailable(error.into()) } else { Self::Database(error) }
-    }
+/// Maps an error of sqlx to [`Error::Unavailable`] if a later attempt may succeed, otherwise to [`Error::Database`].
+pub(super) fn database_error(error: sqlx::Error) -> Error {
+    if is_unavailable(&error) { Error::Unavailable(error.into()) } else { Error::Database(error.into()) }
 }
 
-/// What the database had to say of an error, if it came from there.
+/// Returns the error of sqlx behind `error`, if there is one.
 pub(super) fn cause(error: &Error) -> Option<&sqlx::Error> {
     match error {
-        Error::Database(cause) => Some(cause),
+        Error::Database(cause) => cause.downcast_ref(),
         Error::Unavailable(cause) => cause.downcast_ref(),
         _ => None,
     }
@@ -33,7 +31,7 @@ pub(super) fn cause(error: &Error) -> Option<&sqlx::Error> {
 pub(super) async fn with_timeout<T>(answer: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
     let answer = tokio::time::timeout(STATEMENT_TIMEOUT, answer).await;
     let answer = answer.with_context(|| format!("the database has not answered within {} s", STATEMENT_TIMEOUT.as_secs()));
-    Ok(answer.map_err(Error::Unavailable)??)
+    answer.map_err(Error::Unavailable)?.map_err(database_error)
 }
 
 /// A commit whose answer is lost was done or was not: nobody can tell from here, so the client is told to ask again.

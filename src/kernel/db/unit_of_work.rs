@@ -1,122 +1,210 @@
-//! A request's unit of work: what it changes, and what is kept of the request itself, are committed together.
+//! A request's unit of work: the changes of a request, its audit record and its stored response are committed together.
 //!
-//! Inside a unit the end of a [`transaction!`](super::transaction) commits nothing: the transaction is *parked*, and whoever
-//! opened the unit takes it from there when the request has been answered, adds what is to be kept, and commits. A service
-//! notices nothing of this but in two cases:
+//! A service reads and writes through the unit of work of its [`Context`](crate::kernel::Context):
 //!
-//! - It begins another transaction, or reads: then what is parked is committed first, so that it sees its own work.
-//! - It goes on to wait for something outside the database. No lock may be held meanwhile, so it either commits first
-//!   ([`settle`]), or has that done after the commit ([`afterwards`]).
+//! - [`UnitOfWork::commit`], at the end of a [`transaction!`](super::transaction), checks the request's precondition and keeps the
+//!   transaction open. The dispatcher commits it in [`UnitOfWork::finish`], after it has added the audit record and the response.
+//! - [`UnitOfWork::begin`] and [`UnitOfWork::read`] commit an open transaction first, so that the service sees its own changes.
+//! - Before it awaits anything outside the database, a service calls [`UnitOfWork::commit_now`], so that no lock is held
+//!   meanwhile, or registers the work with [`UnitOfWork::after_commit`].
 //!
-//! Outside a unit (jobs, commands, tests) a transaction commits at its end, and both of these do the obvious.
+//! Jobs and commands have no request. Their unit of work is [`UnitOfWork::immediate`]: every commit is durable when it returns.
 
-use std::future::Future;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use anyhow::anyhow;
+use boxoffice_http::error::{Error, Result};
 use futures::future::BoxFuture;
 
-use super::transaction::Tx;
-use crate::state::App;
-use boxoffice_http::error::Result;
+use super::group_commit::PendingCommit;
+use super::precondition::Precondition;
+use super::transaction::{Db, RetryState, Tx};
+use crate::kernel::idempotency::IdempotentRequest;
 
-/// What runs first in the first transaction of a unit, before the service's own work. Its error ends the transaction and is the
-/// service's. It may run several times: again when the transaction is run again, but never once one has been committed.
-pub type BeginHook = Box<dyn for<'a> Fn(&'a mut Tx) -> BoxFuture<'a, Result<()>> + Send + Sync>;
-
-type AfterCommit = Box<dyn for<'a> FnOnce(&'a App) -> BoxFuture<'a, ()> + Send>;
-
-tokio::task_local! {
-    static UNIT: Arc<UnitOfWork>;
+/// The unit of work of one request, or of one run of a job.
+pub struct UnitOfWork {
+    db: Db,
+    kind: Kind,
+    request: Option<Arc<IdempotentRequest>>,
+    precondition: Option<Precondition>,
+    /// True once a transaction of this unit, or a batch that it took part in, has been committed.
+    is_committed: AtomicBool,
+    open: Mutex<Open>,
 }
 
-/// The unit of work of one request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Commits at the end of the request.
+    Request,
+    /// Commits at once.
+    Immediate,
+    /// Rejects transactions.
+    ReadOnly,
+    /// Rejects transactions, and reads by the connections that are reserved for preconditions.
+    PreconditionCheck,
+}
+
+/// The part of a unit of work that has not been committed yet.
 #[derive(Default)]
-pub struct UnitOfWork {
-    opening: Option<BeginHook>,
-    /// Whether a transaction of this unit has been committed, or one that it had a part in.
-    is_committed: AtomicBool,
-    parked: Mutex<Option<Tx>>,
-    afterwards: Mutex<Vec<AfterCommit>>,
+struct Open {
+    transaction: Option<Tx>,
+    batch: Option<PendingCommit>,
+    after_commit: Vec<BoxFuture<'static, ()>>,
+}
+
+/// The transaction that a request has left open for its audit record and its response.
+pub enum Uncommitted {
+    /// A transaction of its own.
+    Transaction(Tx),
+    /// A share of a batch.
+    Batch(PendingCommit),
 }
 
 impl UnitOfWork {
-    /// A unit in whose first transaction this runs first.
-    pub fn new(opening: Option<BeginHook>) -> Arc<Self> {
-        Arc::new(Self { opening, ..Self::default() })
+    /// The unit of work of a request that changes something. `request` is claimed in its first transaction, and `precondition` is
+    /// checked before its first commit.
+    pub fn of_request(db: Db, request: Option<Arc<IdempotentRequest>>, precondition: Option<Precondition>) -> Arc<Self> {
+        Self::new(db, Kind::Request, request, precondition)
     }
 
-    /// Runs an endpoint in this unit.
-    pub async fn run<F: Future>(self: &Arc<Self>, endpoint: F) -> F::Output {
-        UNIT.scope(Arc::clone(self), endpoint).await
+    /// A unit of work that commits each transaction at its end: for jobs and commands.
+    pub fn immediate(db: Db) -> Arc<Self> {
+        Self::new(db, Kind::Immediate, None, None)
     }
 
-    /// Whether something of it is committed already.
+    /// The unit of work of a request that only reads. It returns an error for every attempt to write.
+    pub fn read_only(db: Db) -> Arc<Self> {
+        Self::new(db, Kind::ReadOnly, None, None)
+    }
+
+    /// The unit of work in which a [`Precondition`] reads. It takes no connection that another request may need to go on.
+    pub fn precondition_check(db: Db) -> Arc<Self> {
+        Self::new(db, Kind::PreconditionCheck, None, None)
+    }
+
+    fn new(db: Db, kind: Kind, request: Option<Arc<IdempotentRequest>>, precondition: Option<Precondition>) -> Arc<Self> {
+        Arc::new(Self { db, kind, request, precondition, is_committed: AtomicBool::new(false), open: Mutex::default() })
+    }
+
+    /// Returns a connection for reading. Each statement on it sees everything that is committed when it begins.
+    ///
+    /// # Errors
+    /// When no connection is free in time, or an open transaction can't be committed.
+    pub async fn read(&self) -> Result<Tx> {
+        self.commit_now().await?;
+        if self.kind == Kind::PreconditionCheck { self.db.read_for_precondition().await } else { self.db.read().await }
+    }
+
+    /// Begins a transaction; on SQLite it holds the write lock from here on. Use [`transaction!`](super::transaction), which also
+    /// retries.
+    ///
+    /// # Errors
+    /// When no connection is free in time, SQLite's write lock is held by another process for too long, the request's
+    /// `Idempotency-Key` is already in use, or the unit of work is read-only.
+    pub async fn begin(&self) -> Result<Tx> {
+        if matches!(self.kind, Kind::ReadOnly | Kind::PreconditionCheck) {
+            return Err(Error::Internal(anyhow!("a request that only reads has begun a transaction")));
+        }
+        self.commit_now().await?;
+        let mut tx = self.db.begin().await?;
+        if let Some(request) = self.unclaimed_request() {
+            request.claim(&mut tx).await?;
+        }
+        Ok(tx)
+    }
+
+    /// Ends a transaction of this unit. In a request the commit itself follows with the response.
+    ///
+    /// # Errors
+    /// When the precondition fails, or the database rejects the commit; then nothing was changed. When the connection is lost
+    /// during an immediate commit, the outcome is unknown.
+    pub async fn commit(&self, tx: Tx) -> Result<()> {
+        if let Some(precondition) = &self.precondition {
+            precondition.check_once().await?;
+        }
+        if self.kind == Kind::Request {
+            self.open().transaction = Some(tx);
+        } else {
+            tx.commit().await?;
+        }
+        if let Some(precondition) = &self.precondition {
+            precondition.mark_satisfied();
+        }
+        Ok(())
+    }
+
+    /// Returns whether a transaction with this outcome is to be run again, after a short pause; otherwise returns the outcome.
+    pub async fn should_retry<T>(&self, outcome: Result<T>, retries: &mut RetryState) -> ControlFlow<Result<T>> {
+        self.db.should_retry(outcome, retries).await
+    }
+
+    /// Commits the changes that the request has made so far, because it goes on to wait for something outside the database.
+    ///
+    /// # Errors
+    /// When the database rejects the commit; then nothing was changed.
+    pub async fn commit_now(&self) -> Result<()> {
+        match self.take_uncommitted() {
+            None => return Ok(()),
+            Some(Uncommitted::Transaction(tx)) => tx.commit().await?,
+            Some(Uncommitted::Batch(pending)) => pending.commit(None).await?,
+        }
+        self.is_committed.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Runs `work` once the changes of this request are committed, and drops it if they are not. The response waits for it, but it
+    /// can't change the response any more.
+    pub async fn after_commit(&self, work: impl Future<Output = ()> + Send + 'static) {
+        if self.kind == Kind::Request { self.open().after_commit.push(Box::pin(work)) } else { work.await }
+    }
+
+    /// Runs the work that was registered with [`after_commit`](Self::after_commit). Called once everything is committed.
+    pub async fn run_after_commit(&self) {
+        let registered = std::mem::take(&mut self.open().after_commit);
+        for work in registered {
+            work.await;
+        }
+    }
+
+    /// The database, outside this unit of work.
+    pub(super) fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// The precondition of the request, if it has one.
+    pub fn precondition(&self) -> Option<&Precondition> {
+        self.precondition.as_ref()
+    }
+
+    /// Returns whether a change of this request has been committed already.
     pub fn is_committed(&self) -> bool {
         self.is_committed.load(Ordering::Relaxed)
     }
 
-    /// Remembers that something of it has been committed.
-    pub fn mark_committed(&self) {
-        self.is_committed.store(true, Ordering::Relaxed);
+    /// Returns the transaction that is still open. Dropping it rolls its changes back.
+    pub fn take_uncommitted(&self) -> Option<Uncommitted> {
+        let mut open = self.open();
+        let batch = open.batch.take().map(Uncommitted::Batch);
+        batch.or_else(|| open.transaction.take().map(Uncommitted::Transaction))
     }
 
-    /// The transaction that was left open, once the endpoint has ended. Outside the unit its [`Tx::commit`] commits; dropped, it
-    /// leaves nothing behind.
-    pub fn take_deferred(&self) -> Option<Tx> {
-        self.parked.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Returns the request that carries an `Idempotency-Key`, until its first commit.
+    pub(super) fn unclaimed_request(&self) -> Option<Arc<IdempotentRequest>> {
+        self.request.clone().filter(|_| !self.is_committed())
     }
 
-    /// Does what was put off until the unit's work is committed, which it now is.
-    pub async fn run_after_commit(&self, app: &App) {
-        let afterwards = std::mem::take(&mut *self.afterwards.lock().unwrap_or_else(PoisonError::into_inner));
-        for work in afterwards {
-            work(app).await;
+    /// Records that the request takes part in a batch. Outside a request the batch is committed at once.
+    pub(super) async fn join_batch(&self, pending: PendingCommit) -> Result<()> {
+        if self.kind == Kind::Request {
+            self.open().batch = Some(pending);
+            return Ok(());
         }
+        pending.commit(None).await
     }
-}
 
-/// The unit that this runs in.
-fn current() -> Option<Arc<UnitOfWork>> {
-    UNIT.try_with(Arc::clone).ok()
-}
-
-/// Commits what this request has done so far, because it goes on to wait for something.
-///
-/// # Errors
-/// When the database refuses; then nothing of it was done.
-pub async fn commit_now() -> Result<()> {
-    let Some(unit) = current() else { return Ok(()) };
-    let Some(parked) = unit.take_deferred() else { return Ok(()) };
-    parked.commit_immediately().await?;
-    unit.mark_committed();
-    Ok(())
-}
-
-/// Does something once the work of this request is committed, and not at all if it fails to be. The request is answered after
-/// it, but no error of it can change that answer.
-pub async fn after_commit<W>(app: &App, work: W)
-where
-    W: for<'a> FnOnce(&'a App) -> BoxFuture<'a, ()> + Send + 'static,
-{
-    match current() {
-        Some(unit) => unit.afterwards.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(work)),
-        None => work(app).await,
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Runs the unit's opening in a transaction that has just begun.
-pub(super) async fn open(tx: &mut Tx) -> Result<()> {
-    let Some(unit) = current().filter(|unit| !unit.is_committed()) else { return Ok(()) };
-    match &unit.opening {
-        Some(opening) => opening(tx).await,
-        None => Ok(()),
-    }
-}
-
-/// Parks a transaction whose work is done; outside a unit it is given back, to be committed.
-pub(super) fn defer_commit(tx: Tx) -> Option<Tx> {
-    let Some(unit) = current() else { return Some(tx) };
-    *unit.parked.lock().unwrap_or_else(PoisonError::into_inner) = Some(tx);
-    None
 }

@@ -1,7 +1,8 @@
 //! What a database's refusal means: which constraint was violated, and whether running the transaction again may help.
 
-use super::transient;
 use boxoffice_http::error::{Error, Result};
+
+use super::transient;
 
 /// A constraint that stood against a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +15,7 @@ pub enum Violation {
 
 impl Violation {
     fn of(error: &Error) -> Option<Self> {
-        let Error::Database(sqlx::Error::Database(error)) = error else { return None };
+        let Some(sqlx::Error::Database(error)) = transient::cause(error) else { return None };
         if error.is_foreign_key_violation() {
             return Some(Self::ForeignKey);
         }

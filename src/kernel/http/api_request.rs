@@ -1,82 +1,183 @@
-//! What endpoints take from a request. The front door has held it against the contract; here it becomes a Rust type.
+//! The argument and the result of every endpoint.
+//!
+//! dropshot allows only one extractor to take the request, and erases the type of an endpoint's error. So each endpoint has one
+//! extractor, [`ApiRequest`], which carries the context, the caller and the typed arguments, and its errors are part of its
+//! response, [`ApiResponse`], from which the handler takes them.
 
-use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
+use boxoffice_http::ApiError;
+use boxoffice_http::error::{Error, Result};
+use boxoffice_openapi::ParsedRequest;
 use dropshot::{
-    ApiEndpointBodyContentType, Body, ExclusiveExtractor, ExtensionMode, ExtractorMetadata, HttpError, RequestContext,
-    ServerContext, SharedExtractor, TypedBody,
+    ApiEndpointBodyContentType, ApiEndpointResponse, Body, ExclusiveExtractor, ExtensionMode, ExtractorMetadata, HttpError,
+    HttpResponse, RequestContext, ServerContext, SharedExtractor, TypedBody,
 };
+use http::{Response, StatusCode};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::ApiError;
 use crate::kernel::auth::Caller;
-use boxoffice_openapi::ParsedRequest;
-use boxoffice_http::error::{Code, Error};
+use crate::kernel::context::Context;
 
-/// A request that has passed the front door, on its way to its endpoint and back.
-#[derive(Debug)]
-pub struct RequestExtensions {
-    /// Whose key it came with; `None` for an operation that asks for none.
+/// Everything that the handler passes to an endpoint.
+pub struct RequestParts<A> {
+    /// The application's state and the unit of work.
+    pub ctx: Context<A>,
+    /// The caller; `None` for an operation without authentication.
     pub caller: Option<Caller>,
-    /// What the request says, as the contract reads it.
-    pub arguments: Mutex<ParsedRequest>,
-    /// The failure that the endpoint answered with. dropshot turns it into a response whose type cannot be named,
-    /// so the front door takes it from here.
-    pub failure: Mutex<Option<ApiError>>,
+    /// The arguments, validated against the contract.
+    pub arguments: ParsedRequest,
 }
 
-tokio::task_local! {
-    static PASSED: Arc<RequestExtensions>;
-}
+/// [`RequestParts`] in the extensions of a request, which must be cloneable. They are taken once.
+pub struct Handover<A>(Arc<Mutex<Option<RequestParts<A>>>>);
 
-impl RequestExtensions {
-    /// Runs an endpoint with this request at hand.
-    pub async fn with<F: Future>(self: Arc<Self>, endpoint: F) -> F::Output {
-        PASSED.scope(self, endpoint).await
+impl<A> Handover<A> {
+    /// Wraps the parts of a request.
+    pub fn new(parts: RequestParts<A>) -> Self {
+        Self(Arc::new(Mutex::new(Some(parts))))
     }
 
-    /// Keeps the failure that the endpoint now answers with.
-    pub fn set_error(failure: ApiError) {
-        let _outside_the_front_door = PASSED.try_with(|passed| {
-            *passed.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
-        });
-    }
-
-    fn take<T>(what: impl FnOnce(&mut ParsedRequest) -> T) -> Result<T, HttpError> {
-        PASSED
-            .try_with(|passed| what(&mut passed.arguments.lock().unwrap_or_else(PoisonError::into_inner)))
-            .map_err(|_| HttpError::for_internal_error("a request has not come through the front door".to_owned()))
+    fn take(&self) -> Option<RequestParts<A>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// Refuses what fits the contract but not the Rust type, naming the argument.
-fn read<T: DeserializeOwned>(value: Value) -> Result<T, HttpError> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let path = error.path().to_string();
-        let name = path.split(['.', '[']).next().unwrap_or_default();
-        refuse(Error::invalid(name, error.into_inner().to_string()))
-    })
+impl<A> Clone for Handover<A> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
 }
 
-/// An extractor can only refuse with dropshot's own error; the real one is kept beside it.
-fn refuse(error: Error) -> HttpError {
-    RequestExtensions::set_error(error.into());
-    HttpError::for_bad_request(None, Code::ArgumentsInvalid.text().to_owned())
+/// A request with arguments of type `T`: [`Path`], [`Query`], [`Json`], a tuple of them, or `()`.
+pub struct ApiRequest<A, T> {
+    parts: RequestParts<A>,
+    arguments: std::marker::PhantomData<fn() -> T>,
 }
 
-/// The path's variables, as `T`.
+impl<A: Send + Sync + 'static, T: Arguments> ApiRequest<A, T> {
+    /// Calls `handler` with the context, the caller and the arguments, and makes its result the response.
+    pub async fn respond<R, F>(self, handler: impl FnOnce(Context<A>, Caller, T) -> F) -> ApiResult<R>
+    where
+        F: Future<Output = Result<R>>,
+    {
+        let RequestParts { ctx, caller, mut arguments } = self.parts;
+        let caller = caller.ok_or_else(|| Error::Internal(anyhow::anyhow!("an operation with a caller has no authentication")));
+        let result = match caller.and_then(|caller| Ok((caller, T::parse(&mut arguments)?))) {
+            Ok((caller, arguments)) => handler(ctx, caller, arguments).await,
+            Err(error) => Err(error),
+        };
+        Ok(ApiResponse(result.map_err(ApiError::from)))
+    }
+
+    /// The same for an operation without authentication.
+    pub async fn respond_public<R, F>(self, handler: impl FnOnce(Context<A>, T) -> F) -> ApiResult<R>
+    where
+        F: Future<Output = Result<R>>,
+    {
+        let RequestParts { ctx, mut arguments, .. } = self.parts;
+        let result = match T::parse(&mut arguments) {
+            Ok(arguments) => handler(ctx, arguments).await,
+            Err(error) => Err(error),
+        };
+        Ok(ApiResponse(result.map_err(ApiError::from)))
+    }
+}
+
+#[async_trait]
+impl<A: Send + Sync + 'static, T: Arguments> ExclusiveExtractor for ApiRequest<A, T> {
+    async fn from_request<C: ServerContext>(_: &RequestContext<C>, mut request: hyper::Request<Body>) -> Result<Self, HttpError> {
+        let parts = request.extensions_mut().remove::<Handover<A>>().and_then(|handover| handover.take());
+        let parts = parts.ok_or_else(|| HttpError::for_internal_error("the request did not pass the dispatcher".to_owned()))?;
+        Ok(Self { parts, arguments: std::marker::PhantomData })
+    }
+
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        T::metadata(body)
+    }
+}
+
+/// The result of an endpoint.
+pub type ApiResult<T> = Result<ApiResponse<T>, ApiError>;
+
+/// A success of type `T`, or an error. The error travels in the extensions of the response, from which [`take_error`] takes it.
+pub struct ApiResponse<T>(Result<T, ApiError>);
+
+impl<T: HttpResponse + Send + Sync + 'static> HttpResponse for ApiResponse<T> {
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
+        match self.0 {
+            Ok(success) => success.to_result(),
+            Err(error) => {
+                let mut response = Response::new(Body::empty());
+                response.extensions_mut().insert(error);
+                Ok(response)
+            }
+        }
+    }
+
+    fn response_metadata() -> ApiEndpointResponse {
+        T::response_metadata()
+    }
+
+    fn status_code(&self) -> StatusCode {
+        match &self.0 {
+            Ok(success) => success.status_code(),
+            Err(error) => error.status(),
+        }
+    }
+}
+
+/// Returns the response of an endpoint, or the error that an [`ApiResponse`] has put into it.
+///
+/// # Errors
+/// With that error.
+pub fn take_error(mut response: Response<Body>) -> Result<Response<Body>, ApiError> {
+    match response.extensions_mut().remove::<ApiError>() {
+        Some(error) => Err(error),
+        None => Ok(response),
+    }
+}
+
+/// The typed arguments of an operation.
+pub trait Arguments: Sized + Send + 'static {
+    /// Takes the arguments out of the request and deserializes them.
+    ///
+    /// # Errors
+    /// When a value conforms to the contract but not to its Rust type; names the argument.
+    fn parse(arguments: &mut ParsedRequest) -> Result<Self>;
+
+    /// The parameters and the body, for the document that dropshot emits.
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata;
+}
+
+/// The path's variables.
 #[derive(Debug)]
 pub struct Path<T>(pub T);
 
-#[async_trait]
-impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> SharedExtractor for Path<T> {
-    async fn from_request<C: ServerContext>(_: &RequestContext<C>) -> Result<Self, HttpError> {
-        let path = RequestExtensions::take(|arguments| std::mem::take(&mut arguments.path))?;
-        read(Value::Object(path)).map(Self)
+/// The query's parameters.
+#[derive(Debug)]
+pub struct Query<T>(pub T);
+
+/// The JSON body.
+#[derive(Debug)]
+pub struct Json<T>(pub T);
+
+impl Arguments for () {
+    fn parse(_: &mut ParsedRequest) -> Result<Self> {
+        Ok(())
+    }
+
+    fn metadata(_: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        ExtractorMetadata { extension_mode: ExtensionMode::None, parameters: vec![] }
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> Arguments for Path<T> {
+    fn parse(arguments: &mut ParsedRequest) -> Result<Self> {
+        deserialize(Value::Object(std::mem::take(&mut arguments.path))).map(Self)
     }
 
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
@@ -84,15 +185,9 @@ impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> SharedExtractor f
     }
 }
 
-/// The query, as `T`.
-#[derive(Debug)]
-pub struct Query<T>(pub T);
-
-#[async_trait]
-impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> SharedExtractor for Query<T> {
-    async fn from_request<C: ServerContext>(_: &RequestContext<C>) -> Result<Self, HttpError> {
-        let query = RequestExtensions::take(|arguments| std::mem::take(&mut arguments.query))?;
-        read(Value::Object(query)).map(Self)
+impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> Arguments for Query<T> {
+    fn parse(arguments: &mut ParsedRequest) -> Result<Self> {
+        deserialize(Value::Object(std::mem::take(&mut arguments.query))).map(Self)
     }
 
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
@@ -100,15 +195,9 @@ impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> SharedExtractor f
     }
 }
 
-/// The JSON body, as `T`.
-#[derive(Debug)]
-pub struct Json<T>(pub T);
-
-#[async_trait]
-impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> ExclusiveExtractor for Json<T> {
-    async fn from_request<C: ServerContext>(_: &RequestContext<C>, _: hyper::Request<Body>) -> Result<Self, HttpError> {
-        let body = RequestExtensions::take(|arguments| arguments.body.take())?;
-        read(body).map(Self)
+impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> Arguments for Json<T> {
+    fn parse(arguments: &mut ParsedRequest) -> Result<Self> {
+        deserialize(arguments.body.take()).map(Self)
     }
 
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
@@ -116,15 +205,23 @@ impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> ExclusiveExtracto
     }
 }
 
-/// Whose key the request came with.
-#[async_trait]
-impl SharedExtractor for Caller {
-    async fn from_request<C: ServerContext>(_: &RequestContext<C>) -> Result<Self, HttpError> {
-        let caller = PASSED.try_with(|passed| passed.caller.clone()).ok().flatten();
-        caller.ok_or_else(|| HttpError::for_internal_error("the operation asks for no key and so has no caller".to_owned()))
+impl<S: Arguments, T: Arguments> Arguments for (S, T) {
+    fn parse(arguments: &mut ParsedRequest) -> Result<Self> {
+        Ok((S::parse(arguments)?, T::parse(arguments)?))
     }
 
-    fn metadata(_: ApiEndpointBodyContentType) -> ExtractorMetadata {
-        ExtractorMetadata { extension_mode: ExtensionMode::None, parameters: vec![] }
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        let (mut first, second) = (S::metadata(body.clone()), T::metadata(body));
+        first.parameters.extend(second.parameters);
+        first
     }
+}
+
+/// Deserializes a value that the contract has accepted.
+fn deserialize<T: DeserializeOwned>(value: Value) -> Result<T> {
+    serde_path_to_error::deserialize(value).map_err(|error| {
+        let path = error.path().to_string();
+        let name = path.split(['.', '[']).next().unwrap_or_default();
+        Error::invalid(name, error.into_inner().to_string())
+    })
 }

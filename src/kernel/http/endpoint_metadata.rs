@@ -4,20 +4,18 @@
 
 use std::collections::BTreeSet;
 
+use boxoffice_http::client_version::ClientVersion;
+use boxoffice_http::error::Code;
+use boxoffice_http::error_response;
+use boxoffice_http::etag::Tag;
+use boxoffice_http::rate_limit;
+use boxoffice_http::string_newtype;
 use dropshot::{ApiEndpoint, ServerContext};
 use http::header::{CONTENT_TYPE, ETAG, RETRY_AFTER};
 use http::{Method, StatusCode};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaSettings;
 use serde_json::{Value, json};
-
-use super::front::error_response;
-use super::rate_limit;
-use super::precondition::PreconditionRegistry;
-use super::tag::Tag;
-use boxoffice_http::client_version::ClientVersion;
-use crate::kernel::types::api_types::string_newtype;
-use boxoffice_http::error::Code;
 
 string_newtype!(
     /// An `Idempotency-Key`.
@@ -79,8 +77,8 @@ impl EndpointMetadata {
     }
 
     /// Whether `If-Match` is a condition of its requests: they change or remove what is read at their path. A POST there adds to it.
-    pub fn is_conditional(&self, readings: &PreconditionRegistry) -> bool {
-        self.needs_key() && [Method::PUT, Method::DELETE].contains(&self.method) && readings.has(&self.path)
+    pub fn is_conditional(&self, has_reader: bool) -> bool {
+        self.needs_key() && [Method::PUT, Method::DELETE].contains(&self.method) && has_reader
     }
 
     /// Whether whoever has its answer is told by 304, when `If-None-Match` names its tag.
@@ -95,12 +93,12 @@ impl EndpointMetadata {
 
     /// Tells all of this in the operation that dropshot emits for the endpoint. `refusals` are the codes that its own rules can give,
     /// `errors` the responses of the emitted document: dropshot knows no other statuses of errors than `4XX` and `5XX`.
-    pub fn describe(&self, operation: &mut Value, refusals: &[Code], readings: &PreconditionRegistry, errors: &Value) {
-        let codes = self.codes(operation, refusals, readings);
+    pub fn describe(&self, operation: &mut Value, refusals: &[Code], is_conditional: bool, errors: &Value) {
+        let codes = self.codes(operation, refusals, is_conditional);
         // Its name in the contract; that `X-API-Key` stands behind it is held to the requirement (`tests/it/requirement.rs`).
         operation["security"] = if self.needs_key() { json!([{ "SessionKey": [] }]) } else { json!([]) };
         let mut parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
-        parameters.extend(self.parameters(readings));
+        parameters.extend(self.parameters(is_conditional));
         operation["parameters"] = parameters.into();
         let Some(responses) = operation["responses"].as_object_mut() else { return };
         let classes = ["4XX", "5XX"].map(|class| content(errors, &responses.remove(class).unwrap_or_default()));
@@ -121,13 +119,13 @@ impl EndpointMetadata {
 
     /// Everything that its requests may be refused with: by these rules, for the arguments and the body that dropshot emits, and by
     /// its own `refusals`.
-    fn codes(&self, operation: &Value, refusals: &[Code], readings: &PreconditionRegistry) -> BTreeSet<Code> {
+    fn codes(&self, operation: &Value, refusals: &[Code], is_conditional: bool) -> BTreeSet<Code> {
         let parameters = || operation["parameters"].as_array().into_iter().flatten();
         let rules: [(bool, &[Code]); 8] = [
             (true, &[Code::ServerError, Code::ServerUnavailable]),
             (self.needs_key(), &[Code::ClientOutdated, Code::KeyMissing, Code::KeyRefused, Code::RequestsTooMany]),
             (self.is_idempotency_keyed(), &[Code::ArgumentsInvalid, Code::IdempotencyUnderWay, Code::IdempotencyOtherRequest]),
-            (self.is_conditional(readings), &[Code::ResourceChanged]),
+            (is_conditional, &[Code::ResourceChanged]),
             (parameters().next().is_some(), &[Code::ArgumentsInvalid]),
             (parameters().any(|parameter| parameter["in"] == "path"), &[Code::ResourceNotFound]),
             (parameters().any(|parameter| parameter["name"] == "page"), &[Code::PagePastEnd]),
@@ -141,11 +139,11 @@ impl EndpointMetadata {
     }
 
     /// The headers that the front door reads.
-    fn parameters(&self, readings: &PreconditionRegistry) -> impl Iterator<Item = Value> {
+    fn parameters(&self, is_conditional: bool) -> impl Iterator<Item = Value> {
         let read = [
             (self.needs_key(), "X-Client-Version", true, schema::<ClientVersion>()),
             (self.is_idempotency_keyed(), "Idempotency-Key", false, schema::<IdempotencyKey>()),
-            (self.is_conditional(readings), "If-Match", false, schema::<String>()),
+            (is_conditional, "If-Match", false, schema::<String>()),
             (self.is_read(), "If-None-Match", false, schema::<String>()),
         ];
         let parameter =

@@ -1,218 +1,205 @@
-//! Carrying a request out: its work, and what is kept of it, as one.
+//! Executes a request in its unit of work, and commits its changes, its audit record and its stored response together.
 
-use std::future::Future;
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use boxoffice_http::ApiError;
+use boxoffice_http::error::{Code, Error};
+use boxoffice_openapi::{Contract, Operation};
 use dropshot::Body;
 use futures::FutureExt;
-use http::{Response, Uri};
+use http::{Response, StatusCode, Uri};
 
-use super::answer::StoredResponse;
-use super::desk::RequestSlot;
-use super::group::AuditRecord;
-use super::idempotency::{IdempotentRequest, PreviousOutcome};
-use super::resource::resource;
-use super::trail::{self, AuditEntry};
-use crate::state::App;
+use crate::kernel::Kernel;
+use crate::kernel::audit::{self, AuditEntry, AuditRecord, redact};
+use crate::kernel::db::{Tx, Uncommitted, UnitOfWork};
+use crate::kernel::idempotency::{IdempotentRequest, StoredResponse};
 use crate::kernel::types::id::Id;
-use boxoffice_openapi::{Contract, Operation};
-use crate::kernel::db::{Tx, UnitOfWork};
-use boxoffice_http::error::{Code, Error};
-use crate::kernel::http::ApiError;
 
-/// What is answered.
-type Outcome = Result<Response<Body>, ApiError>;
+/// The response, or the error that is returned instead.
+pub type Outcome = Result<Response<Body>, ApiError>;
 
-/// Who asks for what.
+/// The facts of a request that its audit record has.
 pub struct AuditContext<'a> {
-    /// What the request was held against.
+    /// The document that the request was validated against.
     pub contract: &'a Contract,
-    /// What is asked for.
+    /// The operation.
     pub operation: &'a Operation,
-    /// The key that it came with.
+    /// Identifier of the API key.
     pub key: Id,
-    /// The account that the key acts for.
+    /// The account of the API key.
     pub account: Option<Id>,
-    /// The address that was asked for.
+    /// The request's URI.
     pub uri: Uri,
     /// The request's identifier.
     pub request: String,
 }
 
 impl AuditContext<'_> {
-    /// Whether its method asks for a change: then it has a row in the trail whatever comes of it. A GET that changes something has
-    /// one only where it did.
-    fn asks_for_change(&self) -> bool {
+    /// Returns whether the method asks for a change. Such a request is recorded whatever its outcome, while a GET that changes
+    /// something is recorded only if it did.
+    fn is_mutating(&self) -> bool {
         self.operation.method != "GET"
     }
 
-    fn entry(&self, app: &App, outcome: &Outcome) -> AuditEntry {
-        AuditEntry {
-            at: app.clock.now(),
+    fn record(
+        &self,
+        kernel: &Kernel,
+        outcome: &Outcome,
+        stored: Option<(Arc<IdempotentRequest>, StoredResponse)>,
+    ) -> AuditRecord {
+        let entry = AuditEntry {
+            at: kernel.clock.now(),
             key: self.key,
             account: self.account,
             operation: self.operation.id.clone(),
-            resource: resource(self.operation, self.contract.without_prefix(self.uri.path())),
+            resource: redact::path(self.operation, self.contract.without_prefix(self.uri.path())),
             request: self.request.clone(),
-            status: status(outcome),
+            status: status(outcome).as_u16(),
             code: outcome.as_ref().err().map(ApiError::code),
-        }
+        };
+        AuditRecord { entry, stored }
     }
 }
 
-/// Carries a request out in one unit of work, of which `work` is its endpoint.
+/// Runs `handler`, which works in `unit`, and commits. `request` is there if the client has sent an `Idempotency-Key`.
 ///
 /// # Errors
-/// With the refusal or the failure to be answered.
+/// With the rejection or the failure to be returned.
 pub async fn execute(
-    app: &App,
-    visit: AuditContext<'_>,
-    attempt: Option<Arc<IdempotentRequest>>,
-    work: impl Future<Output = Outcome> + Send,
+    kernel: &Kernel,
+    audit: AuditContext<'_>,
+    unit: &UnitOfWork,
+    request: Option<Arc<IdempotentRequest>>,
+    handler: impl Future<Output = Outcome> + Send,
 ) -> Outcome {
-    match attempt {
-        None => commit(app, visit, None, work).await,
-        // Boxed, as all that few requests come to: so that the way of most is short, which is moved from one to the next.
-        Some(attempt) => execute_idempotent(app, visit, attempt, work).boxed().await,
+    match request {
+        None => run_and_commit(kernel, audit, unit, None, handler).await,
+        // Boxed, because few requests get here: it keeps the future of all others small.
+        Some(request) => execute_idempotent(kernel, audit, unit, request, handler).boxed().await,
     }
-}
-
-/// Carries out a request that changes nothing, of which nothing is kept. In a development build one that does is a failure, so that
-/// a test shows it.
-///
-/// # Errors
-/// With the refusal or the failure to be answered.
-pub async fn read(work: impl Future<Output = Outcome>) -> Outcome {
-    if !cfg!(debug_assertions) {
-        return work.await;
-    }
-    let unit = UnitOfWork::new(None);
-    let outcome = unit.run(work).await;
-    if unit.take_deferred().is_some() || unit.is_committed() {
-        return Err(Error::Internal(anyhow!("a request that only reads has changed something")).into());
-    }
-    outcome
 }
 
 async fn execute_idempotent(
-    app: &App,
-    visit: AuditContext<'_>,
-    attempt: Arc<IdempotentRequest>,
-    work: impl Future<Output = Outcome> + Send,
+    kernel: &Kernel,
+    audit: AuditContext<'_>,
+    unit: &UnitOfWork,
+    request: Arc<IdempotentRequest>,
+    handler: impl Future<Output = Outcome> + Send,
 ) -> Outcome {
-    // What is under way will stand in the trail when it has been done.
-    let _turn = app.journal.under_way.enter(&attempt).ok_or(Code::IdempotencyUnderWay)?;
-    // Not within the `match`, which would hold the connection while a refusal waits for one to write with.
-    let known = attempt.look_up(&mut app.db.read().await?).await?;
-    match known {
-        Some(PreviousOutcome::KeyReused) => return audit_rejection(app, visit, Code::IdempotencyOtherRequest.into()).await,
-        Some(known) => return Ok(known.answer()?),
-        None => {}
+    // The request in progress will have the audit record.
+    let _guard = kernel.in_progress.enter(&request).ok_or(Code::IdempotencyUnderWay)?;
+    // Not in the `match`, which would hold the connection while a rejection waits for one to write with.
+    let previous = request.look_up(&mut kernel.db.read().await?).await?;
+    match previous {
+        Some(previous) if previous.is_other_request() => {
+            audit_rejection(kernel, audit, Code::IdempotencyOtherRequest.into()).await
+        }
+        Some(previous) => Ok(previous.into_response()?),
+        None => run_and_commit(kernel, audit, unit, Some(request), handler).await,
     }
-    commit(app, visit, Some(attempt), work).await
 }
 
-/// Writes down that a request is refused which asks for a change, and gives the refusal.
+/// Writes the audit record of a rejected request that asks for a change, and returns the rejection.
 ///
 /// # Errors
-/// With the refusal, or that it can't be written down.
-pub async fn audit_rejection(app: &App, visit: AuditContext<'_>, failure: ApiError) -> Outcome {
-    let refused = Err(failure);
-    if visit.asks_for_change() && !is_unrecorded(&refused) {
-        let entry = visit.entry(app, &refused);
-        app.journal.group.keep(&app.db, AuditRecord { entry, answer: None }).await?;
+/// With the rejection, or when the record can't be written.
+pub async fn audit_rejection(kernel: &Kernel, audit: AuditContext<'_>, error: ApiError) -> Outcome {
+    let rejected = Err(error);
+    if audit.is_mutating() && !is_unrecorded(&rejected) {
+        kernel.audit.write(&kernel.db, audit.record(kernel, &rejected, None)).await?;
     }
-    refused
+    rejected
 }
 
-async fn commit(
-    app: &App,
-    visit: AuditContext<'_>,
-    attempt: Option<Arc<IdempotentRequest>>,
-    work: impl Future<Output = Outcome>,
+async fn run_and_commit(
+    kernel: &Kernel,
+    audit: AuditContext<'_>,
+    unit: &UnitOfWork,
+    request: Option<Arc<IdempotentRequest>>,
+    handler: impl Future<Output = Outcome> + Send,
 ) -> Outcome {
-    let unit = UnitOfWork::new(attempt.as_ref().map(IdempotentRequest::claim_hook));
-    let seat = RequestSlot::new(Arc::clone(&unit), attempt.clone());
-    let outcome = unit.run(seat.run(work)).await;
-    if let Some(known) = attempt.as_ref().and_then(|attempt| attempt.previous()) {
-        return Ok(known.answer()?);
+    let outcome = check_precondition(unit, handler.await).await;
+    if let Some(previous) = request.as_ref().and_then(|request| request.take_previous()) {
+        return Ok(previous.into_response()?);
     }
-    let (answer, outcome) = match attempt {
+    let (stored, outcome) = match request {
         None => (None, outcome),
-        Some(attempt) => {
-            let (answer, outcome) = answer_of(outcome).await?;
-            (Some((attempt, answer)), outcome)
+        Some(request) => {
+            let (stored, outcome) = store_response(outcome).await?;
+            (Some((request, stored)), outcome)
         }
     };
-    if let Some(part) = seat.part() {
-        // Dropped with all that was done in its transaction.
-        if is_unrecorded(&outcome) {
-            return outcome;
+    let is_unrecorded = is_unrecorded(&outcome);
+    match unit.take_uncommitted() {
+        // Dropping it rolls the batch back.
+        Some(Uncommitted::Batch(_)) if is_unrecorded => return outcome,
+        Some(Uncommitted::Batch(pending)) => pending.commit(Some(audit.record(kernel, &outcome, stored))).await?,
+        // Dropping it rolls the transaction back.
+        Some(Uncommitted::Transaction(_)) if is_server_failure(&outcome) => return outcome,
+        Some(Uncommitted::Transaction(tx)) => {
+            commit(tx, audit.record(kernel, &outcome, stored), is_unrecorded).boxed().await?;
         }
-        part.keep(Some(AuditRecord { entry: visit.entry(app, &outcome), answer })).await?;
-        unit.run_after_commit(app).await;
-        return outcome;
-    }
-    match unit.take_deferred() {
-        // Dropped with all that was done in it.
-        Some(_) if is_internal(&outcome) => return outcome,
-        Some(tx) => {
-            let entry = visit.entry(app, &outcome);
-            conclude(tx, &entry, answer.as_ref(), is_unrecorded(&outcome)).boxed().await?;
-        }
-        // A failure after a part has been committed stands in the trail, and its request is under way until that is given up.
-        None if visit.asks_for_change() && (!is_unrecorded(&outcome) || unit.is_committed()) => {
-            let answer = answer.filter(|_| !is_unrecorded(&outcome));
-            let kept = AuditRecord { entry: visit.entry(app, &outcome), answer };
-            if let Some(known) = app.journal.group.keep(&app.db, kept).boxed().await? {
-                return Ok(known.answer()?);
+        // A failure after a first commit is recorded, and the request stays in progress until its lease ends.
+        None if audit.is_mutating() && (!is_unrecorded || unit.is_committed()) => {
+            let record = audit.record(kernel, &outcome, stored.filter(|_| !is_unrecorded));
+            if let Some(previous) = kernel.audit.write(&kernel.db, record).boxed().await? {
+                return Ok(previous.into_response()?);
             }
         }
         None => {}
     }
-    unit.run_after_commit(app).await;
+    unit.run_after_commit().await;
     outcome
 }
 
-/// Adds what is kept of a request to the transaction of its change, and commits.
-async fn conclude(
-    mut tx: Tx,
-    entry: &AuditEntry,
-    answer: Option<&(Arc<IdempotentRequest>, StoredResponse)>,
-    is_lost: bool,
-) -> Result<(), Error> {
-    trail::insert(&mut tx, [entry]).await?;
-    match answer {
-        // What the gateway has failed to do may be asked for again.
-        Some((attempt, _)) if is_lost => attempt.forget(&mut tx).await?,
-        Some((attempt, answer)) => IdempotentRequest::keep_all(&mut tx, [(&**attempt, answer)]).await?,
-        None => {}
+/// Checks the precondition of a request that committed nothing, such as a change without effect.
+///
+/// Precedence: 403 and 404 win over 412, and 412 wins over 400 and 409.
+async fn check_precondition(unit: &UnitOfWork, outcome: Outcome) -> Outcome {
+    let wins = |error: &ApiError| ![StatusCode::BAD_REQUEST, StatusCode::CONFLICT].contains(&error.status());
+    if let Some(precondition) = unit.precondition()
+        && !outcome.as_ref().is_err_and(wins)
+    {
+        precondition.check_once().await?;
+    }
+    outcome
+}
+
+/// Adds the audit record and the stored response to the transaction of the change, and commits it.
+async fn commit(mut tx: Tx, record: AuditRecord, is_unrecorded: bool) -> Result<(), Error> {
+    if is_unrecorded {
+        // The payment gateway has failed: the request may be sent again.
+        audit::insert(&mut tx, [&record.entry]).await?;
+        if let Some((request, _)) = &record.stored {
+            request.forget(&mut tx).await?;
+        }
+    } else {
+        audit::insert_records(&mut tx, [&record]).await?;
     }
     tx.commit().await
 }
 
-/// The answer to be kept.
-async fn answer_of(outcome: Outcome) -> Result<(StoredResponse, Outcome), ApiError> {
+/// Returns the response in the form in which it is stored, and the outcome unchanged.
+async fn store_response(outcome: Outcome) -> Result<(StoredResponse, Outcome), ApiError> {
     match outcome {
         Ok(response) => {
-            let (answer, response) = StoredResponse::of(response).await?;
-            Ok((answer, Ok(response)))
+            let (stored, response) = StoredResponse::of(response).await?;
+            Ok((stored, Ok(response)))
         }
-        Err(failure) => Ok((StoredResponse::from_error(&failure)?, Err(failure))),
+        Err(error) => Ok((StoredResponse::from_error(&error)?, Err(error))),
     }
 }
 
-fn status(outcome: &Outcome) -> u16 {
-    outcome.as_ref().map_or_else(ApiError::status, Response::status).as_u16()
+fn status(outcome: &Outcome) -> StatusCode {
+    outcome.as_ref().map_or_else(ApiError::status, Response::status)
 }
 
-/// Whether it is an answer that nobody keeps: one of a failure, which the log tells of, or to one who asks too often.
+/// Returns whether the outcome is neither audited nor stored: a failure, which is in the log, or a rejection by the rate limit.
 fn is_unrecorded(outcome: &Outcome) -> bool {
-    matches!(status(outcome), 429 | 500..)
+    matches!(status(outcome).as_u16(), 429 | 500..)
 }
 
-/// Whether nothing may have been changed, because the server has failed.
-fn is_internal(outcome: &Outcome) -> bool {
-    outcome.as_ref().is_err_and(|failure| matches!(failure.code(), Code::ServerError | Code::ServerUnavailable))
+/// Returns whether the server has failed, so that nothing may have been changed.
+fn is_server_failure(outcome: &Outcome) -> bool {
+    outcome.as_ref().is_err_and(|error| matches!(error.code(), Code::ServerError | Code::ServerUnavailable))
 }

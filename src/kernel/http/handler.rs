@@ -1,194 +1,210 @@
-//! The endpoints behind the front door.
+//! The request handler behind the dispatcher: authenticates the caller, and runs the endpoint in a unit of work.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use anyhow::anyhow;
+use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::rate_limit::{Limits, RateLimitStatus};
+use boxoffice_http::{
+    ApiError, AuthorizedRequest, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler, check_version, etag,
+};
+use boxoffice_openapi::{Contract, Operation};
 use dropshot::{ApiEndpoint, Body};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Request, Response, Uri, header};
 
-use super::api_request::RequestExtensions;
-use super::front::{AuthorizedRequest, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler, check_version};
-use super::rate_limit::{Limits, RateLimitStatus};
+use super::api_request::{Handover, RequestParts, take_error};
 use super::endpoint_metadata::EndpointMetadata;
-use super::precondition::{self, PreconditionContext, PreconditionRegistry};
-use super::{ApiError, tag};
-use crate::state::App;
+use super::execute::{AuditContext, audit_rejection, execute};
+use super::precondition::{PreconditionContext, PreconditionRegistry};
+use crate::kernel::Kernel;
 use crate::kernel::auth::{self, Caller};
-use boxoffice_openapi::{Contract, Operation, ParsedRequest};
-use crate::kernel::db::Precondition;
-use boxoffice_http::error::{Code, Error};
-use crate::kernel::journal::{self, AuditContext, IdempotentRequest};
+use crate::kernel::context::Context;
+use crate::kernel::db::{Precondition, UnitOfWork};
+use crate::kernel::idempotency::IdempotentRequest;
 
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// An endpoint.
-pub struct Endpoint {
-    /// How it is served.
-    pub protocol: EndpointMetadata,
-    run: Run,
+/// The state of an application, as far as the kernel needs it.
+pub trait AppState: Send + Sync + 'static {
+    /// The kernel.
+    fn kernel(&self) -> &Arc<Kernel>;
 }
 
-/// Runs an endpoint's handler, whose type is public but cannot be named. Gives `None` when it fails, with the failure kept in
-/// [`Passed`].
-type Run = Box<dyn Fn(Box<IncomingRequest<Arc<App>>>) -> BoxFuture<'static, Option<Response<Body>>> + Send + Sync>;
+/// An endpoint.
+pub struct Endpoint<A: AppState> {
+    /// Its HTTP behavior.
+    pub metadata: EndpointMetadata,
+    run: RunFn<A>,
+}
 
-impl Endpoint {
-    /// An endpoint as written.
-    pub fn new(endpoint: &ApiEndpoint<Arc<App>>, protocol: EndpointMetadata) -> Arc<Self> {
+/// Calls an endpoint's handler.
+type RunFn<A> =
+    Box<dyn Fn(Box<IncomingRequest<Arc<A>>>, Handover<A>) -> BoxFuture<'static, Result<Response<Body>, ApiError>> + Send + Sync>;
+
+impl<A: AppState> Endpoint<A> {
+    /// An endpoint with its handler.
+    pub fn new(endpoint: &ApiEndpoint<Arc<A>>, metadata: EndpointMetadata) -> Arc<Self> {
         let handler = Arc::clone(&endpoint.handler);
-        let run = move |asked: Box<IncomingRequest<Arc<App>>>| {
+        let run = move |request: Box<IncomingRequest<Arc<A>>>, handover: Handover<A>| {
             let handler = Arc::clone(&handler);
             let run = async move {
-                let IncomingRequest { rq, head, .. } = *asked;
-                handler.handle_request(rq, Request::from_parts(head, Body::empty())).await.ok()
+                let IncomingRequest { rq, mut head, .. } = *request;
+                head.extensions.insert(handover);
+                // An endpoint's own errors are in its response; dropshot's error has a private type.
+                let response = handler.handle_request(rq, Request::from_parts(head, Body::empty())).await;
+                let response = response.map_err(|_| Error::Internal(anyhow!("dropshot rejected the request")))?;
+                take_error(response)
             };
             run.boxed()
         };
-        Arc::new(Self { protocol, run: Box::new(run) })
+        Arc::new(Self { metadata, run: Box::new(run) })
     }
 }
 
-/// The endpoints, as backend of the front door.
-pub struct AppHandler {
-    /// By their operationId.
-    pub endpoints: HashMap<String, Arc<Endpoint>>,
-    /// How the resources are read that they change.
-    pub readings: PreconditionRegistry,
-    /// How often they may be asked.
+/// The endpoints of the application.
+pub struct AppHandler<A: AppState> {
+    /// The endpoints by operationId.
+    pub endpoints: HashMap<String, Arc<Endpoint<A>>>,
+    /// The readers of the resources that have preconditions.
+    pub preconditions: PreconditionRegistry<A>,
+    /// The rate limits.
     pub limits: Limits,
 }
 
-impl RequestHandler for AppHandler {
-    type Context = Arc<App>;
-    type Route = Arc<Endpoint>;
+impl<A: AppState> RequestHandler for AppHandler<A> {
+    type Context = Arc<A>;
+    type Route = Arc<Endpoint<A>>;
     type Principal = Option<Caller>;
     const VALIDATES_RESPONSES: bool = true;
 
-    fn look_up(&self, operation: &Operation) -> Option<Arc<Endpoint>> {
+    fn look_up(&self, operation: &Operation) -> Option<Arc<Endpoint<A>>> {
         self.endpoints.get(&operation.id).cloned()
     }
 
     async fn authenticate(
         &self,
-        app: &Arc<App>,
+        app: &Arc<A>,
         _: &Operation,
-        found: &Arc<Endpoint>,
+        endpoint: &Arc<Endpoint<A>>,
         head: &Parts,
     ) -> Result<Option<Caller>, ApiError> {
-        if !found.protocol.needs_key() {
+        if !endpoint.metadata.needs_key() {
             return Ok(None);
         }
-        check_version(&head.headers, app.settings.minimum_client_version)?;
+        check_version(&head.headers, app.kernel().settings.minimum_client_version)?;
         let key = api_key(&head.headers).ok_or(Code::KeyMissing)?;
-        Ok(Some(auth::authenticate(app, key).await?.ok_or(Code::KeyRefused)?))
+        Ok(Some(auth::authenticate(app.kernel(), key).await?.ok_or(Code::KeyRefused)?))
     }
 
     fn authorize(&self, operation: &Operation, caller: &Option<Caller>) -> Result<(), ApiError> {
-        let reaches = caller.as_ref().is_none_or(|caller| operation.scopes.contains(&caller.scope));
-        if reaches { Ok(()) } else { Err(Code::KeyRefused.into()) }
+        let has_scope = caller.as_ref().is_none_or(|caller| operation.scopes.contains(&caller.scope));
+        if has_scope { Ok(()) } else { Err(Code::KeyRefused.into()) }
     }
 
-    /// What a known key asked for and was refused stands in the audit trail.
-    async fn refuse(&self, request: RejectedRequest<'_, Self>, failure: ApiError) -> Result<Response<Body>, ApiError> {
+    /// Writes the audit record of a rejected request, if its API key is known.
+    async fn refuse(&self, request: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
         let RejectedRequest { context: app, contract, operation, guest, uri, id } = request;
-        let Some(caller) = guest.and_then(Option::as_ref) else { return Err(failure) };
-        journal::audit_rejection(app, audit_context(contract, operation, caller, uri, id), failure).boxed().await
+        let Some(caller) = guest.and_then(Option::as_ref) else { return Err(error) };
+        audit_rejection(app.kernel(), audit_context(contract, operation, caller, uri, id), error).boxed().await
     }
 
     fn count(&self, request: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
-        let guess = request.brute_force_target.as_ref().and_then(|about| {
-            let from = request.context.settings.limits.trusted_proxies.client(request.peer, request.headers);
-            self.limits.count_guess(from, about)
+        let attempts = request.brute_force_target.as_ref().and_then(|target| {
+            let proxies = &request.context.kernel().settings.limits.trusted_proxies;
+            self.limits.count_guess(proxies.client(request.peer, request.headers), target)
         });
-        RateLimitStatus::most_restrictive([guess, request.guest.as_ref().and_then(|caller| self.limits.count(caller.key))])
+        let of_key = request.guest.as_ref().and_then(|caller| self.limits.count(caller.key.0));
+        RateLimitStatus::most_restrictive([attempts, of_key])
     }
 
     async fn answer(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
-        let protocol = &request.found.protocol;
-        let known = if protocol.is_read() { tag::if_none_match(&request.asked.head.headers) } else { Vec::new() };
-        let (has_tag, is_of_key) = (protocol.has_tag(), protocol.needs_key());
-        let response = self.carry_out(request).await?;
+        let metadata = &request.found.metadata;
+        let if_none_match = if metadata.is_read() { etag::if_none_match(&request.asked.head.headers) } else { Vec::new() };
+        let (has_tag, needs_key) = (metadata.has_tag(), metadata.needs_key());
+        let response = self.run(request).await?;
         let has_tag = has_tag && response.status().is_success();
-        if has_tag { Ok(tag::with_etag(response, is_of_key, &known).await?) } else { Ok(response) }
+        if has_tag { Ok(etag::with_etag(response, needs_key, &if_none_match).await?) } else { Ok(response) }
     }
 }
 
-impl AppHandler {
-    /// Runs the endpoint that was found, once for an `Idempotency-Key` and under the condition of `If-Match`.
-    async fn carry_out(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
-        let AuthorizedRequest { asked, contract, operation, found: endpoint, guest: caller } = request;
-        let protocol = &endpoint.protocol;
-        let Some(known) = caller.as_ref().filter(|_| protocol.is_change()) else {
-            return journal::read(run_in(caller, &endpoint, asked)).await;
+impl<A: AppState> AppHandler<A> {
+    /// Runs the endpoint in a unit of work: once for an `Idempotency-Key`, and under the precondition of `If-Match`.
+    async fn run(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
+        let AuthorizedRequest { asked: incoming, contract, operation, found: endpoint, guest: caller } = request;
+        let app = Arc::clone(incoming.rq.context());
+        let (kernel, metadata) = (app.kernel(), &endpoint.metadata);
+        let Some(known) = caller.as_ref().filter(|_| metadata.is_change()) else {
+            let unit = UnitOfWork::read_only(kernel.db.clone());
+            return run_endpoint(&endpoint, incoming, Context { app: Arc::clone(&app), unit }, caller).await;
         };
-        let IncomingRequest { rq, head, arguments } = &*asked;
-        let app = Arc::clone(rq.context());
-        let visit = audit_context(contract, operation, known, &head.uri, &rq.request_id);
-        let key = if protocol.is_idempotency_keyed() { head.headers.get(IDEMPOTENCY_KEY) } else { None };
-        let attempt = match key.zip(api_key(&head.headers)) {
-            Some((key, api_key)) => {
-                let path = contract.without_prefix(head.uri.path());
-                let key = key.to_str().unwrap_or_default();
-                let what = (operation.method.as_str(), path);
-                Some(Arc::new(IdempotentRequest::new((known.key, api_key), key, what, arguments, app.clock.now())?))
-            }
-            None => None,
-        };
-        let condition = self.condition(protocol, &app, known, head, arguments);
-        // Boxed, as what follows: a future is as large as all that it waits for, and is moved from one to the next through whom it goes.
-        let answer = run_in(caller, &endpoint, asked).boxed();
-        let answer = match condition {
-            Some(condition) => precondition::with_precondition(condition, answer).boxed(),
-            None => answer,
-        };
-        journal::execute(&app, visit, attempt, answer).boxed().await
+        let audit = audit_context(contract, operation, known, &incoming.head.uri, &incoming.rq.request_id);
+        let idempotent = idempotent_request(contract, operation, metadata, known, &incoming, kernel)?;
+        let precondition = self.precondition(metadata, &app, known, &incoming);
+        let unit = UnitOfWork::of_request(kernel.db.clone(), idempotent.clone(), precondition);
+        let ctx = Context { app: Arc::clone(&app), unit: Arc::clone(&unit) };
+        let response = run_endpoint(&endpoint, incoming, ctx, caller).boxed();
+        // Boxed to keep this future small: it is moved through several layers.
+        execute(kernel, audit, &unit, idempotent, response).boxed().await
     }
 
-    /// The condition under which the caller wants something changed, where there is one.
-    fn condition(
+    /// The precondition of the request, if it has an `If-Match` that applies.
+    fn precondition(
         &self,
-        protocol: &EndpointMetadata,
-        app: &Arc<App>,
+        metadata: &EndpointMetadata,
+        app: &Arc<A>,
         caller: &Caller,
-        head: &Parts,
-        arguments: &ParsedRequest,
-    ) -> Option<Arc<Precondition>> {
-        if !head.headers.contains_key(header::IF_MATCH) || !protocol.is_conditional(&self.readings) {
+        incoming: &IncomingRequest<Arc<A>>,
+    ) -> Option<Precondition> {
+        let headers = &incoming.head.headers;
+        if !headers.contains_key(header::IF_MATCH) || !metadata.is_conditional(self.preconditions.has(metadata.path())) {
             return None;
         }
-        let reader = PreconditionContext { app: Arc::clone(app), caller: caller.clone(), headers: head.headers.clone() };
-        self.readings.condition(protocol.path(), &reader, &arguments.path)
+        let unit = UnitOfWork::precondition_check(app.kernel().db.clone());
+        let ctx = Context { app: Arc::clone(app), unit };
+        let reader = PreconditionContext { ctx, caller: caller.clone(), headers: headers.clone() };
+        self.preconditions.precondition(metadata.path(), &reader, &incoming.arguments.path)
     }
 }
 
-/// Who asks for what, for the journal.
-fn audit_context<'a>(contract: &'a Contract, operation: &'a Operation, caller: &Caller, uri: &Uri, id: &str) -> AuditContext<'a> {
-    let (uri, request) = (uri.clone(), id.to_owned());
-    AuditContext { contract, operation, key: caller.key, account: caller.account, uri, request }
+/// Returns the idempotent request if the operation supports `Idempotency-Key` and the client has sent one.
+fn idempotent_request<A: AppState>(
+    contract: &Contract,
+    operation: &Operation,
+    metadata: &EndpointMetadata,
+    caller: &Caller,
+    incoming: &IncomingRequest<Arc<A>>,
+    kernel: &Kernel,
+) -> Result<Option<Arc<IdempotentRequest>>> {
+    let headers = &incoming.head.headers;
+    let key = headers.get(IDEMPOTENCY_KEY).filter(|_| metadata.is_idempotency_keyed());
+    let Some((key, api_key)) = key.zip(api_key(headers)) else { return Ok(None) };
+    let target = (operation.method.as_str(), contract.without_prefix(incoming.head.uri.path()));
+    let key = key.to_str().unwrap_or_default();
+    let request = IdempotentRequest::new((caller.key, api_key), key, target, &incoming.arguments, kernel.clock.now())?;
+    Ok(Some(Arc::new(request)))
 }
 
-/// The key that a request with these headers carries.
+fn audit_context<'a>(contract: &'a Contract, operation: &'a Operation, caller: &Caller, uri: &Uri, id: &str) -> AuditContext<'a> {
+    AuditContext { contract, operation, key: caller.key, account: caller.account, uri: uri.clone(), request: id.to_owned() }
+}
+
+/// Returns the API key in these headers.
 pub fn api_key(headers: &HeaderMap) -> Option<&str> {
     let key = headers.get(API_KEY).map(|value| value.to_str().unwrap_or("unreadable").trim());
     key.filter(|key| !key.is_empty())
 }
 
-/// Runs an endpoint.
-async fn run_in(
+async fn run_endpoint<A: AppState>(
+    endpoint: &Endpoint<A>,
+    mut incoming: Box<IncomingRequest<Arc<A>>>,
+    ctx: Context<A>,
     caller: Option<Caller>,
-    endpoint: &Endpoint,
-    mut asked: Box<IncomingRequest<Arc<App>>>,
 ) -> Result<Response<Body>, ApiError> {
-    let arguments = Mutex::new(std::mem::take(&mut asked.arguments));
-    let passed = Arc::new(RequestExtensions { caller, arguments, failure: Mutex::new(None) });
-    let response = Arc::clone(&passed).with((endpoint.run)(asked)).await;
-    response.ok_or_else(|| {
-        let failure = passed.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
-        failure.unwrap_or_else(|| Error::Internal(anyhow!("dropshot refused the request")).into())
-    })
+    let arguments = std::mem::take(&mut incoming.arguments);
+    (endpoint.run)(incoming, Handover::new(RequestParts { ctx, caller, arguments })).await
 }

@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::Args;
-
-use super::{Certificate, Listener};
 use boxoffice_http::client_ip::TrustedProxies;
+use boxoffice_http::{Certificate, Listener};
+use clap::Args;
 
 /// The files of TLS.
 #[derive(Debug, Clone, Args)]

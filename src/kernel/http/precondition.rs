@@ -1,93 +1,91 @@
-//! How resources are read for the conditions of the requests that change them, and what such a condition does.
+//! Readers of resources for `If-Match`: a change is carried out only if a GET of its path would still return the same ETag.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::sync::Arc;
 
-use dropshot::Body;
+use boxoffice_http::error::{Code, Result};
+use boxoffice_http::etag;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::{ApiError, tag};
-use crate::state::App;
 use crate::kernel::auth::Caller;
+use crate::kernel::context::Context;
 use crate::kernel::db::Precondition;
-use boxoffice_http::error::{Code, Result};
 
-/// Who reads a resource.
-#[derive(Clone)]
-pub struct PreconditionContext {
-    /// The platform.
-    pub app: Arc<App>,
-    /// Whose key the request came with.
+/// The context in which a reader runs.
+pub struct PreconditionContext<A> {
+    /// The application's state, and a unit of work that only reads.
+    pub ctx: Context<A>,
+    /// The caller of the change.
     pub caller: Caller,
-    /// The request's headers.
+    /// The headers of the change.
     pub headers: HeaderMap,
 }
 
-/// Reads what stands at a path with these variables: the bytes that a GET of it is answered with.
-type Reading = Arc<dyn Fn(PreconditionContext, Map<String, Value>) -> BoxFuture<'static, Result<Vec<u8>>> + Send + Sync>;
+impl<A> Clone for PreconditionContext<A> {
+    fn clone(&self) -> Self {
+        Self { ctx: self.ctx.clone(), caller: self.caller.clone(), headers: self.headers.clone() }
+    }
+}
 
-/// How each resource is read, by its path as endpoints have it.
-#[derive(Default)]
-pub struct PreconditionRegistry(BTreeMap<String, Reading>);
+/// Returns the body of a GET response, from the path's variables.
+type ReadFn<A> = Arc<dyn Fn(PreconditionContext<A>, Map<String, Value>) -> BoxFuture<'static, Result<Vec<u8>>> + Send + Sync>;
 
-impl PreconditionRegistry {
-    /// Adds the reading of what stands at `path`: `read` gives what its GET answers.
-    pub fn add<P, T, F>(&mut self, path: &str, read: impl Fn(PreconditionContext, P) -> F + Send + Sync + 'static)
+/// The readers by path.
+pub struct PreconditionRegistry<A>(BTreeMap<String, ReadFn<A>>);
+
+impl<A> Default for PreconditionRegistry<A> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<A: Send + Sync + 'static> PreconditionRegistry<A> {
+    /// Adds the reader of the resource at `path`. `read` returns the same as its GET.
+    pub fn add<P, T, F>(&mut self, path: &str, read: impl Fn(PreconditionContext<A>, P) -> F + Send + Sync + 'static)
     where
         P: DeserializeOwned,
         T: Serialize,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let reading = move |reader, variables| {
-            let read = serde_json::from_value(Value::Object(variables)).map(|path| read(reader, path));
-            async move { Ok(serde_json::to_vec(&read.map_err(anyhow::Error::from)?.await?).map_err(anyhow::Error::from)?) }
-                .boxed()
+        let read = move |context, variables| {
+            let resource = serde_json::from_value(Value::Object(variables)).map(|path| read(context, path));
+            async move {
+                let resource = resource.map_err(anyhow::Error::from)?.await?;
+                Ok(serde_json::to_vec(&resource).map_err(anyhow::Error::from)?)
+            }
+            .boxed()
         };
-        self.0.insert(path.to_owned(), Arc::new(reading));
+        self.0.insert(path.to_owned(), Arc::new(read));
     }
 
-    /// Whether what stands at a path is read here.
+    /// Returns whether `path` has a reader.
     pub fn has(&self, path: &str) -> bool {
         self.0.contains_key(path)
     }
 
-    /// The condition that a request's `If-Match` makes of what stands at its path; `None` where it makes none.
-    pub fn condition(
+    /// Returns the precondition of a request's `If-Match` on `path`.
+    pub fn precondition(
         &self,
         path: &str,
-        reader: &PreconditionContext,
+        context: &PreconditionContext<A>,
         variables: &Map<String, Value>,
-    ) -> Option<Arc<Precondition>> {
-        let wanted: Vec<HeaderValue> = reader.headers.get_all(header::IF_MATCH).into_iter().cloned().collect();
-        let reading = Arc::clone(self.0.get(path).filter(|_| !wanted.is_empty())?);
-        let (reader, variables) = (reader.clone(), variables.clone());
+    ) -> Option<Precondition> {
+        let expected: Vec<HeaderValue> = context.headers.get_all(header::IF_MATCH).into_iter().cloned().collect();
+        let read = Arc::clone(self.0.get(path).filter(|_| !expected.is_empty())?);
+        let (context, variables) = (context.clone(), variables.clone());
         Some(Precondition::new(move || {
-            let read = reading(reader.clone(), variables.clone());
-            let wanted = wanted.clone();
+            let body = read(context.clone(), variables.clone());
+            let expected = expected.clone();
             async move {
-                let tag = tag::etag_of(&read.await?);
-                if tag::matches_strong(&wanted, &tag) { Ok(()) } else { Err(Code::ResourceChanged.into()) }
+                let tag = etag::etag_of(&body.await?);
+                if etag::matches_strong(&expected, &tag) { Ok(()) } else { Err(Code::ResourceChanged.into()) }
             }
+            .boxed()
         }))
     }
-}
-
-/// Answers a request under its condition. Whether the resource has changed is told before what stands against the change (400,
-/// 409), and also where there was nothing to be done; but after whether it is there (404) and this caller's (403).
-pub async fn with_precondition<F>(condition: Arc<Precondition>, answer: F) -> Result<Response<Body>, ApiError>
-where
-    F: Future<Output = Result<Response<Body>, ApiError>>,
-{
-    let answer = condition.scope(answer).await;
-    let is_told_first = |failure: &ApiError| ![StatusCode::BAD_REQUEST, StatusCode::CONFLICT].contains(&failure.status());
-    if !condition.is_satisfied() && !answer.as_ref().is_err_and(is_told_first) {
-        condition.check().await?;
-    }
-    answer
 }

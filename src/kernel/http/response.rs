@@ -2,16 +2,16 @@
 
 use std::marker::PhantomData;
 
+use boxoffice_http::error::Result;
+use boxoffice_http::etag::{self, Tag};
+use boxoffice_http::response_headers;
 use bytes::Bytes;
 use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponse, HttpResponseCreated, HttpResponseHeaders, HttpResponseOk};
 use http::{HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::headers;
-use super::tag::{self, Tag};
 use crate::kernel::types::api_types::Uri;
-use boxoffice_http::error::Result;
 
 /// A resource that knows its URI.
 pub trait HasLocation {
@@ -76,7 +76,7 @@ impl<T: Serialize> SerializedJson<T> {
     /// When it is no JSON.
     pub fn new(what: &T) -> Result<Self> {
         let body = serde_json::to_vec(what).map_err(anyhow::Error::from)?;
-        let tag = HeaderValue::try_from(tag::etag_of(&body)).map_err(anyhow::Error::from)?;
+        let tag = HeaderValue::try_from(etag::etag_of(&body)).map_err(anyhow::Error::from)?;
         Ok(Self { body: body.into(), tag, what: PhantomData })
     }
 
@@ -96,7 +96,7 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> HttpResponse for Seriali
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         let mut response = Response::new(Body::from(self.body));
         let headers = response.headers_mut();
-        headers.reserve(headers::MOST);
+        headers.reserve(response_headers::MOST);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ETAG, self.tag);
         Ok(response)

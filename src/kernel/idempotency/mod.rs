@@ -1,57 +1,58 @@
-//! Requests that carry an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
+//! Idempotent requests: POST and PATCH with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header).
 //!
-//! A row is claimed in the first transaction of the request's work, and filled with the answer in its last, which as a rule is the
-//! same one: then neither can be there without the other, on however many servers. A twin of the request that comes while it is
-//! under way is told at once on the same server; on another one it waits in the database for that transaction, and finds the
-//! answer.
+//! The first transaction of a request claims a row; its last one, usually the same, stores the response in it. So neither exists
+//! without the other, on any number of servers. A duplicate that arrives while the request is in progress is rejected at once on
+//! the same server; on another one it waits in the database for that transaction and finds the response.
 //!
-//! Where the work takes several transactions (a payment, around the gateway), a server that ends between them leaves a row
-//! without an answer. After [`LEASE`] the request may be tried anew.
+//! An operation with several transactions (a payment, around the gateway) leaves a row without a response if its server ends
+//! between them. After [`LEASE`] the request may be sent again.
+
+mod stored_response;
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_openapi::ParsedRequest;
 use dropshot::Body;
-use futures::FutureExt;
 use http::Response;
 use serde_json::Value;
+use stored_response::ResponseCipher;
+pub use stored_response::StoredResponse;
 
-use super::answer::{ResponseCipher, StoredResponse};
-use crate::state::App;
+use crate::kernel::Kernel;
+use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
-use boxoffice_openapi::ParsedRequest;
-use crate::kernel::db::{BeginHook, Tx, transaction};
-use boxoffice_http::error::{Code, Error, Result};
 
-/// How long an answer is kept (contract).
+/// Retention of stored responses, as the contract states it.
 const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a request without an answer counts as under way: longer than any takes, and longer than the two minutes for which a
-/// payment may be pending, so that what an ended server has begun is given up before it is begun anew.
+/// Time after which a request without a response no longer counts as in progress. It is longer than any request takes, and longer
+/// than the two minutes for which a payment may be pending, so that an abandoned payment is given up before it is tried again.
 const LEASE: Duration = Duration::from_secs(3 * 60);
 
-/// One try of a request that carries an `Idempotency-Key`.
+/// One attempt of a request that carries an `Idempotency-Key`.
 pub struct IdempotentRequest {
     key: Id,
     hash: String,
     fingerprint: String,
-    /// By which this try is told from another one of the same request.
-    number: i64,
-    began: Timestamp,
-    seal: ResponseCipher,
-    /// What another try had left when this one came to claim the row.
-    found: Mutex<Option<PreviousOutcome>>,
+    /// Distinguishes this attempt from others of the same request.
+    attempt: i64,
+    started: Timestamp,
+    cipher: ResponseCipher,
+    /// The outcome that was found when this attempt tried to claim the row.
+    previous: Mutex<Option<PreviousOutcome>>,
 }
 
-/// What is known of a request already.
+/// The outcome of an earlier attempt.
 pub enum PreviousOutcome {
-    /// It has this answer.
-    Answer(StoredResponse),
-    /// It is under way.
+    /// It has this response.
+    Completed(StoredResponse),
+    /// It is in progress.
     InProgress,
-    /// It was another one.
+    /// It was a different request with the same key.
     KeyReused,
 }
 
@@ -63,64 +64,74 @@ struct Row {
 }
 
 impl IdempotentRequest {
-    /// A try of the request of this method and path, that says this, by whose key `key` is the identifier of and `api_key` the
-    /// key itself.
+    /// An attempt of a request. `key` is the identifier of the API key, `api_key` the key itself.
     ///
     /// # Errors
-    /// When the machine can't encrypt.
+    /// When a cipher can't be created.
     pub fn new(
         (key, api_key): (Id, &str),
         idempotency_key: &str,
         (method, path): (&str, &str),
-        said: &ParsedRequest,
+        arguments: &ParsedRequest,
         now: Timestamp,
     ) -> Result<Self> {
-        // What the request says, as the contract reads it and in one order: another way to write the same is the same request.
-        let (mut query, mut body) = (Value::from(said.query.clone()), said.body.clone());
+        // Parsed and sorted, so that the same request in another notation has the same fingerprint.
+        let (mut query, mut body) = (Value::from(arguments.query.clone()), arguments.body.clone());
         query.sort_all_objects();
         body.sort_all_objects();
-        let said = [method, path, &query.to_string(), &body.to_string()];
-        let seal = ResponseCipher::new(api_key, idempotency_key)?;
+        let content = [method, path, &query.to_string(), &body.to_string()];
+        let cipher = ResponseCipher::new(api_key, idempotency_key)?;
         Ok(Self {
             key,
             hash: secret::hash(idempotency_key),
-            fingerprint: seal.fingerprint(&said.map(str::as_bytes)),
-            number: rand::random(),
-            began: now,
-            seal,
-            found: Mutex::new(None),
+            fingerprint: cipher.fingerprint(&content.map(str::as_bytes)),
+            attempt: rand::random(),
+            started: now,
+            cipher,
+            previous: Mutex::new(None),
         })
     }
 
-    /// What is known of the request, if it has come before.
-    pub(super) async fn look_up(&self, tx: &mut Tx) -> Result<Option<PreviousOutcome>> {
+    /// Returns the outcome of an earlier attempt, if there was one.
+    pub async fn look_up(&self, tx: &mut Tx) -> Result<Option<PreviousOutcome>> {
         let row: Option<Row> = tx
             .query("select fingerprint, claimed, answer from idempotency where key_id = $1 and hash = $2")
             .bind(self.key)
             .bind(self.hash.clone())
             .optional()
             .await?;
-        let Some(row) = row.filter(|row| row.claimed > self.began.minus(RETENTION)) else { return Ok(None) };
+        let Some(row) = row.filter(|row| row.claimed > self.started.minus(RETENTION)) else { return Ok(None) };
         if row.fingerprint != self.fingerprint {
             return Ok(Some(PreviousOutcome::KeyReused));
         }
         match row.answer {
-            Some(sealed) => Ok(Some(PreviousOutcome::Answer(self.seal.decrypt(&sealed, &self.fingerprint)?))),
-            None => Ok((row.claimed > self.began.minus(LEASE)).then_some(PreviousOutcome::InProgress)),
+            Some(encrypted) => Ok(Some(PreviousOutcome::Completed(self.cipher.decrypt(&encrypted, &self.fingerprint)?))),
+            None => Ok((row.claimed > self.started.minus(LEASE)).then_some(PreviousOutcome::InProgress)),
         }
     }
 
-    /// Makes each of these requests its try's, for the rest of the transaction and after it; or tells what is known of it.
-    pub(super) async fn claim_all(tx: &mut Tx, attempts: &[&Self]) -> Result<Vec<Option<PreviousOutcome>>> {
-        if attempts.is_empty() {
+    /// Claims the request in the first transaction of its work.
+    ///
+    /// # Errors
+    /// When an earlier attempt has claimed it; its outcome is then in [`take_previous`](Self::take_previous).
+    pub async fn claim(&self, tx: &mut Tx) -> Result<()> {
+        match Self::claim_all(tx, &[self]).await?.pop().flatten() {
+            Some(previous) => Err(self.set_previous(previous)),
+            None => Ok(()),
+        }
+    }
+
+    /// Claims each of these requests, or returns the outcome of its earlier attempt.
+    pub async fn claim_all(tx: &mut Tx, requests: &[&Self]) -> Result<Vec<Option<PreviousOutcome>>> {
+        if requests.is_empty() {
             return Ok(Vec::new());
         }
-        // In one order on all servers, so that they don't wait for one another in a circle.
-        let mut sorted = attempts.to_vec();
-        sorted.sort_by_key(|attempt| (attempt.key, &attempt.hash));
-        let insert = tx.insert("idempotency (key_id, hash, fingerprint, attempt, claimed)").values(sorted, |attempt, values| {
-            values.bind(attempt.key).bind(attempt.hash.clone()).bind(attempt.fingerprint.clone()).bind(attempt.number);
-            values.bind(attempt.began);
+        // Sorted, so that servers take the row locks in the same order.
+        let mut sorted = requests.to_vec();
+        sorted.sort_by_key(|request| (request.key, &request.hash));
+        let insert = tx.insert("idempotency (key_id, hash, fingerprint, attempt, claimed)").values(sorted, |request, values| {
+            values.bind(request.key).bind(request.hash.clone()).bind(request.fingerprint.clone()).bind(request.attempt);
+            values.bind(request.started);
         });
         let claimed: Vec<(Id, String)> = insert
             .push(
@@ -137,65 +148,54 @@ impl IdempotentRequest {
             .all()
             .await?;
         let claimed: HashSet<(Id, &str)> = claimed.iter().map(|(key, hash)| (*key, hash.as_str())).collect();
-        let mut known = Vec::with_capacity(attempts.len());
-        for attempt in attempts {
-            let is_claimed = claimed.contains(&(attempt.key, attempt.hash.as_str()));
-            known.push(if is_claimed { None } else { Some(attempt.look_up(tx).await?.unwrap_or(PreviousOutcome::InProgress)) });
+        let mut outcomes = Vec::with_capacity(requests.len());
+        for request in requests {
+            let is_claimed = claimed.contains(&(request.key, request.hash.as_str()));
+            outcomes.push(if is_claimed {
+                None
+            } else {
+                Some(request.look_up(tx).await?.unwrap_or(PreviousOutcome::InProgress))
+            });
         }
-        Ok(known)
+        Ok(outcomes)
     }
 
-    /// What claims the request in the first transaction of its work, and ends that where another try was first.
-    pub(super) fn claim_hook(self: &Arc<Self>) -> BeginHook {
-        let attempt = Arc::clone(self);
-        Box::new(move |tx| {
-            let attempt = Arc::clone(&attempt);
-            async move {
-                match Self::claim_all(tx, &[&attempt]).await?.pop().flatten() {
-                    Some(known) => Err(attempt.set_previous(known)),
-                    None => Ok(()),
-                }
-            }
-            .boxed()
-        })
-    }
-
-    /// Keeps what is known already, and gives what the work ends with for it.
-    pub(super) fn set_previous(&self, known: PreviousOutcome) -> Error {
-        *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+    /// Records the outcome of an earlier attempt, and returns the error with which this attempt ends.
+    pub fn set_previous(&self, previous: PreviousOutcome) -> Error {
+        *self.previous.lock().unwrap_or_else(PoisonError::into_inner) = Some(previous);
         Code::IdempotencyUnderWay.into()
     }
 
-    /// What the first transaction of the work ended on.
-    pub(super) fn previous(&self) -> Option<PreviousOutcome> {
-        self.found.lock().unwrap_or_else(PoisonError::into_inner).take()
+    /// Returns the outcome that was found when this attempt tried to claim the request.
+    pub fn take_previous(&self) -> Option<PreviousOutcome> {
+        self.previous.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Keeps the answers to requests that are these tries'; one that has been taken from its try meanwhile gets the other's.
-    pub(super) async fn keep_all(tx: &mut Tx, answers: impl IntoIterator<Item = (&Self, &StoredResponse)>) -> Result<()> {
-        let seal = |(attempt, answer): (&Self, &StoredResponse)| {
-            Ok((attempt.key, attempt.hash.clone(), attempt.number, attempt.seal.encrypt(answer, &attempt.fingerprint)?))
+    /// Stores responses. A request that another attempt has claimed meanwhile keeps that attempt's response.
+    pub async fn store_all(tx: &mut Tx, responses: impl IntoIterator<Item = (&Self, &StoredResponse)>) -> Result<()> {
+        let encrypt = |(request, response): (&Self, &StoredResponse)| {
+            Ok((request.key, request.hash.clone(), request.attempt, request.cipher.encrypt(response, &request.fingerprint)?))
         };
-        let answers = answers.into_iter().map(seal).collect::<Result<Vec<_>>>()?;
-        if answers.is_empty() {
+        let rows = responses.into_iter().map(encrypt).collect::<Result<Vec<_>>>()?;
+        if rows.is_empty() {
             return Ok(());
         }
         let update =
-            tx.update("idempotency set answer = v.column4 from (").values(answers, |(key, hash, number, sealed), values| {
-                values.bind(key).bind(hash).bind(number).bind(sealed);
+            tx.update("idempotency set answer = v.column4 from (").values(rows, |(key, hash, attempt, encrypted), values| {
+                values.bind(key).bind(hash).bind(attempt).bind(encrypted);
             });
-        let own =
+        let of_same_attempt =
             ") as v where idempotency.key_id = v.column1 and idempotency.hash = v.column2 and idempotency.attempt = v.column3";
-        update.push(own).execute().await?;
+        update.push(of_same_attempt).execute().await?;
         Ok(())
     }
 
-    /// Forgets the request, so that it may be sent again.
-    pub(super) async fn forget(&self, tx: &mut Tx) -> Result<()> {
+    /// Releases the claim, so that the request may be sent again.
+    pub async fn forget(&self, tx: &mut Tx) -> Result<()> {
         tx.query("delete from idempotency where key_id = $1 and hash = $2 and attempt = $3")
             .bind(self.key)
             .bind(self.hash.clone())
-            .bind(self.number)
+            .bind(self.attempt)
             .execute()
             .await?;
         Ok(())
@@ -203,13 +203,18 @@ impl IdempotentRequest {
 }
 
 impl PreviousOutcome {
-    /// What the request is answered with.
+    /// Returns whether the key was used for a different request.
+    pub fn is_other_request(&self) -> bool {
+        matches!(self, Self::KeyReused)
+    }
+
+    /// Returns the stored response.
     ///
     /// # Errors
-    /// With the refusal of a request that is under way, or another one.
-    pub fn answer(self) -> Result<Response<Body>> {
+    /// [`Code::IdempotencyUnderWay`] or [`Code::IdempotencyOtherRequest`].
+    pub fn into_response(self) -> Result<Response<Body>> {
         match self {
-            Self::Answer(answer) => answer.replay(),
+            Self::Completed(response) => response.replay(),
             Self::InProgress => Err(Code::IdempotencyUnderWay.into()),
             Self::KeyReused => Err(Code::IdempotencyOtherRequest.into()),
         }
@@ -220,36 +225,36 @@ fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// The requests that this server is about.
+/// The idempotent requests that are in progress on this server.
 #[derive(Default)]
 pub struct InProgressSet(Mutex<HashSet<(Id, String)>>);
 
-/// A request's place among those under way, until this is dropped.
+/// Marks a request as in progress until it is dropped.
 pub struct InProgressGuard<'a> {
-    under_way: &'a InProgressSet,
+    set: &'a InProgressSet,
     request: (Id, String),
 }
 
 impl InProgressSet {
-    /// Begins with a request, unless this server is about it already.
-    pub(super) fn enter(&self, attempt: &IdempotentRequest) -> Option<InProgressGuard<'_>> {
-        let request = (attempt.key, attempt.hash.clone());
+    /// Marks a request as in progress. Returns `None` if it is already.
+    pub fn enter(&self, request: &IdempotentRequest) -> Option<InProgressGuard<'_>> {
+        let request = (request.key, request.hash.clone());
         let is_new = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(request.clone());
-        is_new.then_some(InProgressGuard { under_way: self, request })
+        is_new.then_some(InProgressGuard { set: self, request })
     }
 }
 
 impl Drop for InProgressGuard<'_> {
     fn drop(&mut self) {
-        self.under_way.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.request);
+        self.set.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.request);
     }
 }
 
-/// The step of a job: forgets requests whose answers need not be kept any more. Tells how many there were.
+/// Deletes rows past their retention, and returns their number. One step of a job.
 ///
 /// # Errors
 /// When the database fails.
-pub async fn purge_expired(app: &App) -> Result<u64> {
-    let before = app.clock.now().minus(RETENTION);
-    transaction!(app.db, |tx| tx.query("delete from idempotency where claimed <= $1").bind(before).execute().await)
+pub async fn purge_expired(kernel: &Kernel) -> Result<u64> {
+    let before = kernel.clock.now().minus(RETENTION);
+    transaction!(kernel.db, |tx| tx.query("delete from idempotency where claimed <= $1").bind(before).execute().await)
 }

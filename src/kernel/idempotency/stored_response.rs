@@ -4,13 +4,13 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 use aws_lc_rs::error::Unspecified;
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::hmac::{self, HMAC_SHA256};
+use boxoffice_http::error::{Error, Result};
+use boxoffice_http::{ApiError, etag};
 use dropshot::Body;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::types::secret;
-use boxoffice_http::error::{Error, Result};
-use crate::kernel::http::{ApiError, tag};
 
 /// Marks an answer that was given before.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
@@ -27,7 +27,7 @@ impl StoredResponse {
     /// What was answered; gives the response back whole.
     pub async fn of(response: Response<Body>) -> Result<(Self, Response<Body>)> {
         let (head, body) = response.into_parts();
-        let bytes = tag::whole(body).await?;
+        let bytes = etag::collect_body(body).await?;
         let headers = head.headers.iter().filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())));
         let answer = Self { status: head.status.as_u16(), headers: headers.collect(), body: text(bytes.to_vec())? };
         Ok((answer, Response::from_parts(head, Body::from(bytes))))

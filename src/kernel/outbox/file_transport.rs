@@ -1,4 +1,4 @@
-//! Mail as files, where there is no mail server: for trying the platform out.
+//! Mail as files, for trying the platform out without a mail server.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -10,13 +10,13 @@ use async_trait::async_trait;
 
 use super::transport::{DeliveryError, MailTransport, OutgoingMail};
 
-/// Writes every mail to an `.eml` file of its own, which only the server's user may read: a mail may hold a code.
+/// Writes each mail to an `.eml` file. Only the server's user can read it, because a mail may contain a verification code.
 pub struct FileTransport {
     folder: PathBuf,
 }
 
 impl FileTransport {
-    /// Mail goes into this folder, which is made with the first one.
+    /// Creates a transport that writes to `folder`. The folder is created with the first mail.
     pub fn new(folder: PathBuf) -> Self {
         Self { folder }
     }
@@ -40,7 +40,7 @@ impl MailTransport for FileTransport {
     }
 }
 
-/// Whoever looks into the folder finds a mail whole or not at all.
+/// Writes a mail atomically: a file that ends in `.eml` is always complete.
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
@@ -50,6 +50,6 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     file.write_all(text)?;
     file.sync_all()?;
     std::fs::rename(&unfinished, path)?;
-    // Without this the mail would be forgotten, and its file be gone when the power fails.
+    // Without this, a power failure could lose the file after the mail was deleted from the outbox.
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }

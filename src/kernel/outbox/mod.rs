@@ -1,25 +1,25 @@
-//! The outbox: mail that is to leave, written in the transaction of what it tells of.
+//! The outbox: mail that is stored in the transaction that causes it, and sent later.
 //!
-//! [`push`] writes a mail down, and [`deliver_due`], a job's step, hands it to the [`Carrier`]: a mail server, or a folder where
-//! none is set. A mail is handed over at least once, and but once unless a server ends or loses its connection between the
-//! carrier's taking it and the note that it did; its `Message-ID` then is the same. What cannot be handed over is tried again
-//! with growing pauses, and given up in the end. What is on the way to an account that is erased is forgotten.
+//! [`push`] stores a mail. [`deliver_due`], a job step, passes it to the [`MailTransport`]: a mail server, or a folder if no mail
+//! server is configured. Delivery is at least once; a duplicate is possible only if the server crashes or loses its connection
+//! between the delivery and the database update, and has the same `Message-ID`. Failed deliveries are retried with growing delays,
+//! and finally given up. Mail to a deleted account is deleted.
 //!
 //! ```ignore
-//! transaction!(app.db, |tx| {
+//! transaction!(kernel.db, |tx| {
 //!     store::insert(tx, &code).await?;
-//!     outbox::push(app, tx, [Mail { recipient: &account.email, subject: "Your code", body: text.clone() }]).await
+//!     outbox::push(kernel, tx, [Mail { recipient: &account.email, subject: "Your code", body: text.clone() }]).await
 //! })
 //! ```
 
-mod transport;
 mod file_transport;
 mod model;
 mod service;
 mod smtp;
 mod store;
+mod transport;
 
-pub use transport::{DeliveryError, MailTransport, OutgoingMail, from_settings};
 pub use model::Mail;
 pub use service::{deliver_due, push};
 pub use store::forget;
+pub use transport::{DeliveryError, MailTransport, OutgoingMail, from_settings};

@@ -1,4 +1,4 @@
-//! Mails, as they are given and as they are kept.
+//! A mail to be sent, and its row in the outbox.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use crate::kernel::types::id::Id;
 
 /// A mail to be sent.
 pub struct Mail<'a> {
-    /// The address of whoever it is for.
+    /// The recipient's e-mail address.
     pub recipient: &'a str,
-    /// What it is about; nothing secret.
+    /// The subject. It must not contain secrets.
     pub subject: &'a str,
-    /// Its text, with `\n` at the end of a line. May hold a code.
+    /// The text, with `\n` as line break. It may contain a verification code.
     pub body: String,
 }
 
-/// A mail in the outbox.
+/// A row of `outbox`.
 #[derive(sqlx::FromRow)]
 pub struct MailRow {
     pub id: Id,
@@ -24,7 +24,7 @@ pub struct MailRow {
     pub body: String,
     pub created: Timestamp,
     pub attempts: i64,
-    /// Until when it is taken by whoever reads this.
+    /// The time of the next delivery attempt. A server that claims the mail sets it to the end of its lease.
     pub due: Timestamp,
 }
 

@@ -1,26 +1,26 @@
-//! Mail is written down, and handed over later.
+//! Storing mail in the outbox, and delivering it.
 
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
+use boxoffice_http::error::Result;
 use futures::future::join_all;
 use lettre::Message;
 use lettre::message::Mailbox;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use slog::{error, info, warn};
 
-use super::transport::{DeliveryError, OutgoingMail};
 use super::model::{Mail, MailRow};
 use super::store;
-use crate::state::App;
-use crate::kernel::types::secret;
+use super::transport::{DeliveryError, OutgoingMail};
 use crate::config::MailSettings;
+use crate::kernel::Kernel;
 use crate::kernel::db::{Tx, transaction};
-use boxoffice_http::error::Result;
+use crate::kernel::types::secret;
 
-/// Mails that are handed over at the same time.
+/// Number of mails that are delivered at the same time.
 const CONCURRENCY: i64 = 8;
-/// The pause after each try that failed. After the last of them comes one more try, about 15 hours after the first.
+/// The delay after each failed attempt. The last attempt follows the last delay, about 15 hours after the first attempt.
 const RETRY_DELAYS: [Duration; 7] = [
     Duration::from_secs(10),
     Duration::from_secs(60),
@@ -30,67 +30,64 @@ const RETRY_DELAYS: [Duration; 7] = [
     Duration::from_secs(4 * 60 * 60),
     Duration::from_secs(8 * 60 * 60),
 ];
-/// A mail is nobody else's for as long as the carrier may take, and this for the rest of the work.
+/// A mail is leased to one server for the timeout of the transport plus this margin for the database updates.
 const LEASE_MARGIN: Duration = Duration::from_secs(2 * 60);
 
-/// Writes mails down: they leave when the transaction is committed, and only then.
-///
-/// # Errors
-/// When the database fails.
-pub async fn push(app: &App, tx: &mut Tx, mails: impl IntoIterator<Item = Mail<'_>>) -> Result<()> {
-    let mails: Vec<_> = mails.into_iter().map(|mail| (app.clock.next_id(), mail)).collect();
-    store::insert(tx, &mails, app.clock.now()).await
+/// Stores mails in the outbox. They are sent only if the transaction is committed.
+pub async fn push(kernel: &Kernel, tx: &mut Tx, mails: impl IntoIterator<Item = Mail<'_>>) -> Result<()> {
+    let mails: Vec<_> = mails.into_iter().map(|mail| (kernel.clock.next_id(), mail)).collect();
+    store::insert(tx, &mails, kernel.clock.now()).await
 }
 
-/// The step of a job: tries to hand over a few mails that are due. Tells how many it tried; to be called until there are none.
+/// Job step: tries to deliver a few due mails. Returns the number of attempts; call it until it returns 0.
 ///
 /// # Errors
-/// When the database fails. A mail that was handed over, but could not be forgotten for that, goes out again later.
-pub async fn deliver_due(app: &App) -> Result<u64> {
-    let now = app.clock.now();
-    if !store::is_any_due(&mut app.db.read().await?, now).await? {
+/// When the database fails. A mail that was delivered but could not be deleted for that reason is delivered again later.
+pub async fn deliver_due(kernel: &Kernel) -> Result<u64> {
+    let now = kernel.clock.now();
+    if !store::is_any_due(&mut kernel.db.read().await?, now).await? {
         return Ok(0);
     }
-    let until = now.plus(app.mailer.timeout() + LEASE_MARGIN);
-    let claimed = transaction!(app.db, |tx| store::claim(tx, now, until, CONCURRENCY).await)?;
+    let until = now.plus(kernel.mailer.timeout() + LEASE_MARGIN);
+    let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, CONCURRENCY).await)?;
     let count = claimed.len() as u64;
-    for outcome in join_all(claimed.iter().map(|mail| deliver(app, mail))).await {
+    for outcome in join_all(claimed.iter().map(|mail| deliver(kernel, mail))).await {
         outcome?;
     }
     Ok(count)
 }
 
-/// Tries to hand a mail over, with no transaction open, and writes down what came of it.
-async fn deliver(app: &App, mail: &MailRow) -> Result<()> {
+/// Tries to deliver a mail without an open transaction, and records the result.
+async fn deliver(kernel: &Kernel, mail: &MailRow) -> Result<()> {
     let name = name(mail);
-    let outcome = match compose(mail, &name, &app.settings.mail) {
-        Ok(message) => app.mailer.send(&OutgoingMail { name, message }).await,
+    let outcome = match compose(mail, &name, &kernel.settings.mail) {
+        Ok(message) => kernel.mailer.send(&OutgoingMail { name, message }).await,
         Err(error) => Err(DeliveryError::Permanent(format!("{error:#}"))),
     };
     let pause = usize::try_from(mail.attempts - 1).ok().and_then(|failed| RETRY_DELAYS.get(failed).copied());
     match (outcome, pause) {
         (Ok(place), _) => {
-            info!(app.log, "mail handed over"; "mail" => %mail.id, "to" => place);
-            transaction!(app.db, |tx| store::delete(tx, mail).await)
+            info!(kernel.log, "mail handed over"; "mail" => %mail.id, "to" => place);
+            transaction!(kernel.db, |tx| store::delete(tx, mail).await)
         }
         (Err(DeliveryError::Temporary(reason)), Some(pause)) => {
-            warn!(app.log, "mail not handed over, to be tried again"; "mail" => %mail.id, "reason" => reason,
+            warn!(kernel.log, "mail not handed over, to be tried again"; "mail" => %mail.id, "reason" => reason,
                 "tries" => mail.attempts, "pause_seconds" => pause.as_secs());
-            transaction!(app.db, |tx| store::postpone(tx, mail, app.clock.now().plus(pause)).await)
+            transaction!(kernel.db, |tx| store::postpone(tx, mail, kernel.clock.now().plus(pause)).await)
         }
         (Err(DeliveryError::Temporary(reason) | DeliveryError::Permanent(reason)), _) => {
-            error!(app.log, "mail given up"; "mail" => %mail.id, "reason" => reason, "tries" => mail.attempts);
-            transaction!(app.db, |tx| store::give_up(tx, mail, app.clock.now()).await)
+            error!(kernel.log, "mail given up"; "mail" => %mail.id, "reason" => reason, "tries" => mail.attempts);
+            transaction!(kernel.db, |tx| store::give_up(tx, mail, kernel.clock.now()).await)
         }
     }
 }
 
-/// The mail as it is sent: the same at every try.
+/// Builds the message of a mail. It is the same for each attempt.
 fn compose(mail: &MailRow, name: &str, settings: &MailSettings) -> anyhow::Result<Message> {
     let created = Duration::from_micros(u64::try_from(mail.created.0).unwrap_or_default());
     let recipient = mail.recipient.parse().context("the recipient's address can't be used in a mail")?;
     let recipient = Mailbox::new(None, recipient);
-    // Programs that answer mails by themselves, such as a note that somebody is away, keep quiet (RFC 3834).
+    // Prevents automatic replies such as out-of-office messages (RFC 3834).
     let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
     Message::builder()
         .from(settings.from.clone())
@@ -104,8 +101,10 @@ fn compose(mail: &MailRow, name: &str, settings: &MailSettings) -> anyhow::Resul
         .context("the mail can't be composed")
 }
 
-/// The same for every try of a mail, so that whoever gets it twice can tell. Not its identifier alone, which another server may
-/// draw again for another mail once this one is forgotten; and nothing of its text, which may be a code.
+/// Returns the name of a mail, which is the same for each attempt, so that a recipient can detect duplicates.
+///
+/// The identifier alone is not enough, because another server may reuse it after the mail was deleted. The name doesn't depend on
+/// the text, which may contain a verification code.
 fn name(mail: &MailRow) -> String {
     let mark = secret::hash(&format!("{} {}", mail.created.0, mail.recipient));
     format!("{}.{}", mail.id, &mark[..16])

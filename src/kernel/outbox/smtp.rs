@@ -1,4 +1,4 @@
-//! Mail through a mail server.
+//! The SMTP transport.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use tokio::time::timeout;
 use super::transport::{DeliveryError, MailTransport, OutgoingMail};
 use crate::config::{SmtpSettings, SmtpTls};
 
-/// How long the server's goodbye is waited for, beside everything else.
+/// Timeout of the QUIT command.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
-/// What a server answers that wants to be signed in to first: ours to put right, and no fault of the mail.
+/// SMTP status of a server that requires a login. It is an error of the settings, not of the mail.
 const AUTHENTICATION_REQUIRED: u16 = 530;
 
-/// Hands every mail to a mail server, over a connection of its own.
+/// Sends each mail to a mail server over a new connection.
 ///
-/// Not lettre's ready-made transport: that one waits without end for the server's goodbye before it tells that the mail was
-/// taken, and a mail whose taking is not told is sent again.
+/// It doesn't use lettre's transport, because that waits for the response to QUIT without a timeout before it reports success, and
+/// a mail without a reported success is sent again.
 pub struct Smtp {
     settings: SmtpSettings,
     tls: Option<TlsParameters>,
@@ -29,10 +29,10 @@ pub struct Smtp {
 }
 
 impl Smtp {
-    /// The server of these settings. It is not spoken to yet.
+    /// Creates a transport with these settings. Doesn't connect.
     ///
     /// # Errors
-    /// When a file of certificates can't be read, or the system has none to trust.
+    /// When the file of certificates can't be read, or the system has no trusted certificates.
     pub fn open(settings: &SmtpSettings) -> anyhow::Result<Self> {
         let tls = match settings.tls {
             SmtpTls::None => None,
@@ -41,8 +41,7 @@ impl Smtp {
         Ok(Self { settings: settings.clone(), tls, name: ClientId::default() })
     }
 
-    /// A connection on which mails can be sent. Whatever stands against it, another time it may be gone: a refusal here is of
-    /// this platform and not of a mail.
+    /// Opens a connection and logs in. All errors are temporary, because they don't depend on the mail.
     async fn connect(&self) -> Result<AsyncSmtpConnection, Error> {
         let SmtpSettings { host, port, timeout, .. } = &self.settings;
         let from_the_start = self.tls.clone().filter(|_| self.settings.tls == SmtpTls::Tls);
@@ -66,7 +65,7 @@ impl Smtp {
         let sent = connection.send(letter.message.envelope(), &letter.message.formatted()).await;
         sent.map_err(|error| classify(&error))?;
         tokio::spawn(async move {
-            // The mail has been taken, whatever the server says now.
+            // The server has already accepted the mail.
             let _goodbye = timeout(QUIT_TIMEOUT, connection.quit()).await;
         });
         Ok(())
@@ -97,10 +96,10 @@ fn tls(settings: &SmtpSettings) -> anyhow::Result<TlsParameters> {
     builder.build().context("cannot check the mail server's certificate")
 }
 
-/// Why a mail was not taken by a server that is well.
+/// Returns whether the rejection of a mail is temporary or permanent.
 fn classify(error: &Error) -> DeliveryError {
     let is_ours = error.status().is_some_and(|code| u16::from(code) == AUTHENTICATION_REQUIRED);
-    // What lettre itself refuses is an address that this server can't take.
+    // Lettre itself rejects an address that the server doesn't support.
     if (error.is_permanent() && !is_ours) || error.is_client() {
         DeliveryError::Permanent(redacted(error))
     } else {
@@ -108,7 +107,7 @@ fn classify(error: &Error) -> DeliveryError {
     }
 }
 
-/// An error in words, without those of the server but for the number that it answered with.
+/// Returns the text of an error. Of the server's response it contains only the status.
 fn redacted(error: &Error) -> String {
     match error.status() {
         Some(code) => format!("refused with {code}"),

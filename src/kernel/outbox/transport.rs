@@ -1,4 +1,4 @@
-//! Who takes the mail away, behind one trait.
+//! The interface of mail transports.
 
 use std::time::Duration;
 
@@ -9,41 +9,42 @@ use super::file_transport::FileTransport;
 use super::smtp::Smtp;
 use crate::config::{MailSettings, MailTransportSettings};
 
-/// A mail, ready to go.
+/// A mail that is ready to be sent.
 #[derive(Debug)]
 pub struct OutgoingMail {
-    /// What no other mail is called, the same at every try.
+    /// A unique name, which is the same for each attempt.
     pub name: String,
-    /// Headers, text and envelope.
+    /// The message with headers, text and envelope.
     pub message: Message,
 }
 
-/// Why a mail was not taken, with a reason for the log. The reason never repeats what a server said: that may quote the mail.
+/// The error of a failed delivery, with a reason for the log. The reason never contains the mail server's text, because that may
+/// quote the mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeliveryError {
-    /// It may be taken another time.
+    /// A later attempt may succeed.
     Temporary(String),
-    /// It will never be taken.
+    /// No attempt will succeed.
     Permanent(String),
 }
 
-/// Whoever takes mail away.
+/// A transport that sends mail.
 #[async_trait]
 pub trait MailTransport: Send + Sync {
-    /// Takes a mail, and tells where it went.
+    /// Sends a mail, and returns its destination for the log.
     ///
     /// # Errors
-    /// When it was not taken, or nobody can tell whether it was.
+    /// When it was not sent, or the result is unknown.
     async fn send(&self, letter: &OutgoingMail) -> Result<String, DeliveryError>;
 
-    /// How long one mail may take.
+    /// Returns the time limit for one mail.
     fn timeout(&self) -> Duration;
 }
 
-/// The carrier that the settings name.
+/// Creates the transport that the settings select.
 ///
 /// # Errors
-/// When the settings can't be followed, such as a file of certificates that can't be read.
+/// When the settings are unusable, for example because a file of certificates can't be read.
 pub fn from_settings(settings: &MailSettings) -> anyhow::Result<Box<dyn MailTransport>> {
     Ok(match &settings.route {
         MailTransportSettings::Folder(folder) => Box::new(FileTransport::new(folder.clone())),

@@ -1,18 +1,17 @@
-//! The texts of the wire whose shape the contract names: URIs, times, references to other resources.
+//! Types of request and response properties: URIs, times, references to other resources.
 
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
+use boxoffice_http::{string_newtype, text_schema};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
-use boxoffice_http::{string_newtype, text_schema};
 use schemars::schema::Schema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::clock::{self, Timestamp};
+use super::clock::Timestamp;
 use super::id::Id;
-
 
 string_newtype!(
     /// A URI relative to the base address, such as `/events/17637000000001`.
@@ -27,19 +26,19 @@ string_newtype!(
     DateTime, Some("date-time"), None, None, None
 );
 string_newtype!(
-    /// A moment to the minute, `YYYY-MM-DDTHH:MM`, in UTC.
+    /// A time with minutes, `YYYY-MM-DDTHH:MM`, in UTC.
     Minutes, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}$"), None, None
 );
 string_newtype!(
-    /// A moment to the minute, `YYYY-MM-DD HH:MM`, in UTC.
+    /// A time with minutes, `YYYY-MM-DD HH:MM`, in UTC.
     PlainMinutes, None, Some(r"^\d{4}-\d{2}-\d{2} \d{2}:\d{2}$"), None, None
 );
 string_newtype!(
-    /// A moment to the second with UTC's offset, `YYYY-MM-DDTHH:MM:SS+00:00`.
+    /// A time with seconds and the offset of UTC, `YYYY-MM-DDTHH:MM:SS+00:00`.
     OffsetSeconds, None, Some(r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00$"), None, None
 );
 
-/// A moment as a request gives it: with or without seconds, fraction and zone.
+/// A time in a request, with or without seconds, fraction and time zone.
 #[derive(Debug, Clone, Copy)]
 pub struct DateTimeInput(pub Timestamp);
 
@@ -65,7 +64,7 @@ impl JsonSchema for DateTimeInput {
     }
 }
 
-/// What an answer always has, and has as null where there is none, which an `Option` can't declare.
+/// A required, nullable property of a response. Schemars would declare an `Option` as optional.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub struct NullableField<T>(pub Option<T>);
@@ -86,14 +85,14 @@ impl<T: JsonSchema> JsonSchema for NullableField<T> {
     }
 }
 
-/// A date of birth as a request gives it, in either shape; kept as `YYYY-MM-DD`.
+/// A date of birth in a request, in either format; stored as `YYYY-MM-DD`.
 #[derive(Debug, Clone)]
 pub struct BirthDate(pub String);
 
 impl<'de> Deserialize<'de> for BirthDate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        clock::parse_birth_date(&text).map(Self).ok_or_else(|| D::Error::custom("is no date"))
+        boxoffice_openapi::parse_birth_date(&text).map(Self).ok_or_else(|| D::Error::custom("is no date"))
     }
 }
 
@@ -111,21 +110,21 @@ impl JsonSchema for BirthDate {
     }
 }
 
-/// A collection of the API, for [`Reference`].
+/// A collection of resources in the API, for [`ResourceRef`].
 pub trait ResourceCollection {
-    /// Where its resources lie, such as `/regions/`.
+    /// The path of its resources, such as `/regions/`.
     const PATH: &'static str;
 }
 
-/// A resource named in a request by its identifier or by its URI. One that cannot exist reads as [`Id::NONE`].
+/// A reference to a resource in a request: its identifier or its URI. A malformed identifier is parsed as [`Id::NONE`].
 #[derive(Debug)]
 pub struct ResourceRef<C> {
-    /// The identifier that was named.
+    /// The identifier.
     pub id: Id,
     collection: PhantomData<C>,
 }
 
-// By hand, because a derived one would ask the same of the collection.
+// Not derived, because a derived implementation would require `C: Clone`.
 impl<C> Clone for ResourceRef<C> {
     fn clone(&self) -> Self {
         Self { id: self.id, collection: PhantomData }

@@ -1,4 +1,4 @@
-//! Time: one representation inside (microseconds since 1970, UTC), one function for each format on the wire.
+//! Timestamps (microseconds since 1970, in UTC), their formats in requests and responses, and the clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,33 +9,33 @@ use chrono::{DateTime, Utc};
 
 use super::id::Id;
 
-/// A moment, in microseconds since 1970-01-01 UTC, which is what both databases keep exactly.
+/// A time in microseconds since 1970-01-01 UTC, which both databases store exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// 9999-12-31T23:59:00Z, the end of an event for which none was given (wire facts).
+    /// 9999-12-31T23:59:00Z, the end of an event without an end.
     pub const NEVER: Timestamp = Timestamp(253_402_300_740_000_000);
 
-    /// This moment and some time more; a sum past the end of time stays at the end.
+    /// Adds a duration. Saturates at the largest timestamp.
     pub fn plus(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(micros))
     }
 
-    /// This moment and some time less.
+    /// Subtracts a duration. Saturates at the smallest timestamp.
     pub fn minus(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(micros))
     }
 
-    /// The beginning of the second after this moment's.
+    /// Returns the start of the next second.
     pub fn next_second(self) -> Self {
         Self((self.seconds() + 1) * 1_000_000)
     }
 
-    /// Whole seconds since 1970.
+    /// Returns the whole seconds since 1970.
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1_000_000)
     }
@@ -44,45 +44,47 @@ impl Timestamp {
         DateTime::from_timestamp_micros(self.0).unwrap_or_default()
     }
 
-    /// `2026-11-21T18:30`: the start and end of events and sales.
+    /// Formats as `2026-11-21T18:30`, for the start and end of events and sales.
     pub fn to_minutes(self) -> String {
         self.utc().format("%Y-%m-%dT%H:%M").to_string()
     }
 
-    /// `2026-11-21 18:30`: the slots of advertisements.
+    /// Formats as `2026-11-21 18:30`, for the schedule of advertisements.
     pub fn format_slot(self) -> String {
         self.utc().format("%Y-%m-%d %H:%M").to_string()
     }
 
-    /// `2026-11-21 18:30:05`: the start of sessions.
+    /// Formats as `2026-11-21 18:30:05`, for the start of sessions.
     pub fn to_plain_seconds(self) -> String {
         self.utc().format("%Y-%m-%d %H:%M:%S").to_string()
     }
 
-    /// `2026-11-21T18:30:05+00:00`: tickets, admissions and everything that is an RFC 3339 date-time.
+    /// Formats as `2026-11-21T18:30:05+00:00`, for tickets, admissions and all other RFC 3339 times.
     pub fn format_rfc3339(self) -> String {
         self.utc().format("%Y-%m-%dT%H:%M:%S+00:00").to_string()
     }
 
-    /// Reads a date and time; see [`parse_date_time`].
+    /// Parses a date and time, see [`parse_date_time`].
     pub fn parse(text: &str) -> Option<Self> {
         parse_date_time(text).map(|time| Self(time.timestamp_micros()))
     }
 }
 
-/// Where the time comes from, and new identifiers. It never goes back: when the machine's clock is put back, this one runs at half
-/// the speed until the other has caught up. So what has expired stays so, and what is due soon doesn't wait for the whole step.
+/// Source of the time and of new identifiers.
+///
+/// The time never goes back. If the machine's clock is set back, this clock runs at half speed until the machine's clock has caught
+/// up. So expired reservations and keys stay expired, and due work is delayed by less than the whole step.
 #[derive(Debug, Default)]
 pub struct Clock {
-    /// Microseconds by which this clock takes the machine's to be ahead, for tests.
+    /// Microseconds added to the machine's clock, for tests.
     ahead: AtomicI64,
-    /// When the machine's clock was followed last, and what it said.
+    /// The last reading of the machine's clock that was not behind, with the instant of the reading.
     followed: Mutex<Option<(Instant, i64)>>,
     last_id: AtomicI64,
 }
 
 impl Clock {
-    /// The present moment.
+    /// Returns the current time.
     pub fn now(&self) -> Timestamp {
         let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
         let machine = Utc::now().timestamp_micros() + self.ahead.load(Ordering::Relaxed);
@@ -96,26 +98,27 @@ impl Clock {
         Timestamp(machine)
     }
 
-    /// Puts the machine's clock forward, as this one sees it.
+    /// Simulates that the machine's clock is set forward.
     pub fn advance(&self, duration: Duration) {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         self.ahead.fetch_add(micros, Ordering::Relaxed);
     }
 
-    /// Puts the machine's clock back, as this one sees it.
+    /// Simulates that the machine's clock is set back.
     pub fn rewind(&self, duration: Duration) {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         self.ahead.fetch_sub(micros, Ordering::Relaxed);
     }
 
-    /// Has all further identifiers be more than this one: a clock that was put back while no server ran would repeat them.
+    /// Makes all further identifiers greater than `last`. Otherwise identifiers would repeat if the machine's clock was set back while
+    /// no server ran.
     pub fn ensure_ids_after(&self, last: Id) {
         self.last_id.fetch_max(last.0, Ordering::Relaxed);
     }
 
-    /// A new identifier: the time in units of 100 microseconds, which has 14 digits, and always more than the last one.
+    /// Returns a new identifier: the time in units of 100 microseconds, which has 14 digits, and always greater than the last one.
     ///
-    /// Two servers may draw the same one; the primary key refuses the second, and the transaction is run again.
+    /// Two servers may generate the same identifier; then the primary key rejects the second, and its transaction is retried.
     pub fn next_id(&self) -> Id {
         let now = self.now().0 / 100;
         let next = |last: i64| Some(now.max(last + 1));

@@ -1,24 +1,23 @@
-//! Identifiers: 14 digits on the wire, a plain integer inside.
+//! Identifiers of resources: 14 digits in requests and responses, an integer in the database.
 
 use std::fmt;
 
+use boxoffice_http::text_schema;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Deserialize, Deserializer};
 
-use super::api_types::text_schema;
-
-/// The identifier of a resource: the time of its making in units of 100 microseconds since 1970.
+/// The identifier of a resource: its time of creation in units of 100 microseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct Id(pub i64);
 
 impl Id {
-    /// What a text of another shape reads as: the identifier of nothing.
+    /// The identifier of no resource. Malformed identifiers are parsed as this.
     pub const NONE: Id = Id(0);
 
-    /// Reads exactly 14 digits.
+    /// Parses exactly 14 digits.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.len() == 14 && text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse().ok().map(Self)).flatten()
@@ -37,7 +36,7 @@ impl From<Id> for serde_json::Value {
     }
 }
 
-/// In a path, where an identifier of another shape simply names no resource.
+/// For identifiers in a path. A malformed one is deserialized as [`Id::NONE`], so that the response is 404.
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;

@@ -1,12 +1,10 @@
-//! What everything else is built from: addresses, time, identifiers, money, paging and the formats of the wire. Depends on
-//! nothing here.
+//! Value types: identifiers, time, money, pagination, secrets, and types of request and response properties. They don't depend on
+//! other modules of the server.
 
-pub mod address;
+pub mod api_types;
 pub mod clock;
 pub mod id;
 pub mod money;
 pub mod paging;
 pub mod period;
 pub mod secret;
-pub mod version;
-pub mod api_types;

@@ -1,4 +1,4 @@
-//! Money: an integer of minor units inside, a number with two decimals on the wire.
+//! Amounts of money: an integer of minor units in the server, a number with two decimals in requests and responses.
 
 use std::iter::Sum;
 use std::ops::{Add, Mul, Sub};
@@ -8,13 +8,13 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{InstanceType, NumberValidation, Schema, SchemaObject};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An amount in minor units (cents, pesewas) of the platform's one currency.
+/// An amount in minor units (cents, pesewas) of the platform's currency.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, sqlx::Type)]
 #[sqlx(transparent)]
 pub struct Money(pub i64);
 
 impl Money {
-    /// Nothing.
+    /// The amount zero.
     pub const ZERO: Money = Money(0);
 }
 
@@ -45,7 +45,7 @@ impl Sum for Money {
     }
 }
 
-/// The nearest number: exact to the cent for any amount below 10 trillion.
+/// Serializes the nearest floating-point number. It is exact to the cent for amounts below 10 trillion.
 impl Serialize for Money {
     #[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53 minor units")]
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -67,7 +67,7 @@ impl JsonSchema for Money {
     }
 }
 
-/// An amount as a request gives it. The contract has held it to two decimals and to at most a million.
+/// An amount in a request. The contract limits it to two decimals and to one million.
 #[derive(Debug, Clone, Copy)]
 pub struct AmountInput(pub Money);
 
@@ -96,7 +96,7 @@ impl JsonSchema for AmountInput {
     }
 }
 
-/// What an amount is changed by, as a request gives it: an amount in either direction.
+/// A change of an amount in a request: a positive or negative amount.
 #[derive(Debug, Clone, Copy)]
 pub struct PriceDelta(pub Money);
 

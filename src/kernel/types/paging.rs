@@ -1,4 +1,4 @@
-//! Lists in pages: the envelope of the requirement, and what a caller asks for.
+//! Pagination of lists: the parameters of a request, and the page in a response.
 
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
@@ -6,12 +6,12 @@ use schemars::schema::Schema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// Entries on a page when the caller doesn't say (requirement).
+/// Default number of entries on a page.
 pub const RECORDS_DEFAULT: i64 = 25;
-/// Entries on a page at the most.
+/// Largest number of entries on a page.
 pub const RECORDS_MAXIMUM: i64 = 100;
 
-/// Which page of a list, and how many entries a page has.
+/// The requested page of a list, and the number of entries on a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct PageRequest {
     #[serde(default)]
@@ -20,11 +20,11 @@ pub struct PageRequest {
     page: PageNumber,
 }
 
-/// Entries on a page.
+/// The number of entries on a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 struct Records(i64);
 
-/// A page's number, from 1.
+/// The number of a page, starting at 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 struct PageNumber(i64);
 
@@ -62,36 +62,36 @@ impl JsonSchema for PageNumber {
     }
 }
 
-/// The schema of a parameter with a default, which dropshot keeps only in a schema of its own.
+/// Returns the schema of a parameter with a default. Dropshot preserves a default only in a separate schema.
 fn defaulted(schema: Value) -> Schema {
     serde_json::from_value(schema).unwrap_or(Schema::Bool(false))
 }
 
 impl PageRequest {
-    /// Entries a page.
+    /// Returns the number of entries on a page.
     pub fn limit(self) -> i64 {
         self.records.0
     }
 
-    /// Entries on the pages before.
+    /// Returns the number of entries on the previous pages.
     pub fn offset(self) -> i64 {
         (self.page.0 - 1) * self.records.0
     }
 
-    /// Whether this page may be answered though it is empty.
+    /// Returns whether this is the first page, which may be empty; another empty page is 404.
     pub fn is_first(self) -> bool {
         self.page.0 == 1
     }
 }
 
-/// The direction of a sort, which only counts when a sort is asked for.
+/// The direction of a sort. It is ignored in a request without a sort key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SortOrder {
-    /// The smallest first.
+    /// Ascending.
     #[default]
     Asc,
-    /// The greatest first.
+    /// Descending.
     Desc,
 }
 
@@ -106,7 +106,7 @@ impl JsonSchema for SortOrder {
 }
 
 impl SortOrder {
-    /// The word of SQL.
+    /// Returns the SQL keyword, with a leading space.
     pub fn sql(self) -> &'static str {
         match self {
             Self::Asc => " asc",
@@ -115,34 +115,34 @@ impl SortOrder {
     }
 }
 
-/// One page of a list, as it is answered.
+/// One page of a list in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "{T}Page")]
 pub struct Page<T> {
-    /// How many results there are in all.
+    /// The number of entries on all pages.
     #[schemars(range(min = 0))]
     pub total: i64,
-    /// The number of this page, from 1.
+    /// The number of this page, starting at 1.
     #[schemars(range(min = 1))]
     pub page: i64,
-    /// How many results a page has at the most.
+    /// The largest number of entries on a page.
     #[schemars(range(min = 1))]
     pub records: i64,
-    /// The results of this page.
+    /// The entries on this page.
     pub entries: Vec<T>,
 }
 
-/// The rows of one page and the number of rows on all of them, as a store gives it.
+/// The rows of one page, and the number of rows on all pages.
 #[derive(Debug)]
 pub struct PagedRows<R> {
-    /// How many rows there are in all.
+    /// The number of rows on all pages.
     pub total: i64,
-    /// The rows of this page.
+    /// The rows on this page.
     pub rows: Vec<R>,
 }
 
 impl PageRequest {
-    /// The envelope around a page's entries.
+    /// Returns the page with these entries.
     pub fn page<T>(self, total: i64, entries: Vec<T>) -> Page<T> {
         Page { total, page: self.page.0, records: self.records.0, entries }
     }

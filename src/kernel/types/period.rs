@@ -1,12 +1,12 @@
-//! A period of time, as reports and the ledger are asked for one.
+//! A period of time, as a filter of reports, the ledger and the audit log.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::clock::Timestamp;
 use super::api_types::DateTimeInput;
+use super::clock::Timestamp;
 
-/// From one moment to another, both within; open where one is not given.
+/// A period from one time to another, both included. An absent end leaves the period open on that side.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 pub struct Period {
     from: Option<DateTimeInput>,
@@ -14,17 +14,17 @@ pub struct Period {
 }
 
 impl Period {
-    /// What is wrong with `to`, if it comes before `from`.
+    /// Returns the error message for `to` if it is before `from`.
     pub fn problem(&self) -> Option<&'static str> {
         self.from.zip(self.to).is_some_and(|(from, to)| to.0 < from.0).then_some("must not be before from")
     }
 
-    /// The first moment within.
+    /// Returns the first time in the period.
     pub fn start(&self) -> Option<Timestamp> {
         self.from.map(|from| from.0)
     }
 
-    /// The first moment after it. What lists show has whole seconds, so all of the last one is within.
+    /// Returns the first time after the period. Lists show whole seconds, so the whole last second is in the period.
     pub fn end(&self) -> Option<Timestamp> {
         self.to.map(|to| to.0.next_second())
     }

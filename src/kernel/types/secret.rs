@@ -1,4 +1,4 @@
-//! Random secrets, and the form in which they are kept.
+//! Generation and hashing of random secrets.
 
 use rand::RngExt;
 use sha2::{Digest, Sha256};
@@ -8,49 +8,50 @@ use super::id::Id;
 const LOWER: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 const UPPER: &[u8] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// A new API key: 32 characters of `[a-z0-9]` (wire facts), 165 bits.
+/// Returns a new API key: 32 characters of `[a-z0-9]`, 165 bits.
 pub fn api_key() -> String {
     random(LOWER, 32)
 }
 
-/// A new admission token's code: 8 of `[0-9A-Z]`.
+/// Returns a new code of an admission token: 8 characters of `[0-9A-Z]`.
 pub fn token_code() -> String {
     random(UPPER, 8)
 }
 
-/// A new ticket's serial: `[0-9A-Z]{6}-[0-9A-Z]{12}`.
+/// Returns a new serial number of a ticket: `[0-9A-Z]{6}-[0-9A-Z]{12}`.
 pub fn ticket_serial() -> String {
     format!("{}-{}", random(UPPER, 6), random(UPPER, 12))
 }
 
-/// A new account's number: `[A-Z]{2}-[A-Z0-9]{8}`.
+/// Returns a new account number: `[A-Z]{2}-[A-Z0-9]{8}`.
 pub fn account_number() -> String {
     format!("{}-{}", random(&UPPER[10..], 2), random(UPPER, 8))
 }
 
-/// A new code that a person copies from a mail: 6 digits.
+/// Returns a new verification code, which a user copies from a mail: 6 digits.
 pub fn verification_code() -> String {
     random(&LOWER[26..], 6)
 }
 
-/// A new identifier of an image, which its address ends in as long as not everyone may see it: 19 digits, nearly 63 bits, by chance
-/// alone. Nothing in the database would refuse one that two servers draw in the same moment, and the later image would take the place
-/// of the earlier.
+/// Returns a new identifier of an image: a random number of 19 digits, nearly 63 bits.
+///
+/// It is secret, because it is part of the URI of an image that is not public. It doesn't come from the clock, because no database
+/// constraint would reject a duplicate of another server, and the later image would replace the earlier one.
 pub fn image_id() -> Id {
     Id(rand::rng().random_range(1_000_000_000_000_000_000..=i64::MAX))
 }
 
-/// The SHA-256 of a random secret, in hexadecimal: what is stored and searched for.
+/// Returns the SHA-256 hash of a random secret in hexadecimal, the form in which secrets are stored and looked up.
 pub fn hash(secret: &str) -> String {
     hex(&digest(secret))
 }
 
-/// The same as bytes.
+/// Returns the SHA-256 hash of a random secret.
 pub fn digest(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// Bytes as lower-case hexadecimal digits.
+/// Returns bytes as lower-case hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
     let mut text = String::with_capacity(2 * bytes.len());

@@ -1,16 +1,17 @@
-//! What a request says of an advertisement's artwork, zones and schedule, and whether they go together.
+//! Artwork, zones and schedule of an advertisement in a request, and their validation.
+
+use boxoffice_http::error::{FieldError, Result};
 
 use super::model::{AdvertisementRow, SlotRow};
 use super::requests::{AdvertisementCreate, AdvertisementSlotCreate, AdvertisementUpdate};
 use super::store;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::ResourceRef;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{FieldError, Result};
-use crate::kernel::media::{self, Image, ImageText};
+use crate::features::catalog::media::{self, Image, ImageText};
 use crate::features::catalog::zones::{self, Zone, Zones};
+use crate::kernel::db::Tx;
+use crate::kernel::types::api_types::ResourceRef;
+use crate::kernel::types::id::Id;
 
-/// What a request books; what it does not name stays as it is.
+/// Artwork, zones and schedule in a request. `None` leaves the current value unchanged.
 pub struct AdvertisementDraft {
     artwork: Option<Result<Image, FieldError>>,
     zones: Option<Vec<Id>>,
@@ -42,17 +43,17 @@ impl AdvertisementDraft {
         }
     }
 
-    /// The new artwork, when it is an image.
+    /// Returns the new artwork, if it is a valid image.
     pub fn image(&self) -> Option<&Image> {
         self.artwork.as_ref().and_then(|artwork| artwork.as_ref().ok())
     }
 
-    /// Whether it books other zones or other times.
+    /// Returns whether the request changes the zones or the schedule.
     pub fn is_booking(&self) -> bool {
         self.zones.is_some() || self.schedule.is_some()
     }
 
-    /// The artwork's width and height, as it will be; those of none, when it is no image.
+    /// Returns the width and height of the resulting artwork; zeros if it isn't a valid image.
     pub fn dimensions(&self, before: Option<&AdvertisementRow>) -> (i64, i64) {
         match (self.image(), before) {
             (Some(image), _) => (image.width.into(), image.height.into()),
@@ -61,10 +62,7 @@ impl AdvertisementDraft {
         }
     }
 
-    /// What is wrong with the artwork, the zones and the schedule, as they will be, in the contract's order.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Returns the field errors of the resulting artwork, zones and schedule, in the contract's order.
     pub async fn problems(&self, tx: &mut Tx, before: Option<&AdvertisementRow>) -> Result<Vec<FieldError>> {
         let ids = match (&self.zones, before) {
             (Some(ids), _) => ids.clone(),
@@ -81,7 +79,7 @@ impl AdvertisementDraft {
         if let Some(Err(problem)) = &self.artwork {
             artwork.push(problem.detail.clone());
         } else if let Some(misfit) = dimension_mismatch(self.dimensions(before), ids.iter().filter_map(|id| known.get(id))) {
-            // What was sent last is what doesn't fit.
+            // Report the error for the field in the request: the artwork if it is new, otherwise the zones.
             if self.artwork.is_some() { artwork.push(misfit) } else { zones.push(format!("does not fit: the artwork {misfit}")) }
         }
         let backward = indexes_where(self.schedule.as_deref().unwrap_or_default(), |slot| slot.end.0 <= slot.start.0);
@@ -91,10 +89,10 @@ impl AdvertisementDraft {
         Ok(wrong.map(|(name, details)| FieldError::invalid(name, details.join("; "))).collect())
     }
 
-    /// Writes the zones and the schedule of an advertisement whose row has the artwork's dimensions already.
+    /// Writes the zones and the schedule of an advertisement. Its row must already have the artwork's dimensions.
     ///
     /// # Errors
-    /// When the database fails or a foreign key says that a zone has other dimensions by now.
+    /// A foreign key violation if a zone has other dimensions by now.
     pub async fn write(&self, tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
         if self.zones.is_some() || self.artwork.is_some() {
             let before = store::delete_zones(tx, row.id).await?;
@@ -111,13 +109,13 @@ impl AdvertisementDraft {
     }
 }
 
-/// Where in a list, counted from 0, something is so.
+/// Returns the 0-based indexes of the items for which `is_so` holds, as text.
 fn indexes_where<T>(items: &[T], is_so: impl Fn(&T) -> bool) -> String {
     let places = items.iter().enumerate().filter(|(_, item)| is_so(item)).map(|(place, _)| place.to_string());
     places.collect::<Vec<_>>().join(", ")
 }
 
-/// Which zones artwork of these dimensions does not fit, in words.
+/// Returns a message about the zones with other dimensions, or `None` if the artwork fits all of them.
 fn dimension_mismatch<'a>((width, height): (i64, i64), zones: impl Iterator<Item = &'a Zone>) -> Option<String> {
     let wrong = zones.filter(|zone| (zone.width, zone.height) != (width, height));
     let wrong: Vec<_> =
@@ -125,7 +123,7 @@ fn dimension_mismatch<'a>((width, height): (i64, i64), zones: impl Iterator<Item
     (!wrong.is_empty()).then(|| format!("is {width} × {height} pixels, but {}", deduplicated(wrong).join(", ")))
 }
 
-/// These, each where it comes first.
+/// Returns the items without duplicates, in the order of their first occurrence.
 fn deduplicated<T: PartialEq>(items: Vec<T>) -> Vec<T> {
     let mut once = Vec::with_capacity(items.len());
     for item in items {

@@ -1,17 +1,17 @@
-//! A description in Markdown as a list of plain blocks, for clients that show it without a parser of their own.
+//! Converts a Markdown description to a list of plain-text blocks, for clients without a Markdown parser.
 
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A text in Markdown, parsed.
+/// A parsed Markdown text.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ParsedMarkdown {
-    /// Its blocks, in the text's order.
+    /// Blocks, in the text's order.
     pub result: Vec<MarkdownBlock>,
 }
 
-/// What kind of block it is.
+/// Kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BlockKind {
@@ -36,7 +36,7 @@ pub struct MarkdownBlock {
     items: Option<Vec<String>>,
 }
 
-/// Parses CommonMark. Every text is some; raw HTML is left out, since what is shown is plain text.
+/// Parses CommonMark. Every text is valid CommonMark. Raw HTML is left out, because the result is plain text.
 pub fn parse(text: &str) -> ParsedMarkdown {
     let mut reader = BlockBuilder::default();
     for event in Parser::new(text) {
@@ -45,19 +45,19 @@ pub fn parse(text: &str) -> ParsedMarkdown {
     ParsedMarkdown { result: reader.blocks }
 }
 
-/// The parser's events become blocks. What lies within a block adds its text to it; nothing here is recursive, so a text may
-/// be nested as deeply as its length allows.
+/// Builds blocks from the parser's events. Elements inside a block add their text to it. Nothing here is recursive, so the
+/// nesting depth is limited only by the text's length.
 #[derive(Default)]
 struct BlockBuilder {
     blocks: Vec<MarkdownBlock>,
-    /// How many elements are open.
+    /// Number of open elements.
     depth: usize,
-    /// The outermost open block, unless it is one that is left out.
+    /// Kind of the outermost open block; `None` if that block is left out.
     kind: Option<BlockKind>,
     level: Option<i64>,
-    /// Its text, or those of its items.
+    /// Text of the block, or one text per item of a list.
     texts: Vec<String>,
-    /// Which text each open item adds to.
+    /// Index into `texts` of each open item.
     open: Vec<usize>,
 }
 
@@ -143,7 +143,7 @@ impl BlockBuilder {
         }
     }
 
-    /// What follows is a block of its own within the outermost one.
+    /// Starts a new line for a block nested in the outermost one.
     fn break_line(&mut self) {
         if let Some(text) = self.text().filter(|text| !text.is_empty() && !text.ends_with('\n')) {
             text.push('\n');

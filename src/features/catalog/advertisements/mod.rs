@@ -1,9 +1,13 @@
-//! Advertisements: what hosts show in zones to promote their events.
+//! Advertisements: images that hosts show in zones to promote their events.
 //!
-//! An advertisement is run by its event's host, begins as a Draft, is submitted for review, and is Listed once approved; a zone
-//! shows it within the slots of its schedule. Everyone sees it once both it and its event are public: it shows the event too.
-//! Its artwork has exactly the dimensions of every zone that it is booked in. The object store keeps each artwork under an
-//! identifier of its own, which the advertisement's row names, so that image, dimensions and zones change together.
+//! Life cycle: an advertisement begins as a draft, is submitted for review, and is listed once approved; a listed advertisement
+//! can be cancelled. Its zones show it while it is listed, during the slots of its schedule.
+//!
+//! The administrators of the event's host and platform administrators manage an advertisement. Every caller may read it once both
+//! it and its event are public, because it includes the event.
+//!
+//! The artwork has exactly the dimensions of every zone that it is booked in. The object store keeps each artwork under its own
+//! identifier, to which the advertisement's row refers, so that image, dimensions and zones change in one transaction.
 
 mod booking;
 mod endpoints;

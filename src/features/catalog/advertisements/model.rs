@@ -1,19 +1,19 @@
-//! Advertisements as they are answered and kept.
+//! API types and database rows of advertisements.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::markdown::ParsedMarkdown;
-use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::{AbsoluteUri, Minutes, PlainMinutes, ResourceCollection, Uri};
 use crate::features::catalog::events::{Event, EventStatus};
-use crate::kernel::http::HasLocation;
 use crate::features::catalog::sections::Section;
 use crate::features::catalog::venues::Venue;
 use crate::features::catalog::zones::Zone;
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{AbsoluteUri, Minutes, PlainMinutes, ResourceCollection, Uri};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
 
-/// The collection, for references to an advertisement.
+/// Marker type of the `/advertisements` collection, for references to an advertisement.
 #[derive(Debug)]
 pub struct Advertisements;
 
@@ -21,7 +21,7 @@ impl ResourceCollection for Advertisements {
     const PATH: &'static str = "/advertisements/";
 }
 
-/// An advertisement as it is answered.
+/// An advertisement in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Advertisement {
     /// Its URI.
@@ -29,17 +29,17 @@ pub struct Advertisement {
     pub uri: Uri,
     /// Its unique name.
     pub name: String,
-    /// What it aims at, in Markdown.
+    /// Description in Markdown.
     pub description: String,
-    /// Where it stands.
+    /// Status.
     pub status: EventStatus,
-    /// Its image.
+    /// URI of its artwork.
     pub artwork: AbsoluteUri,
-    /// The zones that show it, in the order given.
+    /// Zones that show it, in the order of the request.
     pub zones: Vec<Zone>,
-    /// When it is shown, in the order given.
+    /// Slots in which it is shown, in the order of the request.
     pub schedule: Vec<AdvertisementSlot>,
-    /// What it promotes.
+    /// Event that it promotes.
     pub event: AdvertisedEvent,
     /// Its description, parsed.
     #[serde(rename = "x-parsed-md-description")]
@@ -52,16 +52,16 @@ impl HasLocation for Advertisement {
     }
 }
 
-/// A time in which an advertisement is shown.
+/// Time slot in which an advertisement is shown.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AdvertisementSlot {
-    /// When it begins.
+    /// Start of the slot.
     pub start: PlainMinutes,
-    /// When it is over.
+    /// End of the slot, exclusive.
     pub end: PlainMinutes,
 }
 
-/// The event within an advertisement: as events are answered, but with the category by name (requirement).
+/// The event in an advertisement. Like [`Event`], but with the category's name instead of the category, as the API requires.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct AdvertisedEvent {
     #[serde(rename = "self")]
@@ -114,33 +114,33 @@ impl From<Event> for AdvertisedEvent {
     }
 }
 
-/// The path of an advertisement and of what lies below it. It is a number there (requirement).
+/// Path parameters of an advertisement and its subresources. The API requires its identifier to be a number here.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AdvertisementPath {
     advertisement: i64,
 }
 
 impl AdvertisementPath {
-    /// The advertisement.
+    /// Identifier of the advertisement.
     pub fn id(&self) -> Id {
         Id(self.advertisement)
     }
 }
 
-/// An advertisement as it is kept.
+/// Database row of an advertisement.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct AdvertisementRow {
     /// Its identifier.
     pub id: Id,
-    /// What it promotes.
+    /// Event that it promotes.
     pub event_id: Id,
     /// Its unique name.
     pub name: String,
-    /// What it aims at, in Markdown.
+    /// Description in Markdown.
     pub description: String,
-    /// Where it stands.
+    /// Status.
     pub status: EventStatus,
-    /// Under which identifier the object store keeps its artwork.
+    /// Identifier of its artwork in the object store.
     pub artwork_id: Id,
     /// The artwork's width in pixels.
     pub width: i64,
@@ -148,13 +148,13 @@ pub struct AdvertisementRow {
     pub height: i64,
 }
 
-/// A slot of an advertisement's schedule as it is kept: from `starts` until before `ends`.
+/// Database row of a slot in an advertisement's schedule: from `starts` until before `ends`.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct SlotRow {
-    /// The advertisement.
+    /// Identifier of the advertisement.
     pub advertisement_id: Id,
-    /// When it begins.
+    /// Start of the slot.
     pub starts: Timestamp,
-    /// When it is over.
+    /// End of the slot, exclusive.
     pub ends: Timestamp,
 }

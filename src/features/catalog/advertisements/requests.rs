@@ -1,31 +1,32 @@
-//! What requests say of advertisements: filters of lists, a new one, changes to one.
+//! Request types of advertisements: list filters, creation and update.
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{InstanceType, Schema, SchemaObject};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
+use crate::features::catalog::events::EventStatus;
+use crate::features::catalog::media::ImageText;
+use crate::features::catalog::zones::Zones;
+use crate::kernel::types::api_types::{DateTimeInput, ResourceRef};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{DateTimeInput, ResourceRef, string_newtype};
-use crate::features::catalog::events::EventStatus;
-use crate::kernel::media::ImageText;
-use crate::features::catalog::zones::Zones;
 
 string_newtype!(
-    /// The identifier of an event or a host, which here is always 14 digits (requirement).
+    /// Identifier of an event or a host. The API requires exactly 14 digits here.
     Digits, None, Some(r"^\d{14}$"), None, None
 );
 
 impl Digits {
-    /// What it identifies.
+    /// Returns the identifier.
     pub fn id(&self) -> Id {
         Id::parse(&self.0).unwrap_or(Id::NONE)
     }
 }
 
-/// What every list of advertisements can be narrowed by.
+/// Filters common to all lists of advertisements.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AdvertisementFilter {
     #[serde(flatten)]
@@ -88,7 +89,7 @@ pub struct AdvertisementSlotCreate {
     pub end: DateTimeInput,
 }
 
-/// An object that is taken, whatever is in it.
+/// An object that is accepted and whose content is ignored.
 #[derive(Debug)]
 pub struct IgnoredObject;
 

@@ -1,5 +1,8 @@
-//! What the advertisement operations mean, and who may see or change an advertisement.
+//! Operations on advertisements, and the permissions to see and change them.
 
+use std::sync::Arc;
+
+use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 use futures::FutureExt;
 
 use super::booking::AdvertisementDraft;
@@ -7,28 +10,28 @@ use super::model::{Advertisement, AdvertisementRow};
 use super::requests::{AdvertisementCreate, AdvertisementFilter, AdvertisementQuery, AdvertisementUpdate};
 use super::store::{self, ListFilter, Visibility};
 use super::view::{view_one, views};
-use crate::state::App;
+use crate::features::catalog::events::{self, EventRow, EventStatus};
+use crate::features::catalog::hosts;
+use crate::features::catalog::media::{self, ImageKind};
+use crate::features::catalog::review::{self, Submission, SubmissionType};
+use crate::features::catalog::zones;
 use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::kernel::types::secret;
-use crate::kernel::db::{self, Tx, ViolationExt, transaction};
-use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
-use crate::features::catalog::events::{self, EventRow, EventStatus};
-use crate::kernel::media::{self, ImageKind};
-use crate::features::catalog::review::{self, Submission, SubmissionType};
-use crate::features::catalog::hosts;
-use crate::features::catalog::zones;
+use crate::state::{App, Ctx};
 
-/// Whether what is loaded waits for others' changes, and theirs until this transaction ends.
+/// Selects if rows are locked when they are loaded. A locked row includes all earlier changes; later changes by other
+/// transactions wait until this one ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Locking {
     No,
     Yes,
 }
 
-/// An advertisement and its event, for who may change it: its host's administrators and the platform's staff.
+/// Returns an advertisement and its event, if the caller may change it: an administrator of its host or a platform administrator.
 async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, hold: Locking) -> Result<(AdvertisementRow, EventRow)> {
     let row = if hold == Locking::Yes { store::lock(tx, id).await? } else { store::find(tx, id).await? };
     let row = row.ok_or(Error::NOT_FOUND)?;
@@ -37,21 +40,21 @@ async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, hold: Locking) -> Re
     Ok((row, event))
 }
 
-/// The event that an advertisement is to promote, if there is one. It is held while something is booked, lest it goes or is
-/// cancelled in between.
+/// Returns the event to promote, if it exists. It is locked for a booking, so that it can't be removed or cancelled before the
+/// commit.
 async fn find_event(tx: &mut Tx, id: Id, hold: Locking) -> Result<Option<EventRow>> {
     if hold == Locking::Yes { events::lock(tx, id).await } else { events::find(tx, id).await }
 }
 
-pub async fn list(app: &App, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
+pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
     let host = query.host.as_ref().map(|host| host.id());
-    page(app, &mut app.db.read().await?, &query.filter, Visibility::To(caller), host).await
+    page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, Visibility::To(caller), host).await
 }
 
-pub async fn list_of_host(app: &App, caller: &Caller, host: Id, filter: &AdvertisementFilter) -> Result<Page<Advertisement>> {
-    let mut tx = app.db.read().await?;
+pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &AdvertisementFilter) -> Result<Page<Advertisement>> {
+    let mut tx = ctx.unit.read().await?;
     hosts::require_can_manage(&mut tx, caller, host).await?;
-    page(app, &mut tx, filter, Visibility::All, Some(host)).await
+    page(&ctx.app, &mut tx, filter, Visibility::All, Some(host)).await
 }
 
 async fn page(
@@ -67,43 +70,45 @@ async fn page(
     Ok(filter.paging.page(found.total, views(app, tx, found.rows).await?))
 }
 
-/// What a zone shows at this moment, which is the same for everyone.
-pub async fn list_running(app: &App, zone: Id, paging: PageRequest) -> Result<Page<Advertisement>> {
-    let mut tx = app.db.read().await?;
+/// Returns a page of the advertisements that a zone shows now. It is the same for every caller.
+pub async fn list_running(ctx: &Ctx, zone: Id, paging: PageRequest) -> Result<Page<Advertisement>> {
+    let mut tx = ctx.unit.read().await?;
     if !zones::exists(&mut tx, zone).await? {
         return Err(Error::NOT_FOUND);
     }
     let narrowing =
         ListFilter { shown: Visibility::Promoting, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
-    let found = store::list(&mut tx, paging, narrowing, app.clock.now()).await?;
-    Ok(paging.page(found.total, views(app, &mut tx, found.rows).await?))
+    let found = store::list(&mut tx, paging, narrowing, ctx.app.clock.now()).await?;
+    Ok(paging.page(found.total, views(&ctx.app, &mut tx, found.rows).await?))
 }
 
-/// An advertisement for who may see it: anyone once both it and its event are public, else who may change it.
-pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Advertisement> {
-    let mut tx = app.db.read().await?;
+/// Returns an advertisement, if the caller may see it: every caller once both it and its event are public, before that only the
+/// callers who may change it.
+pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement> {
+    let mut tx = ctx.unit.read().await?;
     let row = store::find(&mut tx, id).await?.ok_or(Error::NOT_FOUND)?;
     let event = events::load(&mut tx, row.event_id).await?;
     if !(row.status.is_public() && event.status.is_public()) {
         hosts::require_administrator(&mut tx, caller, event.host_id).await?;
     }
-    view_one(app, &mut tx, row).await
+    view_one(&ctx.app, &mut tx, row).await
 }
 
-pub async fn create(app: &App, caller: &Caller, new: AdvertisementCreate) -> Result<Advertisement> {
+pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Result<Advertisement> {
     let booking = AdvertisementDraft::from(&new);
     let artwork = secret::image_id();
     if let Some(image) = booking.image() {
-        // Storing an image takes its time, so no transaction waits for it; all that could refuse it is asked before.
-        let mut tx = app.db.read().await?;
-        check_new(app, &mut tx, caller, &new, &booking, Locking::No).await?;
+        // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
+        // request that will be rejected.
+        let mut tx = ctx.unit.read().await?;
+        check_new(&ctx.app, &mut tx, caller, &new, &booking, Locking::No).await?;
         check_name(&mut tx, &new.name, None).await?;
         drop(tx);
-        media::put_image(app, ImageKind::Artwork, artwork, image).await?;
+        media::put_image(ctx, ImageKind::Artwork, artwork, image).await?;
     }
-    let created = transaction!(app.db, |tx| book(app, tx, caller, &new, &booking, artwork).await);
+    let created = transaction!(ctx.unit, |tx| book(&ctx.app, tx, caller, &new, &booking, artwork).await);
     if created.as_ref().is_err_and(Error::is_definite) {
-        media::discard(app, ImageKind::Artwork, [artwork]).await;
+        media::discard(&ctx.app, ImageKind::Artwork, [artwork]).await;
     }
     created
 }
@@ -133,35 +138,36 @@ async fn book(
     view_one(app, tx, row).await
 }
 
-pub async fn update(app: &App, caller: &Caller, id: Id, change: AdvertisementUpdate) -> Result<Advertisement> {
+pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpdate) -> Result<Advertisement> {
     let booking = AdvertisementDraft::from(&change);
     let artwork = booking.image().map(|_| secret::image_id());
     if let (Some(image), Some(artwork)) = (booking.image(), artwork) {
-        let mut tx = app.db.read().await?;
-        check_change(app, &mut tx, caller, id, &change, &booking, Locking::No).await?;
+        let mut tx = ctx.unit.read().await?;
+        check_change(&ctx.app, &mut tx, caller, id, &change, &booking, Locking::No).await?;
         if let Some(name) = &change.name {
             check_name(&mut tx, name, Some(id)).await?;
         }
         drop(tx);
-        media::put_image(app, ImageKind::Artwork, artwork, image).await?;
+        media::put_image(ctx, ImageKind::Artwork, artwork, image).await?;
     }
-    let changed = transaction!(app.db, |tx| modify(app, tx, caller, id, &change, &booking, artwork).await);
+    let changed = transaction!(ctx.unit, |tx| modify(&ctx.app, tx, caller, id, &change, &booking, artwork).await);
     match changed {
         Ok((advertisement, before)) => {
             let replaced = artwork.map(|_| before);
-            db::after_commit(app, move |app| media::discard(app, ImageKind::Artwork, replaced).boxed()).await;
+            let app = Arc::clone(&ctx.app);
+            ctx.unit.after_commit(async move { media::discard(&app, ImageKind::Artwork, replaced).await }).await;
             Ok(advertisement)
         }
         Err(error) => {
             if error.is_definite() {
-                media::discard(app, ImageKind::Artwork, artwork).await;
+                media::discard(&ctx.app, ImageKind::Artwork, artwork).await;
             }
             Err(error)
         }
     }
 }
 
-/// The advertisement as changed, and the artwork that it had before.
+/// Changes an advertisement. Returns it and the identifier of its previous artwork.
 async fn modify(
     app: &App,
     tx: &mut Tx,
@@ -187,13 +193,14 @@ async fn modify(
     Ok((view_one(app, tx, row).await?, before.artwork_id))
 }
 
-pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
-    let artwork = transaction!(app.db, |tx| remove(tx, caller, id).await)?;
-    db::after_commit(app, move |app| media::discard(app, ImageKind::Artwork, [artwork]).boxed()).await;
+pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
+    let artwork = transaction!(ctx.unit, |tx| remove(tx, caller, id).await)?;
+    let app = Arc::clone(&ctx.app);
+    ctx.unit.after_commit(async move { media::discard(&app, ImageKind::Artwork, [artwork]).await }).await;
     Ok(())
 }
 
-/// The artwork that nothing shows any more.
+/// Removes an advertisement. Returns the identifier of its artwork, to be discarded after the commit.
 async fn remove(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
     let (row, _) = load_managed(tx, caller, id, Locking::Yes).await?;
     review::forget(tx, SubmissionType::Advertisement, [id]).await?;
@@ -201,33 +208,31 @@ async fn remove(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
     Ok(row.artwork_id)
 }
 
-/// Removes every advertisement of an event that is about to be removed, with their submissions. Gives the artwork that is to be
-/// discarded once that is so.
-///
-/// # Errors
-/// When the database fails.
+/// Removes every advertisement of an event that is about to be removed, with their submissions. Returns the identifiers of their
+/// artwork, to be discarded after the commit.
 pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
     let gone = store::delete_of_event(tx, event).await?;
     review::forget(tx, SubmissionType::Advertisement, gone.iter().map(|(id, _)| *id)).await?;
     Ok(gone.into_iter().map(|(_, artwork)| artwork).collect())
 }
 
-pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {
-    transaction!(app.db, |tx| {
+pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
+    transaction!(ctx.unit, |tx| {
         let (_, event) = load_managed(tx, caller, id, Locking::No).await?;
         if !store::step(tx, id, EventStatus::Draft, EventStatus::UnderReview).await? {
             return Err(Code::AdvertisementNotDraft.into());
         }
         hosts::require_active(tx, event.host_id).await?;
-        review::submit(app, tx, SubmissionType::Advertisement, id, caller.account).await
+        review::submit(&ctx.app, tx, SubmissionType::Advertisement, id, caller.account).await
     })
 }
 
-/// What the decision on its submission does to an advertisement: it is Listed, or a Draft again. A removed host
-/// books no more, and an event that is cancelled or over is not advertised.
+/// Applies a review decision: an approved advertisement is listed, a rejected one is a draft again. Approval requires a host that
+/// has not been removed, and an event that is neither cancelled nor over.
 ///
 /// # Errors
-/// [`Code::HostRemoved`], [`Code::EventCancelled`] and [`Code::EventOver`] for an approval, [`Code::SubmissionDecided`] for an advertisement that is not under review.
+/// [`Code::HostRemoved`], [`Code::EventCancelled`] or [`Code::EventOver`] for an approval, [`Code::SubmissionDecided`] if the
+/// advertisement is not under review.
 pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
     let to = if approved { EventStatus::Listed } else { EventStatus::Draft };
     if approved {
@@ -239,19 +244,19 @@ pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Resu
     if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
 }
 
-pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Advertisement> {
-    transaction!(app.db, |tx| {
+pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement> {
+    transaction!(ctx.unit, |tx| {
         let (row, _) = load_managed(tx, caller, id, Locking::Yes).await?;
         if !store::step(tx, id, EventStatus::Listed, EventStatus::Cancelled).await? {
             return Err(Code::AdvertisementNotListed.into());
         }
-        view_one(app, tx, AdvertisementRow { status: EventStatus::Cancelled, ..row }).await
+        view_one(&ctx.app, tx, AdvertisementRow { status: EventStatus::Cancelled, ..row }).await
     })
 }
 
 const NAME: &str = "advertisements_name_key";
 
-/// What stands against a new advertisement. Who may not act for the event's host learns nothing of the rest.
+/// Validates a new advertisement. A caller who may not act for the event's host gets a 403 before any other error.
 async fn check_new(
     app: &App,
     tx: &mut Tx,
@@ -265,7 +270,7 @@ async fn check_new(
     require_bookable(tx, &event, app.clock.now()).await
 }
 
-/// What stands against an advertisement's change; gives it as it is before.
+/// Validates a change of an advertisement. Returns its row before the change.
 async fn check_change(
     app: &App,
     tx: &mut Tx,
@@ -279,7 +284,7 @@ async fn check_change(
     let event = change.event.as_ref().map_or(before.event_id, |event| event.id());
     let event = find_event(tx, event, hold).await?;
     if event.is_none() && change.event.is_none() {
-        // It was removed since the advertisement was read, which went with it.
+        // The event was removed after the advertisement was read, and the advertisement with it.
         return Err(Error::NOT_FOUND);
     }
     let event = check_arguments(tx, caller, event, booking, Some(&before)).await?;
@@ -292,7 +297,8 @@ async fn check_change(
     Ok(before)
 }
 
-/// What is wrong with the advertisement as it would be, whose event the caller must act for.
+/// Validates the fields of the resulting advertisement and returns its event. The caller must be allowed to act for the event's
+/// host.
 async fn check_arguments(
     tx: &mut Tx,
     caller: &Caller,
@@ -311,19 +317,20 @@ async fn check_arguments(
     event.ok_or_else(|| Error::invalid("event", NO_EVENT))
 }
 
-/// Advertising is booked and approved for an event that is yet to end, by a host that is still there.
+/// Requires an event that is neither cancelled nor over, of a host that has not been removed. Checked when advertising is booked
+/// and when it is approved.
 async fn require_bookable(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Result<()> {
     hosts::require_active(tx, event.host_id).await?;
     event.check_changeable()?;
     if event.ends <= now { Err(Code::EventOver.into()) } else { Ok(()) }
 }
 
-/// Whether another advertisement has the name, before an image is stored for nothing; the unique index has the last word.
+/// Rejects the name of another advertisement before an image is stored in vain. The unique index decides in the end.
 async fn check_name(tx: &mut Tx, name: &str, id: Option<Id>) -> Result<()> {
     if store::is_name_taken(tx, name, id).await? { Err(Code::AdvertisementTaken.into()) } else { Ok(()) }
 }
 
-/// A zone that was there a moment ago.
+/// Returns the error for a zone that was changed or removed after it was checked.
 fn zone_changed() -> Error {
     Error::invalid("zones", "names a zone that has just been changed or removed")
 }

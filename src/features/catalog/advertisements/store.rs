@@ -1,26 +1,27 @@
-//! SQL of advertisements, their zones and their schedules.
+//! SQL queries for advertisements, their zones and their schedules.
+
+use boxoffice_http::error::Result;
 
 use super::model::{AdvertisementRow, SlotRow};
+use crate::features::catalog::events::EventStatus;
 use crate::kernel::auth::Caller;
+use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
-use crate::kernel::db::{Statement, Tx};
-use boxoffice_http::error::Result;
-use crate::features::catalog::events::EventStatus;
 
-/// Which advertisements a list may show.
+/// Set of advertisements that a list may include.
 #[derive(Debug)]
 pub enum Visibility<'a> {
-    /// All.
+    /// All advertisements.
     All,
-    /// What may run: no zone promotes an event that is not Listed.
+    /// Advertisements that zones may show: both they and their events are listed.
     Promoting,
-    /// What this caller may see.
+    /// Advertisements that this caller may see.
     To(&'a Caller),
 }
 
-/// What is asked of a list.
+/// Filters of a list.
 #[derive(Debug)]
 pub struct ListFilter<'a> {
     pub shown: Visibility<'a>,
@@ -31,7 +32,8 @@ pub struct ListFilter<'a> {
     pub active: Option<bool>,
 }
 
-/// Advertisements, the oldest first. One is active that is Listed and within a slot of its schedule.
+/// Returns a page of advertisements, the oldest first. An advertisement is active if it is listed and within a slot of its
+/// schedule.
 pub async fn list(
     tx: &mut Tx,
     paging: PageRequest,
@@ -52,8 +54,8 @@ pub async fn list(
         .await
 }
 
-/// An advertisement shows its event, so that both must be public to be for anyone. All others are for their host's
-/// administrators and the platform's staff.
+/// Adds the condition for `shown`. An advertisement includes its event, so every caller may see it only if both are public. All
+/// others are visible to their host's administrators and to platform administrators.
 fn show<'a>(select: Statement<'a>, shown: &Visibility<'_>) -> Statement<'a> {
     const PUBLIC: &str = "a.status in ('Listed', 'Cancelled') and e.status in ('Listed', 'Cancelled')";
     match shown {
@@ -72,24 +74,25 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
     tx.query("select * from advertisements where id = $1").bind(id).optional().await
 }
 
-/// The advertisement as it is after everyone else's changes, which then wait until this transaction ends.
+/// Locks and returns the advertisement. The row includes all earlier changes; later changes by other transactions wait until this
+/// one ends.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AdvertisementRow>> {
     tx.query("update advertisements set name = name where id = $1 returning *").bind(id).optional().await
 }
 
-/// The zones of these advertisements, each one's in their order, as `(advertisement, zone)`.
+/// Returns the zones of these advertisements as `(advertisement, zone)`, each advertisement's in their order.
 pub async fn zones(tx: &mut Tx, advertisements: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id)>> {
     let select = tx.select("advertisement_id, zone_id from advertisement_zones where true");
     select.and_in("advertisement_id", advertisements).push(" order by advertisement_id, position").all().await
 }
 
-/// The slots of these advertisements, each one's in their order.
+/// Returns the slots of these advertisements, each advertisement's in their order.
 pub async fn slots(tx: &mut Tx, advertisements: impl IntoIterator<Item = Id>) -> Result<Vec<SlotRow>> {
     let select = tx.select("advertisement_id, starts, ends from advertisement_slots where true");
     select.and_in("advertisement_id", advertisements).push(" order by advertisement_id, position").all().await
 }
 
-/// Whether another advertisement has this name.
+/// Returns whether another advertisement has this name.
 pub async fn is_name_taken(tx: &mut Tx, name: &str, id: Option<Id>) -> Result<bool> {
     let other = "select exists (select 1 from advertisements where name = $1 and id <> $2)";
     tx.query(other).bind(name.to_owned()).bind(id.unwrap_or(Id::NONE)).scalar().await
@@ -113,7 +116,7 @@ pub async fn insert(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
     Ok(())
 }
 
-/// Writes what a host may change.
+/// Writes the columns that a host may change.
 pub async fn update(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
     tx.query(
         "update advertisements set event_id = $2, name = $3, description = $4, artwork_id = $5, width = $6, height = $7
@@ -131,7 +134,7 @@ pub async fn update(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
     Ok(())
 }
 
-/// Books these zones, in this order, with the artwork's dimensions: a zone that has others refuses it.
+/// Books these zones, in this order, with the artwork's dimensions. A foreign key rejects a zone with other dimensions.
 pub async fn insert_zones(tx: &mut Tx, row: &AdvertisementRow, zones: Vec<Id>) -> Result<()> {
     let (id, width, height) = (row.id, row.width, row.height);
     let zones: Vec<(i64, Id)> = (0..).zip(zones).collect();
@@ -145,7 +148,7 @@ pub async fn insert_zones(tx: &mut Tx, row: &AdvertisementRow, zones: Vec<Id>) -
     .await
 }
 
-/// Takes an advertisement out of every zone; gives the zones that it was in, in their order.
+/// Removes an advertisement from every zone. Returns the zones that it was in, in their order.
 pub async fn delete_zones(tx: &mut Tx, advertisement: Id) -> Result<Vec<Id>> {
     let delete = tx.query("delete from advertisement_zones where advertisement_id = $1 returning position, zone_id");
     let mut gone: Vec<(i64, Id)> = delete.bind(advertisement).all().await?;
@@ -166,19 +169,19 @@ pub async fn delete_slots(tx: &mut Tx, advertisement: Id) -> Result<()> {
     Ok(())
 }
 
-/// Takes the advertisement one step on, unless it has left the step before; tells whether it did.
+/// Changes the status from `from` to `to`. Returns false, and changes nothing, if the status isn't `from`.
 pub async fn step(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus) -> Result<bool> {
     let update = "update advertisements set status = $3 where id = $1 and status = $2";
     Ok(tx.query(update).bind(id).bind(from).bind(to).execute().await? == 1)
 }
 
-/// Removes the advertisement from every zone, with its schedule.
+/// Deletes the advertisement with its schedule, and removes it from every zone.
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("delete from advertisements where id = $1").bind(id).execute().await?;
     Ok(())
 }
 
-/// Removes every advertisement of an event likewise; gives each one's identifier and its artwork's.
+/// Deletes every advertisement of an event like [`delete`]. Returns the identifiers of each advertisement and its artwork.
 pub async fn delete_of_event(tx: &mut Tx, event: Id) -> Result<Vec<(Id, Id)>> {
     tx.query("delete from advertisements where event_id = $1 returning id, artwork_id").bind(event).all().await
 }

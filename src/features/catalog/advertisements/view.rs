@@ -1,31 +1,29 @@
-//! Advertisements as they are shown.
+//! API representation of advertisements.
 
 use std::collections::HashMap;
+
+use boxoffice_http::error::{Error, Result};
 
 use super::markdown;
 use super::model::{AdvertisedEvent, Advertisement, AdvertisementRow, AdvertisementSlot};
 use super::store;
-use crate::state::App;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::{PlainMinutes, Uri};
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{Error, Result};
 use crate::features::catalog::events;
-use crate::kernel::media::{self, ImageKind};
+use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::zones::{self, Zone};
+use crate::kernel::db::Tx;
+use crate::kernel::types::api_types::{PlainMinutes, Uri};
+use crate::kernel::types::id::Id;
+use crate::state::App;
 
-/// What the advertisements of a page show beside their own rows; events by their identifier, the rest by the advertisement's.
+/// Related data of the advertisements of a page: events by event identifier, the rest by advertisement identifier.
 struct Relations {
     zones: HashMap<Id, Vec<Zone>>,
     slots: HashMap<Id, Vec<AdvertisementSlot>>,
     events: HashMap<Id, AdvertisedEvent>,
 }
 
-/// These advertisements as they are shown, in their order, without those whose event was removed since they were read: they went
-/// with it. What they refer to is loaded for all of them at once.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the representation of these advertisements, in their order. Advertisements whose event was removed after they were
+/// read are left out, because they were removed with it. Related data is loaded for all of them at once.
 pub async fn views(app: &App, tx: &mut Tx, rows: Vec<AdvertisementRow>) -> Result<Vec<Advertisement>> {
     let ids = || rows.iter().map(|row| row.id);
     let mut parts = Relations {
@@ -40,10 +38,10 @@ pub async fn views(app: &App, tx: &mut Tx, rows: Vec<AdvertisementRow>) -> Resul
     Ok(rows.into_iter().filter_map(|row| view(app, row, &mut parts)).collect())
 }
 
-/// One advertisement as it is shown.
+/// Returns the representation of one advertisement.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] where its event was removed since it was read.
+/// [`Error::NOT_FOUND`] if its event was removed after it was read.
 pub async fn view_one(app: &App, tx: &mut Tx, row: AdvertisementRow) -> Result<Advertisement> {
     views(app, tx, vec![row]).await?.pop().ok_or(Error::NOT_FOUND)
 }

@@ -1,6 +1,6 @@
-//! Categories: how events are classified, each with its subcategories. Reference data that the platform's staff keep.
+//! Categories classify events, and each has subcategories. Reference data, maintained by platform administrators.
 //!
-//! A category's name is unique. Neither a category nor a subcategory that an event uses can be removed.
+//! A category's name is unique. A category or a subcategory that an event uses can't be removed.
 
 mod endpoints;
 mod model;

@@ -1,15 +1,16 @@
-//! Categories on the wire and in the database.
+//! API types and database rows of categories.
 
+use boxoffice_http::text_schema;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{ArrayValidation, InstanceType, Schema, SchemaObject};
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::{ResourceCollection, Uri, text_schema};
 use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{ResourceCollection, Uri};
+use crate::kernel::types::id::Id;
 
-/// The collection, for references to a category.
+/// Marker type of the `/categories` collection, for references to a category.
 #[derive(Debug)]
 pub struct Categories;
 
@@ -17,7 +18,7 @@ impl ResourceCollection for Categories {
     const PATH: &'static str = "/categories/";
 }
 
-/// A category as it is answered.
+/// A category in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Category {
     /// Its URI.
@@ -25,7 +26,7 @@ pub struct Category {
     pub uri: Uri,
     /// Its unique name.
     pub name: String,
-    /// The names of its subcategories, in the order given.
+    /// Names of its subcategories, in the order of the request.
     pub subcategories: Vec<String>,
 }
 
@@ -54,13 +55,13 @@ pub struct CategoryUpdate {
     pub subcategories: Option<Subcategories>,
 }
 
-/// The names of a category's subcategories as a request gives them: each only once, and their order counts.
+/// Names of a category's subcategories in a request. Each occurs once, and their order is kept.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Subcategories(pub Vec<String>);
 
 impl Subcategories {
-    /// A JSON array, which is how one statement takes them all.
+    /// Returns the names as a JSON array, so that one SQL statement can take all of them.
     pub fn json(&self) -> String {
         serde_json::Value::from(self.0.clone()).to_string()
     }
@@ -88,14 +89,14 @@ impl JsonSchema for Subcategories {
     }
 }
 
-/// A category as it is kept.
+/// Database row of a category.
 #[derive(Debug, sqlx::FromRow)]
 pub struct CategoryRow {
     pub id: Id,
     pub name: String,
 }
 
-/// A subcategory as it is kept.
+/// Database row of a subcategory.
 #[derive(Debug, sqlx::FromRow)]
 pub struct SubcategoryRow {
     pub category_id: Id,

@@ -1,20 +1,18 @@
-//! What the category operations mean. Who may call them, the contract's scopes say.
+//! Operations on categories. Permissions are checked by the contract's scopes (`x-scopes`).
 
 use std::collections::HashMap;
 
-use super::model::{Category, CategoryCreate, CategoryRow, CategoryUpdate};
-use super::store;
-use crate::state::App;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::{Page, PageRequest};
-use crate::kernel::types::api_types::Uri;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
 use boxoffice_http::error::{Code, Error, Result};
 
-/// The categories of these identifiers.
-///
-/// # Errors
-/// When the database fails.
+use super::model::{Category, CategoryCreate, CategoryRow, CategoryUpdate};
+use super::store;
+use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::types::api_types::Uri;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{Page, PageRequest};
+use crate::state::{App, Ctx};
+
+/// Returns the categories with these identifiers.
 pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Category>> {
     let mut categories: HashMap<Id, Category> = HashMap::new();
     for (id, name, subcategory) in store::of_ids(tx, ids).await? {
@@ -24,14 +22,14 @@ pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Has
     Ok(categories)
 }
 
-pub async fn list(app: &App, paging: PageRequest) -> Result<Page<Category>> {
-    let mut tx = app.db.read().await?;
+pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Category>> {
+    let mut tx = ctx.unit.read().await?;
     let found = store::list(&mut tx, paging).await?;
     Ok(paging.page(found.total, with_subcategories(&mut tx, found.rows).await?))
 }
 
-pub async fn create(app: &App, new: &CategoryCreate) -> Result<Category> {
-    transaction!(app.db, |tx| add(app, tx, new).await)
+pub async fn create(ctx: &Ctx, new: &CategoryCreate) -> Result<Category> {
+    transaction!(ctx.unit, |tx| add(&ctx.app, tx, new).await)
 }
 
 async fn add(app: &App, tx: &mut Tx, new: &CategoryCreate) -> Result<Category> {
@@ -41,12 +39,12 @@ async fn add(app: &App, tx: &mut Tx, new: &CategoryCreate) -> Result<Category> {
     Ok(view(row, new.subcategories.0.clone()))
 }
 
-pub async fn get(app: &App, id: Id) -> Result<Category> {
-    load(&mut app.db.read().await?, id).await
+pub async fn get(ctx: &Ctx, id: Id) -> Result<Category> {
+    load(&mut ctx.unit.read().await?, id).await
 }
 
-pub async fn update(app: &App, id: Id, change: &CategoryUpdate) -> Result<Category> {
-    transaction!(app.db, |tx| apply(tx, id, change).await)
+pub async fn update(ctx: &Ctx, id: Id, change: &CategoryUpdate) -> Result<Category> {
+    transaction!(ctx.unit, |tx| apply(tx, id, change).await)
 }
 
 async fn apply(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Category> {
@@ -61,8 +59,8 @@ async fn apply(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Category>
     load(tx, id).await
 }
 
-pub async fn delete(app: &App, id: Id) -> Result<()> {
-    let deleted = transaction!(app.db, |tx| store::delete(tx, id).await).on_foreign_key(Code::CategoryInUse)?;
+pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
+    let deleted = transaction!(ctx.unit, |tx| store::delete(tx, id).await).on_foreign_key(Code::CategoryInUse)?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
@@ -70,7 +68,7 @@ async fn load(tx: &mut Tx, id: Id) -> Result<Category> {
     views(tx, [id]).await?.remove(&id).ok_or(Error::NOT_FOUND)
 }
 
-/// The views of these rows, in their order.
+/// Returns the representation of these rows, in their order.
 async fn with_subcategories(tx: &mut Tx, rows: Vec<CategoryRow>) -> Result<Vec<Category>> {
     let mut names: HashMap<Id, Vec<String>> = HashMap::new();
     for row in store::subcategories(tx, rows.iter().map(|row| row.id)).await? {

@@ -1,23 +1,25 @@
-//! SQL of categories and their subcategories.
+//! SQL queries for categories and their subcategories.
 
-use super::model::{CategoryRow, Subcategories, SubcategoryRow};
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::{PageRequest, PagedRows};
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// Categories, the oldest first.
+use super::model::{CategoryRow, Subcategories, SubcategoryRow};
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+
+/// Returns a page of categories, the oldest first.
 pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<CategoryRow>> {
     tx.list("*", "from categories").page("id", paging).await
 }
 
-/// These categories, each with every one of its subcategories in their order, or with none where it has none.
+/// Returns these categories, each once per subcategory, in the subcategories' order. A category without subcategories occurs once
+/// with `None`.
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, String, Option<String>)>> {
     let both = "c.id, c.name, s.name from categories c left join subcategories s on s.category_id = c.id where true";
     tx.select(both).and_in("c.id", ids).push(" order by c.id, s.position").all().await
 }
 
-/// The subcategories of these categories, each one's in their order.
+/// Returns the subcategories of these categories, each category's in their order.
 pub async fn subcategories(tx: &mut Tx, categories: impl IntoIterator<Item = Id>) -> Result<Vec<SubcategoryRow>> {
     let select = tx.select("category_id, name from subcategories where true").and_in("category_id", categories);
     select.push(" order by category_id, position").all().await
@@ -28,15 +30,15 @@ pub async fn insert(tx: &mut Tx, row: &CategoryRow) -> Result<()> {
     Ok(())
 }
 
-/// Changes the name where one is given; tells whether there is such a category.
+/// Updates the name, if there is a new one. Returns whether the category exists.
 pub async fn update(tx: &mut Tx, id: Id, name: Option<String>) -> Result<bool> {
     let update = tx.query("update categories set name = coalesce($2, name) where id = $1");
     Ok(update.bind(id).bind(name).execute().await? == 1)
 }
 
-/// Adds these subcategories, and gives those that are there already their new position.
+/// Adds these subcategories. Existing ones get their new position.
 pub async fn put_subcategories(tx: &mut Tx, category: Id, subcategories: &Subcategories) -> Result<()> {
-    // `where true` keeps SQLite from reading `on conflict` as the condition of a join.
+    // `where true` prevents SQLite from parsing `on conflict` as the condition of a join.
     let sql = if tx.is_postgres() {
         "insert into subcategories (category_id, name, position)
          select $1, value, ordinality from json_array_elements_text(cast($2 as json)) with ordinality where true
@@ -50,7 +52,7 @@ pub async fn put_subcategories(tx: &mut Tx, category: Id, subcategories: &Subcat
     Ok(())
 }
 
-/// Removes the subcategories that are not among these.
+/// Deletes the subcategories that are not in `kept`.
 pub async fn delete_other_subcategories(tx: &mut Tx, category: Id, kept: &Subcategories) -> Result<()> {
     let sql = if tx.is_postgres() {
         "delete from subcategories where category_id = $1

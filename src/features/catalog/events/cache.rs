@@ -1,10 +1,13 @@
-//! What many ask for at the same time, above all while tickets go on sale: it is read and written down once for all of them, and
-//! of what only hosts and staff change nothing is read again until they have.
+//! Cache of events and of pages of published events, for the load when tickets go on sale.
+//!
+//! Concurrent requests for the same event or page share one read and one serialization. Data that only hosts and platform
+//! administrators change is read again only after they have changed it.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use boxoffice_http::error::{Error, Result};
 use futures::FutureExt;
 
 use super::model::{Event, EventRow};
@@ -12,30 +15,29 @@ use super::requests::{EventSort, PublishedEventQuery};
 use super::store::{ListFilter, SectionCounts};
 use super::view::{self, EventWithRelations};
 use super::{service, store};
-use crate::state::App;
+use crate::features::catalog::sections::{self, SectionRow};
 use crate::kernel::auth::Caller;
+use crate::kernel::db::{Batcher, DbVersion, Tx, VersionedCache};
+use crate::kernel::http::SerializedJson;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
-use crate::kernel::db::{Batcher, DbVersion, Tx, VersionedCache};
-use boxoffice_http::error::{Error, Result};
-use crate::kernel::http::SerializedJson;
-use crate::features::catalog::sections::{self, SectionRow};
+use crate::state::{App, Ctx};
 
-/// Those who are told of events or of a list at a time, at the most.
+/// Maximum number of requests in a batch.
 const BATCH: usize = 100;
-/// How much is remembered at the most, in bytes: for how events are counted, and for how they are shown.
+/// Capacity of each of the two caches in bytes.
 const REMEMBERED: usize = 16 << 20;
 
-/// An event, and what is answered to whoever may see it.
+/// An event and its serialized representation.
 struct CachedEvent {
     row: EventRow,
     written: SerializedJson<Event>,
-    /// When it is shown like this, unless it is changed.
+    /// Period in which the representation is up to date, unless the event is changed.
     validity: Range<Timestamp>,
 }
 
-/// The events and lists that are being read, and what is known of those that were.
+/// Batches of concurrent reads of events and lists, and two levels of cached results.
 pub struct EventCache {
     events: Arc<Batcher<(), Id, Option<Arc<CachedEvent>>>>,
     published: Arc<Batcher<PublishedEventQuery, (), SerializedJson<Page<Event>>>>,
@@ -43,14 +45,14 @@ pub struct EventCache {
     latest: Mutex<SnapshotCache>,
 }
 
-/// Events as they were shown to callers whose keys were looked up in one snapshot of the database. Nothing has been changed when the
-/// next caller's is the same, so that nothing needs to be asked for. While tickets are sold it hardly ever is. What is learned may be
-/// newer than the snapshot, but then no later caller has that one.
+/// First-level cache: serialized events, for the database snapshot that was read during authentication. If the next caller's key
+/// was looked up in the same snapshot, nothing was committed in between, and the event is returned without a query. While tickets
+/// are sold, this is rare. An event may be newer than its snapshot, but then no later caller has the same snapshot.
 type SnapshotCache = VersionedCache<Arc<DbVersion>, HashMap<Id, Arc<CachedEvent>>>;
 
-/// Events, and pages of those published, as they are for as long as the database has counted so many changes by hosts and staff. It
-/// is asked for that count, and for all that buyers change, before any of them is shown: so nothing is that is out of date,
-/// whichever server has changed it.
+/// Second-level cache: events and pages of published events, valid for one value of the `event_changes` counter of changes by
+/// hosts and platform administrators. Each read loads that counter, and everything that buyers change, before it uses the cache.
+/// So nothing out of date is returned, whichever server made a change.
 type VersionCache = VersionedCache<i64, VersionedEvents>;
 
 #[derive(Default)]
@@ -88,7 +90,7 @@ impl EventCache {
 }
 
 impl VersionedEvents {
-    /// The event that is counted here; `None` where it isn't known, or has other sections by now.
+    /// Returns the cached event with these counts; `None` if it isn't cached, or has other sections by now.
     fn event(&self, id: Id, counts: &[SectionCounts]) -> Option<EventWithRelations> {
         let mut event = self.events.get(&id)?.clone();
         event.apply_counts(counts).then_some(event)
@@ -96,19 +98,19 @@ impl VersionedEvents {
 }
 
 impl CachedEvent {
-    /// About how much memory it takes, in bytes.
+    /// Returns the approximate memory use in bytes.
     fn weight(&self) -> usize {
         size_of_val(self) + text_size(&self.row) + self.written.size()
     }
 }
 
-/// How long the longest texts of an event are, in bytes: all else is small.
+/// Returns the length of an event's longest texts in bytes. Its other fields are small.
 fn text_size(row: &EventRow) -> usize {
     row.description.len() + row.disclaimer.len()
 }
 
 impl EventWithRelations {
-    /// Takes what buyers have changed from its counts; tells whether these are of the sections that it has.
+    /// Updates the fields that buyers change. Returns whether the counts are of exactly this event's sections.
     fn apply_counts(&mut self, counts: &[SectionCounts]) -> bool {
         let sections = self.sections.iter_mut();
         let counted = counts.iter().filter_map(|count| Some((count.section_id?, count.sold?, count.reserved?)));
@@ -123,43 +125,44 @@ impl EventWithRelations {
         counted.peek().is_none()
     }
 
-    /// Until when it is shown as it is now, unless it is changed. A reservation ends by itself, and when is not known here.
+    /// Returns the time until which its representation is up to date, unless it is changed. If a section has reservations, this
+    /// is `now`: they expire by themselves, at times that are not loaded here.
     fn valid_until(&self, now: Timestamp) -> Timestamp {
         let until = |section: &SectionRow| if section.reserved == 0 { sections::next_price_change(section, now) } else { now };
         self.sections.iter().map(until).min().unwrap_or(Timestamp::NEVER)
     }
 
-    /// About how much memory it takes, in bytes.
+    /// Returns the approximate memory use in bytes.
     fn weight(&self) -> usize {
         let sections = self.sections.iter().map(|section| size_of_val(section) + section.description.len());
         size_of_val(self) + text_size(&self.row) + sections.sum::<usize>()
     }
 }
 
-/// An event, for who may see it.
-pub async fn get(app: &Arc<App>, caller: &Caller, id: Id) -> Result<SerializedJson<Event>> {
-    let latest = app.event_cache.latest().get_mut(&caller.snapshot).get(&id).cloned();
-    let now = app.clock.now();
+/// Returns an event, if the caller may see it.
+pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Event>> {
+    let latest = ctx.app.event_cache.latest().get_mut(&caller.snapshot).get(&id).cloned();
+    let now = ctx.app.clock.now();
     let shown = match latest.filter(|shown| shown.validity.contains(&now)) {
         Some(shown) => shown,
         None => {
-            let reading = Arc::clone(app);
-            let shown = app.event_cache.events.submit((), id, move |(), ids| read_events(Arc::clone(&reading), ids)).await?;
+            let reading = Arc::clone(&ctx.app);
+            let shown = ctx.app.event_cache.events.submit((), id, move |(), ids| read_events(Arc::clone(&reading), ids)).await?;
             let shown = shown.ok_or(Error::NOT_FOUND)?;
-            app.event_cache.latest().reserve(&caller.snapshot, shown.weight()).insert(id, Arc::clone(&shown));
+            ctx.app.event_cache.latest().reserve(&caller.snapshot, shown.weight()).insert(id, Arc::clone(&shown));
             shown
         }
     };
     if !service::is_public_for(caller, &shown.row) {
-        // Boxed, as all that few requests come to.
-        async { service::require_visible(&mut app.db.read().await?, caller, &shown.row).await }.boxed().await?;
+        // Boxed to keep this future small, because few requests take this path.
+        async { service::require_visible(&mut ctx.unit.read().await?, caller, &shown.row).await }.boxed().await?;
     }
     Ok(shown.written.clone())
 }
 
-/// The published events, which are the same for everyone.
-pub async fn list_published(app: &Arc<App>, query: PublishedEventQuery) -> Result<SerializedJson<Page<Event>>> {
-    let reading = Arc::clone(app);
+/// Returns a page of published events. It is the same for every caller.
+pub async fn list_published(ctx: &Ctx, query: PublishedEventQuery) -> Result<SerializedJson<Page<Event>>> {
+    let reading = Arc::clone(&ctx.app);
     let list = move |query, waiting: Vec<()>| {
         let app = Arc::clone(&reading);
         async move {
@@ -167,10 +170,10 @@ pub async fn list_published(app: &Arc<App>, query: PublishedEventQuery) -> Resul
             Ok(vec![page; waiting.len()])
         }
     };
-    app.event_cache.published.submit(query, (), list).await
+    ctx.app.event_cache.published.submit(query, (), list).await
 }
 
-/// These events as they are shown, in this order.
+/// Returns the serialized events with these identifiers, in this order.
 async fn read_events(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<CachedEvent>>>> {
     let now = app.clock.now();
     let events = load(&app, &mut app.db.read().await?, &ids, now).await?.events;
@@ -209,15 +212,16 @@ async fn read_page(app: &App, query: PublishedEventQuery) -> Result<Page<Event>>
     Ok(paging.page(found.total, view::views(app, &mut tx, found.rows).await?))
 }
 
-/// Whether hosts and staff alone change what is listed: neither time nor sales do, nor what isn't counted, a new section.
+/// Returns whether only hosts and platform administrators change the list. Time changes a list of active events, sales change a
+/// list by popularity, and a new section, which the counter doesn't count, changes a list by section.
 fn is_cacheable(query: &PublishedEventQuery) -> bool {
     let filter = &query.filter;
     filter.active.is_none() && filter.section.is_none() && filter.sort != Some(EventSort::Popularity)
 }
 
-/// Events that were asked for, as they are now.
+/// Current state of the requested events.
 struct Loaded {
-    /// How many changes had been counted; `None` where none of them was found.
+    /// Value of the `event_changes` counter; `None` if none of the events was found.
     changes: Option<i64>,
     events: HashMap<Id, EventWithRelations>,
 }

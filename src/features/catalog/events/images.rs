@@ -1,27 +1,27 @@
-//! An event's images: what a request says of them, and their way to the object store.
+//! Images of an event: parsing of requests, and storage in the object store.
 
-use futures::FutureExt;
+use std::sync::Arc;
+
+use boxoffice_http::error::{FieldError, Result};
 
 use super::model::EventRow;
-use crate::state::App;
+use crate::features::catalog::media::{self, Image, ImageKind, ImageText};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
-use crate::kernel::db;
-use boxoffice_http::error::{FieldError, Result};
-use crate::kernel::media::{self, Image, ImageKind, ImageText};
+use crate::state::Ctx;
 
-/// What a request says of one image.
+/// Change of one image in a request.
 pub enum ImageUpdate {
-    /// Nothing.
+    /// No change.
     Keep,
-    /// That it goes.
+    /// Removal of the image.
     Remove,
-    /// That it is this one from now on, to be kept under an identifier of its own.
+    /// A new image, to be stored under an identifier of its own.
     Put(Id, Image),
 }
 
 impl ImageUpdate {
-    /// Reads a request's argument; what is no image goes to the problems.
+    /// Parses an argument of a request. If it isn't an image, adds an error to `problems`.
     fn parse(name: &str, text: Option<&ImageText>, problems: &mut Vec<FieldError>) -> Self {
         match text {
             None => Self::Keep,
@@ -36,7 +36,7 @@ impl ImageUpdate {
         }
     }
 
-    /// Under which identifier there is an image after this change.
+    /// Returns the identifier of the image after this change.
     pub fn resulting_id(&self, before: Option<Id>) -> Option<Id> {
         match self {
             Self::Keep => before,
@@ -46,16 +46,16 @@ impl ImageUpdate {
     }
 }
 
-/// What a request says of an event's images.
+/// Changes of an event's images in a request.
 pub struct EventImages {
     pub banner: ImageUpdate,
     pub thumbnail: ImageUpdate,
-    /// What is wrong with those that are no images, to be told with everything else that is wrong.
+    /// Errors of arguments that are not images, to be reported with all other field errors.
     pub problems: Vec<FieldError>,
 }
 
 impl EventImages {
-    /// Reads the images of a request.
+    /// Parses the images of a request.
     pub fn parse(banner: Option<&ImageText>, thumbnail: Option<&ImageText>) -> Self {
         let mut problems = Vec::new();
         let banner = ImageUpdate::parse("banner", banner, &mut problems);
@@ -63,29 +63,29 @@ impl EventImages {
         Self { banner, thumbnail, problems }
     }
 
-    /// Whether there is anything to be stored.
+    /// Returns whether there are new images to store.
     pub fn has_new(&self) -> bool {
         self.uploads().next().is_some()
     }
 
-    /// Stores the new ones, or none of them.
+    /// Stores the new images, or none of them.
     ///
     /// # Errors
-    /// When the object store fails.
-    pub async fn store(&self, app: &App) -> Result<()> {
+    /// An error of the object store. The images stored so far are removed again.
+    pub async fn store(&self, ctx: &Ctx) -> Result<()> {
         for (kind, id, image) in self.uploads() {
-            if let Err(error) = media::put_image(app, kind, id, image).await {
-                self.discard(app).await;
+            if let Err(error) = media::put_image(ctx, kind, id, image).await {
+                self.discard(ctx).await;
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    /// Removes the new ones, which no row came to name.
-    pub async fn discard(&self, app: &App) {
+    /// Removes the new images, if the transaction failed and no row refers to them.
+    pub async fn discard(&self, ctx: &Ctx) {
         for (kind, id, _) in self.uploads() {
-            media::discard(app, kind, [id]).await;
+            media::discard(&ctx.app, kind, [id]).await;
         }
     }
 
@@ -98,11 +98,13 @@ impl EventImages {
     }
 }
 
-/// Removes the images that the event had `before` and has not any more, once its row says so.
-pub async fn discard_replaced(app: &App, before: &EventRow, after: Option<&EventRow>) {
+/// Removes the images that the event had `before` and no longer has, after the change has been committed.
+pub async fn discard_replaced(ctx: &Ctx, before: &EventRow, after: Option<&EventRow>) {
     let gone = |before: Option<Id>, after: Option<Id>| before.filter(|_| before != after);
     let banner = gone(before.banner_id, after.and_then(|row| row.banner_id));
     let thumbnail = gone(before.thumbnail_id, after.and_then(|row| row.thumbnail_id));
-    db::after_commit(app, move |app| media::discard(app, ImageKind::Banner, banner).boxed()).await;
-    db::after_commit(app, move |app| media::discard(app, ImageKind::Thumbnail, thumbnail).boxed()).await;
+    let app = Arc::clone(&ctx.app);
+    ctx.unit.after_commit(async move { media::discard(&app, ImageKind::Banner, banner).await }).await;
+    let app = Arc::clone(&ctx.app);
+    ctx.unit.after_commit(async move { media::discard(&app, ImageKind::Thumbnail, thumbnail).await }).await;
 }

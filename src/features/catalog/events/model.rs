@@ -1,18 +1,18 @@
-//! Events as they are answered and kept.
+//! API types and database rows of events.
 
+use boxoffice_http::error::{Code, Result};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::{Minutes, ResourceCollection, Uri};
 use crate::features::catalog::categories::Category;
-use boxoffice_http::error::{Code, Result};
-use crate::kernel::http::HasLocation;
 use crate::features::catalog::sections::Section;
 use crate::features::catalog::venues::Venue;
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{Minutes, ResourceCollection, Uri};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
 
-/// The collection, for references to an event.
+/// Marker type of the `/events` collection, for references to an event.
 #[derive(Debug)]
 pub struct Events;
 
@@ -20,30 +20,30 @@ impl ResourceCollection for Events {
     const PATH: &'static str = "/events/";
 }
 
-/// Where an event or advertisement stands.
+/// Status of an event or an advertisement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
 #[sqlx(type_name = "text")]
 pub enum EventStatus {
-    /// It is being prepared.
+    /// In preparation.
     Draft,
-    /// It waits for the platform's staff.
+    /// Waiting for a decision by a platform administrator.
     #[serde(rename = "Under Review")]
     #[sqlx(rename = "Under Review")]
     UnderReview,
-    /// It is public.
+    /// Public.
     Listed,
-    /// It will not take place.
+    /// Public, but it will not take place.
     Cancelled,
 }
 
 impl EventStatus {
-    /// Whether everyone may see what stands there.
+    /// Returns whether every caller may see an event or an advertisement with this status.
     pub fn is_public(self) -> bool {
         matches!(self, Self::Listed | Self::Cancelled)
     }
 }
 
-/// An event as it is answered.
+/// An event in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Event {
     /// Its URI.
@@ -51,41 +51,41 @@ pub struct Event {
     pub uri: Uri,
     /// Its unique title.
     pub title: String,
-    /// What to expect of it.
+    /// Description.
     pub description: String,
-    /// Where it stands.
+    /// Status.
     pub status: EventStatus,
-    /// What kind of event it is, in the host's words.
+    /// Kind of event, as free text by the host.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Whether it is open to the public.
+    /// True if it is open to the public.
     pub public: bool,
     /// Its category.
     pub category: Category,
     /// One of the category's subcategories.
     pub subcategory: String,
-    /// When it starts.
+    /// Start.
     pub start: Minutes,
-    /// When it ends.
+    /// End.
     pub end: Minutes,
-    /// Where it is staged.
+    /// Venue.
     pub venue: Venue,
-    /// What the host declines to answer for.
+    /// Disclaimer by the host.
     pub disclaimer: String,
-    /// Words to find it by.
+    /// Search keywords.
     pub tags: Vec<String>,
     /// Absolute URI of the wide image, or empty.
     pub banner: String,
     /// Absolute URI of the small image, or empty.
     pub thumbnail: String,
-    /// How many tickets it has sold.
+    /// Number of tickets sold.
     #[schemars(range(min = 0))]
     pub popularity: i64,
     /// Its sections, with their short URIs.
     pub sections: Vec<Section>,
-    /// When it was last published, or empty before.
+    /// Time of its last publication, or empty.
     pub published: String,
-    /// URI of the host that stages it.
+    /// URI of its host.
     pub host: Uri,
 }
 
@@ -95,60 +95,60 @@ impl HasLocation for Event {
     }
 }
 
-/// The path of an event and of what lies below it.
+/// Path parameters of an event and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventPath {
     /// The event.
     pub event: Id,
 }
 
-/// An event as it is kept.
+/// Database row of an event.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct EventRow {
     /// Its identifier.
     pub id: Id,
-    /// The host that stages it.
+    /// Its host.
     pub host_id: Id,
     /// Its unique title.
     pub title: String,
-    /// What to expect of it.
+    /// Description.
     pub description: String,
-    /// Where it stands.
+    /// Status.
     pub status: EventStatus,
-    /// What kind of event it is, in the host's words.
+    /// Kind of event, as free text by the host.
     #[sqlx(rename = "type")]
     pub kind: String,
-    /// Whether it is open to the public.
+    /// True if it is open to the public.
     pub public: bool,
     /// Its category.
     pub category_id: Id,
     /// One of the category's subcategories.
     pub subcategory: String,
-    /// Where it is staged.
+    /// Venue.
     pub venue_id: Id,
-    /// When it starts.
+    /// Start.
     pub starts: Timestamp,
-    /// When it ends; [`Timestamp::NEVER`] where no end was given.
+    /// End; [`Timestamp::NEVER`] if none was set.
     pub ends: Timestamp,
-    /// What the host declines to answer for.
+    /// Disclaimer by the host.
     pub disclaimer: String,
-    /// Words to find it by: a JSON array of strings.
+    /// Search keywords, as a JSON array of strings.
     pub tags: String,
-    /// Under which identifier the object store keeps its wide image.
+    /// Identifier of the wide image in the object store.
     pub banner_id: Option<Id>,
-    /// Under which identifier the object store keeps its small image.
+    /// Identifier of the small image in the object store.
     pub thumbnail_id: Option<Id>,
-    /// When it was last published.
+    /// Time of its last publication.
     pub published: Option<Timestamp>,
-    /// Tickets sold and not given back.
+    /// Number of tickets sold and not returned.
     pub popularity: i64,
 }
 
 impl EventRow {
-    /// Succeeds for an event of which something may still be changed or booked.
+    /// Rejects an event that can no longer be changed or booked.
     ///
     /// # Errors
-    /// [`Code::EventCancelled`] for one that will not take place.
+    /// [`Code::EventCancelled`] if the event is cancelled.
     pub fn check_changeable(&self) -> Result<()> {
         if self.status == EventStatus::Cancelled { Err(Code::EventCancelled.into()) } else { Ok(()) }
     }

@@ -1,21 +1,22 @@
-//! What requests say of events: filters of lists, a new event, changes to one.
+//! Request types of events: list filters, creation and update.
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::images::EventImages;
 use super::model::{EventRow, EventStatus};
+use crate::features::catalog::categories::Categories;
+use crate::features::catalog::hosts::Hosts;
+use crate::features::catalog::media::ImageText;
+use crate::features::catalog::regions::Regions;
+use crate::features::catalog::venues::Venues;
+use crate::kernel::types::api_types::{DateTimeInput, ResourceRef};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, SortOrder};
-use crate::kernel::types::api_types::{DateTimeInput, ResourceRef, string_newtype};
-use crate::features::catalog::categories::Categories;
-use crate::features::catalog::hosts::Hosts;
-use crate::kernel::media::ImageText;
-use crate::features::catalog::regions::Regions;
-use crate::features::catalog::venues::Venues;
 
-/// By what a list of events can be sorted.
+/// Sort key of a list of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EventSort {
@@ -25,7 +26,7 @@ pub enum EventSort {
     Start,
 }
 
-/// What every list of events can be narrowed and sorted by.
+/// Filters and sort order common to all lists of events.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 pub struct EventFilter {
     #[serde(flatten)]
@@ -34,7 +35,7 @@ pub struct EventFilter {
     #[schemars(length(max = 200))]
     pub title: Option<String>,
     pub active: Option<bool>,
-    /// By its identifier, either of its URIs, or its exact name.
+    /// Identifier, either of the URIs, or exact name of a section.
     #[schemars(length(min = 1, max = 200))]
     pub section: Option<String>,
     pub sort: Option<EventSort>,
@@ -67,7 +68,7 @@ pub struct HostEventQuery {
 }
 
 string_newtype!(
-    /// One of the words to find an event by.
+    /// Search keyword of an event.
     Tag, None, None, Some(1), Some(50)
 );
 
@@ -98,7 +99,7 @@ pub struct EventCreate {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct EventUpdate {
-    /// Only the event's own, for what was read to be sent back.
+    /// Accepted only if it is the event's own host, so that a client can send back the event it has read.
     pub host: Option<ResourceRef<Hosts>>,
     #[schemars(length(min = 1, max = 200))]
     pub title: Option<String>,
@@ -118,14 +119,14 @@ pub struct EventUpdate {
     pub disclaimer: Option<String>,
     #[schemars(length(max = 20))]
     pub tags: Option<Vec<Tag>>,
-    /// Blank removes the present one.
+    /// New banner; blank removes the current one.
     pub banner: Option<ImageText>,
-    /// Blank removes the present one.
+    /// New thumbnail; blank removes the current one.
     pub thumbnail: Option<ImageText>,
 }
 
 impl EventCreate {
-    /// The event as it begins: a Draft that starts now and never ends where no times are given (wire facts).
+    /// Returns the row of the new event: a draft that starts now and never ends, unless the request has a start and an end.
     pub fn row(&self, id: Id, now: Timestamp, images: &EventImages) -> EventRow {
         EventRow {
             id,
@@ -151,7 +152,7 @@ impl EventCreate {
 }
 
 impl EventUpdate {
-    /// The event with these changes.
+    /// Returns the row with these changes.
     pub fn apply(&self, row: &EventRow, images: &EventImages) -> EventRow {
         let row = row.clone();
         EventRow {

@@ -1,5 +1,9 @@
-//! What the event operations mean, and who may see or change an event.
+//! Operations on events, and the permissions to see and change them.
 
+use std::sync::Arc;
+
+use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
+use boxoffice_openapi::Scope;
 use futures::FutureExt;
 
 use super::images::{EventImages, discard_replaced};
@@ -7,58 +11,57 @@ use super::model::{Event, EventRow, EventStatus};
 use super::requests::{EventCreate, EventFilter, EventQuery, EventUpdate, HostEventQuery};
 use super::store::{self, ListFilter, Visibility};
 use super::view::{view_one, views};
-use crate::features::identity::accounts::{self, AccountNumber};
-use crate::state::App;
-use crate::kernel::auth::{Caller, Scope};
-use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::Page;
-use crate::kernel::db::{self, Tx, ViolationExt, transaction};
-use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
-use crate::kernel::media::{self, ImageKind};
-use crate::features::catalog::review::{self, Submission, SubmissionType};
 use crate::features::catalog::advertisements;
 use crate::features::catalog::categories;
 use crate::features::catalog::hosts;
+use crate::features::catalog::media::{self, ImageKind};
+use crate::features::catalog::review::{self, Submission, SubmissionType};
 use crate::features::catalog::sections;
 use crate::features::catalog::tokens;
 use crate::features::catalog::venues;
+use crate::features::identity::accounts::{self, AccountNumber};
+use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::Page;
+use crate::state::{App, Ctx};
 
 const TITLE: &str = "events_title_key";
 
-/// An event, whoever asks.
+/// Returns an event without a permission check.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] where there is none.
+/// [`Error::NOT_FOUND`] if there is no such event.
 pub async fn load(tx: &mut Tx, id: Id) -> Result<EventRow> {
     store::find(tx, id).await?.ok_or(Error::NOT_FOUND)
 }
 
-/// An event for who may change it: its host's administrators and the platform's staff.
+/// Returns an event, if the caller may change it: an administrator of its host or a platform administrator.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] where there is none, [`Error::NOT_YOURS`] for anyone else.
+/// [`Error::NOT_FOUND`] if there is no such event, [`Error::FORBIDDEN`] for any other caller.
 pub async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
     let row = load(tx, id).await?;
     hosts::require_administrator(tx, caller, row.host_id).await?;
     Ok(row)
 }
 
-/// An event for who may see it: anyone once it is Listed or Cancelled, else who may change it. A redeemer's key sees the event
-/// of its token, and no other.
+/// Returns an event, if the caller may see it: every caller once it is listed or cancelled, before that only the callers who may
+/// change it. A redeemer's key sees the event of its token, and no other.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] where there is none, [`Error::NOT_YOURS`] for anyone else.
+/// [`Error::NOT_FOUND`] if there is no such event, [`Error::FORBIDDEN`] for any other caller.
 pub async fn load_visible(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
     let row = load(tx, id).await?;
     require_visible(tx, caller, &row).await?;
     Ok(row)
 }
 
-/// Succeeds for who may see an event.
+/// Requires a caller who may see the event; see [`load_visible`].
 ///
 /// # Errors
-/// [`Error::NOT_YOURS`] for anyone else.
+/// [`Error::FORBIDDEN`] for any other caller.
 pub async fn require_visible(tx: &mut Tx, caller: &Caller, row: &EventRow) -> Result<()> {
     match caller.redeemer {
         Some(redeemer) if redeemer.event == row.id => Ok(()),
@@ -68,37 +71,38 @@ pub async fn require_visible(tx: &mut Tx, caller: &Caller, row: &EventRow) -> Re
     }
 }
 
-/// Whether an event is there for everyone, among whom redeemers are not.
+/// Returns whether the caller may see the event because it is public. Redeemers may not: they see only their token's event.
 pub fn is_public_for(caller: &Caller, row: &EventRow) -> bool {
     row.status.is_public() && caller.scope != Scope::Redeemer
 }
 
-/// The same as [`load_managed`], for a change that depends on what the event is: others wait until this transaction ends.
+/// Locks and returns an event like [`load_managed`], for a change that depends on its current row. Other transactions that change
+/// it wait until this one ends.
 async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
     let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     hosts::require_administrator(tx, caller, row.host_id).await?;
     Ok(row)
 }
 
-pub async fn list(app: &App, caller: &Caller, query: EventQuery) -> Result<Page<Event>> {
+pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Page<Event>> {
     let host = query.host.map(|host| host.id);
     let narrowing = ListFilter { shown: Visibility::To(caller), host, status: query.status, public: query.public };
-    page(app, &mut app.db.read().await?, &query.filter, narrowing).await
+    page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, narrowing).await
 }
 
-pub async fn list_of_host(app: &App, caller: &Caller, host: Id, query: HostEventQuery) -> Result<Page<Event>> {
-    let mut tx = app.db.read().await?;
+pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEventQuery) -> Result<Page<Event>> {
+    let mut tx = ctx.unit.read().await?;
     hosts::require_exists(&mut tx, host).await?;
     let narrowing = ListFilter { shown: Visibility::To(caller), host: Some(host), status: query.status, public: query.public };
-    page(app, &mut tx, &query.filter, narrowing).await
+    page(&ctx.app, &mut tx, &query.filter, narrowing).await
 }
 
-/// The events that an account has tickets for, whatever has become of them.
-pub async fn list_of_account(app: &App, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
-    let mut tx = app.db.read().await?;
+/// Returns a page of the events for which an account has tickets, whatever their status.
+pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
+    let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
     let narrowing = ListFilter { shown: Visibility::HeldBy(account.id), host: None, status: None, public: None };
-    page(app, &mut tx, filter, narrowing).await
+    page(&ctx.app, &mut tx, filter, narrowing).await
 }
 
 async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, narrowing: ListFilter<'_>) -> Result<Page<Event>> {
@@ -106,78 +110,80 @@ async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, narrowing: ListFilte
     Ok(filter.paging.page(found.total, views(app, tx, found.rows).await?))
 }
 
-pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Event> {
-    let mut tx = app.db.read().await?;
+pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
+    let mut tx = ctx.unit.read().await?;
     let row = load_visible(&mut tx, caller, id).await?;
-    view_one(app, &mut tx, row).await
+    view_one(&ctx.app, &mut tx, row).await
 }
 
-pub async fn create(app: &App, caller: &Caller, new: &EventCreate) -> Result<Event> {
+pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Event> {
     let images = EventImages::parse(new.banner.as_ref(), new.thumbnail.as_ref());
-    let now = app.clock.now();
+    let now = ctx.app.clock.now();
     if images.has_new() {
-        // Storing an image takes its time, so no transaction waits for it; all that could refuse it is asked before.
+        // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
+        // request that will be rejected.
         let row = new.row(Id::NONE, now, &images);
-        let mut tx = app.db.read().await?;
+        let mut tx = ctx.unit.read().await?;
         check_new(&mut tx, caller, &row, &images.problems).await?;
         check_title(&mut tx, &row).await?;
         drop(tx);
-        images.store(app).await?;
+        images.store(ctx).await?;
     }
-    let created = transaction!(app.db, |tx| {
-        let row = new.row(app.clock.next_id(), now, &images);
+    let created = transaction!(ctx.unit, |tx| {
+        let row = new.row(ctx.app.clock.next_id(), now, &images);
         check_new(tx, caller, &row, &images.problems).await?;
         store::insert(tx, &row).await.on_unique(TITLE, Code::EventTaken)?;
-        tokens::create_global(app, tx, row.id).await?;
-        view_one(app, tx, row).await
+        tokens::create_global(&ctx.app, tx, row.id).await?;
+        view_one(&ctx.app, tx, row).await
     });
     if created.as_ref().is_err_and(Error::is_definite) {
-        images.discard(app).await;
+        images.discard(ctx).await;
     }
     created
 }
 
-pub async fn update(app: &App, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
+pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
     let images = EventImages::parse(change.banner.as_ref(), change.thumbnail.as_ref());
     if images.has_new() {
-        let mut tx = app.db.read().await?;
+        let mut tx = ctx.unit.read().await?;
         let before = load_managed(&mut tx, caller, id).await?;
-        let row = check_change(app, &mut tx, caller, &before, change, &images).await?;
+        let row = check_change(&ctx.app, &mut tx, caller, &before, change, &images).await?;
         check_title(&mut tx, &row).await?;
         drop(tx);
-        images.store(app).await?;
+        images.store(ctx).await?;
     }
-    let changed = transaction!(app.db, |tx| {
+    let changed = transaction!(ctx.unit, |tx| {
         let before = lock_managed(tx, caller, id).await?;
-        let row = check_change(app, tx, caller, &before, change, &images).await?;
+        let row = check_change(&ctx.app, tx, caller, &before, change, &images).await?;
         store::update(tx, &row).await.on_unique(TITLE, Code::EventTaken)?;
-        let event = view_one(app, tx, row.clone()).await?;
+        let event = view_one(&ctx.app, tx, row.clone()).await?;
         Ok::<_, Error>((before, row, event))
     });
     match changed {
         Ok((before, after, event)) => {
-            discard_replaced(app, &before, Some(&after)).await;
+            discard_replaced(ctx, &before, Some(&after)).await;
             Ok(event)
         }
         Err(error) => {
             if error.is_definite() {
-                images.discard(app).await;
+                images.discard(ctx).await;
             }
             Err(error)
         }
     }
 }
 
-/// Removes an event with its advertisements, which would promote nothing.
-pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
-    let now = app.clock.now();
-    let (row, artwork) = transaction!(app.db, |tx| remove(tx, caller, id, now).await)?;
-    discard_replaced(app, &row, None).await;
-    db::after_commit(app, move |app| media::discard(app, ImageKind::Artwork, artwork).boxed()).await;
+/// Removes an event with its advertisements.
+pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
+    let now = ctx.app.clock.now();
+    let (row, artwork) = transaction!(ctx.unit, |tx| remove(tx, caller, id, now).await)?;
+    discard_replaced(ctx, &row, None).await;
+    let app = Arc::clone(&ctx.app);
+    ctx.unit.after_commit(async move { media::discard(&app, ImageKind::Artwork, artwork).await }).await;
     Ok(())
 }
 
-/// The event as it was, and the artwork that nothing shows any more.
+/// Removes an event. Returns its last row and the identifiers of its advertisements' artwork, to be discarded after the commit.
 async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<(EventRow, Vec<Id>)> {
     let row = lock_managed(tx, caller, id).await?;
     let parts = sections::store::of_events(tx, [id], now).await?;
@@ -193,30 +199,30 @@ async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<
     tokens::end_keys_of_event(tx, id, now).await?;
     review::forget(tx, SubmissionType::Event, [id]).await?;
     let artwork = advertisements::remove_of_event(tx, id).await?;
-    // Tickets that were made void keep their event, which a foreign key says.
+    // Void tickets still refer to the event, so a foreign key rejects its removal.
     store::delete(tx, id).await.on_foreign_key(Code::EventSold)?;
     Ok((row, artwork))
 }
 
-pub async fn submit(app: &App, caller: &Caller, id: Id) -> Result<Submission> {
-    transaction!(app.db, |tx| {
+pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
+    transaction!(ctx.unit, |tx| {
         let row = load_managed(tx, caller, id).await?;
         if !store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview, None).await? {
             return Err(Code::EventNotDraft.into());
         }
         hosts::require_active(tx, row.host_id).await?;
-        review::submit(app, tx, SubmissionType::Event, id, caller.account).await
+        review::submit(&ctx.app, tx, SubmissionType::Event, id, caller.account).await
     })
 }
 
-/// Makes a Listed event a Draft again. What was sold stays valid, and what is reserved can be paid.
-pub async fn withdraw(app: &App, caller: &Caller, id: Id) -> Result<Event> {
-    transaction!(app.db, |tx| unlist(app, tx, caller, id, EventStatus::Draft).await)
+/// Makes a listed event a draft again. Sold tickets stay valid, and reserved ones can be paid.
+pub async fn withdraw(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
+    transaction!(ctx.unit, |tx| unlist(&ctx.app, tx, caller, id, EventStatus::Draft).await)
 }
 
-/// Cancels a Listed event. What was sold is left to be returned, and what is reserved can't be paid any more.
-pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Event> {
-    transaction!(app.db, |tx| unlist(app, tx, caller, id, EventStatus::Cancelled).await)
+/// Cancels a listed event. Sold tickets can be returned, and reserved ones can no longer be paid.
+pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
+    transaction!(ctx.unit, |tx| unlist(&ctx.app, tx, caller, id, EventStatus::Cancelled).await)
 }
 
 async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus) -> Result<Event> {
@@ -227,10 +233,11 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
     view_one(app, tx, EventRow { status: to, ..row }).await
 }
 
-/// What the decision on its submission does to an event: it is Listed, or a Draft again. A removed host lists no more events.
+/// Applies a review decision: an approved event is listed, a rejected one is a draft again. Approval requires a host that has not
+/// been removed.
 ///
 /// # Errors
-/// [`Code::HostRemoved`] for an approval, [`Code::SubmissionDecided`] for an event that is not under review.
+/// [`Code::HostRemoved`] for an approval, [`Code::SubmissionDecided`] if the event is not under review.
 pub async fn apply_decision(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
     let (to, published) = if approved { (EventStatus::Listed, Some(now)) } else { (EventStatus::Draft, None) };
     if approved {
@@ -241,7 +248,7 @@ pub async fn apply_decision(tx: &mut Tx, id: Id, approved: bool, now: Timestamp)
     if decided { Ok(()) } else { Err(Code::SubmissionDecided.into()) }
 }
 
-/// What stands against a new event. Who may not act for the host learns nothing of the rest.
+/// Validates a new event. A caller who may not act for the host gets a 403 before any other error.
 async fn check_new(tx: &mut Tx, caller: &Caller, row: &EventRow, images: &[FieldError]) -> Result<()> {
     let mut problems = Vec::new();
     if hosts::exists(tx, row.host_id).await? {
@@ -255,7 +262,7 @@ async fn check_new(tx: &mut Tx, caller: &Caller, row: &EventRow, images: &[Field
     hosts::require_active(tx, row.host_id).await
 }
 
-/// The event as it is to be, unless something stands against its change.
+/// Validates a change of an event. Returns its row after the change.
 async fn check_change(
     app: &App,
     tx: &mut Tx,
@@ -274,19 +281,20 @@ async fn check_change(
     if before.status == EventStatus::Cancelled {
         return Err(Code::EventCancelled.into());
     }
-    // A venue where events have been staged stays (requirement), so it is not forgotten where this one was.
+    // The API requires that a venue with past events can't be removed. So a past event keeps its venue.
     if before.status.is_public() && before.ends <= app.clock.now() && row.venue_id != before.venue_id {
         return Err(Code::EventOver.with_message("This event is over, so its venue can't be changed any more."));
     }
     Ok(row)
 }
 
-/// Whether another event has the title, before an image is stored for nothing; the unique index has the last word.
+/// Rejects the title of another event before an image is stored in vain. The unique index decides in the end.
 async fn check_title(tx: &mut Tx, row: &EventRow) -> Result<()> {
     if store::is_title_taken(tx, row).await? { Err(Code::EventTaken.into()) } else { Ok(()) }
 }
 
-/// What is wrong with the event as it would be, in the contract's order. A venue that it has already may stay.
+/// Returns the field errors of the resulting event, in the contract's order. An event may keep its venue even if the caller may
+/// not use it.
 async fn problems_of(tx: &mut Tx, caller: &Caller, before: Option<&EventRow>, row: &EventRow) -> Result<Vec<FieldError>> {
     let mut problems = Vec::new();
     match categories::views(tx, [row.category_id]).await?.get(&row.category_id) {

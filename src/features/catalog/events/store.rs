@@ -1,27 +1,28 @@
-//! SQL of events.
+//! SQL queries for events.
+
+use boxoffice_http::error::Result;
 
 use super::model::{EventRow, EventStatus};
 use super::requests::{EventFilter, EventSort};
+use crate::features::catalog::sections::{self, SectionUri};
 use crate::kernel::auth::Caller;
+use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
-use crate::kernel::db::{Statement, Tx};
-use boxoffice_http::error::Result;
-use crate::features::catalog::sections::{self, SectionUri};
 
-/// Which events a list may show.
+/// Set of events that a list may include.
 #[derive(Debug)]
 pub enum Visibility<'a> {
-    /// Those Listed and open to the public, to everyone.
+    /// Listed events that are open to the public, for every caller.
     Published,
-    /// What this caller may see.
+    /// Events that this caller may see.
     To(&'a Caller),
-    /// Those that this account has tickets for, which are not void.
+    /// Events for which this account has tickets that are not void.
     HeldBy(Id),
 }
 
-/// What is asked of a list, beside what all lists of events are asked.
+/// Filters of a list in addition to [`EventFilter`].
 #[derive(Debug)]
 pub struct ListFilter<'a> {
     pub shown: Visibility<'a>,
@@ -30,8 +31,8 @@ pub struct ListFilter<'a> {
     pub public: Option<bool>,
 }
 
-/// Events in the order of making, unless a sort is asked for; then those without its value come last, and ties in the order
-/// of making.
+/// Returns a page of events, the oldest first, or sorted by the filter's sort key. Events without a value of that key come last,
+/// and ties are the oldest first.
 pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: ListFilter<'_>, now: Timestamp) -> Result<PagedRows<EventRow>> {
     let direction = filter.order.sql();
     let order = match filter.sort {
@@ -55,8 +56,9 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: ListFilter<'_>, 
     with_section(select, filter.section.as_deref()).page(&order, filter.paging).await
 }
 
-/// Listed and Cancelled events are for anyone, all others for their host's administrators and the platform's staff. Whoever holds
-/// a ticket has its event listed with it all the same.
+/// Adds the condition for `shown`. Listed and cancelled events are visible to every caller, all others to their host's
+/// administrators and to platform administrators. A list of the events for which an account has tickets includes them whatever
+/// their status.
 fn visibility_clause<'a>(select: Statement<'a>, shown: &Visibility<'_>) -> Statement<'a> {
     const OPEN: &str = "e.status in ('Listed', 'Cancelled')";
     const HELD: &str = "e.id in (select t.event_id from tickets t where t.owner_id = ? and t.status <> 'Void')";
@@ -72,8 +74,8 @@ fn visibility_clause<'a>(select: Statement<'a>, shown: &Visibility<'_>) -> State
     }
 }
 
-/// A section is named by its identifier, either of its URIs or its exact name. An identifier can be part of the text:
-/// it is a number.
+/// Adds a filter by section: its identifier, either of its URIs, or its exact name. The identifier can be part of the SQL text,
+/// because it is a number.
 fn with_section<'a>(select: Statement<'a>, section: Option<&str>) -> Statement<'a> {
     let Some(text) = section else { return select };
     let uri = SectionUri::parse(text);
@@ -82,37 +84,32 @@ fn with_section<'a>(select: Statement<'a>, section: Option<&str>) -> Statement<'
     select.and_where(&named, Some(text.to_owned())).and_where("e.id = ?", uri.and_then(|uri| uri.event))
 }
 
-/// An event, where there is one.
-///
-/// # Errors
-/// When the database fails.
+/// Returns an event, if it exists.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
     tx.query("select * from events where id = $1").bind(id).optional().await
 }
 
-/// These events.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the events with these identifiers.
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<EventRow>> {
     tx.select("* from events where true").and_in("id", ids).all().await
 }
 
-/// What buyers change of an event and one of its sections.
+/// Counts of an event and one of its sections, which buyers change.
 #[derive(sqlx::FromRow)]
 pub struct SectionCounts {
-    /// How often hosts and staff have changed what events show.
+    /// Value of the `event_changes` counter: changes of events' representation by hosts and platform administrators.
     pub changes: i64,
     pub event_id: Id,
     pub popularity: i64,
-    /// `None` in the one row of an event without sections.
+    /// `None` in the only row of an event without sections.
     pub section_id: Option<Id>,
     pub sold: Option<i64>,
     pub reserved: Option<i64>,
 }
 
-/// What buyers change of these events, those of an event together, and the oldest of its sections first. One statement: nothing
-/// else has changed what these events show since the number of changes was another one.
+/// Returns the counts of these events, sorted by event, and the oldest section first. One statement reads the counts together
+/// with the `event_changes` counter: nothing else in these events' representation has changed since the counter had another
+/// value.
 pub async fn section_counts(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<SectionCounts>> {
     tx.select("(select count from event_changes) as changes, e.id as event_id, e.popularity, s.id as section_id, s.sold, ")
         .push_bind(sections::store::RESERVED, now)
@@ -123,20 +120,18 @@ pub async fn section_counts(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now:
         .await
 }
 
-/// How often hosts and staff have changed what events show.
+/// Returns the `event_changes` counter: changes of events' representation by hosts and platform administrators.
 pub async fn change_counter(tx: &mut Tx) -> Result<i64> {
     tx.query("select count from event_changes").scalar().await
 }
 
-/// The event as it is after everyone else's changes, which then wait until this transaction ends.
-///
-/// # Errors
-/// When the database fails.
+/// Locks and returns the event. The row includes all earlier changes; later changes by other transactions wait until this one
+/// ends.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
     tx.query("update events set title = title where id = $1 returning *").bind(id).optional().await
 }
 
-/// Whether another event has this title.
+/// Returns whether another event has this title.
 pub async fn is_title_taken(tx: &mut Tx, row: &EventRow) -> Result<bool> {
     let other = "select exists (select 1 from events where title = $1 and id <> $2)";
     tx.query(other).bind(row.title.clone()).bind(row.id).scalar().await
@@ -169,7 +164,7 @@ pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
     Ok(())
 }
 
-/// Writes what a host may change.
+/// Writes the columns that a host may change.
 pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
     tx.query(
         "update events set title = $2, description = $3, type = $4, public = $5, category_id = $6, subcategory = $7,
@@ -194,20 +189,22 @@ pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
     Ok(())
 }
 
-/// Takes the event one step on, unless it has left the step before; tells whether it did. `published` is only ever set.
+/// Changes the status from `from` to `to`. Returns false, and changes nothing, if the status isn't `from`. `published` is only
+/// ever set, never cleared.
 pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus, published: Option<Timestamp>) -> Result<bool> {
     let update = "update events set status = $3, published = coalesce($4, published) where id = $1 and status = $2";
     Ok(tx.query(update).bind(id).bind(from).bind(to).bind(published).execute().await? == 1)
 }
 
-/// Deletes the reservations of places in this event that are over; its sections need no count of them any more.
+/// Deletes the expired reservations of places in this event. Its sections' counts stay, because the sections are about to be
+/// deleted.
 pub async fn delete_expired_reservations(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
     let delete = "delete from reservations where expires <= $2 and section_id in (select id from sections where event_id = $1)";
     tx.query(delete).bind(id).bind(now).execute().await?;
     Ok(())
 }
 
-/// Removes the event, with its sections and admission tokens. Tickets and reservations stand against it.
+/// Deletes the event with its sections and admission tokens. Foreign keys reject this while there are tickets or reservations.
 pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("delete from events where id = $1").bind(id).execute().await?;
     Ok(())

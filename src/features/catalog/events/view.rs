@@ -1,25 +1,25 @@
-//! Events as they are shown.
+//! API representation of events.
 
 use std::collections::HashMap;
 
 use anyhow::Context;
+use boxoffice_http::error::Result;
 
 use super::model::{Event, EventRow};
-use crate::state::App;
-use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::{Minutes, Uri};
 use crate::features::catalog::categories::{self, Category};
-use crate::kernel::db::Tx;
-use boxoffice_http::error::Result;
-use crate::kernel::media::{self, ImageKind};
+use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::sections::{self, SectionRow};
 use crate::features::catalog::venues::{self, Venue};
+use crate::kernel::db::Tx;
+use crate::kernel::types::api_types::{Minutes, Uri};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::state::App;
 
-/// An event with all that is shown of it.
+/// An event with all data of its representation.
 #[derive(Clone)]
 pub struct EventWithRelations {
-    /// Its own row.
+    /// Row of the event.
     pub row: EventRow,
     /// Its sections, the oldest first.
     pub sections: Vec<SectionRow>,
@@ -27,10 +27,7 @@ pub struct EventWithRelations {
     venue: Venue,
 }
 
-/// These events with all that is shown of them, in their order. What they refer to is loaded for all of them at once.
-///
-/// # Errors
-/// When the database fails.
+/// Loads the related data of these events, for all of them at once. Returns them in their order.
 pub async fn load(tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
     let categories = categories::views(tx, rows.iter().map(|row| row.category_id)).await?;
     let venues = venues::views(tx, rows.iter().map(|row| row.venue_id)).await?;
@@ -46,28 +43,22 @@ pub async fn load(tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Ve
     rows.into_iter().map(full).collect()
 }
 
-/// These events as they are shown, in their order.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the representation of these events, in their order.
 pub async fn views(app: &App, tx: &mut Tx, rows: Vec<EventRow>) -> Result<Vec<Event>> {
     let now = app.clock.now();
     load(tx, rows, now).await?.into_iter().map(|event| view(app, event, now)).collect()
 }
 
-/// One event as it is shown.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the representation of one event.
 pub async fn view_one(app: &App, tx: &mut Tx, row: EventRow) -> Result<Event> {
     let event = views(app, tx, vec![row]).await?.pop();
     Ok(event.context("one event has one view")?)
 }
 
-/// An event as it is shown now.
+/// Returns the representation of an event at this time.
 ///
 /// # Errors
-/// When what is kept of it can't be read.
+/// An internal error if the stored tags can't be parsed.
 pub fn view(
     app: &App,
     EventWithRelations { row, sections, category, venue }: EventWithRelations,

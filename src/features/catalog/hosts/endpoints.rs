@@ -1,103 +1,114 @@
-//! The host operations of the contract.
+//! HTTP endpoints of hosts.
 
+use boxoffice_http::error::Code;
 use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Host, HostAdministratorCreate, HostAdministratorDelete, HostAdministratorFilter};
 use super::model::{HostCreate, HostFilter, HostPath, HostUpdate};
 use super::service;
 use crate::features::identity::accounts::{Account, AccountPath};
-use crate::kernel::auth::Caller;
+use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
 use crate::kernel::types::paging::{Page, PageRequest};
-use boxoffice_http::error::Code;
-use crate::kernel::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add(host_list, &[]);
-    api.add(host_create, &[Code::HostTaken]);
-    api.add_resource(host_get, &[], |by, path: HostPath| async move { service::get(&by.app, path.host).await });
-    api.add(host_update, &[Code::HostTaken]);
-    api.add(account_host_list, &[]);
-    api.add(host_delete, &[]);
-    api.add_resource(host_administrator_list, &[], |by, path: HostPath| async move {
-        service::list_administrators(&by.app, &by.caller, path.host, PageRequest::default()).await
+/// Adds the endpoints to the route table.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(host_list, &[]);
+    routes.add(host_create, &[Code::HostTaken]);
+    routes.add_resource(host_get, &[], |by, path: HostPath| async move { service::get(&by.ctx, path.host).await });
+    routes.add(host_update, &[Code::HostTaken]);
+    routes.add(account_host_list, &[]);
+    routes.add(host_delete, &[]);
+    routes.add_resource(host_administrator_list, &[], |by, path: HostPath| async move {
+        service::list_administrators(&by.ctx, &by.caller, path.host, PageRequest::default()).await
     });
-    api.add(host_administrator_create, &[Code::AdministratorTaken]);
-    api.add(host_administrator_delete, &[Code::AdministratorLast]);
+    routes.add(host_administrator_create, &[Code::AdministratorTaken]);
+    routes.add(host_administrator_delete, &[Code::AdministratorLast]);
 }
 
 #[endpoint { method = GET, path = "/hosts", tags = ["Hosts"] }]
-async fn host_list(rq: Rq, query: Query<HostFilter>) -> Result<HttpResponseOk<Page<Host>>, ApiError> {
-    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+async fn host_list(_: Rq, request: ApiRequest<Query<HostFilter>>) -> ApiResult<HttpResponseOk<Page<Host>>> {
+    request.respond(|ctx, _, Query(query)| async move { Ok(HttpResponseOk(service::list(&ctx, &query).await?)) }).await
 }
 
 #[endpoint { method = POST, path = "/hosts", tags = ["Hosts"] }]
-async fn host_create(rq: Rq, caller: Caller, body: Json<HostCreate>) -> Result<Created<Host>, ApiError> {
-    Ok(Created(service::create(rq.context(), &caller, &body.0).await?))
+async fn host_create(_: Rq, request: ApiRequest<Json<HostCreate>>) -> ApiResult<Created<Host>> {
+    request.respond(|ctx, caller, Json(body)| async move { Ok(Created(service::create(&ctx, &caller, &body).await?)) }).await
 }
 
 #[endpoint { method = GET, path = "/hosts/{host}", tags = ["Hosts"] }]
-async fn host_get(rq: Rq, path: Path<HostPath>) -> Result<HttpResponseOk<Host>, ApiError> {
-    Ok(HttpResponseOk(service::get(rq.context(), path.0.host).await?))
+async fn host_get(_: Rq, request: ApiRequest<Path<HostPath>>) -> ApiResult<HttpResponseOk<Host>> {
+    request.respond(|ctx, _, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, path.host).await?)) }).await
 }
 
 #[endpoint { method = PUT, path = "/hosts/{host}", tags = ["Hosts"] }]
-async fn host_update(
-    rq: Rq,
-    caller: Caller,
-    path: Path<HostPath>,
-    body: Json<HostUpdate>,
-) -> Result<HttpResponseOk<Host>, ApiError> {
-    let host = path.0.host;
-    Ok(HttpResponseOk(service::update(rq.context(), &caller, host, &body.0).await?))
+async fn host_update(_: Rq, request: ApiRequest<(Path<HostPath>, Json<HostUpdate>)>) -> ApiResult<HttpResponseOk<Host>> {
+    request
+        .respond(|ctx, caller, (Path(path), Json(body))| async move {
+            let host = path.host;
+            Ok(HttpResponseOk(service::update(&ctx, &caller, host, &body).await?))
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/hosts", tags = ["Hosts"] }]
 async fn account_host_list(
-    rq: Rq,
-    caller: Caller,
-    path: Path<AccountPath>,
-    query: Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<Host>>, ApiError> {
-    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, path.0.number, query.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<AccountPath>, Query<PageRequest>)>,
+) -> ApiResult<HttpResponseOk<Page<Host>>> {
+    request
+        .respond(|ctx, caller, (Path(path), Query(query))| async move {
+            Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, path.number, query).await?))
+        })
+        .await
 }
 
 #[endpoint { method = DELETE, path = "/hosts/{host}", tags = ["Hosts"] }]
-async fn host_delete(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseDeleted, ApiError> {
-    service::delete(rq.context(), &caller, path.0.host).await?;
-    Ok(HttpResponseDeleted())
+async fn host_delete(_: Rq, request: ApiRequest<Path<HostPath>>) -> ApiResult<HttpResponseDeleted> {
+    request
+        .respond(|ctx, caller, Path(path)| async move {
+            service::delete(&ctx, &caller, path.host).await?;
+            Ok(HttpResponseDeleted())
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/hosts/{host}/administrators", tags = ["Hosts"] }]
 async fn host_administrator_list(
-    rq: Rq,
-    caller: Caller,
-    path: Path<HostPath>,
-    query: Query<HostAdministratorFilter>,
-) -> Result<HttpResponseOk<Page<Account>>, ApiError> {
-    let host = path.0.host;
-    Ok(HttpResponseOk(service::list_administrators(rq.context(), &caller, host, query.0.paging).await?))
+    _: Rq,
+    request: ApiRequest<(Path<HostPath>, Query<HostAdministratorFilter>)>,
+) -> ApiResult<HttpResponseOk<Page<Account>>> {
+    request
+        .respond(|ctx, caller, (Path(path), Query(query))| async move {
+            let host = path.host;
+            Ok(HttpResponseOk(service::list_administrators(&ctx, &caller, host, query.paging).await?))
+        })
+        .await
 }
 
 #[endpoint { method = POST, path = "/hosts/{host}/administrators", tags = ["Hosts"] }]
 async fn host_administrator_create(
-    rq: Rq,
-    caller: Caller,
-    path: Path<HostPath>,
-    body: Json<HostAdministratorCreate>,
-) -> Result<Created<Account>, ApiError> {
-    let host = path.0.host;
-    Ok(Created(service::add_administrator(rq.context(), &caller, host, &body.0.account).await?))
+    _: Rq,
+    request: ApiRequest<(Path<HostPath>, Json<HostAdministratorCreate>)>,
+) -> ApiResult<Created<Account>> {
+    request
+        .respond(|ctx, caller, (Path(path), Json(body))| async move {
+            let host = path.host;
+            Ok(Created(service::add_administrator(&ctx, &caller, host, &body.account).await?))
+        })
+        .await
 }
 
 #[endpoint { method = DELETE, path = "/hosts/{host}/administrators", tags = ["Hosts"] }]
 async fn host_administrator_delete(
-    rq: Rq,
-    caller: Caller,
-    path: Path<HostPath>,
-    query: Query<HostAdministratorDelete>,
-) -> Result<HttpResponseDeleted, ApiError> {
-    let host = path.0.host;
-    service::remove_administrator(rq.context(), &caller, host, &query.0.account).await?;
-    Ok(HttpResponseDeleted())
+    _: Rq,
+    request: ApiRequest<(Path<HostPath>, Query<HostAdministratorDelete>)>,
+) -> ApiResult<HttpResponseDeleted> {
+    request
+        .respond(|ctx, caller, (Path(path), Query(query))| async move {
+            let host = path.host;
+            service::remove_administrator(&ctx, &caller, host, &query.account).await?;
+            Ok(HttpResponseDeleted())
+        })
+        .await
 }

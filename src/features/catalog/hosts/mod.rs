@@ -1,8 +1,9 @@
-//! Hosts: who stages events. Whoever registers a host becomes its administrator; its administrators and the platform's staff
-//! act for it.
+//! Hosts: the organizers of events.
 //!
-//! A host's name is unique. A removed host is gone for everyone, but its row stays: its events and tickets remain, and those who
-//! administered it still look after them. [`require_active`] stands before everything that it may no longer do.
+//! The account that registers a host becomes its administrator. The host's administrators and platform administrators act for it.
+//!
+//! A host's name is unique. A removed host is no longer found by any caller, but its row stays: its events and tickets remain,
+//! and its administrators still manage them. Operations that a removed host may no longer perform call [`require_active`] first.
 
 mod endpoints;
 mod model;

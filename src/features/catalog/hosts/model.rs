@@ -1,15 +1,15 @@
-//! Hosts on the wire and in the database.
+//! API types and database rows of hosts.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::AccountNumber;
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{ResourceCollection, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{ResourceCollection, Uri};
-use crate::kernel::http::HasLocation;
 
-/// The collection, for references to a host.
+/// Marker type of the `/hosts` collection, for references to a host.
 #[derive(Debug)]
 pub struct Hosts;
 
@@ -17,7 +17,7 @@ impl ResourceCollection for Hosts {
     const PATH: &'static str = "/hosts/";
 }
 
-/// A host as it is answered.
+/// A host in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Host {
@@ -44,7 +44,7 @@ impl HasLocation for Host {
     }
 }
 
-/// The path of a host and of what lies below it.
+/// Path parameters of a host and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct HostPath {
     /// The host.
@@ -55,7 +55,7 @@ pub struct HostPath {
 pub struct HostFilter {
     #[serde(flatten)]
     pub paging: PageRequest,
-    /// Only hosts that the account with this number administers.
+    /// Number of the account that must administer the hosts.
     pub account: Option<AccountNumber>,
 }
 
@@ -123,25 +123,25 @@ pub struct HostAdministratorFilter {
     pub paging: PageRequest,
 }
 
-/// Who is to administer a host.
+/// Request to add an administrator to a host.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct HostAdministratorCreate {
     pub account: AccountNumber,
 }
 
-/// Who is to administer a host no more.
+/// Query parameters of the removal of a host's administrator.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct HostAdministratorDelete {
     pub account: AccountNumber,
 }
 
-/// An administrator of a host as it is kept.
+/// Database row of an administrator of a host.
 #[derive(Debug, sqlx::FromRow)]
 pub struct AdministratorRow {
     pub account_id: Id,
 }
 
-/// A host as it is kept.
+/// Database row of a host.
 #[derive(Debug, sqlx::FromRow)]
 pub struct HostRow {
     pub id: Id,

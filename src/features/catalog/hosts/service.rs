@@ -1,20 +1,21 @@
-//! What the host operations mean, and who acts for a host.
+//! Operations on hosts, and the permission to act for a host.
+
+use boxoffice_http::error::{Code, Error, Result};
 
 use super::model::{Host, HostCreate, HostFilter, HostRow, HostUpdate};
 use super::store;
 use crate::features::identity::accounts::{self, Account, AccountNumber};
-use crate::state::App;
 use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
-use crate::kernel::types::api_types::Uri;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
-use boxoffice_http::error::{Code, Error, Result};
+use crate::state::Ctx;
 
-/// Succeeds for an administrator of the host and for the platform's staff.
+/// Requires an administrator of the host or a platform administrator.
 ///
 /// # Errors
-/// [`Error::NOT_YOURS`] for anyone else.
+/// [`Error::FORBIDDEN`] for any other caller.
 pub async fn require_administrator(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
     if caller.is_administrator() {
         return Ok(());
@@ -23,10 +24,11 @@ pub async fn require_administrator(tx: &mut Tx, caller: &Caller, host: Id) -> Re
     if store::is_administrator(tx, host, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
 }
 
-/// Succeeds for a host that may still act: list events, sell tickets. It is not removed before this transaction ends.
+/// Requires a host that has not been removed, and so may still list events and sell tickets. It can't be removed before this
+/// transaction ends.
 ///
 /// # Errors
-/// [`Code::HostRemoved`] for one that was removed, [`Error::NOT_FOUND`] for one that never was.
+/// [`Code::HostRemoved`] if the host was removed, [`Error::NOT_FOUND`] if it never existed.
 pub async fn require_active(tx: &mut Tx, host: Id) -> Result<()> {
     match store::lock_shared(tx, host).await? {
         Some(false) => Ok(()),
@@ -35,70 +37,70 @@ pub async fn require_active(tx: &mut Tx, host: Id) -> Result<()> {
     }
 }
 
-/// Succeeds for a host that has a URI: one that was not removed.
+/// Requires a host that has a URI, which is one that has not been removed.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] for any other.
+/// [`Error::NOT_FOUND`] for any other host.
 pub async fn require_exists(tx: &mut Tx, host: Id) -> Result<()> {
     store::find(tx, host).await?.map(|_| ()).ok_or(Error::NOT_FOUND)
 }
 
-/// The same, for an administrator of the host and for the platform's staff.
+/// Requires a host that has not been removed, and a caller who is its administrator or a platform administrator.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] for a host that was removed or never was, [`Error::NOT_YOURS`] for anyone else.
+/// [`Error::NOT_FOUND`] if the host was removed or never existed, [`Error::FORBIDDEN`] for any other caller.
 pub async fn require_can_manage(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
     require_exists(tx, host).await?;
     require_administrator(tx, caller, host).await
 }
 
-pub async fn list(app: &App, filter: &HostFilter) -> Result<Page<Host>> {
-    let found = store::list(&mut app.db.read().await?, filter).await?;
+pub async fn list(ctx: &Ctx, filter: &HostFilter) -> Result<Page<Host>> {
+    let found = store::list(&mut ctx.unit.read().await?, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(view).collect()))
 }
 
-pub async fn list_of_account(app: &App, caller: &Caller, number: AccountNumber, paging: PageRequest) -> Result<Page<Host>> {
-    let mut tx = app.db.read().await?;
+pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: AccountNumber, paging: PageRequest) -> Result<Page<Host>> {
+    let mut tx = ctx.unit.read().await?;
     accounts::load(&mut tx, caller, &number).await?;
     let found = store::list(&mut tx, &HostFilter { paging, account: Some(number) }).await?;
     Ok(paging.page(found.total, found.rows.into_iter().map(view).collect()))
 }
 
-pub async fn create(app: &App, caller: &Caller, new: &HostCreate) -> Result<Host> {
+pub async fn create(ctx: &Ctx, caller: &Caller, new: &HostCreate) -> Result<Host> {
     let no_account = || Code::ResourceNotYours.with_message("This key acts for no account that could administer the host.");
     let account = caller.account.ok_or_else(no_account)?;
-    let row = transaction!(app.db, |tx| {
-        // Removed since its key was asked for, it must not come to administer anything.
+    let row = transaction!(ctx.unit, |tx| {
+        // The account may have been removed since its key was checked, and must not administer anything then.
         accounts::lock(tx, account).await?.ok_or(Code::KeyRefused)?;
-        let row = store::insert(tx, app.clock.next_id(), new).await.on_unique("hosts_name_key", Code::HostTaken)?;
+        let row = store::insert(tx, ctx.app.clock.next_id(), new).await.on_unique("hosts_name_key", Code::HostTaken)?;
         store::insert_administrator(tx, row.id, account).await.map(|_| row)
     })?;
     Ok(view(row))
 }
 
-pub async fn get(app: &App, id: Id) -> Result<Host> {
-    let row = store::find(&mut app.db.read().await?, id).await?.ok_or(Error::NOT_FOUND)?;
+pub async fn get(ctx: &Ctx, id: Id) -> Result<Host> {
+    let row = store::find(&mut ctx.unit.read().await?, id).await?.ok_or(Error::NOT_FOUND)?;
     Ok(view(row))
 }
 
-pub async fn update(app: &App, caller: &Caller, id: Id, change: &HostUpdate) -> Result<Host> {
-    let row = transaction!(app.db, |tx| {
+pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &HostUpdate) -> Result<Host> {
+    let row = transaction!(ctx.unit, |tx| {
         require_can_manage(tx, caller, id).await?;
         store::update(tx, id, change).await.on_unique("hosts_name_key", Code::HostTaken)
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }
 
-pub async fn delete(app: &App, caller: &Caller, id: Id) -> Result<()> {
-    transaction!(app.db, |tx| {
+pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
+    transaction!(ctx.unit, |tx| {
         require_can_manage(tx, caller, id).await?;
         let removed = store::remove(tx, id).await?;
         if removed { Ok(()) } else { Err(Error::NOT_FOUND) }
     })
 }
 
-pub async fn list_administrators(app: &App, caller: &Caller, id: Id, paging: PageRequest) -> Result<Page<Account>> {
-    let mut tx = app.db.read().await?;
+pub async fn list_administrators(ctx: &Ctx, caller: &Caller, id: Id, paging: PageRequest) -> Result<Page<Account>> {
+    let mut tx = ctx.unit.read().await?;
     require_can_manage(&mut tx, caller, id).await?;
     let found = store::administrators(&mut tx, id, paging).await?;
     let mut accounts = accounts::views_for(&mut tx, caller, found.rows.iter().map(|row| row.account_id)).await?;
@@ -106,12 +108,12 @@ pub async fn list_administrators(app: &App, caller: &Caller, id: Id, paging: Pag
     Ok(paging.page(found.total, entries))
 }
 
-pub async fn add_administrator(app: &App, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
-    transaction!(app.db, |tx| grant(tx, caller, id, account).await)
+pub async fn add_administrator(ctx: &Ctx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
+    transaction!(ctx.unit, |tx| grant(tx, caller, id, account).await)
 }
 
 async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
-    // The account is locked before the host, in which order everyone locks the two, though its absence is told last.
+    // Lock order: the account before the host, as everywhere. An unknown account is still reported last.
     let account = match accounts::find_by_number(tx, account).await? {
         Some(found) => accounts::lock(tx, found.id).await?,
         None => None,
@@ -122,8 +124,8 @@ async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) ->
     if added { Ok(accounts::view_for_others(account)) } else { Err(Code::AdministratorTaken.into()) }
 }
 
-pub async fn remove_administrator(app: &App, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {
-    transaction!(app.db, |tx| revoke(tx, caller, id, account).await)
+pub async fn remove_administrator(ctx: &Ctx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {
+    transaction!(ctx.unit, |tx| revoke(tx, caller, id, account).await)
 }
 
 async fn revoke(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<()> {
@@ -132,18 +134,19 @@ async fn revoke(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -
     if !store::delete_administrator(tx, id, account.id).await? {
         return Err(Error::NOT_FOUND);
     }
-    // Counted after the deletion, which a refusal takes back.
+    // Counted after the deletion; an error rolls the deletion back.
     if store::count_administrators(tx, id).await? > 0 { Ok(()) } else { Err(Code::AdministratorLast.into()) }
 }
 
-/// Locks a host for one who administers it, so that its administrators change one by one: two of them can't remove each other.
-/// The platform's staff are none of them.
+/// Locks a host for one of its administrators. Changes of its administrators are serialized, so that two of them can't remove
+/// each other. Platform administrators are rejected.
 async fn lock_own(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
     lock(tx, id).await?;
     require_is_administrator(tx, caller, id).await
 }
 
-/// The same; but a host whose administrators' accounts were all removed is left to the platform's staff, who give it another.
+/// Locks a host to add an administrator, like [`lock_own`]. If the accounts of all its administrators were removed, a platform
+/// administrator may add one.
 async fn lock_for_grant(tx: &mut Tx, caller: &Caller, id: Id) -> Result<()> {
     lock(tx, id).await?;
     if caller.is_administrator() && store::count_administrators(tx, id).await? == 0 {

@@ -1,12 +1,13 @@
-//! SQL of hosts.
+//! SQL queries for hosts.
 
-use super::model::{AdministratorRow, HostCreate, HostFilter, HostRow, HostUpdate};
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::{PageRequest, PagedRows};
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// Hosts, the oldest first, without those that were removed.
+use super::model::{AdministratorRow, HostCreate, HostFilter, HostRow, HostUpdate};
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+
+/// Returns a page of hosts that have not been removed, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<PagedRows<HostRow>> {
     const ADMINISTERED: &str = "exists (select 1 from host_administrators m join accounts a on a.id = m.account_id
         where m.host_id = h.id and a.number = ?)";
@@ -14,42 +15,38 @@ pub async fn list(tx: &mut Tx, filter: &HostFilter) -> Result<PagedRows<HostRow>
     tx.list("h.*", "from hosts h where h.removed = false").and_where(ADMINISTERED, account).page("h.id", filter.paging).await
 }
 
-/// A host that has not been removed.
+/// Returns a host, unless it has been removed.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<HostRow>> {
     tx.query("select * from hosts where id = $1 and removed = false").bind(id).optional().await
 }
 
-/// Whether there is such a host, removed or not.
-///
-/// # Errors
-/// When the database fails.
+/// Returns whether the host exists, removed or not.
 pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
     tx.query("select exists (select 1 from hosts where id = $1)").bind(id).scalar().await
 }
 
-/// Whether a host was removed; `None` where there never was such a host. What it tells holds until this transaction ends:
-/// others may hold the host too, and whoever removes it waits for all of them.
+/// Locks a host and returns whether it was removed; `None` if it never existed. The lock is shared: other transactions may hold
+/// it too, and a removal waits for all of them.
 pub async fn lock_shared(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
-    // SQLite, where one transaction writes at a time, has no word for it.
+    // SQLite has no `for share`. It doesn't need one, because one transaction writes at a time.
     let held = if tx.is_postgres() { " for share" } else { "" };
     let found: Vec<(bool,)> = tx.select("removed from hosts where true").and_where("id = ?", Some(id)).push(held).all().await?;
     Ok(found.first().map(|(removed,)| *removed))
 }
 
-/// Makes everyone else who changes or holds this host wait until this transaction ends; tells whether there is one that was not
-/// removed.
+/// Locks a host exclusively until this transaction ends. Returns false if the host was removed or doesn't exist.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
     let lock = "update hosts set name = name where id = $1 and removed = false";
     Ok(tx.query(lock).bind(id).execute().await? == 1)
 }
 
-/// Removes a host, unless somebody has; tells whether it did.
+/// Marks a host as removed. Returns false if it was removed before or doesn't exist.
 pub async fn remove(tx: &mut Tx, id: Id) -> Result<bool> {
     let remove = "update hosts set removed = true where id = $1 and removed = false";
     Ok(tx.query(remove).bind(id).execute().await? == 1)
 }
 
-/// Who administers a host, the oldest account first.
+/// Returns a page of a host's administrators, the oldest account first.
 pub async fn administrators(tx: &mut Tx, host: Id, paging: PageRequest) -> Result<PagedRows<AdministratorRow>> {
     tx.list("m.account_id", "from host_administrators m where true")
         .and_where("m.host_id = ?", Some(host))
@@ -92,31 +89,28 @@ pub async fn insert(tx: &mut Tx, id: Id, new: &HostCreate) -> Result<HostRow> {
         .bind(new.business_no.clone())
         .optional()
         .await?;
-    row.ok_or_else(|| sqlx::Error::RowNotFound.into())
+    row.ok_or_else(|| anyhow::anyhow!("a row that was locked is missing").into())
 }
 
-/// Makes an account an administrator of a host, unless it is one; tells whether it did.
+/// Adds an administrator to a host. Returns false if the account is one already.
 pub async fn insert_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
     let insert = "insert into host_administrators (host_id, account_id) values ($1, $2) on conflict do nothing";
     Ok(tx.query(insert).bind(host).bind(account).execute().await? == 1)
 }
 
-/// Takes a host from an administrator; tells whether the account was one.
+/// Removes an administrator from a host. Returns whether the account was one.
 pub async fn delete_administrator(tx: &mut Tx, host: Id, account: Id) -> Result<bool> {
     let delete = "delete from host_administrators where host_id = $1 and account_id = $2";
     Ok(tx.query(delete).bind(host).bind(account).execute().await? == 1)
 }
 
-/// Takes an account out of the administrators of every host.
-///
-/// # Errors
-/// When the database fails.
+/// Removes an account from the administrators of every host.
 pub async fn delete_administrator_everywhere(tx: &mut Tx, account: Id) -> Result<()> {
     tx.query("delete from host_administrators where account_id = $1").bind(account).execute().await?;
     Ok(())
 }
 
-/// Changes what is given and leaves the rest.
+/// Updates the fields present in `change` and leaves the others unchanged.
 pub async fn update(tx: &mut Tx, id: Id, change: &HostUpdate) -> Result<Option<HostRow>> {
     tx.query(
         "update hosts set name = coalesce($2, name), contact = coalesce($3, contact), email = coalesce($4, email),

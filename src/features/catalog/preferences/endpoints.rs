@@ -1,36 +1,36 @@
-//! The preference operations of the contract.
+//! HTTP endpoints of preferences.
 
 use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Preferences, PreferencesUpdate};
 use super::service;
 use crate::features::identity::accounts::AccountPath;
-use crate::kernel::auth::Caller;
-use crate::kernel::http::{ApiError, Json, Path, Routes, Rq};
+use crate::kernel::http::{ApiResult, Json, Path, Routes};
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add_resource(account_preferences_get, &[], |by, path: AccountPath| async move {
-        service::get(&by.app, &by.caller, &path.number).await
+/// Adds the endpoints to the route table.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add_resource(account_preferences_get, &[], |by, path: AccountPath| async move {
+        service::get(&by.ctx, &by.caller, &path.number).await
     });
-    api.add(account_preferences_update, &[]);
+    routes.add(account_preferences_update, &[]);
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/preferences", tags = ["Accounts"] }]
-async fn account_preferences_get(
-    rq: Rq,
-    caller: Caller,
-    path: Path<AccountPath>,
-) -> Result<HttpResponseOk<Preferences>, ApiError> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.0.number).await?))
+async fn account_preferences_get(_: Rq, request: ApiRequest<Path<AccountPath>>) -> ApiResult<HttpResponseOk<Preferences>> {
+    request
+        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, &path.number).await?)) })
+        .await
 }
 
 #[endpoint { method = PUT, path = "/accounts/{number}/preferences", tags = ["Accounts"] }]
 async fn account_preferences_update(
-    rq: Rq,
-    caller: Caller,
-    path: Path<AccountPath>,
-    body: Json<PreferencesUpdate>,
-) -> Result<HttpResponseOk<Preferences>, ApiError> {
-    Ok(HttpResponseOk(service::update(rq.context(), &caller, &path.0.number, &body.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<AccountPath>, Json<PreferencesUpdate>)>,
+) -> ApiResult<HttpResponseOk<Preferences>> {
+    request
+        .respond(|ctx, caller, (Path(path), Json(body))| async move {
+            Ok(HttpResponseOk(service::update(&ctx, &caller, &path.number, &body).await?))
+        })
+        .await
 }

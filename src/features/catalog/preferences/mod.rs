@@ -1,7 +1,7 @@
-//! Preferences: the region whose events an account wants to see first.
+//! Preferences of an account: the region whose events it wants to see first.
 //!
-//! They are there from the account's making, though a row is only written once something is preferred. A region that is removed is
-//! preferred by nobody any more; nobody's preference keeps it from being removed.
+//! The account itself and platform administrators read and change them. Preferences exist as soon as the account does, but a row
+//! is written only when a region is chosen. Removing a region removes it from all preferences; a preference never prevents that.
 
 mod endpoints;
 mod model;

@@ -1,22 +1,23 @@
-//! Preferences on the wire.
+//! API types of preferences.
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::types::api_types::{ResourceRef, Uri, string_newtype};
 use crate::features::catalog::regions::Regions;
+use crate::kernel::types::api_types::{ResourceRef, Uri};
 
 string_newtype!(
-    /// A region's identifier, as a client compares it with its list of regions.
+    /// Identifier of a region, for clients to compare with their list of regions.
     RegionId, None, Some(r"^\d{14}$"), None, None
 );
 
-/// Preferences as they are answered.
+/// Preferences in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Preferences {
     #[serde(rename = "self")]
     pub uri: Uri,
-    // Always there, though it may be null: schemars would not require an Option.
+    // Always present, though it may be null: schemars would make an `Option` field optional.
     #[schemars(schema_with = "Option::<RegionId>::json_schema")]
     pub region: Option<RegionId>,
 }

@@ -1,30 +1,31 @@
-//! What the preference operations mean.
+//! Operations on preferences.
+
+use boxoffice_http::error::{Error, Result};
 
 use super::model::{Preferences, PreferencesUpdate, RegionId};
 use super::store;
-use crate::features::identity::accounts::{self, AccountNumber, AccountRow};
-use crate::state::App;
-use crate::kernel::auth::Caller;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::Uri;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
-use boxoffice_http::error::{Error, Result};
 use crate::features::catalog::regions;
+use crate::features::identity::accounts::{self, AccountNumber, AccountRow};
+use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::types::api_types::Uri;
+use crate::kernel::types::id::Id;
+use crate::state::Ctx;
 
-pub async fn get(app: &App, caller: &Caller, number: &AccountNumber) -> Result<Preferences> {
-    let mut tx = app.db.read().await?;
+pub async fn get(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<Preferences> {
+    let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
     let region = store::region(&mut tx, account.id).await?;
     Ok(view(&account, region))
 }
 
-pub async fn update(app: &App, caller: &Caller, number: &AccountNumber, change: &PreferencesUpdate) -> Result<Preferences> {
-    transaction!(app.db, |tx| apply(tx, caller, number, change).await)
+pub async fn update(ctx: &Ctx, caller: &Caller, number: &AccountNumber, change: &PreferencesUpdate) -> Result<Preferences> {
+    transaction!(ctx.unit, |tx| apply(tx, caller, number, change).await)
 }
 
 async fn apply(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &PreferencesUpdate) -> Result<Preferences> {
     let account = accounts::load(tx, caller, number).await?;
-    // Removed since, an account must not come to prefer anything.
+    // The account may have been removed since it was loaded, and must not get preferences then.
     let account = accounts::lock(tx, account.id).await?.ok_or(Error::NOT_FOUND)?;
     let Some(region) = &change.region else {
         let region = store::region(tx, account.id).await?;
@@ -33,7 +34,7 @@ async fn apply(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &Pr
     if !regions::exists(tx, region.id).await? {
         return Err(no_region());
     }
-    // The foreign key is left for a region that goes in between.
+    // The foreign key rejects a region that was removed after the check.
     store::put(tx, account.id, region.id).await.on_foreign_key(no_region())?;
     Ok(view(&account, Some(region.id)))
 }

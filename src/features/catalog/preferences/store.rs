@@ -1,17 +1,18 @@
-//! SQL of preferences.
+//! SQL queries for preferences.
 
-use crate::kernel::types::id::Id;
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// The region that an account prefers.
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+
+/// Returns the region that an account prefers.
 pub async fn region(tx: &mut Tx, account: Id) -> Result<Option<Id>> {
     let select = tx.query("select region_id from account_preferences where account_id = $1").bind(account);
     let row: Option<(Option<Id>,)> = select.optional().await?;
     Ok(row.and_then(|(region,)| region))
 }
 
-/// Prefers a region to whichever was preferred before.
+/// Sets the preferred region, and replaces any previous one.
 pub async fn put(tx: &mut Tx, account: Id, region: Id) -> Result<()> {
     tx.query(
         "insert into account_preferences (account_id, region_id) values ($1, $2)
@@ -24,10 +25,7 @@ pub async fn put(tx: &mut Tx, account: Id, region: Id) -> Result<()> {
     Ok(())
 }
 
-/// Deletes what an account prefers.
-///
-/// # Errors
-/// When the database fails.
+/// Deletes the preferences of an account.
 pub async fn forget(tx: &mut Tx, account: Id) -> Result<()> {
     tx.query("delete from account_preferences where account_id = $1").bind(account).execute().await?;
     Ok(())

@@ -1,7 +1,8 @@
-//! Price modifiers: what raises or lowers the price of a section's tickets by the time of purchase or their number.
+//! Price modifiers raise or lower the price of a section's tickets, depending on the time of purchase or the number of tickets.
 //!
-//! Here they are made, shown and changed. What a ticket then costs is said by [`crate::features::catalog::sections::unit_price`], which gets them
-//! with each section that is read; an order keeps the prices that it was placed with, and which modifiers made them.
+//! Host administrators and platform administrators manage them; every caller who may see the event may read one by its URI.
+//! [`crate::features::catalog::sections::unit_price`] computes the price of a ticket from the modifiers, which every read of a
+//! section loads with it. An order keeps the prices at which it was placed, and the modifiers that were applied.
 
 mod endpoints;
 mod model;

@@ -1,35 +1,35 @@
-//! Price modifiers on the wire and in the database.
+//! API types and database rows of price modifiers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::features::catalog::sections;
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{DateTimeInput, Minutes, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::{Money, PriceDelta};
-use crate::kernel::types::api_types::{DateTimeInput, Minutes, NullableField, Uri};
-use crate::kernel::http::HasLocation;
-use crate::features::catalog::sections;
 
-/// A price modifier as it is answered.
+/// A price modifier in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Modifier {
     /// Its URI.
     #[serde(rename = "self")]
     pub uri: Uri,
-    /// Unique within the section.
+    /// Name, unique within the section.
     pub name: String,
-    /// What it adds to the price of a ticket.
+    /// Amount added to the price of a ticket.
     pub price_delta: Money,
-    /// From when on it applies.
+    /// Start of the period in which it applies.
     pub available_from: NullableField<Minutes>,
-    /// Until when it applies, that moment excluded.
+    /// End of that period, exclusive.
     pub available_to: NullableField<Minutes>,
-    /// To how many tickets of the section in one order it applies at the least.
+    /// Minimum number of tickets of the section in one order.
     pub min_order: NullableField<i64>,
-    /// At the most.
+    /// Maximum number of tickets of the section in one order.
     pub max_order: NullableField<i64>,
-    /// Whether it applies at all.
+    /// False if it never applies.
     pub active: bool,
 }
 
@@ -39,7 +39,7 @@ impl HasLocation for Modifier {
     }
 }
 
-/// The path of a price modifier.
+/// Path parameters of a price modifier.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 pub struct ModifierPath {
     /// The event.
@@ -80,31 +80,31 @@ pub struct ModifierUpdate {
     pub active: Option<bool>,
 }
 
-/// A price modifier as it is kept.
+/// Database row of a price modifier.
 #[derive(Debug, sqlx::FromRow)]
 pub struct ModifierRow {
     /// Its identifier.
     pub id: Id,
     /// The section whose tickets it prices.
     pub section_id: Id,
-    /// Unique within the section.
+    /// Name, unique within the section.
     pub name: String,
-    /// What it adds to the price of a ticket.
+    /// Amount added to the price of a ticket.
     pub price_delta: Money,
-    /// From when on it applies.
+    /// Start of the period in which it applies.
     pub available_from: Option<Timestamp>,
-    /// Until when it applies.
+    /// End of that period, exclusive.
     pub available_to: Option<Timestamp>,
-    /// To how many tickets of the section in one order it applies at the least.
+    /// Minimum number of tickets of the section in one order.
     pub min_order: Option<i64>,
-    /// At the most.
+    /// Maximum number of tickets of the section in one order.
     pub max_order: Option<i64>,
-    /// Whether it applies at all.
+    /// False if it never applies.
     pub active: bool,
 }
 
 impl ModifierCreate {
-    /// The modifier as it begins.
+    /// Returns the row of the new modifier.
     pub fn row(&self, id: Id, section: Id) -> ModifierRow {
         ModifierRow {
             id,
@@ -121,7 +121,7 @@ impl ModifierCreate {
 }
 
 impl ModifierUpdate {
-    /// The modifier with these changes.
+    /// Returns the row with these changes.
     pub fn apply(&self, row: ModifierRow) -> ModifierRow {
         ModifierRow {
             name: self.name.clone().unwrap_or(row.name),
@@ -136,12 +136,12 @@ impl ModifierUpdate {
     }
 }
 
-/// The URI of a price modifier.
+/// Returns the URI of a price modifier.
 pub fn uri(event: Id, section: Id, modifier: Id) -> Uri {
     Uri(format!("{}/modifiers/{modifier}", sections::uri(event, section).0))
 }
 
-/// A price modifier of this event as it is shown.
+/// Returns the representation of a price modifier of this event.
 pub fn view(event: Id, row: ModifierRow) -> Modifier {
     let minutes = |time: Option<Timestamp>| NullableField(time.map(|time| Minutes(time.to_minutes())));
     Modifier {

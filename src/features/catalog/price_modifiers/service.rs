@@ -1,24 +1,26 @@
-//! What the price modifier operations mean: whoever manages an event prices its tickets.
+//! Operations on price modifiers. Callers who may manage the event may manage its price modifiers.
+
+use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 
 use super::model::{Modifier, ModifierCreate, ModifierPath, ModifierRow, ModifierUpdate, view};
 use super::store;
-use crate::state::App;
-use crate::kernel::auth::Caller;
-use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
-use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 use crate::features::catalog::events::{self, EventRow};
 use crate::features::catalog::hosts;
 use crate::features::catalog::sections::{self, SectionPath};
+use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+use crate::state::Ctx;
 
 const NAME: &str = "modifiers_section_id_name_key";
-/// The price modifiers that a section can have: every price is made of all of them.
+/// Maximum number of price modifiers of a section. Each price is computed from all of them.
 const MOST: i64 = 50;
 
-pub async fn create(app: &App, caller: &Caller, path: &SectionPath, new: &ModifierCreate) -> Result<Modifier> {
-    let now = app.clock.now();
-    let row = transaction!(app.db, |tx| add(tx, caller, path.event, new.row(app.clock.next_id(), path.section), now).await)?;
+pub async fn create(ctx: &Ctx, caller: &Caller, path: &SectionPath, new: &ModifierCreate) -> Result<Modifier> {
+    let now = ctx.app.clock.now();
+    let row =
+        transaction!(ctx.unit, |tx| add(tx, caller, path.event, new.row(ctx.app.clock.next_id(), path.section), now).await)?;
     Ok(view(path.event, row))
 }
 
@@ -29,25 +31,25 @@ async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Tim
     check_bounds(&row)?;
     event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;
-    // Held, so that its modifiers come one by one.
+    // Locked, so that concurrent requests can't exceed the limit.
     sections::lock(tx, row.section_id).await?;
     if store::count_of_section(tx, row.section_id).await? >= MOST {
         return Err(Code::ModifierTooMany.into());
     }
-    // The section may have been removed meanwhile, which a foreign key says.
+    // A foreign key rejects the modifier if the section has been removed meanwhile.
     store::insert(tx, &row).await.on_unique(NAME, Code::ModifierTaken).on_foreign_key(Error::NOT_FOUND)?;
     Ok(row)
 }
 
-pub async fn get(app: &App, caller: &Caller, path: ModifierPath) -> Result<Modifier> {
-    let mut tx = app.db.read().await?;
+pub async fn get(ctx: &Ctx, caller: &Caller, path: ModifierPath) -> Result<Modifier> {
+    let mut tx = ctx.unit.read().await?;
     let row = store::find(&mut tx, path).await?.ok_or(Error::NOT_FOUND)?;
     events::load_visible(&mut tx, caller, path.event).await?;
     Ok(view(path.event, row))
 }
 
-pub async fn update(app: &App, caller: &Caller, path: ModifierPath, change: &ModifierUpdate) -> Result<Modifier> {
-    let row = transaction!(app.db, |tx| modify(tx, caller, path, change).await)?;
+pub async fn update(ctx: &Ctx, caller: &Caller, path: ModifierPath, change: &ModifierUpdate) -> Result<Modifier> {
+    let row = transaction!(ctx.unit, |tx| modify(tx, caller, path, change).await)?;
     Ok(view(path.event, row))
 }
 
@@ -60,14 +62,15 @@ async fn modify(tx: &mut Tx, caller: &Caller, path: ModifierPath, change: &Modif
     Ok(row)
 }
 
-pub async fn delete(app: &App, caller: &Caller, path: ModifierPath) -> Result<()> {
-    transaction!(app.db, |tx| {
+pub async fn delete(ctx: &Ctx, caller: &Caller, path: ModifierPath) -> Result<()> {
+    transaction!(ctx.unit, |tx| {
         let (row, _) = lock_managed(tx, caller, path).await?;
         store::delete(tx, row.id).await
     })
 }
 
-/// A modifier for who may change it, which nobody else does before this transaction ends; and its event.
+/// Locks and returns a modifier and its event, if the caller may change it. No other transaction changes the modifier until this
+/// one ends.
 async fn lock_managed(tx: &mut Tx, caller: &Caller, path: ModifierPath) -> Result<(ModifierRow, EventRow)> {
     let row = store::lock(tx, path).await?.ok_or(Error::NOT_FOUND)?;
     let event = events::load_managed(tx, caller, path.event).await?;

@@ -1,11 +1,12 @@
-//! SQL of price modifiers. The sections' own store reads them with their sections.
+//! SQL queries for price modifiers. The store of sections reads them together with their sections.
 
-use super::model::{ModifierPath, ModifierRow};
-use crate::kernel::types::id::Id;
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// The modifier at this path, all of which must be right.
+use super::model::{ModifierPath, ModifierRow};
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+
+/// Returns the modifier at this path. All parts of the path must match.
 pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
     tx.query(
         "select m.* from modifiers m join sections s on s.id = m.section_id
@@ -18,7 +19,8 @@ pub async fn find(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>
     .await
 }
 
-/// The same as it is after everyone else's changes, which then wait until this transaction ends.
+/// Locks and returns the modifier at this path. The row includes all earlier changes; later changes by other transactions wait
+/// until this one ends.
 pub async fn lock(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>> {
     tx.query(
         "update modifiers set name = name where id = $1 and section_id = $2
@@ -31,7 +33,7 @@ pub async fn lock(tx: &mut Tx, path: ModifierPath) -> Result<Option<ModifierRow>
     .await
 }
 
-/// How many modifiers a section has.
+/// Returns the number of modifiers of a section.
 pub async fn count_of_section(tx: &mut Tx, section: Id) -> Result<i64> {
     tx.query("select count(*) from modifiers where section_id = $1").bind(section).scalar().await
 }

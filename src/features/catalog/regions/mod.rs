@@ -1,6 +1,6 @@
-//! Regions: where venues lie, and by which events are grouped. Reference data that the platform's staff keep.
+//! Regions locate venues and group events. Reference data, maintained by platform administrators.
 //!
-//! A region's name is unique, and a region that has venues can't be removed.
+//! A region's name is unique. A region that has venues can't be removed.
 
 mod endpoints;
 mod model;

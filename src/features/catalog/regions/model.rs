@@ -1,14 +1,14 @@
-//! Regions on the wire and in the database.
+//! API types and database rows of regions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{AbsoluteUri, ResourceCollection, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{AbsoluteUri, ResourceCollection, Uri};
-use crate::kernel::http::HasLocation;
 
-/// The collection, for references to a region.
+/// Marker type of the `/regions` collection, for references to a region.
 #[derive(Debug)]
 pub struct Regions;
 
@@ -16,7 +16,7 @@ impl ResourceCollection for Regions {
     const PATH: &'static str = "/regions/";
 }
 
-/// A region as it is answered.
+/// A region in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Region {
     #[serde(rename = "self")]
@@ -43,7 +43,7 @@ pub struct RegionPath {
 pub struct RegionFilter {
     #[serde(flatten)]
     pub paging: PageRequest,
-    /// Only regions with a listed event to come, or only the others.
+    /// True for regions with a listed event that is not over, false for all others.
     pub active: Option<bool>,
 }
 
@@ -71,7 +71,7 @@ pub struct RegionUpdate {
     pub city: Option<String>,
 }
 
-/// A region as it is kept.
+/// Database row of a region.
 #[derive(Debug, sqlx::FromRow)]
 pub struct RegionRow {
     pub id: Id,

@@ -1,13 +1,14 @@
-//! SQL of regions.
+//! SQL queries for regions.
+
+use boxoffice_http::error::Result;
 
 use super::model::{RegionFilter, RegionRow, RegionUpdate};
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::Result;
 
-/// Regions, the oldest first. One is active when a listed event that is not over takes place in it.
+/// Returns a page of regions, the oldest first. A region is active if a listed event that is not over takes place in it.
 pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<PagedRows<RegionRow>> {
     const COMING: &str = "exists (select 1 from events e join venues v on v.id = e.venue_id
         where v.region_id = r.id and e.status = 'Listed' and e.ends > ?)";
@@ -24,10 +25,7 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<RegionRow>> {
     tx.query("select * from regions where id = $1").bind(id).optional().await
 }
 
-/// Whether there is such a region.
-///
-/// # Errors
-/// When the database fails.
+/// Returns whether the region exists.
 pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
     Ok(find(tx, id).await?.is_some())
 }
@@ -44,7 +42,7 @@ pub async fn insert(tx: &mut Tx, row: &RegionRow) -> Result<()> {
     Ok(())
 }
 
-/// Changes what is given and leaves the rest.
+/// Updates the fields present in `change` and leaves the others unchanged.
 pub async fn update(tx: &mut Tx, id: Id, change: &RegionUpdate) -> Result<Option<RegionRow>> {
     tx.query(
         "update regions set name = coalesce($2, name), country = coalesce($3, country),

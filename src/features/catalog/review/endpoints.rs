@@ -1,39 +1,43 @@
-//! The review operations of the contract.
+//! HTTP endpoints of submissions and their review.
 
+use boxoffice_http::error::Code;
 use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Decision, Submission, SubmissionFilter, SubmissionPath};
 use super::service;
+use crate::kernel::http::{ApiResult, Path, Query, Routes};
 use crate::kernel::types::paging::Page;
-use boxoffice_http::error::Code;
-use crate::kernel::http::{ApiError, Path, Query, Routes, Rq};
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add(submission_list, &[]);
-    api.add_resource(
+/// Adds the endpoints to the route table.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(submission_list, &[]);
+    routes.add_resource(
         submission_get,
         &[],
-        |by, path: SubmissionPath| async move { service::get(&by.app, &path.submission).await },
+        |by, path: SubmissionPath| async move { service::get(&by.ctx, &path.submission).await },
     );
-    api.add(submission_delete, &[Code::SubmissionDecided, Code::HostRemoved, Code::EventCancelled, Code::EventOver]);
+    routes.add(submission_delete, &[Code::SubmissionDecided, Code::HostRemoved, Code::EventCancelled, Code::EventOver]);
 }
 
 #[endpoint { method = GET, path = "/submissions", tags = ["Review"] }]
-async fn submission_list(rq: Rq, query: Query<SubmissionFilter>) -> Result<HttpResponseOk<Page<Submission>>, ApiError> {
-    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+async fn submission_list(_: Rq, request: ApiRequest<Query<SubmissionFilter>>) -> ApiResult<HttpResponseOk<Page<Submission>>> {
+    request.respond(|ctx, _, Query(query)| async move { Ok(HttpResponseOk(service::list(&ctx, &query).await?)) }).await
 }
 
 #[endpoint { method = GET, path = "/submissions/{submission}", tags = ["Review"] }]
-async fn submission_get(rq: Rq, path: Path<SubmissionPath>) -> Result<HttpResponseOk<Submission>, ApiError> {
-    Ok(HttpResponseOk(service::get(rq.context(), &path.0.submission).await?))
+async fn submission_get(_: Rq, request: ApiRequest<Path<SubmissionPath>>) -> ApiResult<HttpResponseOk<Submission>> {
+    request.respond(|ctx, _, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &path.submission).await?)) }).await
 }
 
 #[endpoint { method = DELETE, path = "/submissions/{submission}", tags = ["Review"] }]
 async fn submission_delete(
-    rq: Rq,
-    path: Path<SubmissionPath>,
-    query: Query<Decision>,
-) -> Result<HttpResponseOk<Submission>, ApiError> {
-    Ok(HttpResponseOk(service::decide(rq.context(), &path.0.submission, &query.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<SubmissionPath>, Query<Decision>)>,
+) -> ApiResult<HttpResponseOk<Submission>> {
+    request
+        .respond(|ctx, _, (Path(path), Query(query))| async move {
+            Ok(HttpResponseOk(service::decide(&ctx, &path.submission, &query).await?))
+        })
+        .await
 }

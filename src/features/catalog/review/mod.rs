@@ -1,9 +1,10 @@
-//! Review: the platform's staff decide on what others want to make public.
+//! Review: platform administrators approve or reject events, advertisements and venues before they become public.
 //!
-//! A submission is known by the base64 of its content's URI, so that content which is submitted again keeps it; the latest
-//! one counts, and at most one is pending. What a decision does to each type of content is one `match` in the service.
-//! The rows and the view are below events, venues and advertisements, which submit themselves; the endpoints ask those to carry
-//! out the decision, which is then mailed to whoever submitted the content.
+//! A submission is identified by the base64 of its content's URI, so that content keeps the identifier when it is submitted
+//! again. The latest submission counts, and at most one is pending. One `match` in the service applies a decision to each type of
+//! content. The decision is then mailed to the account that submitted the content.
+//!
+//! Events, venues and advertisements call [`submit`] for themselves. A decision calls back into their modules.
 
 mod endpoints;
 mod model;

@@ -1,36 +1,37 @@
-//! Submissions on the wire and in the database.
+//! API types and database rows of submissions.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::catalog::advertisements::Advertisements;
+use crate::features::catalog::events::Events;
+use crate::features::catalog::venues::Venues;
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{DateTime, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{DateTime, ResourceCollection, Uri, string_newtype};
-use crate::features::catalog::events::Events;
-use crate::kernel::http::HasLocation;
-use crate::features::catalog::venues::Venues;
 
-/// What kind of content is submitted for review.
+/// Type of the content that is submitted for review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum SubmissionType {
-    /// An event that is to be listed.
+    /// An event to be listed.
     Event,
-    /// An advertisement that is to be shown.
+    /// An advertisement to be shown.
     Advertisement,
-    /// A venue that everyone is to use.
+    /// A venue to be used by every caller.
     Venue,
 }
 
 impl SubmissionType {
     const ALL: [Self; 3] = [Self::Event, Self::Advertisement, Self::Venue];
 
-    /// Where content of this type lies.
+    /// Returns the path of the collection with content of this type.
     fn path(self) -> &'static str {
         match self {
             Self::Event => Events::PATH,
@@ -40,68 +41,68 @@ impl SubmissionType {
     }
 }
 
-/// A piece of content, which its URI names.
+/// Content under review, identified by its URI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Content {
-    /// What kind it is.
+    /// Type of the content.
     pub kind: SubmissionType,
-    /// Its identifier within its collection.
+    /// Identifier within its collection.
     pub id: Id,
 }
 
 impl Content {
-    /// Its URI.
+    /// URI.
     pub fn uri(self) -> String {
         format!("{}{}", self.kind.path(), self.id)
     }
 
-    /// The identifier of its submissions (wire facts).
+    /// Returns the identifier of its submissions.
     pub fn submission(self) -> String {
         STANDARD.encode(self.uri())
     }
 
-    /// Reads the identifier of a submission.
+    /// Parses the identifier of a submission.
     pub fn parse(submission: &str) -> Option<Self> {
         let uri = String::from_utf8(STANDARD.decode(submission).ok()?).ok()?;
         SubmissionType::ALL.into_iter().find_map(|kind| Some(Self { kind, id: Id::parse(uri.strip_prefix(kind.path())?)? }))
     }
 }
 
-/// Where a submission stands.
+/// Status of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
 #[sqlx(type_name = "text")]
 pub enum SubmissionStatus {
-    /// It waits for a decision.
+    /// Waiting for a decision.
     Pending,
-    /// The content was made public.
+    /// Approved: the content was made public.
     Approved,
-    /// The content went back to who submitted it.
+    /// Rejected: the content was returned to its submitter.
     Rejected,
 }
 
-/// A submission as it is answered.
+/// A submission in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Submission {
-    /// Its URI.
+    /// URI.
     #[serde(rename = "self")]
     pub uri: Uri,
-    /// What kind of content it is of.
+    /// Type of the content.
     #[serde(rename = "type")]
     pub kind: SubmissionType,
     /// URI of the content.
     pub content: Uri,
-    /// Pending until it is decided.
+    /// Status, pending until the decision.
     pub status: SubmissionStatus,
-    /// When it was submitted.
+    /// Time of the submission.
     pub submitted: DateTime,
     /// URI of the account that submitted it.
     pub submitter: Uri,
-    /// The reason of the decision, or empty.
+    /// Reason for the decision, or empty.
     pub reason: String,
 }
 
 impl HasLocation for Submission {
-    /// The platform's staff alone read it.
+    /// False: only platform administrators may read it, not the submitter.
     const SAME_REPRESENTATION: bool = false;
 
     fn location(&self) -> &str {
@@ -110,7 +111,7 @@ impl HasLocation for Submission {
 }
 
 string_newtype!(
-    /// The identifier of a submission: the base64 of its content's URI.
+    /// Identifier of a submission: the base64 of its content's URI.
     SubmissionId, None, Some(r"^[A-Za-z0-9+/=]+$"), None, Some(200)
 );
 
@@ -127,7 +128,7 @@ pub struct SubmissionFilter {
     pub kind: Option<SubmissionType>,
 }
 
-/// What was decided, and why.
+/// Decision on a submission, and its reason.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Decision {
     pub approved: bool,
@@ -135,7 +136,7 @@ pub struct Decision {
     pub reason: Option<String>,
 }
 
-/// A submission as it is kept, with its submitter's number.
+/// Database row of a submission, with its submitter's account number.
 #[derive(Debug, sqlx::FromRow)]
 pub struct SubmissionRow {
     pub id: Id,

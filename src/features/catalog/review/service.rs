@@ -1,26 +1,26 @@
-//! What the review operations mean. They are for the platform's staff, which the contract's scopes say.
+//! Operations on submissions. They are for platform administrators, as checked by the contract's scopes (`x-scopes`).
 
 use anyhow::Context;
+use boxoffice_http::error::{Code, Error, Result};
 
 use super::model::{
     Content, Decision, Submission, SubmissionFilter, SubmissionId, SubmissionRow, SubmissionStatus, SubmissionType,
 };
 use super::store;
-use crate::state::App;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::Page;
-use crate::kernel::db::{Tx, transaction};
-use boxoffice_http::error::{Code, Error, Result};
-use crate::kernel::outbox::{self, Mail};
-use crate::features::identity::accounts;
 use crate::features::catalog::advertisements;
 use crate::features::catalog::events;
 use crate::features::catalog::venues;
+use crate::features::identity::accounts;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::outbox::{self, Mail};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::Page;
+use crate::state::{App, Ctx};
 
-/// Puts content up for review.
+/// Submits content for review.
 ///
 /// # Errors
-/// When the database fails; a unique index allows one pending submission of each piece of content.
+/// A unique constraint violation if a submission of this content is pending already.
 pub async fn submit(app: &App, tx: &mut Tx, kind: SubmissionType, id: Id, submitter: Option<Id>) -> Result<Submission> {
     let content = Content { kind, id };
     store::insert(tx, app.clock.next_id(), content, app.clock.now(), submitter).await?;
@@ -28,17 +28,17 @@ pub async fn submit(app: &App, tx: &mut Tx, kind: SubmissionType, id: Id, submit
     Ok(row.context("what was inserted is there")?.into())
 }
 
-pub async fn list(app: &App, filter: &SubmissionFilter) -> Result<Page<Submission>> {
-    let found = store::list(&mut app.db.read().await?, filter).await?;
+pub async fn list(ctx: &Ctx, filter: &SubmissionFilter) -> Result<Page<Submission>> {
+    let found = store::list(&mut ctx.unit.read().await?, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(Submission::from).collect()))
 }
 
-pub async fn get(app: &App, id: &SubmissionId) -> Result<Submission> {
-    Ok(load(&mut app.db.read().await?, id).await?.into())
+pub async fn get(ctx: &Ctx, id: &SubmissionId) -> Result<Submission> {
+    Ok(load(&mut ctx.unit.read().await?, id).await?.into())
 }
 
-pub async fn decide(app: &App, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
-    transaction!(app.db, |tx| apply(app, tx, id, decision).await)
+pub async fn decide(ctx: &Ctx, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
+    transaction!(ctx.unit, |tx| apply(&ctx.app, tx, id, decision).await)
 }
 
 async fn apply(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
@@ -51,7 +51,7 @@ async fn apply(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -
     match row.kind {
         SubmissionType::Event => events::apply_decision(tx, row.content_id, decision.approved, app.clock.now()).await?,
         SubmissionType::Venue if decision.approved => venues::approve(tx, row.content_id).await?,
-        // A rejected venue stays its creator's.
+        // A rejected venue stays visible to its creator only.
         SubmissionType::Venue => {}
         SubmissionType::Advertisement => advertisements::decide(tx, row.content_id, decision.approved, app.clock.now()).await?,
     }
@@ -60,7 +60,7 @@ async fn apply(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -
     Ok(row.into())
 }
 
-/// Mails the decision, and its reason, to whoever submitted the content: submissions are for the staff alone to read.
+/// Mails the decision and its reason to the submitter, who may not read submissions.
 async fn notify(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
     let Some(number) = &row.submitter else { return Ok(()) };
     let Some(account) = accounts::find_by_number(tx, number).await? else { return Ok(()) };
@@ -74,7 +74,7 @@ async fn notify(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
     outbox::push(app, tx, [Mail { recipient: &account.email, subject, body }]).await
 }
 
-/// The latest submission of the content that an identifier names.
+/// Returns the latest submission with this identifier.
 async fn load(tx: &mut Tx, id: &SubmissionId) -> Result<SubmissionRow> {
     let content = Content::parse(&id.0).ok_or(Error::NOT_FOUND)?;
     store::find(tx, content).await?.ok_or(Error::NOT_FOUND)

@@ -1,13 +1,14 @@
-//! SQL of submissions.
+//! SQL queries for submissions.
+
+use boxoffice_http::error::Result;
 
 use super::model::{Content, SubmissionFilter, SubmissionRow, SubmissionStatus, SubmissionType};
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::Result;
 
-/// What waits for a decision, the oldest first.
+/// Returns a page of pending submissions, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &SubmissionFilter) -> Result<PagedRows<SubmissionRow>> {
     tx.list(
         "s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter",
@@ -18,7 +19,7 @@ pub async fn list(tx: &mut Tx, filter: &SubmissionFilter) -> Result<PagedRows<Su
     .await
 }
 
-/// The latest submission of this content.
+/// Returns the latest submission of this content.
 pub async fn find(tx: &mut Tx, content: Content) -> Result<Option<SubmissionRow>> {
     tx.query(
         "select s.id, s.type, s.content_id, s.status, s.submitted, s.reason, a.number as submitter
@@ -46,16 +47,13 @@ pub async fn insert(tx: &mut Tx, id: Id, content: Content, submitted: Timestamp,
     Ok(())
 }
 
-/// Writes the decision unless there is one; tells whether it did.
+/// Writes a decision. Returns false if there is one already.
 pub async fn decide(tx: &mut Tx, id: Id, status: SubmissionStatus, reason: String) -> Result<bool> {
     let update = "update submissions set status = $2, reason = $3 where id = $1 and status = 'Pending'";
     Ok(tx.query(update).bind(id).bind(status).bind(reason).execute().await? == 1)
 }
 
-/// Deletes every submission of these pieces of content, which are about to be removed.
-///
-/// # Errors
-/// When the database fails.
+/// Deletes every submission of this content, which is about to be removed.
 pub async fn forget(tx: &mut Tx, kind: SubmissionType, ids: impl IntoIterator<Item = Id>) -> Result<()> {
     let delete = tx.delete("submissions where true").and_where("type = ?", Some(kind)).and_in("content_id", ids);
     let _gone: Vec<(Id,)> = delete.push(" returning id").all().await?;

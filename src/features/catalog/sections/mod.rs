@@ -1,9 +1,12 @@
-//! Sections: the parts of an event, each with its own price, places and time of sale.
+//! Sections: the parts of an event, each with its own price, number of places and time of sale.
 //!
-//! `sections.sold` and `sections.reserved` are the count of places, and the database's CHECK on them is the last word on
-//! overselling. A reservation that is over no longer counts: every read leaves it out, every write releases it first.
-//! What a ticket costs is told by [`unit_price`] alone, from a row and the price modifiers that every read loads with it.
-//! The rows and the view are below events, which show their sections; the endpoints ask events for permission.
+//! Host administrators and platform administrators manage them; every caller who may see the event may see its sections.
+//!
+//! `sections.sold` and `sections.reserved` count places, and a CHECK constraint on them prevents overselling. An expired
+//! reservation no longer counts: every read excludes it, and every write releases it first. Only [`unit_price`] computes the
+//! price of a ticket, from a row and the price modifiers that every read loads with it.
+//!
+//! Events include the representation of their sections. The endpoints check permissions through `events`.
 
 mod endpoints;
 mod model;

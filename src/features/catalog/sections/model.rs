@@ -1,46 +1,46 @@
-//! Sections on the wire and in the database.
+//! API types and database rows of sections.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::price::{ActiveModifier, Price, price};
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{DateTimeInput, Minutes, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::{AmountInput, Money};
-use crate::kernel::types::api_types::{DateTimeInput, Minutes, Uri};
-use crate::kernel::http::HasLocation;
 
-/// A section as it is answered.
+/// A section in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Section {
-    /// Short inside its event and where it has just been added, long everywhere else (wire facts).
+    /// Short URI inside its event and in the response that creates it, long URI everywhere else.
     #[serde(rename = "self")]
     pub uri: Uri,
-    /// Unique within the event.
+    /// Name, unique within the event.
     pub name: String,
-    /// What it offers.
+    /// Description.
     pub description: String,
-    /// What a ticket costs, before fees.
+    /// Price of a ticket, before fees.
     pub price: Price,
-    /// When sales begin.
+    /// Start of sales.
     pub sales_start: Minutes,
-    /// When sales end.
+    /// End of sales.
     pub sales_end: Minutes,
-    /// Whether it is offered for sale.
+    /// True if it is offered for sale.
     pub active: bool,
-    /// Places in all.
+    /// Total number of places.
     pub capacity: i64,
-    /// Places sold.
+    /// Number of places sold.
     pub sold: i64,
-    /// Places that can still be ordered.
+    /// Number of places that can still be ordered.
     pub remaining: i64,
-    /// Places held for open orders.
+    /// Number of places reserved for open orders.
     pub reserved: i64,
 }
 
 impl HasLocation for Section {
-    /// A new one has its short URI.
+    /// False: the response that creates a section has its short URI, a GET the long one.
     const SAME_REPRESENTATION: bool = false;
 
     fn location(&self) -> &str {
@@ -48,7 +48,7 @@ impl HasLocation for Section {
     }
 }
 
-/// The path of a section and of what lies below it.
+/// Path parameters of a section and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SectionPath {
     /// The event.
@@ -92,38 +92,38 @@ pub struct SectionUpdate {
     pub active: Option<bool>,
 }
 
-/// A section as it is kept, without the reservations that are over.
+/// Database row of a section, without expired reservations.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct SectionRow {
     /// Its identifier.
     pub id: Id,
-    /// The event that it is a part of.
+    /// Its event.
     pub event_id: Id,
-    /// Unique within the event.
+    /// Name, unique within the event.
     pub name: String,
-    /// What it offers.
+    /// Description.
     pub description: String,
-    /// Price of a ticket before any price modifier.
+    /// Price of a ticket before price modifiers.
     pub base_price: Money,
-    /// Places in all.
+    /// Total number of places.
     pub capacity: i64,
-    /// Places sold, which are the tickets issued and not given back.
+    /// Number of places sold: tickets issued and not returned.
     pub sold: i64,
-    /// Places held for open orders.
+    /// Number of places reserved for open orders.
     pub reserved: i64,
-    /// When sales begin.
+    /// Start of sales.
     pub sales_start: Timestamp,
-    /// When sales end.
+    /// End of sales.
     pub sales_end: Timestamp,
-    /// Whether it is offered for sale.
+    /// True if it is offered for sale.
     pub active: bool,
-    /// The active price modifiers, the oldest first.
+    /// Active price modifiers, the oldest first.
     #[sqlx(skip)]
     pub adjustments: Vec<ActiveModifier>,
 }
 
 impl SectionCreate {
-    /// The section as it begins.
+    /// Returns the row of the new section.
     pub fn row(&self, id: Id, event: Id) -> SectionRow {
         SectionRow {
             id,
@@ -143,7 +143,7 @@ impl SectionCreate {
 }
 
 impl SectionUpdate {
-    /// The section with these changes.
+    /// Returns the row with these changes.
     pub fn apply(&self, row: SectionRow) -> SectionRow {
         SectionRow {
             name: self.name.clone().unwrap_or(row.name),
@@ -158,17 +158,17 @@ impl SectionUpdate {
     }
 }
 
-/// A section named by either of its URIs.
+/// Reference to a section by either of its URIs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SectionUri {
-    /// The event that the long form names.
+    /// Event in the long URI.
     pub event: Option<Id>,
     /// The section.
     pub section: Id,
 }
 
 impl SectionUri {
-    /// Reads `/events/{event}/sections/{section}` or `/sections/{section}`, with or without `/v3` before it.
+    /// Parses `/events/{event}/sections/{section}` or `/sections/{section}`, with or without a leading `/v3`.
     pub fn parse(text: &str) -> Option<Self> {
         let path = text.strip_prefix("/v3").unwrap_or(text);
         let (event, section) = match path.strip_prefix("/events/") {
@@ -179,23 +179,23 @@ impl SectionUri {
         Some(Self { event, section: Id::parse(section)? })
     }
 
-    /// Whether this can be the URI of that section: the long form names its event too.
+    /// Returns whether this is a URI of that section. The event in a long URI must match too.
     pub fn names(self, row: &SectionRow) -> bool {
         self.section == row.id && self.event.is_none_or(|event| event == row.event_id)
     }
 }
 
-/// The long URI, by which a section is known outside its event.
+/// Returns the long URI, used outside the section's event.
 pub fn uri(event: Id, section: Id) -> Uri {
     Uri(format!("/events/{event}/sections/{section}"))
 }
 
-/// A section as it is shown outside its event, such as in a ticket.
+/// Returns the representation with the long URI, used outside the section's event, such as in a ticket.
 pub fn view_long(row: &SectionRow, now: Timestamp) -> Section {
     view(row, uri(row.event_id, row.id), now)
 }
 
-/// A section as it is shown inside its event, and when it has just been added to it (wire facts).
+/// Returns the representation with the short URI, used inside the section's event and in the response that creates it.
 pub fn view_short(row: &SectionRow, now: Timestamp) -> Section {
     view(row, Uri(format!("/sections/{}", row.id)), now)
 }

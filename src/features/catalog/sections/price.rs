@@ -1,43 +1,43 @@
-//! What tickets of a section cost: the one place that says so.
+//! Computation of ticket prices, which no other module does.
 //!
-//! A ticket costs the base price and the sum of all price modifiers that apply, never less than 0 (decisions). A modifier
-//! applies from its beginning until its end, which is excluded as the end of sales is, to orders with as many tickets of the
-//! section as its bounds say, both included.
+//! A ticket costs the base price plus all price modifiers that apply, and never less than 0. A modifier applies from its start
+//! until before its end, just as sales end before their end. It applies to orders with a number of tickets of the section within
+//! its bounds, both inclusive.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::model::SectionRow;
+use crate::kernel::types::api_types::Minutes;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
-use crate::kernel::types::api_types::Minutes;
 
-/// What a ticket of a section costs, before fees.
+/// Price of a ticket of a section, before fees.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Price {
-    /// Before any price modifier.
+    /// Price before price modifiers.
     pub base: Money,
-    /// Of one ticket bought now.
+    /// Price of a single ticket bought now.
     pub current: Money,
-    /// When the current price may next change; the end of sales at the latest.
+    /// Time of the next possible change of the current price; the end of sales at the latest.
     pub expires: Minutes,
 }
 
-/// An active price modifier, as far as it decides what a ticket costs.
+/// The fields of an active price modifier that determine the price of a ticket.
 #[derive(Debug, Clone)]
 pub struct ActiveModifier {
-    /// The modifier.
+    /// Identifier of the modifier.
     pub modifier: Id,
-    /// What it adds to the price.
+    /// Amount added to the price.
     pub delta: Money,
-    /// From when on it applies.
+    /// Start of the period in which it applies.
     pub from: Option<Timestamp>,
-    /// Until when.
+    /// End of that period, exclusive.
     pub to: Option<Timestamp>,
-    /// To how many tickets of the section in one order at the least.
+    /// Minimum number of tickets of the section in one order.
     pub min_order: Option<i64>,
-    /// At the most.
+    /// Maximum number of tickets of the section in one order.
     pub max_order: Option<i64>,
 }
 
@@ -51,16 +51,16 @@ impl ActiveModifier {
     }
 }
 
-/// What each of some tickets of one section costs, before fees, and what made it cost that.
+/// Price of each ticket of a section in an order, before fees, and the price modifiers that were applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitPrice {
-    /// The price of each ticket.
+    /// Price of each ticket.
     pub price: Money,
-    /// The price modifiers that apply, the oldest first.
+    /// Price modifiers that apply, the oldest first.
     pub modifiers: Vec<Id>,
 }
 
-/// What each ticket costs in an order with that many of the section, placed now.
+/// Returns the price of each ticket in an order that is placed now with this quantity of the section.
 pub fn unit_price(section: &SectionRow, quantity: i64, now: Timestamp) -> UnitPrice {
     let applies = |adjustment: &&ActiveModifier| adjustment.applies_to_quantity(quantity) && adjustment.is_available(now);
     let applied = || section.adjustments.iter().filter(applies);
@@ -71,7 +71,7 @@ pub fn unit_price(section: &SectionRow, quantity: i64, now: Timestamp) -> UnitPr
     }
 }
 
-/// What one ticket costs now, and for how long.
+/// Returns the price of a single ticket now, and the time until which it is valid.
 pub fn price(section: &SectionRow, now: Timestamp) -> Price {
     Price {
         base: section.base_price,
@@ -80,7 +80,7 @@ pub fn price(section: &SectionRow, now: Timestamp) -> Price {
     }
 }
 
-/// The next moment at which a price modifier for one ticket begins or ends; the end of sales at the latest.
+/// Returns the next time at which a price modifier for a single ticket begins or ends; the end of sales at the latest.
 pub fn next_price_change(section: &SectionRow, now: Timestamp) -> Timestamp {
     let for_one = section.adjustments.iter().filter(|adjustment| adjustment.applies_to_quantity(1));
     let moments = for_one.flat_map(|adjustment| [adjustment.from, adjustment.to]).flatten();

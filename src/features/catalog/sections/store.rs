@@ -1,36 +1,31 @@
-//! SQL of sections.
+//! SQL queries for sections.
 //!
-//! Every select leaves out the reservations that are over, so that places are free from that moment on, whether or not the job
-//! that times out orders has come by.
+//! Every select excludes expired reservations. So their places are free as soon as they expire, even if the job that times out
+//! orders has not run yet.
 
 use std::collections::{BTreeMap, HashMap};
 
+use boxoffice_http::error::Result;
+
 use super::model::SectionRow;
 use super::price::ActiveModifier;
+use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
-use crate::kernel::db::{Statement, Tx};
-use boxoffice_http::error::Result;
 
-/// Sections of these events, the oldest first.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the sections of these events, the oldest first.
 pub async fn of_events(tx: &mut Tx, events: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<SectionRow>> {
     fetch_with_modifiers(select(tx, now).and_in("s.event_id", events)).await
 }
 
-/// These sections by their identifier, without those that are none.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the sections with these identifiers, by identifier. Unknown identifiers are skipped.
 pub async fn find_by_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<HashMap<Id, SectionRow>> {
     let found = fetch_with_modifiers(select(tx, now).and_in("s.id", ids)).await?;
     Ok(found.into_iter().map(|row| (row.id, row)).collect())
 }
 
-/// A section beside one of its active price modifiers, or beside none where it has none.
+/// A section joined with one of its active price modifiers, or with none if it has none.
 #[derive(sqlx::FromRow)]
 struct PricedRow {
     #[sqlx(flatten)]
@@ -57,7 +52,7 @@ impl PricedRow {
     }
 }
 
-/// Places of a section `s` that are held for open orders now, which `?` stands for.
+/// SQL expression for the number of places of a section `s` that are reserved for open orders. `?` is the current time.
 pub const RESERVED: &str = "s.reserved - coalesce((select cast(sum(r.quantity) as bigint) from reservations r
      where r.section_id = s.id and r.expires <= ?), 0) as reserved";
 
@@ -70,8 +65,8 @@ fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
         )
 }
 
-/// The selected sections with their price modifiers, both the oldest first. One statement for the two, so that a price is never
-/// made of a section before and modifiers after somebody's changes.
+/// Returns the selected sections with their price modifiers, both the oldest first. One statement reads both, so that a price is
+/// never computed from a section and modifiers of different transactions.
 async fn fetch_with_modifiers(select: Statement<'_>) -> Result<Vec<SectionRow>> {
     let rows: Vec<PricedRow> = select.push(" order by s.id, m.id").all().await?;
     let mut sections: Vec<SectionRow> = Vec::new();
@@ -84,27 +79,21 @@ async fn fetch_with_modifiers(select: Statement<'_>) -> Result<Vec<SectionRow>> 
     Ok(sections)
 }
 
-/// How many sections an event has.
+/// Returns the number of sections of an event.
 pub(super) async fn count_of_event(tx: &mut Tx, event: Id) -> Result<i64> {
     tx.query("select count(*) from sections where event_id = $1").bind(event).scalar().await
 }
 
-/// Makes everyone else who changes this section wait until this transaction ends.
-///
-/// # Errors
-/// When the database fails.
+/// Locks a section. Changes by other transactions wait until this one ends.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("update sections set name = name where id = $1").bind(id).execute().await?;
     Ok(())
 }
 
-/// Deletes the reservations of these sections that are over, and frees their places.
+/// Deletes the expired reservations of these sections, and frees their places.
 ///
-/// Whoever deletes a reservation lowers its section's count, by what the deletion gave back: two servers that do this at the
-/// same moment lower it once.
-///
-/// # Errors
-/// When the database fails.
+/// A section's count is lowered by the quantities that the deletion returned. If two servers do this at the same time, only one
+/// of them deletes a reservation, so the count is lowered once.
 pub async fn release_expired(tx: &mut Tx, sections: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
     let over = tx.delete("reservations where true").and_where("expires <= ?", Some(now)).and_in("section_id", sections);
     let over: Vec<(Id, i64)> = over.push(" returning section_id, quantity").all().await?;
@@ -112,17 +101,14 @@ pub async fn release_expired(tx: &mut Tx, sections: impl IntoIterator<Item = Id>
     for (section, quantity) in over {
         *places.entry(section).or_default() += quantity;
     }
-    // One by one and ascending, as everyone changes these counts, so that transactions never wait for one another in a circle.
+    // Lock order: sections by ascending identifier, as in all code that changes these counts. This prevents deadlocks.
     for (section, quantity) in places {
         release_seats(tx, section, quantity).await?;
     }
     Ok(())
 }
 
-/// Frees so many places of a section that were reserved.
-///
-/// # Errors
-/// When the database fails.
+/// Frees this many reserved places of a section.
 pub async fn release_seats(tx: &mut Tx, section: Id, quantity: i64) -> Result<()> {
     let free = tx.query("update sections set reserved = reserved - $2 where id = $1");
     free.bind(section).bind(quantity).execute().await?;
@@ -148,7 +134,7 @@ pub(super) async fn insert(tx: &mut Tx, row: &SectionRow) -> Result<()> {
     Ok(())
 }
 
-/// Writes a section whose places in all are not fewer than those sold and reserved; tells whether that was so.
+/// Updates a section. Returns false, and changes nothing, if its capacity would be less than the places sold and reserved.
 pub(super) async fn update(tx: &mut Tx, row: &SectionRow) -> Result<bool> {
     let updated = tx
         .query(
@@ -168,7 +154,7 @@ pub(super) async fn update(tx: &mut Tx, row: &SectionRow) -> Result<bool> {
     Ok(updated == 1)
 }
 
-/// Removes a section without sales and reservations; tells whether it was one.
+/// Deletes a section. Returns false if it has sales or reservations.
 pub(super) async fn delete(tx: &mut Tx, id: Id) -> Result<bool> {
     let deleted = tx.query("delete from sections where id = $1 and sold = 0 and reserved = 0").bind(id).execute().await?;
     Ok(deleted == 1)

@@ -1,24 +1,26 @@
-//! Which sections of an event a caller may admit to.
+//! Sections of an event to which a caller may admit, and the check of that permission.
+
+use boxoffice_http::error::{Error, Result};
+use boxoffice_openapi::Scope;
 
 use super::store;
-use crate::kernel::auth::{Caller, Scope};
-use crate::kernel::types::id::Id;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{Error, Result};
 use crate::features::catalog::events::EventRow;
 use crate::features::catalog::hosts;
+use crate::kernel::auth::Caller;
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
 
-/// The sections of an event that a caller may admit to.
+/// Sections of an event to which a caller may admit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AdmissionScope {
-    /// All of them: an administrator of its host, or of the platform.
+    /// All sections, for an administrator of the host or a platform administrator.
     Event,
-    /// Those that this token covers.
+    /// The sections that this token covers.
     Token(Id),
 }
 
 impl AdmissionScope {
-    /// The token whose sections they are; `None` where they are all of them.
+    /// Returns the token that limits the sections; `None` for all sections.
     pub fn token(self) -> Option<Id> {
         match self {
             Self::Event => None,
@@ -27,10 +29,10 @@ impl AdmissionScope {
     }
 }
 
-/// What of this event the caller may admit to.
+/// Returns the sections of this event to which the caller may admit.
 ///
 /// # Errors
-/// [`Error::NOT_YOURS`] for whoever may not at all, among them a redeemer of another event.
+/// [`Error::FORBIDDEN`] for a caller who may not admit to the event, such as a redeemer of another event.
 pub async fn authorize(tx: &mut Tx, caller: &Caller, event: &EventRow) -> Result<AdmissionScope> {
     if caller.scope == Scope::Redeemer {
         let redeemer = caller.redeemer.filter(|redeemer| redeemer.event == event.id);
@@ -40,7 +42,8 @@ pub async fn authorize(tx: &mut Tx, caller: &Caller, event: &EventRow) -> Result
     Ok(AdmissionScope::Event)
 }
 
-/// The condition that a token, every `?` in it, covers the section in this column. For [`crate::kernel::db::Statement::and`].
+/// Returns the SQL condition that a token covers the section in this column. Every `?` is the token. Used with
+/// [`crate::kernel::db::Statement::and_where`].
 pub fn covers_sql(section_column: &str) -> String {
     format!(
         "(exists (select 1 from tokens k where k.id = ? and k.global)
@@ -49,10 +52,10 @@ pub fn covers_sql(section_column: &str) -> String {
 }
 
 impl AdmissionScope {
-    /// Succeeds when this section is within reach.
+    /// Requires a section to which the caller may admit.
     ///
     /// # Errors
-    /// [`Error::NOT_YOURS`] when it isn't.
+    /// [`Error::FORBIDDEN`] for any other section.
     pub async fn require(self, tx: &mut Tx, section: Id) -> Result<()> {
         match self {
             Self::Event => Ok(()),

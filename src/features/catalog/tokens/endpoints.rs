@@ -1,73 +1,84 @@
-//! The token operations of the contract.
+//! HTTP endpoints of admission tokens.
 
+use boxoffice_http::error::Code;
 use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{CodePath, Token, TokenAuthentication, TokenCreate, TokenFilter, TokenPath, TokenUpdate};
 use super::service;
-use crate::kernel::auth::Caller;
-use crate::kernel::types::paging::Page;
-use boxoffice_http::error::Code;
 use crate::features::catalog::events::EventPath;
-use crate::kernel::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
+use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
+use crate::kernel::types::paging::Page;
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add(event_token_list, &[]);
-    api.add(event_token_create, &[]);
-    api.add_resource(event_token_get, &[], |by, path: TokenPath| async move {
-        service::get(&by.app, &by.caller, path.event, path.token).await
+/// Adds the endpoints to the route table.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(event_token_list, &[]);
+    routes.add(event_token_create, &[]);
+    routes.add_resource(event_token_get, &[], |by, path: TokenPath| async move {
+        service::get(&by.ctx, &by.caller, path.event, path.token).await
     });
-    api.add(event_token_update, &[Code::TokenGlobal]);
-    api.add(event_token_delete, &[Code::TokenGlobal]);
-    // It makes a key.
-    api.add_changing(token_authentication_get, &[Code::CodeUnknown]);
+    routes.add(event_token_update, &[Code::TokenGlobal]);
+    routes.add(event_token_delete, &[Code::TokenGlobal]);
+    // Mutating although it is a GET, because it issues a key.
+    routes.add_mutating(token_authentication_get, &[Code::CodeUnknown]);
 }
 
 #[endpoint { method = GET, path = "/events/{event}/tokens", tags = ["Tokens"] }]
 async fn event_token_list(
-    rq: Rq,
-    caller: Caller,
-    path: Path<EventPath>,
-    query: Query<TokenFilter>,
-) -> Result<HttpResponseOk<Page<Token>>, ApiError> {
-    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.0.event, &query.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<EventPath>, Query<TokenFilter>)>,
+) -> ApiResult<HttpResponseOk<Page<Token>>> {
+    request
+        .respond(|ctx, caller, (Path(path), Query(query))| async move {
+            Ok(HttpResponseOk(service::list(&ctx, &caller, path.event, &query).await?))
+        })
+        .await
 }
 
 #[endpoint { method = POST, path = "/events/{event}/tokens", tags = ["Tokens"] }]
-async fn event_token_create(
-    rq: Rq,
-    caller: Caller,
-    path: Path<EventPath>,
-    body: Json<TokenCreate>,
-) -> Result<Created<Token>, ApiError> {
-    Ok(Created(service::create(rq.context(), &caller, path.0.event, &body.0).await?))
+async fn event_token_create(_: Rq, request: ApiRequest<(Path<EventPath>, Json<TokenCreate>)>) -> ApiResult<Created<Token>> {
+    request
+        .respond(|ctx, caller, (Path(path), Json(body))| async move {
+            Ok(Created(service::create(&ctx, &caller, path.event, &body).await?))
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/events/{event}/tokens/{token}", tags = ["Tokens"] }]
-async fn event_token_get(rq: Rq, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseOk<Token>, ApiError> {
-    let TokenPath { event, token } = path.0;
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, event, token).await?))
+async fn event_token_get(_: Rq, request: ApiRequest<Path<TokenPath>>) -> ApiResult<HttpResponseOk<Token>> {
+    request
+        .respond(|ctx, caller, Path(path)| async move {
+            let TokenPath { event, token } = path;
+            Ok(HttpResponseOk(service::get(&ctx, &caller, event, token).await?))
+        })
+        .await
 }
 
 #[endpoint { method = PUT, path = "/events/{event}/tokens/{token}", tags = ["Tokens"] }]
 async fn event_token_update(
-    rq: Rq,
-    caller: Caller,
-    path: Path<TokenPath>,
-    body: Json<TokenUpdate>,
-) -> Result<HttpResponseOk<Token>, ApiError> {
-    let TokenPath { event, token } = path.0;
-    Ok(HttpResponseOk(service::update(rq.context(), &caller, event, token, &body.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<TokenPath>, Json<TokenUpdate>)>,
+) -> ApiResult<HttpResponseOk<Token>> {
+    request
+        .respond(|ctx, caller, (Path(path), Json(body))| async move {
+            let TokenPath { event, token } = path;
+            Ok(HttpResponseOk(service::update(&ctx, &caller, event, token, &body).await?))
+        })
+        .await
 }
 
 #[endpoint { method = DELETE, path = "/events/{event}/tokens/{token}", tags = ["Tokens"] }]
-async fn event_token_delete(rq: Rq, caller: Caller, path: Path<TokenPath>) -> Result<HttpResponseDeleted, ApiError> {
-    let TokenPath { event, token } = path.0;
-    service::delete(rq.context(), &caller, event, token).await?;
-    Ok(HttpResponseDeleted())
+async fn event_token_delete(_: Rq, request: ApiRequest<Path<TokenPath>>) -> ApiResult<HttpResponseDeleted> {
+    request
+        .respond(|ctx, caller, Path(path)| async move {
+            let TokenPath { event, token } = path;
+            service::delete(&ctx, &caller, event, token).await?;
+            Ok(HttpResponseDeleted())
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/tokens/{code}", tags = ["Tokens"] }]
-async fn token_authentication_get(rq: Rq, path: Path<CodePath>) -> Result<HttpResponseOk<TokenAuthentication>, ApiError> {
-    Ok(HttpResponseOk(service::authenticate(rq.context(), &path.0.code).await?))
+async fn token_authentication_get(_: Rq, request: ApiRequest<Path<CodePath>>) -> ApiResult<HttpResponseOk<TokenAuthentication>> {
+    request.respond(|ctx, _, Path(path)| async move { Ok(HttpResponseOk(service::authenticate(&ctx, &path.code).await?)) }).await
 }

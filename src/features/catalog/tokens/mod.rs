@@ -1,18 +1,19 @@
-//! Admission tokens: what lets an event's staff redeem its tickets without an account.
+//! Admission tokens let the people at an event's entrance redeem tickets without an account.
 //!
-//! A token covers sections of one event. Its code, which the event's host hands out, is exchanged for a redeemer's key
-//! as often as it is asked for. Every event has a global token from its beginning, which covers all its sections.
+//! A token covers sections of one event. Host administrators and platform administrators manage the tokens and hand out their
+//! codes. A client exchanges a code for a redeemer's key, any number of times. Every event has a global token from its creation
+//! on, which covers all its sections.
 //!
-//! Here is also [`reach`]: which sections of an event a caller may admit to, be it by a token or as its host.
+//! [`authorize`] returns the sections of an event to which a caller may admit, by a token or as an administrator of its host.
 
+mod admission_scope;
 mod endpoints;
 mod model;
-mod admission_scope;
 mod service;
 mod store;
 
+pub use admission_scope::{AdmissionScope, authorize, covers_sql};
 pub use endpoints::register;
 pub use model::uri;
-pub use admission_scope::{AdmissionScope, authorize, covers_sql};
 pub use service::create_global;
 pub use store::end_keys_of_event;

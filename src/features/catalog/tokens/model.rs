@@ -1,31 +1,32 @@
-//! Admission tokens on the wire and in the database.
+//! API types and database rows of admission tokens.
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{Uri, string_newtype};
-use crate::kernel::http::HasLocation;
 
 string_newtype!(
-    /// A token's code.
+    /// Code of a token.
     TokenCode, None, Some("^[0-9A-Z]{8}$"), None, None
 );
 string_newtype!(
-    /// A code that somebody has typed in. Of whatever shape it is, it is a token's or unknown (wire facts).
+    /// A code that a person has typed in. It may have another format than [`TokenCode`]: then it is unknown, not invalid.
     GivenCode, None, Some("^[A-Za-z0-9-]+$"), None, Some(64)
 );
 string_newtype!(
-    /// A redeemer's key.
+    /// API key of a redeemer.
     RedeemerKey, None, Some("^[a-z0-9]{32}$"), None, None
 );
 string_newtype!(
-    /// A section that a token is to cover, by either of its URIs.
+    /// Section to be covered by a token, by either of its URIs.
     GivenSection, None, Some(r"^(/v3)?(/events/[A-Za-z0-9-]+)?/sections/[A-Za-z0-9-]+$"), Some(1), Some(200)
 );
 
-/// A token as it is answered.
+/// A token in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Token {
     #[serde(rename = "self")]
@@ -41,7 +42,7 @@ impl HasLocation for Token {
     }
 }
 
-/// What a code is exchanged for.
+/// Result of the exchange of a code: a key, and the sections to which it may admit.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TokenAuthentication {
     pub key: RedeemerKey,
@@ -64,7 +65,7 @@ pub struct CodePath {
 pub struct TokenFilter {
     #[serde(flatten)]
     pub paging: PageRequest,
-    /// Only the global token, or only the others.
+    /// True for the global token only, false for all others.
     pub global: Option<bool>,
 }
 
@@ -80,7 +81,7 @@ pub struct TokenUpdate {
     pub sections: Option<Vec<GivenSection>>,
 }
 
-/// A token as it is kept. The sections of one that isn't global are rows of their own.
+/// Database row of a token. The sections of a token that isn't global are rows of `token_sections`.
 #[derive(Debug, sqlx::FromRow)]
 pub struct TokenRow {
     pub id: Id,
@@ -89,7 +90,7 @@ pub struct TokenRow {
     pub global: bool,
 }
 
-/// A token's URI.
+/// Returns the URI of a token.
 pub fn uri(event: Id, token: Id) -> Uri {
     Uri(format!("/events/{event}/tokens/{token}"))
 }

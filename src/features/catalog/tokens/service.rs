@@ -1,61 +1,61 @@
-//! What the token operations mean: administrators of the event's host, or of the platform, give tokens out.
+//! Operations on admission tokens. Administrators of the event's host and platform administrators manage them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_openapi::Scope;
 
 use super::model::{
     GivenCode, GivenSection, RedeemerKey, Token, TokenAuthentication, TokenCode, TokenCreate, TokenFilter, TokenRow, TokenUpdate,
 };
 use super::{model, store};
-use crate::state::App;
-use crate::kernel::auth::{self, ADMISSION_LIFE, Caller, KeyKind, NewKey, Scope};
+use crate::features::catalog::events;
+use crate::features::catalog::hosts;
+use crate::features::catalog::sections::{self, SectionUri};
+use crate::kernel::auth::{self, ADMISSION_LIFE, Caller, KeyKind, NewKey};
+use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::kernel::types::secret;
-use crate::kernel::types::api_types::Uri;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
-use boxoffice_http::error::{Code, Error, Result};
-use crate::features::catalog::sections::{self, SectionUri};
-use crate::features::catalog::events;
-use crate::features::catalog::hosts;
-use std::collections::{BTreeSet, HashMap};
+use crate::state::{App, Ctx};
 
 const NO_SECTION: &str = "names no section of this event";
 
-pub async fn list(app: &App, caller: &Caller, event: Id, filter: &TokenFilter) -> Result<Page<Token>> {
-    let mut tx = app.db.read().await?;
+pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &TokenFilter) -> Result<Page<Token>> {
+    let mut tx = ctx.unit.read().await?;
     events::load_managed(&mut tx, caller, event).await?;
     let found = store::list(&mut tx, event, filter).await?;
     let entries = views(&mut tx, event, found.rows).await?;
     Ok(filter.paging.page(found.total, entries))
 }
 
-pub async fn create(app: &App, caller: &Caller, event: Id, new: &TokenCreate) -> Result<Token> {
-    transaction!(app.db, |tx| {
+pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &TokenCreate) -> Result<Token> {
+    transaction!(ctx.unit, |tx| {
         events::load_managed(tx, caller, event).await?;
         let sections = read_sections(tx, event, &new.sections).await?;
-        let row = insert(app, tx, event, false).await?;
+        let row = insert(&ctx.app, tx, event, false).await?;
         store::insert_sections(tx, row.id, &sections).await.on_foreign_key(Error::invalid("sections", NO_SECTION))?;
         view(tx, row).await
     })
 }
 
-/// Makes the global token of a new event.
-///
-/// # Errors
-/// When the database fails.
+/// Creates the global token of a new event.
 pub async fn create_global(app: &App, tx: &mut Tx, event: Id) -> Result<()> {
     insert(app, tx, event, true).await?;
     Ok(())
 }
 
-pub async fn get(app: &App, caller: &Caller, event: Id, token: Id) -> Result<Token> {
-    let mut tx = app.db.read().await?;
+pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> Result<Token> {
+    let mut tx = ctx.unit.read().await?;
     let event = events::load(&mut tx, event).await?;
     let row = store::find(&mut tx, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
     hosts::require_administrator(&mut tx, caller, event.host_id).await?;
     view(&mut tx, row).await
 }
 
-pub async fn update(app: &App, caller: &Caller, event: Id, token: Id, change: &TokenUpdate) -> Result<Token> {
-    transaction!(app.db, |tx| {
+pub async fn update(ctx: &Ctx, caller: &Caller, event: Id, token: Id, change: &TokenUpdate) -> Result<Token> {
+    transaction!(ctx.unit, |tx| {
         let row = lock_managed(tx, caller, event, token).await?;
         let sections = match &change.sections {
             Some(given) => Some(read_sections(tx, event, given).await?),
@@ -70,20 +70,20 @@ pub async fn update(app: &App, caller: &Caller, event: Id, token: Id, change: &T
     })
 }
 
-pub async fn delete(app: &App, caller: &Caller, event: Id, token: Id) -> Result<()> {
-    transaction!(app.db, |tx| {
+pub async fn delete(ctx: &Ctx, caller: &Caller, event: Id, token: Id) -> Result<()> {
+    transaction!(ctx.unit, |tx| {
         let row = lock_managed(tx, caller, event, token).await?;
         require_not_global(&row, "The global token of an event can't be removed.")?;
-        store::end_keys(tx, token, app.clock.now()).await?;
+        store::end_keys(tx, token, ctx.app.clock.now()).await?;
         store::delete(tx, token).await
     })
 }
 
-pub async fn authenticate(app: &App, code: &GivenCode) -> Result<TokenAuthentication> {
-    transaction!(app.db, |tx| issue_key(app, tx, code).await)
+pub async fn authenticate(ctx: &Ctx, code: &GivenCode) -> Result<TokenAuthentication> {
+    transaction!(ctx.unit, |tx| issue_key(&ctx.app, tx, code).await)
 }
 
-/// Gives a key for a code. The token is held meanwhile, so that its removal can't miss the key.
+/// Issues a key for a code. Locks the token, so that its removal also ends this key.
 async fn issue_key(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuthentication> {
     let row = store::lock_by_code(tx, code.0.clone()).await?.ok_or(Code::CodeUnknown)?;
     let ends = events::load(tx, row.event_id).await?.ends;
@@ -104,7 +104,7 @@ async fn issue_key(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuth
     Ok(TokenAuthentication { key: RedeemerKey(key), event, sections: token.sections })
 }
 
-/// Adds a token. A code that another one has is drawn again.
+/// Inserts a token. Retries with another code if another token has the same one.
 async fn insert(app: &App, tx: &mut Tx, event: Id, global: bool) -> Result<TokenRow> {
     loop {
         let row = TokenRow { id: app.clock.next_id(), event_id: event, code: secret::token_code(), global };
@@ -114,7 +114,7 @@ async fn insert(app: &App, tx: &mut Tx, event: Id, global: bool) -> Result<Token
     }
 }
 
-/// The token, held for a change by somebody who manages its event.
+/// Locks and returns a token, if the caller may manage its event.
 async fn lock_managed(tx: &mut Tx, caller: &Caller, event: Id, token: Id) -> Result<TokenRow> {
     let event = events::load(tx, event).await?;
     let row = store::lock(tx, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
@@ -126,7 +126,7 @@ fn require_not_global(row: &TokenRow, text: &'static str) -> Result<()> {
     if row.global { Err(Code::TokenGlobal.with_message(text)) } else { Ok(()) }
 }
 
-/// The sections that were given, each once in whatever form and however often; all of them must be of this event.
+/// Parses the sections in a request and removes duplicates, in either form of URI. All of them must be sections of this event.
 async fn read_sections(tx: &mut Tx, event: Id, given: &[GivenSection]) -> Result<Vec<Id>> {
     let of_event: BTreeSet<Id> = store::sections_of_event(tx, event).await?.into_iter().collect();
     let read = |given: &GivenSection| {
@@ -148,7 +148,7 @@ async fn view(tx: &mut Tx, row: TokenRow) -> Result<Token> {
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
-/// Tokens of one event with their sections.
+/// Returns the representation of tokens of one event, with their sections.
 async fn views(tx: &mut Tx, event: Id, rows: Vec<TokenRow>) -> Result<Vec<Token>> {
     let all = if rows.iter().any(|row| row.global) { store::sections_of_event(tx, event).await? } else { Vec::new() };
     let limited: Vec<Id> = rows.iter().filter(|row| !row.global).map(|row| row.id).collect();

@@ -1,14 +1,15 @@
-//! SQL of admission tokens.
+//! SQL queries for admission tokens.
 
-use super::model::{TokenFilter, TokenRow};
+use boxoffice_http::error::Result;
+
 use super::admission_scope;
+use super::model::{TokenFilter, TokenRow};
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::Result;
 
-/// An event's tokens: the global one first, the others from the oldest on.
+/// Returns a page of an event's tokens: the global token first, then the others, the oldest first.
 pub async fn list(tx: &mut Tx, event: Id, filter: &TokenFilter) -> Result<PagedRows<TokenRow>> {
     tx.list("*", "from tokens where true")
         .and_where("event_id = ?", Some(event))
@@ -21,18 +22,18 @@ pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
     tx.query("select * from tokens where id = $1 and event_id = $2").bind(id).bind(event).optional().await
 }
 
-/// The token, which nobody else can change or remove until the transaction ends. PostgreSQL locks what is updated, and
-/// SQLite has no `for update`.
+/// Locks and returns a token. No other transaction can change or remove it until this one ends. It is locked by an update,
+/// because SQLite has no `for update`.
 pub async fn lock(tx: &mut Tx, event: Id, id: Id) -> Result<Option<TokenRow>> {
     tx.query("update tokens set code = code where id = $1 and event_id = $2 returning *").bind(id).bind(event).optional().await
 }
 
-/// The token with this code, held like [`hold`] does.
+/// Locks and returns the token with this code, like [`lock`].
 pub async fn lock_by_code(tx: &mut Tx, code: String) -> Result<Option<TokenRow>> {
     tx.query("update tokens set code = code where code = $1 returning *").bind(code).optional().await
 }
 
-/// Whether it was inserted: not when another token has this code.
+/// Inserts a token. Returns false, and inserts nothing, if another token has this code.
 pub async fn insert(tx: &mut Tx, row: &TokenRow) -> Result<bool> {
     let inserted = tx
         .query("insert into tokens (id, event_id, code, global) values ($1, $2, $3, $4) on conflict (code) do nothing")
@@ -50,16 +51,13 @@ pub async fn delete(tx: &mut Tx, id: Id) -> Result<()> {
     Ok(())
 }
 
-/// Ends the keys that were given out for a token.
+/// Ends the keys that were issued for a token.
 pub async fn end_keys(tx: &mut Tx, token: Id, now: Timestamp) -> Result<()> {
     tx.query("update api_keys set ended = $2 where token_id = $1 and ended is null").bind(token).bind(now).execute().await?;
     Ok(())
 }
 
-/// Ends the keys that were given out for any token of an event.
-///
-/// # Errors
-/// When the database fails.
+/// Ends the keys that were issued for any token of an event.
 pub async fn end_keys_of_event(tx: &mut Tx, event: Id, now: Timestamp) -> Result<()> {
     let update = "update api_keys set ended = $2
         where ended is null and token_id in (select t.id from tokens t where t.event_id = $1)";
@@ -67,13 +65,13 @@ pub async fn end_keys_of_event(tx: &mut Tx, event: Id, now: Timestamp) -> Result
     Ok(())
 }
 
-/// Every section of an event, the oldest first.
+/// Returns the identifiers of all sections of an event, the oldest first.
 pub async fn sections_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
     let sections: Vec<(Id,)> = tx.query("select id from sections where event_id = $1 order by id").bind(event).all().await?;
     Ok(sections.into_iter().map(|(section,)| section).collect())
 }
 
-/// The sections that these tokens were given, as (token, section), the oldest section first.
+/// Returns the sections of these tokens as `(token, section)`, the oldest section first. The global token has none here.
 pub async fn sections_of_tokens(tx: &mut Tx, tokens: &[Id]) -> Result<Vec<(Id, Id)>> {
     tx.select("token_id, section_id from token_sections where true")
         .and_in("token_id", tokens.to_vec())
@@ -94,7 +92,7 @@ pub async fn delete_sections(tx: &mut Tx, token: Id) -> Result<()> {
     Ok(())
 }
 
-/// Whether a token covers a section of its own event.
+/// Returns whether a token covers a section of its own event.
 pub async fn covers(tx: &mut Tx, token: Id, section: Id) -> Result<bool> {
     let found: Vec<(Id,)> = tx
         .select("s.id from sections s where")

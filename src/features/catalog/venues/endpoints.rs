@@ -1,45 +1,55 @@
-//! The venue operations of the contract.
+//! HTTP endpoints of venues.
 
+use boxoffice_http::error::Code;
 use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 
 use super::model::{Venue, VenueCreate, VenueFilter, VenuePath, VenueUpdate};
 use super::service;
-use crate::kernel::auth::Caller;
+use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
 use crate::kernel::types::paging::Page;
-use boxoffice_http::error::Code;
-use crate::kernel::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add(venue_list, &[]);
-    api.add(venue_create, &[Code::VenueTaken]);
-    api.add_resource(venue_get, &[], |by, path: VenuePath| async move { service::get(&by.app, &by.caller, path.venue).await });
-    api.add(venue_update, &[Code::VenueTaken]);
-    api.add(venue_delete, &[Code::VenueInUse]);
+/// Adds the endpoints to the route table.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(venue_list, &[]);
+    routes.add(venue_create, &[Code::VenueTaken]);
+    routes.add_resource(venue_get, &[], |by, path: VenuePath| async move { service::get(&by.ctx, &by.caller, path.venue).await });
+    routes.add(venue_update, &[Code::VenueTaken]);
+    routes.add(venue_delete, &[Code::VenueInUse]);
 }
 
 #[endpoint { method = GET, path = "/venues", tags = ["Venues"] }]
-async fn venue_list(rq: Rq, query: Query<VenueFilter>) -> Result<HttpResponseOk<Page<Venue>>, ApiError> {
-    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+async fn venue_list(_: Rq, request: ApiRequest<Query<VenueFilter>>) -> ApiResult<HttpResponseOk<Page<Venue>>> {
+    request.respond(|ctx, _, Query(query)| async move { Ok(HttpResponseOk(service::list(&ctx, &query).await?)) }).await
 }
 
 #[endpoint { method = POST, path = "/venues", tags = ["Venues"] }]
-async fn venue_create(rq: Rq, caller: Caller, body: Json<VenueCreate>) -> Result<Created<Venue>, ApiError> {
-    Ok(Created(service::create(rq.context(), &caller, &body.0).await?))
+async fn venue_create(_: Rq, request: ApiRequest<Json<VenueCreate>>) -> ApiResult<Created<Venue>> {
+    request.respond(|ctx, caller, Json(body)| async move { Ok(Created(service::create(&ctx, &caller, &body).await?)) }).await
 }
 
 #[endpoint { method = GET, path = "/venues/{venue}", tags = ["Venues"] }]
-async fn venue_get(rq: Rq, caller: Caller, path: Path<VenuePath>) -> Result<HttpResponseOk<Venue>, ApiError> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.venue).await?))
+async fn venue_get(_: Rq, request: ApiRequest<Path<VenuePath>>) -> ApiResult<HttpResponseOk<Venue>> {
+    request
+        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, path.venue).await?)) })
+        .await
 }
 
 #[endpoint { method = PUT, path = "/venues/{venue}", tags = ["Venues"] }]
-async fn venue_update(rq: Rq, path: Path<VenuePath>, body: Json<VenueUpdate>) -> Result<HttpResponseOk<Venue>, ApiError> {
-    Ok(HttpResponseOk(service::update(rq.context(), path.0.venue, &body.0).await?))
+async fn venue_update(_: Rq, request: ApiRequest<(Path<VenuePath>, Json<VenueUpdate>)>) -> ApiResult<HttpResponseOk<Venue>> {
+    request
+        .respond(
+            |ctx, _, (Path(path), Json(body))| async move { Ok(HttpResponseOk(service::update(&ctx, path.venue, &body).await?)) },
+        )
+        .await
 }
 
 #[endpoint { method = DELETE, path = "/venues/{venue}", tags = ["Venues"] }]
-async fn venue_delete(rq: Rq, path: Path<VenuePath>) -> Result<HttpResponseDeleted, ApiError> {
-    service::delete(rq.context(), path.0.venue).await?;
-    Ok(HttpResponseDeleted())
+async fn venue_delete(_: Rq, request: ApiRequest<Path<VenuePath>>) -> ApiResult<HttpResponseDeleted> {
+    request
+        .respond(|ctx, _, Path(path)| async move {
+            service::delete(&ctx, path.venue).await?;
+            Ok(HttpResponseDeleted())
+        })
+        .await
 }

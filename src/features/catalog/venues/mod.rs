@@ -1,7 +1,7 @@
-//! Venues: where events are staged. Each lies in a region, and its name is unique.
+//! Venues: the places of events. Each is in a region, and its name is unique.
 //!
-//! A venue that the platform's staff make is approved at once. A customer's waits for review; until then it is its creator's,
-//! to see and to use, and nobody else's but the staff's. A venue that has or had events can't be removed.
+//! A venue that a platform administrator creates is approved at once. A customer's venue is submitted for review; until it is
+//! approved, only its creator and platform administrators can see and use it. A venue that has or had events can't be removed.
 
 mod endpoints;
 mod model;

@@ -1,16 +1,16 @@
-//! Venues on the wire and in the database.
+//! API types and database rows of venues.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::features::catalog::regions::Regions;
 use crate::kernel::auth::Caller;
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{AbsoluteUri, ResourceCollection, ResourceRef, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{AbsoluteUri, ResourceCollection, ResourceRef, Uri};
-use crate::kernel::http::HasLocation;
-use crate::features::catalog::regions::Regions;
 
-/// The collection, for references to a venue.
+/// Marker type of the `/venues` collection, for references to a venue.
 #[derive(Debug)]
 pub struct Venues;
 
@@ -18,7 +18,7 @@ impl ResourceCollection for Venues {
     const PATH: &'static str = "/venues/";
 }
 
-/// A venue as it is answered.
+/// A venue in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Venue {
     /// Its URI.
@@ -26,15 +26,15 @@ pub struct Venue {
     pub uri: Uri,
     /// Its unique name.
     pub name: String,
-    /// The region that it lies in.
+    /// URI of its region.
     pub region: Uri,
-    /// In degrees, east positive.
+    /// Longitude in degrees, east positive.
     pub longitude: f64,
-    /// In degrees, north positive.
+    /// Latitude in degrees, north positive.
     pub latitude: f64,
-    /// Where to find it.
+    /// Address.
     pub address: String,
-    /// A map that shows it.
+    /// URI of a map that shows it.
     pub map: AbsoluteUri,
 }
 
@@ -53,9 +53,9 @@ pub struct VenuePath {
 pub struct VenueFilter {
     #[serde(flatten)]
     pub paging: PageRequest,
-    /// Only venues in this region.
+    /// Region of the venues.
     pub region: Option<ResourceRef<Regions>>,
-    /// Only venues with this text in their name, without regard to case.
+    /// Text that their names contain, ignoring case.
     #[schemars(length(max = 200))]
     pub name: Option<String>,
 }
@@ -86,7 +86,7 @@ pub struct VenueUpdate {
     pub latitude: Option<f64>,
 }
 
-/// A venue as it is kept.
+/// Database row of a venue.
 #[derive(Debug, sqlx::FromRow)]
 pub struct VenueRow {
     pub id: Id,
@@ -100,7 +100,8 @@ pub struct VenueRow {
 }
 
 impl VenueRow {
-    /// An approved venue is everyone's, one that waits for review its creator's and the staff's.
+    /// Returns whether the caller may see and use the venue: every caller if it is approved, otherwise only its creator and
+    /// platform administrators.
     pub fn is_for(&self, caller: &Caller) -> bool {
         self.approved || caller.is_administrator() || self.creator_id.is_some_and(|creator| caller.is(creator))
     }

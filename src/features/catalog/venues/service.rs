@@ -1,47 +1,43 @@
-//! What the venue operations mean.
+//! Operations on venues.
 
 use std::collections::HashMap;
 
+use boxoffice_http::error::{Code, Error, Result};
+
 use super::model::{Venue, VenueCreate, VenueFilter, VenueRow, VenueUpdate};
 use super::store;
-use crate::state::App;
-use crate::kernel::auth::Caller;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::Page;
-use crate::kernel::types::api_types::{AbsoluteUri, Uri};
-use crate::kernel::db::{Tx, ViolationExt, transaction};
-use boxoffice_http::error::{Code, Error, Result};
 use crate::features::catalog::regions;
 use crate::features::catalog::review::{self, SubmissionType};
+use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::types::api_types::{AbsoluteUri, Uri};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::Page;
+use crate::state::{App, Ctx};
 
-/// The venues of these identifiers, whoever may see them: an event shows its venue even before that is approved.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the venues with these identifiers, without a permission check: an event includes its venue even before the venue is
+/// approved.
 pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Venue>> {
     let rows = store::of_ids(tx, ids).await?;
     Ok(rows.into_iter().map(|row| (row.id, view(row))).collect())
 }
 
-/// Whether the caller may stage an event at this venue: it exists, and is approved or of the caller's own making.
-/// The platform's staff may use any.
-///
-/// # Errors
-/// When the database fails.
+/// Returns whether the caller may hold an event at this venue: it exists, and is approved or was created by the caller. Platform
+/// administrators may use any venue.
 pub async fn is_usable(tx: &mut Tx, caller: &Caller, id: Id) -> Result<bool> {
     Ok(store::find(tx, id).await?.is_some_and(|row| row.is_for(caller)))
 }
 
-pub async fn list(app: &App, filter: &VenueFilter) -> Result<Page<Venue>> {
-    let found = store::list(&mut app.db.read().await?, filter).await?;
+pub async fn list(ctx: &Ctx, filter: &VenueFilter) -> Result<Page<Venue>> {
+    let found = store::list(&mut ctx.unit.read().await?, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(view).collect()))
 }
 
-pub async fn create(app: &App, caller: &Caller, new: &VenueCreate) -> Result<Venue> {
+pub async fn create(ctx: &Ctx, caller: &Caller, new: &VenueCreate) -> Result<Venue> {
     if !caller.is_administrator() && caller.account.is_none() {
         return Err(Code::ResourceNotYours.with_message("This key acts for no account that could submit the venue for review."));
     }
-    transaction!(app.db, |tx| add(app, tx, caller, new).await)
+    transaction!(ctx.unit, |tx| add(&ctx.app, tx, caller, new).await)
 }
 
 async fn add(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Result<Venue> {
@@ -55,13 +51,13 @@ async fn add(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Resu
     Ok(view(row))
 }
 
-pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Venue> {
-    let row = store::find(&mut app.db.read().await?, id).await?.ok_or(Error::NOT_FOUND)?;
+pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Venue> {
+    let row = store::find(&mut ctx.unit.read().await?, id).await?.ok_or(Error::NOT_FOUND)?;
     if row.is_for(caller) { Ok(view(row)) } else { Err(Error::FORBIDDEN) }
 }
 
-pub async fn update(app: &App, id: Id, change: &VenueUpdate) -> Result<Venue> {
-    let row = transaction!(app.db, |tx| {
+pub async fn update(ctx: &Ctx, id: Id, change: &VenueUpdate) -> Result<Venue> {
+    let row = transaction!(ctx.unit, |tx| {
         store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
         require_region(tx, change.region.as_ref().map(|region| region.id)).await?;
         let updated = store::update(tx, id, change).await;
@@ -70,17 +66,18 @@ pub async fn update(app: &App, id: Id, change: &VenueUpdate) -> Result<Venue> {
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }
 
-/// Removes the venue with its submissions, which are known by its URI and would name nothing.
-pub async fn delete(app: &App, id: Id) -> Result<()> {
-    let deleted = transaction!(app.db, |tx| {
+/// Removes a venue with its submissions, whose identifiers are derived from its URI.
+pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
+    let deleted = transaction!(ctx.unit, |tx| {
         review::forget(tx, SubmissionType::Venue, [id]).await?;
         store::delete(tx, id).await.on_foreign_key(Code::VenueInUse)
     })?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
-/// Asked before the statement that would violate the foreign key: whichever of two constraints a database minds first,
-/// an unknown region is told before a name that is taken. The foreign key is left for a region that goes in between.
+/// Rejects an unknown region before the statement that would violate the foreign key. So an unknown region is reported before a
+/// taken name, whichever of the two constraints a database checks first. The foreign key still rejects a region that is removed
+/// after this check.
 async fn require_region(tx: &mut Tx, region: Option<Id>) -> Result<()> {
     match region {
         Some(id) if !regions::exists(tx, id).await? => Err(no_region()),

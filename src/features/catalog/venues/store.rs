@@ -1,12 +1,13 @@
-//! SQL of venues.
+//! SQL queries for venues.
 
-use super::model::{VenueCreate, VenueFilter, VenueRow, VenueUpdate};
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::PagedRows;
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// Approved venues, the oldest first.
+use super::model::{VenueCreate, VenueFilter, VenueRow, VenueUpdate};
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+
+/// Returns a page of approved venues, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<PagedRows<VenueRow>> {
     tx.list("v.*", "from venues v where v.approved")
         .and_where("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
@@ -39,19 +40,16 @@ pub async fn insert(tx: &mut Tx, id: Id, new: &VenueCreate, approved: bool, crea
         .bind(creator)
         .optional()
         .await?;
-    row.ok_or_else(|| sqlx::Error::RowNotFound.into())
+    row.ok_or_else(|| anyhow::anyhow!("a row that was locked is missing").into())
 }
 
-/// Makes a venue everyone's.
-///
-/// # Errors
-/// When the database fails.
+/// Approves a venue, so that every caller may use it.
 pub async fn approve(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("update venues set approved = true where id = $1").bind(id).execute().await?;
     Ok(())
 }
 
-/// Changes what is given and leaves the rest.
+/// Updates the fields present in `change` and leaves the others unchanged.
 pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate) -> Result<Option<VenueRow>> {
     tx.query(
         "update venues set name = coalesce($2, name), region_id = coalesce($3, region_id), address = coalesce($4, address),

@@ -1,8 +1,8 @@
-//! Advertising zones: where advertisements are shown, and how large their artwork has to be. Reference data that the
-//! platform's staff keep.
+//! Advertising zones: places that show advertisements, each with the dimensions that their artwork must have. Reference data,
+//! maintained by platform administrators.
 //!
-//! What a zone shows is asked of advertisements, which know zones. A foreign key over a zone's dimensions holds both to one
-//! another: a zone in which something is booked can neither be removed nor take other dimensions.
+//! The list of a zone's advertisements is part of `advertisements`, which depends on zones. A foreign key over a zone's
+//! dimensions ties bookings to the zone: a zone with bookings can neither be removed nor get other dimensions.
 
 mod endpoints;
 mod model;

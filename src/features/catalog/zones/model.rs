@@ -1,14 +1,14 @@
-//! Zones on the wire and in the database.
+//! API types and database rows of zones.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{ResourceCollection, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{ResourceCollection, Uri};
-use crate::kernel::http::HasLocation;
 
-/// The collection, for references to a zone.
+/// Marker type of the `/zones` collection, for references to a zone.
 #[derive(Debug)]
 pub struct Zones;
 
@@ -16,21 +16,21 @@ impl ResourceCollection for Zones {
     const PATH: &'static str = "/zones/";
 }
 
-/// A zone as it is answered.
+/// A zone in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Zone {
     /// Its URI.
     #[serde(rename = "self")]
     pub uri: Uri,
-    /// Its identifier, by which other platforms are told what to show.
+    /// Identifier with which other platforms request its advertisements.
     pub number: String,
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// Where it is and what suits it.
+    /// Description of its place and of suitable artwork.
     pub description: String,
-    /// The width of its artwork in pixels.
+    /// Width of its artwork in pixels.
     pub width: i64,
-    /// The height of its artwork in pixels.
+    /// Height of its artwork in pixels.
     pub height: i64,
     /// URI of the advertisements that it shows now.
     pub advertisements: Uri,
@@ -42,7 +42,7 @@ impl HasLocation for Zone {
     }
 }
 
-/// The path of a zone and of what lies below it.
+/// Path parameters of a zone and its subresources.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct ZonePath {
     /// The zone.
@@ -79,7 +79,7 @@ pub struct ZoneUpdate {
     pub description: Option<String>,
 }
 
-/// A zone as it is kept.
+/// Database row of a zone.
 #[derive(Debug, sqlx::FromRow)]
 pub struct ZoneRow {
     pub id: Id,

@@ -1,12 +1,13 @@
-//! SQL of zones.
+//! SQL queries for zones.
 
-use super::model::{ZoneRow, ZoneUpdate};
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::{PageRequest, PagedRows};
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// Zones, the oldest first.
+use super::model::{ZoneRow, ZoneUpdate};
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::{PageRequest, PagedRows};
+
+/// Returns a page of zones, the oldest first.
 pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ZoneRow>> {
     tx.list("*", "from zones").page("id", paging).await
 }
@@ -31,8 +32,8 @@ pub async fn insert(tx: &mut Tx, row: &ZoneRow) -> Result<()> {
     Ok(())
 }
 
-/// Changes what is given and leaves the rest. Without `returning`: SQLite checks the foreign key at the statement's end, which
-/// whoever takes only the first row does not reach.
+/// Updates the fields present in `change` and leaves the others unchanged. There is no `returning` clause: SQLite checks the
+/// foreign key at the statement's end, which is not reached when only the first row is fetched.
 pub async fn update(tx: &mut Tx, id: Id, change: &ZoneUpdate) -> Result<()> {
     tx.query(
         "update zones set name = coalesce($2, name), width = coalesce($3, width), height = coalesce($4, height),

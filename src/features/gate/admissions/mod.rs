@@ -1,13 +1,14 @@
-//! Admissions: who was let in where, when and by whom, each by redeeming one ticket.
+//! Admissions: the record of each redeemed ticket, with its owner, section, time and redeemer.
 //!
-//! A gate sends the serials that it scanned and is answered with the admissions made; a serial that can't be admitted
-//! is just not among them. The ticket and its admission change in one transaction.
+//! A device at the entrance sends the serial numbers that it scanned. The response has the new admissions; a serial number that
+//! can't be admitted is left out. The ticket is redeemed and the admission inserted in one transaction. Redeemers admit to the
+//! sections of their admission token, host administrators to the whole event.
 
 mod endpoints;
-mod redeem;
 mod model;
+mod redeem;
 mod service;
 mod store;
 
 pub use endpoints::register;
-pub use redeem::AdmissionBatcher;
+pub use redeem::ScanRequest;

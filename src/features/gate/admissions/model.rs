@@ -1,38 +1,39 @@
-//! Admissions on the wire and in the database.
+//! Requests, responses and rows of admissions.
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::features::catalog::sections::{Section, SectionUri};
 use crate::features::identity::accounts::Account;
+use crate::features::sales::tickets::Serial;
+use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{OffsetSeconds, Uri, string_newtype};
-use crate::features::catalog::sections::{Section, SectionUri};
-use crate::features::sales::tickets::Serial;
 
 string_newtype!(
-    /// A serial as it was scanned, of whatever shape.
+    /// A scanned serial number, not validated.
     ScannedSerial, None, None, Some(1), Some(64)
 );
 string_newtype!(
-    /// An account, named by its number or its URI.
+    /// An account as a filter: its number or its URI.
     GivenPatron, None, Some("^((/v3)?/accounts/)?[A-Z]{2}-[A-Z0-9]{8}$"), None, Some(200)
 );
 string_newtype!(
-    /// A section, named by its identifier or by either of its URIs.
+    /// A section as a filter: its identifier or one of its URIs.
     SectionFilter, None, Some("^((/v3)?(/events/[A-Za-z0-9-]+)?/sections/)?[A-Za-z0-9-]+$"), Some(1), Some(200)
 );
 
 impl GivenPatron {
-    /// The account's number.
+    /// Returns the account's number.
     pub fn number(&self) -> String {
         self.0.rsplit('/').next().unwrap_or_default().to_owned()
     }
 }
 
 impl SectionFilter {
-    /// The section, as long as it may be one of this event; [`Id::NONE`] otherwise.
+    /// Returns the section, or [`Id::NONE`] if the URI is of another event.
     pub fn of(&self, event: Id) -> Id {
         if !self.0.contains('/') {
             return Id::parse(&self.0).unwrap_or(Id::NONE);
@@ -42,7 +43,7 @@ impl SectionFilter {
     }
 }
 
-/// An admission as it is answered.
+/// An admission in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Admission {
     #[serde(rename = "self")]
@@ -84,7 +85,7 @@ pub struct AdmissionCreate {
     pub device: Option<String>,
 }
 
-/// An admission as it is kept, with its ticket's serial.
+/// A row of `admissions`, with the ticket's serial number.
 #[derive(Debug, sqlx::FromRow)]
 pub struct AdmissionRow {
     pub id: Id,

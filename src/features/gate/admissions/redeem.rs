@@ -1,56 +1,54 @@
-//! Admitting: redeemers admit to the sections of their token, the event's host to all of it. What all gates scan at the same time is
-//! redeemed together, and of two with the same ticket the one that came first gets it.
+//! Redemption of tickets. Redeemers admit to the sections of their admission token, host administrators to the whole event.
+//!
+//! Tickets that are scanned at the same time are redeemed in one batch. If two requests of a batch have the same ticket, the first
+//! one redeems it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
+use boxoffice_http::error::{Code, Error, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::model::{Admission, AdmissionCreate, AdmissionRow};
 use super::{service, store};
-use crate::features::identity::accounts::{self, AccountRow};
-use crate::state::App;
-use crate::kernel::auth::Caller;
-use crate::kernel::types::id::Id;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{Code, Error, Result};
 use crate::features::catalog::events::{self, EventRow};
-use crate::kernel::journal::GroupCommit;
-use crate::features::sales::tickets::{self, TicketRow};
 use crate::features::catalog::tokens::{self, AdmissionScope};
+use crate::features::identity::accounts::{self, AccountRow};
+use crate::features::sales::tickets::{self, TicketRow};
+use crate::kernel::auth::Caller;
+use crate::kernel::db::BatchOperation;
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+use crate::state::{App, Ctx};
 
-/// Tickets that are redeemed at a time, at the most, whoever has scanned them.
-const BATCH: usize = 1000;
+/// Largest number of tickets in a batch.
+const MAX_TICKETS: usize = 1000;
 
-/// Where tickets are redeemed.
-pub struct AdmissionBatcher(GroupCommit<ScanRequest, Vec<Admission>>);
-
-impl Default for AdmissionBatcher {
-    fn default() -> Self {
-        Self(GroupCommit::with_max_weight(BATCH, |scan| scan.new.serials.len()))
-    }
-}
-
-/// Tickets that were scanned.
-struct ScanRequest {
+/// A request to redeem scanned tickets.
+pub struct ScanRequest {
     caller: Caller,
     event: Id,
     new: AdmissionCreate,
 }
 
-/// Redeems what can be redeemed and records the admissions, in the order in which their serials were given first.
-pub async fn admit(app: &Arc<App>, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Vec<Admission>> {
-    app.redeemer.0.submit(app, ScanRequest { caller, event, new }, admit_together).await
+/// Redeems the tickets that can be redeemed. Returns their admissions in the order of the first occurrence of their serial numbers.
+pub async fn admit(ctx: &Ctx, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Vec<Admission>> {
+    ctx.app.redeemer.submit(ctx, ScanRequest { caller, event, new }).await
 }
 
-fn admit_together<'a>(
-    app: &'a App,
-    tx: &'a mut Tx,
-    scans: &'a [&'a ScanRequest],
-) -> BoxFuture<'a, Result<Vec<Result<Vec<Admission>>>>> {
-    admit_all(app, tx, scans).boxed()
+impl BatchOperation<App> for ScanRequest {
+    type Output = Vec<Admission>;
+
+    const MAX_WEIGHT: usize = MAX_TICKETS;
+
+    fn weight(&self) -> usize {
+        self.new.serials.len()
+    }
+
+    fn execute<'a>(app: &'a App, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<Vec<Admission>>>>> {
+        admit_all(app, tx, batch).boxed()
+    }
 }
 
 async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<Vec<Admission>>>> {
@@ -74,7 +72,7 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
         outcomes.push(reach.and_then(|reach| {
             let device = non_blank(scan.new.device.as_ref()).unwrap_or_default();
             let redeemer = non_blank(scan.new.redeemer.as_ref()).unwrap_or_else(|| redeemer(&scan.caller, &names));
-            // Taking a ticket out leaves nothing for the same serial given again.
+            // A redeemed ticket is removed, so that a repeated serial number is admitted once.
             let tickets = scan.new.serials.iter().filter_map(|serial| redeemed.remove(&(scan.event, reach, serial.0.clone())));
             let admitted: Vec<AdmissionRow> = tickets
                 .map(|ticket| AdmissionRow {
@@ -105,7 +103,7 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
     Ok(views.collect())
 }
 
-/// What each scan may admit to, or why nothing. Each key is asked about once for an event.
+/// Returns the admission scope of each request, or its error. Authorizes each pair of key and event once.
 async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<AdmissionScope>>> {
     let ids: BTreeSet<Id> = scans.iter().map(|scan| scan.event).collect();
     let events: HashMap<Id, EventRow> = events::of_ids(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
@@ -127,19 +125,19 @@ async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Resu
     Ok(scans.iter().map(reach).collect())
 }
 
-/// What was told, unless it is blank.
+/// Returns the text unless it is blank.
 fn non_blank(text: Option<&String>) -> Option<String> {
     text.filter(|text| !text.trim().is_empty()).cloned()
 }
 
-/// The accounts' numbers of those who scan.
+/// Returns the account numbers of the callers.
 async fn account_numbers(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<HashMap<Id, String>> {
     let accounts: BTreeSet<Id> = scans.iter().filter_map(|scan| scan.caller.account).collect();
     let accounts: Vec<AccountRow> = accounts::find_all(tx, accounts).await?;
     Ok(accounts.into_iter().map(|account| (account.id, account.number)).collect())
 }
 
-/// What the caller is recorded as where the request tells no redeemer: its token's URI, or its account's number.
+/// Returns the default redeemer of an admission: the URI of the caller's admission token, or its account number.
 fn redeemer(caller: &Caller, names: &HashMap<Id, String>) -> String {
     match (caller.redeemer, caller.account) {
         (Some(redeemer), _) => tokens::uri(redeemer.event, redeemer.token).0,

@@ -1,41 +1,41 @@
-//! What the admission operations mean, apart from admitting ([`super::gate`]).
+//! Reading admissions. See [`super::redeem`] for creating them.
 
 use std::collections::{BTreeSet, HashMap};
 
 use anyhow::anyhow;
+use boxoffice_http::error::{Error, Result};
 
 use super::model::{Admission, AdmissionFilter, AdmissionRow};
 use super::store;
+use crate::features::catalog::events;
+use crate::features::catalog::sections::{self, SectionRow};
+use crate::features::catalog::tokens;
 use crate::features::identity::accounts::{self, AccountRow};
-use crate::state::App;
+use crate::features::sales::tickets::Serial;
 use crate::kernel::auth::Caller;
+use crate::kernel::db::Tx;
+use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
-use crate::kernel::types::api_types::{OffsetSeconds, Uri};
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{Error, Result};
-use crate::features::catalog::sections::{self, SectionRow};
-use crate::features::sales::tickets::Serial;
-use crate::features::catalog::events;
-use crate::features::catalog::tokens;
+use crate::state::Ctx;
 
-pub async fn list(app: &App, caller: &Caller, event: Id, filter: &AdmissionFilter) -> Result<Page<Admission>> {
-    let mut tx = app.db.read().await?;
+pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &AdmissionFilter) -> Result<Page<Admission>> {
+    let mut tx = ctx.unit.read().await?;
     let event = events::load(&mut tx, event).await?;
     let reach = tokens::authorize(&mut tx, caller, &event).await?;
     let found = store::list(&mut tx, event.id, reach, filter).await?;
-    let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
+    let entries = views(&mut tx, caller, found.rows, ctx.app.clock.now()).await?;
     Ok(filter.paging.page(found.total, entries))
 }
 
-pub async fn get(app: &App, caller: &Caller, event: Id, admission: Id) -> Result<Admission> {
-    let mut tx = app.db.read().await?;
+pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, admission: Id) -> Result<Admission> {
+    let mut tx = ctx.unit.read().await?;
     let event = events::load(&mut tx, event).await?;
     let row = store::find(&mut tx, event.id, admission).await?.ok_or(Error::NOT_FOUND)?;
     let reach = tokens::authorize(&mut tx, caller, &event).await?;
     reach.require(&mut tx, row.section_id).await?;
-    let mut views = views(&mut tx, caller, vec![row], app.clock.now()).await?;
+    let mut views = views(&mut tx, caller, vec![row], ctx.app.clock.now()).await?;
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
@@ -44,7 +44,7 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<AdmissionRow>, now: Times
     rows.into_iter().map(|row| parts.view(caller, row)).collect()
 }
 
-/// The sections and patrons of admissions, each loaded once.
+/// The sections and patrons of admissions.
 pub struct Relations {
     sections: HashMap<Id, SectionRow>,
     patrons: HashMap<Id, AccountRow>,
@@ -52,7 +52,7 @@ pub struct Relations {
 }
 
 impl Relations {
-    /// Those of these.
+    /// Loads the sections and patrons of these admissions, each once.
     pub async fn load<'a>(tx: &mut Tx, rows: impl IntoIterator<Item = &'a AdmissionRow>, now: Timestamp) -> Result<Self> {
         let (sections, patrons): (BTreeSet<Id>, BTreeSet<Id>) =
             rows.into_iter().map(|row| (row.section_id, row.patron_id)).unzip();
@@ -60,7 +60,7 @@ impl Relations {
         Ok(Self { sections: sections::find_by_ids(tx, sections, now).await?, patrons, now })
     }
 
-    /// One of these admissions as it is answered to this caller.
+    /// Returns one of these admissions as a response to this caller.
     pub fn view(&self, caller: &Caller, row: AdmissionRow) -> Result<Admission> {
         let found = self.sections.get(&row.section_id).zip(self.patrons.get(&row.patron_id));
         let (section, patron) = found.ok_or_else(|| anyhow!("admission {} lacks its section or patron", row.id))?;

@@ -1,13 +1,14 @@
 //! SQL of admissions.
 
+use boxoffice_http::error::Result;
+
 use super::model::{AdmissionFilter, AdmissionRow};
+use crate::features::catalog::tokens::{self, AdmissionScope};
+use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::Result;
-use crate::features::catalog::tokens::{self, AdmissionScope};
 
-/// The admissions to what is within reach of an event, the oldest first.
+/// Returns a page of the admissions to an event within the caller's admission scope, the oldest first.
 pub async fn list(tx: &mut Tx, event: Id, reach: AdmissionScope, filter: &AdmissionFilter) -> Result<PagedRows<AdmissionRow>> {
     tx.list("a.*, t.serial", "from admissions a join tickets t on t.id = a.ticket_id where true")
         .and_where("a.event_id = ?", Some(event))

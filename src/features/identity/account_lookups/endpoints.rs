@@ -1,17 +1,18 @@
-//! The lookup operation of the contract.
+//! HTTP endpoint of account lookups.
 
 use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Lookup, LookupCreate};
 use super::service;
-use crate::kernel::http::{ApiError, Json, Routes, Rq};
+use crate::kernel::http::{ApiResult, Json, Routes};
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds this operation to the server.
-pub fn register(api: &mut Routes) {
-    api.add(lookup_create, &[]);
+/// Adds the endpoint to the route table.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(lookup_create, &[]);
 }
 
 #[endpoint { method = POST, path = "/lookups", tags = ["Accounts"] }]
-async fn lookup_create(rq: Rq, body: Json<LookupCreate>) -> Result<HttpResponseOk<Lookup>, ApiError> {
-    Ok(HttpResponseOk(service::look_up(rq.context(), body.0).await?))
+async fn lookup_create(_: Rq, request: ApiRequest<Json<LookupCreate>>) -> ApiResult<HttpResponseOk<Lookup>> {
+    request.respond(|ctx, _, Json(body)| async move { Ok(HttpResponseOk(service::look_up(&ctx, body).await?)) }).await
 }

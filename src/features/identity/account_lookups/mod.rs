@@ -1,4 +1,5 @@
-//! Lookups: whether there is an account, asked before somebody signs up or in.
+//! Account lookups: a client checks if a username or an e-mail address has an account, before it shows a sign-up or log-in form.
+//! Every API key except a redeemer's may look up accounts.
 
 mod endpoints;
 mod model;

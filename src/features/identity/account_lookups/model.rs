@@ -1,4 +1,4 @@
-//! Lookups on the wire.
+//! API types of account lookups.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,15 +9,15 @@ use crate::features::identity::accounts::AccountRole;
 pub struct LookupCreate {
     #[schemars(length(min = 1, max = 254))]
     pub identification: String,
-    /// The only type of account that counts.
+    /// Role that the account must have, if set.
     pub role: Option<AccountRole>,
 }
 
-/// What was asked, and the answer.
+/// The arguments of a lookup and its result.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Lookup {
     pub identification: String,
-    // Always there, though it may be null: schemars would not require an Option.
+    // Always present, though it may be null: schemars would make an `Option` field optional.
     #[schemars(schema_with = "Option::<String>::json_schema")]
     pub role: Option<AccountRole>,
     pub found: bool,

@@ -1,12 +1,13 @@
-//! What a lookup means.
+//! Looks up accounts by username or e-mail address.
+
+use boxoffice_http::error::Result;
 
 use super::model::{Lookup, LookupCreate};
 use crate::features::identity::accounts;
-use crate::state::App;
-use boxoffice_http::error::Result;
+use crate::state::Ctx;
 
-pub async fn look_up(app: &App, asked: LookupCreate) -> Result<Lookup> {
-    let mut tx = app.db.read().await?;
+pub async fn look_up(ctx: &Ctx, asked: LookupCreate) -> Result<Lookup> {
+    let mut tx = ctx.unit.read().await?;
     let found = accounts::exists(&mut tx, &asked.identification, asked.role.map(Into::into)).await?;
     Ok(Lookup { identification: asked.identification, role: asked.role, found })
 }

@@ -1,22 +1,23 @@
-//! Whether an account is in use: activated, deactivated, or left behind empty.
+//! Account life cycle: activation, deactivation, deletion requests and erasure.
 //!
-//! One administrator at least stays active, or nobody could make another one so.
+//! At least one platform administrator stays active. Without one, no caller could activate accounts any more.
+
+use boxoffice_http::error::{Code, Error, Result};
 
 use super::model::{Account, AccountNumber, AccountRow, Role};
 use super::service::{load, view};
 use super::store;
-use crate::state::App;
 use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::outbox::{self, Mail};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
-use crate::kernel::db::{Tx, transaction};
-use boxoffice_http::error::{Code, Error, Result};
-use crate::kernel::outbox::{self, Mail};
+use crate::state::{App, Ctx};
 
-/// Deactivates an account that is active, and activates any other. Who may, the contract's scopes say.
-pub async fn toggle(app: &App, number: &AccountNumber) -> Result<Account> {
-    transaction!(app.db, |tx| toggle_in_tx(tx, number).await).map(view)
+/// Deactivates an active account, or activates an inactive one. Permissions are checked by the contract's scopes (`x-scopes`).
+pub async fn toggle(ctx: &Ctx, number: &AccountNumber) -> Result<Account> {
+    transaction!(ctx.unit, |tx| toggle_in_tx(tx, number).await).map(view)
 }
 
 async fn toggle_in_tx(tx: &mut Tx, number: &AccountNumber) -> Result<AccountRow> {
@@ -25,9 +26,9 @@ async fn toggle_in_tx(tx: &mut Tx, number: &AccountNumber) -> Result<AccountRow>
     store::set_activated(tx, row.id, !row.activated).await?.ok_or(Error::NOT_FOUND)
 }
 
-/// Deactivates an account whose removal is asked for, and ends its sessions.
-pub async fn request_deletion(app: &App, caller: &Caller, number: &AccountNumber) -> Result<Account> {
-    transaction!(app.db, |tx| deactivate_for_deletion(app, tx, caller, number).await).map(view)
+/// Handles a deletion request: deactivates the account, ends its sessions, and mails the platform administrators.
+pub async fn request_deletion(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<Account> {
+    transaction!(ctx.unit, |tx| deactivate_for_deletion(&ctx.app, tx, caller, number).await).map(view)
 }
 
 async fn deactivate_for_deletion(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
@@ -42,8 +43,8 @@ async fn deactivate_for_deletion(app: &App, tx: &mut Tx, caller: &Caller, number
     Ok(row)
 }
 
-/// Mails every active administrator that the removal of an account is asked for. The account is told by its number alone: who may
-/// know more of it can look it up.
+/// Mails every active platform administrator that the deletion of an account was requested. The mail names the account only by
+/// its number; a reader with permission can look up the rest.
 async fn notify_administrators(app: &App, tx: &mut Tx, account: &AccountRow) -> Result<()> {
     let uri = format!("{}/accounts/{}", app.settings.public_url, account.number);
     let body = format!(
@@ -56,11 +57,12 @@ async fn notify_administrators(app: &App, tx: &mut Tx, account: &AccountRow) -> 
     outbox::push(app, tx, recipients.iter().map(|recipient| mail(recipient.as_str()))).await
 }
 
-/// The account, locked, if the platform can do without it: it is not the last active administrator, and won't be before this
+/// Locks and returns the account, unless it is the last active platform administrator. It can't become the last one before this
 /// transaction ends.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] when it has been removed meanwhile, [`Code::AccountLastAdministrator`].
+/// [`Error::NOT_FOUND`] if the account has been removed meanwhile, [`Code::AccountLastAdministrator`] if it is the last active
+/// administrator.
 pub async fn lock_unless_last_admin(tx: &mut Tx, row: &AccountRow) -> Result<AccountRow> {
     let is_administrator = row.role == Role::Administrator;
     if is_administrator {
@@ -73,14 +75,11 @@ pub async fn lock_unless_last_admin(tx: &mut Tx, row: &AccountRow) -> Result<Acc
     Ok(row)
 }
 
-/// Empties an account that is locked of everything personal, and ends its keys of every kind. `password_hash` is of a password
-/// that nobody knows: a hash like any other, so that nothing that reads one needs to know of this.
-///
-/// # Errors
-/// When the database fails.
+/// Erases all personal data of a locked account, and ends its keys of every kind. `password_hash` is the hash of a random
+/// password that is stored nowhere. It has the usual format, so that code that reads password hashes needs no special case.
 pub async fn erase(tx: &mut Tx, id: Id, password_hash: &str, now: Timestamp) -> Result<()> {
     store::end_keys(tx, id, now).await?;
-    // Nobody else can hold these: the one is longer than a username may be, the other can't be guessed.
+    // No other account can have these: the username is longer than the API allows, and the e-mail address contains a random key.
     let username = format!("deleted-{}", secret::api_key());
     let email = format!("{username}@deleted.invalid");
     store::erase(tx, id, &username, &email, password_hash).await

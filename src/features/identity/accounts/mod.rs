@@ -1,21 +1,22 @@
-//! Accounts: the people who use the platform, customers and staff alike.
+//! Accounts of the people who use the platform: customers and platform administrators.
 //!
-//! An account is named by its number in every URI, and by its username or e-mail address when its owner signs in; both are
-//! unique without regard to case. Only the account itself and the platform's staff may read or change it. Every feature that
-//! shows a person shows an [`Account`], made by [`views_for`] for all of a page at once.
+//! An account is identified by its number in every URI, and by its username or e-mail address at log-in. Both are unique,
+//! ignoring case. Only the account itself and platform administrators may read or change it. Features that include a person in a
+//! response embed an [`Account`], which [`views_for`] builds for a whole page in one query.
 //!
-//! An account is active, deactivated (nobody can sign in to it, and its keys are refused), or removed: then the row that is left
-//! for the books tells its number and nothing of the person ([`erase`]), and no operation finds it by that number any more. What
-//! is done for an account while it might be removed [`lock`]s it.
+//! Life cycle: an account is active, deactivated (log-ins and its keys are rejected), or removed. The row of a removed account
+//! stays, because the ledger refers to it. It keeps the account's number and role and no personal data ([`erase`]), and the
+//! account's operations no longer find it. Code that adds something to an account [`lock`]s it first, because it might be removed
+//! at the same time.
 
-mod lifecycle;
 mod endpoints;
+mod lifecycle;
 mod model;
 mod service;
 mod store;
 
-pub use lifecycle::{erase, lock_unless_last_admin};
 pub use endpoints::register;
+pub use lifecycle::{erase, lock_unless_last_admin};
 pub use model::{Account, AccountCreate, AccountNumber, AccountPath, AccountRole, AccountRow, AccountTitle, Password, Role};
 pub use service::{create, load, view, view_for, view_for_others, views_for};
 pub use store::{

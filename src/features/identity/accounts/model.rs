@@ -1,21 +1,22 @@
-//! Accounts on the wire and in the database.
+//! API types and database rows of accounts.
 
 use std::fmt;
 
+use boxoffice_http::{string_newtype, text_schema};
+use boxoffice_openapi::Scope;
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::auth::Scope;
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{BirthDate, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{BirthDate, Uri, text_schema, string_newtype};
-use crate::kernel::http::HasLocation;
 
 string_newtype!(
-    /// The number of an account, such as `GH-4K7QW2MZ`.
+    /// Account number, such as `GH-4K7QW2MZ`.
     AccountNumber, None, Some("^[A-Z]{2}-[A-Z0-9]{8}$"), None, None
 );
 string_newtype!(
@@ -29,7 +30,8 @@ impl AsRef<str> for AccountNumber {
     }
 }
 
-/// A password in clear, on its way to be hashed or checked; at least `MIN` characters. Its text appears in no log.
+/// A plain-text password of at least `MIN` characters, before it is hashed or verified. `Debug` omits its text, so that it is
+/// never logged.
 #[derive(Clone, Deserialize)]
 #[serde(transparent)]
 pub struct Password<const MIN: u32>(pub String);
@@ -54,7 +56,7 @@ impl<const MIN: u32> JsonSchema for Password<MIN> {
     }
 }
 
-/// How much a key or an account may do, in the words of the wire and of the command line. An account is never `public`.
+/// Permission level of a key or an account, as named in the API and on the command line. An account is never `public`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum, sqlx::Type)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
@@ -75,7 +77,7 @@ impl From<Role> for Scope {
     }
 }
 
-/// The roles that an account may be made with.
+/// Roles that a new account may have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the variants of Scope, which says what each is")]
@@ -94,7 +96,7 @@ impl From<AccountRole> for Role {
     }
 }
 
-/// A form of address, without a stop.
+/// Title of a person, without a full stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum AccountTitle {
@@ -108,10 +110,10 @@ pub enum AccountTitle {
 }
 
 impl AccountTitle {
-    /// Every form of address, in the contract's order.
+    /// All titles, in the contract's order.
     pub const ALL: [Self; 7] = [Self::Mr, Self::Mrs, Self::Miss, Self::Ms, Self::Dr, Self::Prof, Self::Rev];
 
-    /// As it is written.
+    /// Returns the title as written in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Mr => "Mr",
@@ -125,7 +127,7 @@ impl AccountTitle {
     }
 }
 
-/// An account as it is answered.
+/// An account in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the contract describes the fields")]
@@ -142,7 +144,7 @@ pub struct Account {
     pub first_name: String,
     pub last_name: String,
     pub title: String,
-    // Always there, though it may be null: schemars would not require an Option.
+    // Always present, though it may be null: schemars would make an `Option` field optional.
     #[schemars(schema_with = "Option::<Date>::json_schema")]
     pub date_of_birth: Option<Date>,
     pub phone: String,
@@ -155,7 +157,7 @@ pub struct Account {
 }
 
 impl HasLocation for Account {
-    /// Whoever has made it may have to log in first to read it.
+    /// False: the client that created the account may have to log in before it can read it.
     const SAME_REPRESENTATION: bool = false;
 
     fn location(&self) -> &str {
@@ -163,10 +165,10 @@ impl HasLocation for Account {
     }
 }
 
-/// The account that a path names.
+/// Path parameters of an account.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct AccountPath {
-    /// Its number.
+    /// Account number.
     pub number: AccountNumber,
 }
 
@@ -181,7 +183,7 @@ pub struct AccountFilter {
     pub username: Option<String>,
 }
 
-/// An account to be made. What it says has been held against the contract's `AccountCreate`.
+/// Request body for a new account, already validated against the contract's `AccountCreate`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the contract describes the fields")]
@@ -240,7 +242,7 @@ pub struct AccountUpdate {
     pub state: Option<String>,
 }
 
-/// An account as it is kept, without its password's hash, which only sessions read.
+/// Database row of an account, without the password hash. Only `sessions` reads that hash.
 #[derive(Debug, Clone, sqlx::FromRow)]
 #[expect(missing_docs, reason = "the columns of the table")]
 pub struct AccountRow {

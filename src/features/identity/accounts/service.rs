@@ -1,93 +1,91 @@
-//! What the account operations mean.
+//! Operations on accounts.
 
 use std::collections::HashMap;
 
+use boxoffice_http::error::{Code, Error, Result};
+
 use super::model::{Account, AccountCreate, AccountFilter, AccountNumber, AccountRole, AccountRow, AccountUpdate, Date};
 use super::store;
-use crate::state::App;
 use crate::kernel::auth::{self, Caller};
+use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::kernel::types::secret;
-use crate::kernel::types::api_types::Uri;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
-use boxoffice_http::error::{Code, Error, Result};
+use crate::state::{App, Ctx};
 
-pub async fn list(app: &App, filter: &AccountFilter) -> Result<Page<Account>> {
-    let found = store::list(&mut app.db.read().await?, filter).await?;
+pub async fn list(ctx: &Ctx, filter: &AccountFilter) -> Result<Page<Account>> {
+    let found = store::list(&mut ctx.unit.read().await?, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(view).collect()))
 }
 
-/// Makes an account for whoever asks for one; staff only for staff.
-pub async fn sign_up(app: &App, caller: &Caller, new: AccountCreate) -> Result<Account> {
+/// Creates an account. Every caller may create a customer; only a platform administrator may create an administrator.
+pub async fn sign_up(ctx: &Ctx, caller: &Caller, new: AccountCreate) -> Result<Account> {
     if new.role == Some(AccountRole::Administrator) && !caller.is_administrator() {
         return Err(Error::FORBIDDEN);
     }
-    create(app, new).await
+    create(ctx, new).await
 }
 
-/// Makes an account, whatever its role: what the contract has checked of a request is for the caller to have checked.
+/// Creates an account of any role. The calling code must have validated the fields as the contract does.
 ///
 /// # Errors
-/// [`Error::Invalid`] when its password is too common, [`Code::AccountTaken`] when its username or e-mail address is another
-/// account's.
-pub async fn create(app: &App, new: AccountCreate) -> Result<Account> {
+/// [`Error::Invalid`] if the password is too common, [`Code::AccountTaken`] if another account has the username or e-mail
+/// address.
+pub async fn create(ctx: &Ctx, new: AccountCreate) -> Result<Account> {
     let (row, password) = new_row(new);
     auth::require_uncommon(&password, [&row.username, &row.email])?;
-    let hash = app.passwords.hash(password).await?;
-    let row = transaction!(app.db, |tx| insert(app, tx, row.clone(), &hash).await)
+    let hash = ctx.app.passwords.hash(password).await?;
+    let row = transaction!(ctx.unit, |tx| insert(&ctx.app, tx, row.clone(), &hash).await)
         .on_unique("accounts_username_key", conflict_error(&["username"]))
         .on_unique("accounts_email_key", conflict_error(&["email"]))?;
     Ok(view(row))
 }
 
-pub async fn get(app: &App, caller: &Caller, number: &AccountNumber) -> Result<Account> {
-    Ok(view(load(&mut app.db.read().await?, caller, number).await?))
+pub async fn get(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<Account> {
+    Ok(view(load(&mut ctx.unit.read().await?, caller, number).await?))
 }
 
-pub async fn update(app: &App, caller: &Caller, number: &AccountNumber, mut change: AccountUpdate) -> Result<Account> {
-    let account = load(&mut app.db.read().await?, caller, number).await?;
+pub async fn update(ctx: &Ctx, caller: &Caller, number: &AccountNumber, mut change: AccountUpdate) -> Result<Account> {
+    let account = load(&mut ctx.unit.read().await?, caller, number).await?;
     let hash = match change.password.take() {
         Some(password) => {
             let username = change.username.as_ref().unwrap_or(&account.username);
             let email = change.email.as_ref().unwrap_or(&account.email);
             auth::require_uncommon(&password.0, [username, email])?;
-            Some(app.passwords.hash(password.0).await?)
+            Some(ctx.app.passwords.hash(password.0).await?)
         }
         None => None,
     };
-    let row = transaction!(app.db, |tx| apply(app, tx, caller, account.id, &change, hash.as_deref()).await)
+    let row = transaction!(ctx.unit, |tx| apply(&ctx.app, tx, caller, account.id, &change, hash.as_deref()).await)
         .on_unique("accounts_username_key", conflict_error(&["username"]))
         .on_unique("accounts_email_key", conflict_error(&["email"]))?;
     Ok(view(row))
 }
 
-/// The account of this number, for itself and for the platform's staff.
+/// Returns the account with this number, if the caller is that account or a platform administrator.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`], and [`Error::NOT_YOURS`] for anyone else.
+/// [`Error::NOT_FOUND`] if there is no such account, [`Error::FORBIDDEN`] for any other caller.
 pub async fn load(tx: &mut Tx, caller: &Caller, number: &AccountNumber) -> Result<AccountRow> {
     let row = store::find_by_number(tx, number).await?.ok_or(Error::NOT_FOUND)?;
     caller.require_account(row.id)?;
     Ok(row)
 }
 
-/// The accounts of these identifiers as they are answered to this caller, in one query: all of its own account and, for the
-/// platform's staff, of everyone's; of others what [`view_for_others`] shows.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the accounts with these identifiers as this caller may see them, in one query. The caller's own account has all
+/// fields, and a platform administrator gets all fields of every account. Other accounts are reduced by [`view_for_others`].
 pub async fn views_for(tx: &mut Tx, caller: &Caller, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Account>> {
     Ok(store::find_all(tx, ids).await?.into_iter().map(|row| (row.id, view_for(caller, row))).collect())
 }
 
-/// One of them.
+/// Returns one account as this caller may see it; see [`views_for`].
 pub fn view_for(caller: &Caller, row: AccountRow) -> Account {
     if caller.is_administrator() || caller.is(row.id) { view(row) } else { view_for_others(row) }
 }
 
-/// An account as somebody else sees it who has to do with its tickets or administers a host with it: who it is and its e-mail
-/// address, and not where to find the person.
+/// Returns an account as seen by other callers, who deal with its tickets or administer a host with it. It has the name and the
+/// e-mail address, but no date of birth, phone number or address.
 pub fn view_for_others(row: AccountRow) -> Account {
     let none = String::new;
     view(AccountRow {
@@ -102,7 +100,7 @@ pub fn view_for_others(row: AccountRow) -> Account {
     })
 }
 
-/// An account as it is answered.
+/// Returns the account with all fields.
 pub fn view(row: AccountRow) -> Account {
     Account {
         uri: Uri(format!("/accounts/{}", row.number)),
@@ -126,7 +124,7 @@ pub fn view(row: AccountRow) -> Account {
     }
 }
 
-/// The row of a new account, which [`insert`] gives its identifier, and its password in clear.
+/// Returns the row of a new account and its plain-text password. [`insert`] sets the row's identifier.
 fn new_row(new: AccountCreate) -> (AccountRow, String) {
     let row = AccountRow {
         id: Id::NONE,
@@ -150,7 +148,7 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
     (row, new.password.0)
 }
 
-/// Inserts an account, with another number where its own is taken.
+/// Inserts an account. If its number is taken, retries with another number.
 async fn insert(app: &App, tx: &mut Tx, mut row: AccountRow, hash: &str) -> Result<AccountRow> {
     row.id = app.clock.next_id();
     require_free(tx, row.id, Some(&row.username), Some(&row.email)).await?;
@@ -160,8 +158,8 @@ async fn insert(app: &App, tx: &mut Tx, mut row: AccountRow, hash: &str) -> Resu
     Ok(row)
 }
 
-/// Changes an account. With another password, whoever is signed in with the old one is signed in no more, and resets
-/// that are open count no more.
+/// Updates an account. A new password ends all sessions of the account except the caller's, and invalidates its pending password
+/// resets.
 async fn apply(
     app: &App,
     tx: &mut Tx,
@@ -179,9 +177,9 @@ async fn apply(
     Ok(row)
 }
 
-/// Refuses a username and an e-mail address that another account holds, naming both where both are.
+/// Rejects a username or an e-mail address that another account has. If both are taken, the error names both.
 ///
-/// The unique indexes stand behind this, for two requests at the same moment; of them the database names only one.
+/// The unique indexes reject concurrent requests as well, but the database reports only one of the two violations.
 async fn require_free(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<()> {
     match store::conflicting_fields(tx, id, username, email).await? {
         (false, false) => Ok(()),

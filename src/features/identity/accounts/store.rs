@@ -1,75 +1,56 @@
-//! SQL of accounts.
+//! SQL queries for accounts.
+
+use boxoffice_http::error::Result;
 
 use super::model::{AccountFilter, AccountRow, AccountUpdate, Role};
 use crate::kernel::auth::KeyKind;
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::Result;
 
-/// Whether there is any account at all.
-///
-/// # Errors
-/// When the database fails.
+/// Returns whether any account exists.
 pub async fn exists_any(tx: &mut Tx) -> Result<bool> {
     tx.query("select exists (select 1 from accounts)").scalar().await
 }
 
-/// The account of this identifier.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the account with this identifier, removed or not.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
     tx.query("select * from accounts where id = $1").bind(id).optional().await
 }
 
-/// The account of this number, unless it has been removed.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the account with this number, unless it has been removed.
 pub async fn find_by_number(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
     let find = tx.query("select * from accounts where number = $1 and removed = false");
     find.bind(number.as_ref().to_owned()).optional().await
 }
 
-/// The accounts of these numbers that have not been removed, in no order.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the accounts with these numbers that have not been removed, in no particular order.
 pub async fn find_by_numbers(tx: &mut Tx, numbers: Vec<String>) -> Result<Vec<AccountRow>> {
     tx.select("* from accounts where removed = false").and_in("number", numbers).all().await
 }
 
-/// Which account has this number, removed or not: for who looks into the books.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the identifier of the account with this number, removed or not. Filters of orders and of the audit log use it, because
+/// those keep the data of removed accounts.
 pub async fn id_of(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<Id>> {
     let found = tx.query("select id from accounts where number = $1").bind(number.as_ref().to_owned()).optional().await?;
     Ok(found.map(|(id,): (Id,)| id))
 }
 
-/// The account as it is after everyone else's changes, which then wait until this transaction ends; none where it has been
-/// removed. Whatever may not be given to a removed account is given after this.
-///
-/// # Errors
-/// When the database fails.
+/// Locks and returns the account, unless it has been removed. The row includes all earlier changes; later changes by other
+/// transactions wait until this one ends. Lock an account before adding anything that a removed account must not have.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
     let lock = tx.query("update accounts set activated = activated where id = $1 and removed = false returning *");
     lock.bind(id).optional().await
 }
 
-/// The same of several, without those that have been removed.
-///
-/// # Errors
-/// When the database fails.
+/// Locks and returns several accounts like [`lock`], without the removed ones.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
     tx.select("* from accounts where removed = false").and_in("id", ids).for_update().all().await
 }
 
-/// Lets only one transaction at a time change whether administrators are active. The oldest one's row stands for all of them:
-/// a role never changes, and no row ever goes.
+/// Serializes the transactions that activate or deactivate platform administrators. Locks the oldest administrator's row on
+/// behalf of all: roles never change and rows are never deleted, so it is always the same row.
 pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
     let oldest = "update accounts set activated = activated
         where id = (select min(id) from accounts where role = 'administrator')";
@@ -77,34 +58,31 @@ pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
     Ok(())
 }
 
-/// Where the active administrators get their mail, the oldest first.
+/// Returns the e-mail addresses of the active platform administrators, the oldest account first.
 pub async fn administrators_emails(tx: &mut Tx) -> Result<Vec<String>> {
     let emails = tx.query("select email from accounts where role = 'administrator' and activated order by id");
     let found: Vec<(String,)> = emails.all().await?;
     Ok(found.into_iter().map(|(email,)| email).collect())
 }
 
-/// Whether an administrator other than this one is active.
+/// Returns whether a platform administrator other than this one is active.
 pub async fn has_other_administrators(tx: &mut Tx, id: Id) -> Result<bool> {
     let other = "select exists (select 1 from accounts where role = 'administrator' and activated and id <> $1)";
     tx.query(other).bind(id).scalar().await
 }
 
-/// The account of this number if it is active, which it then stays until this transaction ends.
-///
-/// # Errors
-/// When the database fails.
+/// Locks and returns the account with this number if it is active. It stays active until this transaction ends.
 pub async fn lock_active(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
     let hold = "update accounts set activated = activated where number = $1 and activated returning *";
     tx.query(hold).bind(number.as_ref().to_owned()).optional().await
 }
 
-/// The accounts of these identifiers, in no order.
+/// Returns the accounts with these identifiers, in no particular order.
 pub async fn find_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
     tx.select("* from accounts where true").and_in("id", ids).all().await
 }
 
-/// Accounts, the oldest first.
+/// Returns a page of accounts, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<PagedRows<AccountRow>> {
     tx.list("a.*", "from accounts a where a.removed = false")
         .and_where("a.number = ?", filter.number.clone().map(|number| number.0))
@@ -114,7 +92,7 @@ pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<PagedRows<Accou
         .await
 }
 
-/// Whether an account other than `id` holds this username, and whether one holds this e-mail address.
+/// Returns whether an account other than `id` has this username, and whether one has this e-mail address.
 pub async fn conflicting_fields(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<(bool, bool)> {
     let taken: Option<(bool, bool)> = tx
         .query(
@@ -129,7 +107,7 @@ pub async fn conflicting_fields(tx: &mut Tx, id: Id, username: Option<&str>, ema
     Ok(taken.unwrap_or_default())
 }
 
-/// Inserts an account, unless its number is taken.
+/// Inserts an account. Returns false, and inserts nothing, if its number is taken.
 pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Result<bool> {
     let inserted = tx
         .query(
@@ -161,7 +139,7 @@ pub async fn insert(tx: &mut Tx, row: &AccountRow, password_hash: &str) -> Resul
     Ok(inserted == 1)
 }
 
-/// Changes what is given and leaves the rest; another e-mail address has not been verified.
+/// Updates the fields present in `change` and leaves the others unchanged. A changed e-mail address is no longer verified.
 pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: Option<&str>) -> Result<Option<AccountRow>> {
     tx.query(
         "update accounts set username = coalesce($2, username), email = coalesce($3, email),
@@ -189,16 +167,13 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
     .await
 }
 
-/// Whether this may name an account. Usernames and e-mail addresses are ASCII, which every database folds alike: what has other
-/// characters is asked of none, as some take the small letter of `İ` or of the sign of kelvins for one of ASCII.
+/// Returns whether `identification` can be a username or an e-mail address. Both are ASCII, for which all databases fold case
+/// alike. Other text is not looked up, because some databases fold `İ` or the Kelvin sign to an ASCII letter.
 pub fn is_allowed_region(identification: &str) -> bool {
     identification.is_ascii()
 }
 
-/// Whether an account has this username or e-mail address, and this role where one is given.
-///
-/// # Errors
-/// When the database fails.
+/// Returns whether an account has this username or e-mail address, and this role if one is set.
 pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Result<bool> {
     if !is_allowed_region(identification) {
         return Ok(false);
@@ -214,10 +189,7 @@ pub async fn exists(tx: &mut Tx, identification: &str, role: Option<Role>) -> Re
     .await
 }
 
-/// The account with this e-mail address, held like [`lock`] does.
-///
-/// # Errors
-/// When the database fails.
+/// Locks and returns the account with this e-mail address, like [`lock`].
 pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow>> {
     if !is_allowed_region(email) {
         return Ok(None);
@@ -228,26 +200,20 @@ pub async fn lock_by_email(tx: &mut Tx, email: &str) -> Result<Option<AccountRow
         .await
 }
 
-/// Says that the account's e-mail address has been verified.
-///
-/// # Errors
-/// When the database fails.
+/// Marks the account's e-mail address as verified.
 pub async fn set_verified(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("update accounts set verified = true where id = $1").bind(id).execute().await?;
     Ok(())
 }
 
-/// Gives the account another password, with which whoever is signed in is signed in no more.
-///
-/// # Errors
-/// When the database fails.
+/// Sets another password, and ends every session of the account.
 pub async fn set_password(tx: &mut Tx, id: Id, password_hash: &str, now: Timestamp) -> Result<()> {
     let update = "update accounts set password_hash = $2 where id = $1";
     tx.query(update).bind(id).bind(password_hash.to_owned()).execute().await?;
     end_sessions(tx, id, Id::NONE, now).await
 }
 
-/// Ends every session of the account but the one with the key `kept`.
+/// Ends every session of the account except the one with the key `kept`.
 pub async fn end_sessions(tx: &mut Tx, account: Id, kept: Id, now: Timestamp) -> Result<()> {
     tx.query("update api_keys set ended = $4 where account_id = $1 and kind = $2 and id <> $3 and ended is null")
         .bind(account)
@@ -259,8 +225,8 @@ pub async fn end_sessions(tx: &mut Tx, account: Id, kept: Id, now: Timestamp) ->
     Ok(())
 }
 
-/// Ends the resets of the account that are open: whoever asked for one before knows nothing of the new password. Codes are made
-/// above accounts (`codes`), of which nothing is known here but their table.
+/// Closes the pending password resets of the account, because they were requested before the new password was set. Writes the
+/// `codes` table directly: `verification_codes` depends on this module, not the other way round.
 pub async fn invalidate_resets(tx: &mut Tx, account: Id) -> Result<()> {
     let close = "update codes set status = 'Closed' where account_id = $1 and kind = 'reset' and status = 'Pending'";
     tx.query(close).bind(account).execute().await?;
@@ -279,7 +245,7 @@ pub async fn set_activated(tx: &mut Tx, id: Id, activated: bool) -> Result<Optio
     update.bind(id).bind(activated).optional().await
 }
 
-/// Leaves nothing of an account but its number and its role, for the books.
+/// Erases all data of an account except its number and role, to which the ledger refers.
 pub async fn erase(tx: &mut Tx, id: Id, username: &str, email: &str, password_hash: &str) -> Result<()> {
     tx.query(
         "update accounts set username = $2, email = $3, password_hash = $4, verified = false, activated = false,

@@ -1,10 +1,10 @@
-//! Integrations: keys for programs, made by the platform's staff, where nobody can sign in.
+//! Integrations: API keys for programs that can't log in, issued by platform administrators.
 //!
-//! An integration acts as an account, with a role of its own. Its key is in the answer to its making and never again. One that
-//! has been ended is gone.
+//! An integration acts for an account and has a role of its own. Its key is returned only once, in the response that creates it.
+//! An integration that has ended is no longer found.
 //!
-//! A key of the same kind that belongs to nobody is an application's own; only the command line makes those, and no
-//! operation shows them.
+//! A key of the same kind without an account belongs to a client application. Only the command line creates those, and no
+//! operation returns them.
 
 mod endpoints;
 mod model;

@@ -1,15 +1,15 @@
-//! Integrations on the wire and in the database.
+//! API types and database rows of integrations.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::{AccountNumber, Role};
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
-use crate::kernel::http::HasLocation;
 
-/// An integration as it is answered, without its key.
+/// An integration in API responses, without its key.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Integration {
     #[serde(rename = "self")]
@@ -17,7 +17,7 @@ pub struct Integration {
     pub name: String,
     pub role: Role,
     pub account: AccountNumber,
-    // Always there, though it may be null: schemars would not require an Option.
+    // Always present, though it may be null: schemars would make an `Option` field optional.
     #[schemars(schema_with = "Option::<DateTime>::json_schema")]
     pub expires: Option<DateTime>,
     pub created: DateTime,
@@ -25,7 +25,7 @@ pub struct Integration {
     pub last_used: NullableField<DateTime>,
 }
 
-/// An integration as its making answers it.
+/// A new integration with its key.
 #[derive(Serialize, JsonSchema)]
 pub struct IntegrationWithKey {
     #[serde(flatten)]
@@ -35,7 +35,7 @@ pub struct IntegrationWithKey {
 }
 
 impl HasLocation for IntegrationWithKey {
-    /// It has its key.
+    /// False: a later GET returns the integration without its key.
     const SAME_REPRESENTATION: bool = false;
 
     fn location(&self) -> &str {
@@ -57,7 +57,7 @@ pub struct IntegrationCreate {
     pub expires: Option<DateTime>,
 }
 
-/// An integration as it is kept, with its account's number.
+/// Database row of an integration, with its account's number.
 #[derive(Debug, sqlx::FromRow)]
 pub struct IntegrationRow {
     pub id: Id,

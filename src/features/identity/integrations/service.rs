@@ -1,43 +1,44 @@
-//! What the integration operations mean. Who may call them, the contract's scopes say.
+//! Operations on integrations. Permissions are checked by the contract's scopes (`x-scopes`).
+
+use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
 
 use super::model::{Integration, IntegrationCreate, IntegrationRow, IntegrationWithKey};
 use super::store;
 use crate::features::identity::accounts::{self, AccountNumber};
-use crate::state::App;
 use crate::kernel::auth::{self, Caller, KeyKind, NewKey};
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
-use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
-use crate::kernel::db::{Tx, transaction};
-use boxoffice_http::error::{Error, FieldError, Result, ensure_no_field_errors};
+use crate::state::{App, Ctx};
 
-pub async fn list(app: &App, paging: PageRequest) -> Result<Page<Integration>> {
-    let found = store::list(&mut app.db.read().await?, paging).await?;
+pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Integration>> {
+    let found = store::list(&mut ctx.unit.read().await?, paging).await?;
     Ok(paging.page(found.total, found.rows.into_iter().map(view).collect()))
 }
 
-pub async fn create(app: &App, caller: &Caller, new: IntegrationCreate) -> Result<IntegrationWithKey> {
-    let (row, key) = transaction!(app.db, |tx| make(app, tx, caller, &new).await)?;
+pub async fn create(ctx: &Ctx, caller: &Caller, new: IntegrationCreate) -> Result<IntegrationWithKey> {
+    let (row, key) = transaction!(ctx.unit, |tx| make(&ctx.app, tx, caller, &new).await)?;
     Ok(IntegrationWithKey { integration: view(row), key })
 }
 
-pub async fn get(app: &App, id: Id) -> Result<Integration> {
-    let row = store::find(&mut app.db.read().await?, id).await?;
+pub async fn get(ctx: &Ctx, id: Id) -> Result<Integration> {
+    let row = store::find(&mut ctx.unit.read().await?, id).await?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }
 
 /// Ends an integration's key.
-pub async fn delete(app: &App, id: Id) -> Result<()> {
-    let now = app.clock.now();
-    let ended = transaction!(app.db, |tx| store::end(tx, id, now).await)?;
+pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
+    let now = ctx.app.clock.now();
+    let ended = transaction!(ctx.unit, |tx| store::end(tx, id, now).await)?;
     if ended { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
-/// Makes an integration, unless something is wrong with what it refers to.
+/// Creates an integration and its key. If fields are invalid, the error lists all of them.
 async fn make(app: &App, tx: &mut Tx, caller: &Caller, new: &IntegrationCreate) -> Result<(IntegrationRow, String)> {
     let account = match &new.account {
-        // Missing where the caller's own key belongs to nobody.
+        // Required if the caller's own key has no account.
         None => caller.account.ok_or_else(|| FieldError::missing("account")),
         Some(number) => {
             let found = accounts::find_by_number(tx, number).await?;

@@ -1,16 +1,18 @@
-//! SQL of integrations.
+//! SQL queries for integrations.
+
+use boxoffice_http::error::Result;
 
 use super::model::IntegrationRow;
 use crate::kernel::auth::KeyKind;
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
-use crate::kernel::db::Tx;
-use boxoffice_http::error::Result;
 
-/// Integrations that have not been ended, the oldest first. A key that belongs to nobody is an application's, and none of them.
+/// Returns a page of integrations that have not ended, the oldest first. Keys without an account belong to client applications
+/// and are left out.
 pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<IntegrationRow>> {
-    // The kind is in the text, which lets the partial index of integrations be used.
+    // The kind is part of the SQL text, so that the database can use the partial index of integrations.
     tx.list(
         "k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used",
         "from api_keys k join accounts a on a.id = k.account_id
@@ -20,7 +22,7 @@ pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<Integrat
     .await
 }
 
-/// One of them.
+/// Returns an integration that has not ended.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<IntegrationRow>> {
     tx.query(
         "select k.id, k.name, k.role, a.number, k.created, k.expires, k.last_used from api_keys k join accounts a on a.id = k.account_id
@@ -32,7 +34,7 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<IntegrationRow>> {
     .await
 }
 
-/// Ends one of them; tells whether there was one.
+/// Ends an integration. Returns whether there was one to end.
 pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
     let end = "update api_keys set ended = $3 where id = $1 and kind = $2 and ended is null
         and account_id in (select a.id from accounts a where a.removed = false)";

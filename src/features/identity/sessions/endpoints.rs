@@ -1,5 +1,6 @@
-//! The session operations of the contract.
+//! HTTP endpoints of sessions.
 
+use boxoffice_http::error::Code;
 use dropshot::{HttpResponseDeleted, HttpResponseOk, endpoint};
 use http::HeaderMap;
 use serde::de::IgnoredAny;
@@ -7,69 +8,74 @@ use serde::de::IgnoredAny;
 use super::model::{AccountSession, Session, SessionCreate, SessionPath};
 use super::service;
 use crate::features::identity::accounts::AccountPath;
-use crate::kernel::auth::Caller;
+use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes, api_key};
 use crate::kernel::types::paging::{Page, PageRequest};
-use boxoffice_http::error::Code;
-use crate::kernel::http::{ApiError, Created, Json, Path, Query, Routes, Rq, api_key};
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add(session_create, &[Code::AccountUnknown, Code::SessionWrongPassword, Code::AccountDeactivated]);
-    api.add_resource(session_active_get, &[Code::ResourceNotFound], |by, _: IgnoredAny| async move {
-        service::active(&by.app, &by.caller, key_of(&by.headers)).await
+/// Adds the endpoints to the route table.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(session_create, &[Code::AccountUnknown, Code::SessionWrongPassword, Code::AccountDeactivated]);
+    routes.add_resource(session_active_get, &[Code::ResourceNotFound], |by, _: IgnoredAny| async move {
+        service::active(&by.ctx, &by.caller, key_of(&by.headers)).await
     });
-    api.add(session_active_delete, &[Code::ResourceNotFound]);
-    api.add(account_session_list, &[]);
-    api.add_resource(
-        account_session_get,
-        &[],
-        |by, path: SessionPath| async move { service::get(&by.app, &by.caller, &path).await },
-    );
-    api.add(account_session_delete, &[Code::SessionEnded]);
+    routes.add(session_active_delete, &[Code::ResourceNotFound]);
+    routes.add(account_session_list, &[]);
+    routes.add_resource(account_session_get, &[], |by, path: SessionPath| async move {
+        service::get(&by.ctx, &by.caller, &path).await
+    });
+    routes.add(account_session_delete, &[Code::SessionEnded]);
 }
 
 #[endpoint { method = POST, path = "/sessions", tags = ["Sessions"] }]
-async fn session_create(rq: Rq, body: Json<SessionCreate>) -> Result<Created<Session>, ApiError> {
-    Ok(Created(service::open(rq.context(), body.0).await?))
+async fn session_create(_: Rq, request: ApiRequest<Json<SessionCreate>>) -> ApiResult<Created<Session>> {
+    request.respond(|ctx, _, Json(body)| async move { Ok(Created(service::open(&ctx, body).await?)) }).await
 }
 
 #[endpoint { method = GET, path = "/sessions/active", tags = ["Sessions"] }]
-async fn session_active_get(rq: Rq, caller: Caller) -> Result<HttpResponseOk<Session>, ApiError> {
-    Ok(HttpResponseOk(service::active(rq.context(), &caller, key_of(rq.request.headers())).await?))
+async fn session_active_get(rq: Rq, request: ApiRequest<()>) -> ApiResult<HttpResponseOk<Session>> {
+    let key = key_of(rq.request.headers());
+    request.respond(|ctx, caller, ()| async move { Ok(HttpResponseOk(service::active(&ctx, &caller, key).await?)) }).await
 }
 
 #[endpoint { method = DELETE, path = "/sessions/active", tags = ["Sessions"] }]
-async fn session_active_delete(rq: Rq, caller: Caller) -> Result<HttpResponseDeleted, ApiError> {
-    service::end(rq.context(), &caller).await?;
-    Ok(HttpResponseDeleted())
+async fn session_active_delete(_: Rq, request: ApiRequest<()>) -> ApiResult<HttpResponseDeleted> {
+    request
+        .respond(|ctx, caller, ()| async move {
+            service::end(&ctx, &caller).await?;
+            Ok(HttpResponseDeleted())
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/sessions", tags = ["Sessions"] }]
 async fn account_session_list(
-    rq: Rq,
-    caller: Caller,
-    path: Path<AccountPath>,
-    query: Query<PageRequest>,
-) -> Result<HttpResponseOk<Page<AccountSession>>, ApiError> {
-    Ok(HttpResponseOk(service::list(rq.context(), &caller, &path.0.number, query.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<AccountPath>, Query<PageRequest>)>,
+) -> ApiResult<HttpResponseOk<Page<AccountSession>>> {
+    request
+        .respond(|ctx, caller, (Path(path), Query(query))| async move {
+            Ok(HttpResponseOk(service::list(&ctx, &caller, &path.number, query).await?))
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/sessions/{session}", tags = ["Sessions"] }]
-async fn account_session_get(
-    rq: Rq,
-    caller: Caller,
-    path: Path<SessionPath>,
-) -> Result<HttpResponseOk<AccountSession>, ApiError> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, &path.0).await?))
+async fn account_session_get(_: Rq, request: ApiRequest<Path<SessionPath>>) -> ApiResult<HttpResponseOk<AccountSession>> {
+    request.respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, &path).await?)) }).await
 }
 
 #[endpoint { method = DELETE, path = "/accounts/{number}/sessions/{session}", tags = ["Sessions"] }]
-async fn account_session_delete(rq: Rq, caller: Caller, path: Path<SessionPath>) -> Result<HttpResponseDeleted, ApiError> {
-    service::revoke_one(rq.context(), &caller, &path.0).await?;
-    Ok(HttpResponseDeleted())
+async fn account_session_delete(_: Rq, request: ApiRequest<Path<SessionPath>>) -> ApiResult<HttpResponseDeleted> {
+    request
+        .respond(|ctx, caller, Path(path)| async move {
+            service::revoke_one(&ctx, &caller, &path).await?;
+            Ok(HttpResponseDeleted())
+        })
+        .await
 }
 
-/// The key as it was sent: only its hash is kept, so that nobody but its holder can tell it.
+/// Returns the key that the client sent. The database stores only its hash, so the key in the response must come from the
+/// request.
 fn key_of(headers: &HeaderMap) -> String {
     api_key(headers).unwrap_or_default().to_owned()
 }

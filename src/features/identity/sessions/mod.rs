@@ -1,8 +1,8 @@
-//! Sessions: somebody signs in with a username or an e-mail address and a password, and gets a key that acts as the account.
+//! Sessions: a person logs in with a username or an e-mail address and a password, and gets a key that acts for the account.
 //!
-//! A session is a key like any other (`auth`), which 30 days without use, its ending, another password and the account's
-//! deactivation make worthless. Who holds the key reads and ends its session as the active one; an account and the platform's
-//! staff see all of the account's sessions, without their keys, and end any of them.
+//! A session is an API key like any other (`auth`). It ends after 30 days without use, on request, with a new password, and with
+//! the account's deactivation. A client that uses the key reads and ends its session as the active one. The account and platform
+//! administrators see all sessions of the account, without their keys, and may end any of them.
 
 mod endpoints;
 mod model;

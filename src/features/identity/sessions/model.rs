@@ -1,15 +1,15 @@
-//! Sessions on the wire, and what signing in reads of an account.
+//! API types and database rows of sessions, and the credentials that a log-in verifies.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::{Account, AccountNumber, AccountRow, Password};
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
-use crate::kernel::http::HasLocation;
 
-/// A session as it is answered, always to whoever holds its key.
+/// A session with its key. Returned only to the client that logs in or uses the key.
 #[derive(Serialize, JsonSchema)]
 pub struct Session {
     #[serde(rename = "self")]
@@ -24,7 +24,7 @@ pub struct Session {
 }
 
 impl HasLocation for Session {
-    /// It has its key.
+    /// False: a GET of the session's URI returns it without its key.
     const SAME_REPRESENTATION: bool = false;
 
     fn location(&self) -> &str {
@@ -32,7 +32,7 @@ impl HasLocation for Session {
     }
 }
 
-/// A session as its account and the staff see it, without its key.
+/// A session without its key, as the account and platform administrators see it.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountSession {
@@ -46,7 +46,7 @@ pub struct AccountSession {
     pub account: Account,
 }
 
-/// The path of one of an account's sessions.
+/// Path parameters of a session of an account.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct SessionPath {
     pub number: AccountNumber,
@@ -60,7 +60,7 @@ pub struct SessionCreate {
     pub password: Password<1>,
 }
 
-/// An account and the hash of its password.
+/// An account and its password hash.
 #[derive(sqlx::FromRow)]
 pub struct Credentials {
     #[sqlx(flatten)]
@@ -68,7 +68,7 @@ pub struct Credentials {
     pub password_hash: String,
 }
 
-/// A session as it is kept among the keys.
+/// Database row of a session, stored in `api_keys`.
 #[derive(Debug, sqlx::FromRow)]
 pub struct SessionRow {
     pub id: Id,
@@ -79,7 +79,7 @@ pub struct SessionRow {
 }
 
 impl SessionRow {
-    /// Whether it has neither ended nor expired.
+    /// Returns whether the session has neither ended nor expired.
     pub fn is_open(&self, now: Timestamp) -> bool {
         self.ended.is_none() && self.expires.is_none_or(|expires| expires > now)
     }

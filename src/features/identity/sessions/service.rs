@@ -1,90 +1,92 @@
-//! What the session operations mean.
+//! Operations on sessions.
 
+use boxoffice_http::error::{Code, Error, Result};
 use tokio::sync::OnceCell;
 
 use super::model::{AccountSession, Credentials, Session, SessionCreate, SessionPath, SessionRow};
 use super::store;
 use crate::features::identity::accounts::{self, Account, AccountNumber, AccountRow};
-use crate::state::App;
 use crate::kernel::auth::{self, Caller, KeyKind, NewKey};
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::kernel::types::secret;
-use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
-use crate::kernel::db::{Tx, transaction};
-use boxoffice_http::error::{Code, Error, Result};
+use crate::state::{App, Ctx};
 
-/// How often a log-in begins anew whose account was changed while the password was being checked.
+/// Number of attempts at a log-in. An attempt fails if the account is changed while its password is being verified.
 const ATTEMPTS: usize = 3;
 
-/// Opens a session for whoever knows the account's password.
-pub async fn open(app: &App, new: SessionCreate) -> Result<Session> {
+/// Opens a session, if the password is correct.
+pub async fn open(ctx: &Ctx, new: SessionCreate) -> Result<Session> {
     for _ in 0..ATTEMPTS {
-        if let Some(session) = try_to_open(app, &new).await? {
+        if let Some(session) = try_to_open(ctx, &new).await? {
             return Ok(session);
         }
     }
     Err(Code::SessionWrongPassword.with_message("The password was changed or the account deactivated just now."))
 }
 
-/// Opens a session, unless the account was changed while the password was being checked: no lock is held for so long.
-async fn try_to_open(app: &App, new: &SessionCreate) -> Result<Option<Session>> {
-    let found = store::credentials(&mut app.db.read().await?, &new.identification).await?;
+/// Opens a session. Returns `None` if the account was changed while its password was being verified, because that takes too long
+/// to hold a lock.
+async fn try_to_open(ctx: &Ctx, new: &SessionCreate) -> Result<Option<Session>> {
+    let found = store::credentials(&mut ctx.unit.read().await?, &new.identification).await?;
     let password = || new.password.0.clone();
     let Some(found) = found else {
-        // The same work as for a known name, so that the time it takes tells nobody which names are known.
-        app.passwords.verify(password(), dummy_hash(app).await?).await?;
+        // Verify a dummy hash, so that the response time is the same for known and unknown names.
+        ctx.app.passwords.verify(password(), dummy_hash(ctx).await?).await?;
         return Err(Code::AccountUnknown.into());
     };
-    if !app.passwords.verify(password(), found.password_hash.clone()).await? {
+    if !ctx.app.passwords.verify(password(), found.password_hash.clone()).await? {
         return Err(Code::SessionWrongPassword.into());
     }
     if !found.account.activated {
         return Err(Code::AccountDeactivated.into());
     }
-    // Now is when the password is known. Where too many wait, the next log-in will do.
-    let better = if auth::is_outdated(&found.password_hash) { app.passwords.hash(password()).await.ok() } else { None };
-    let issued = transaction!(app.db, |tx| issue(app, tx, &found, better.as_deref()).await)?;
+    // Replace an outdated hash now: the plain-text password is available only at log-in. If too many passwords are waiting to be
+    // hashed, a later log-in replaces it.
+    let better = if auth::is_outdated(&found.password_hash) { ctx.app.passwords.hash(password()).await.ok() } else { None };
+    let issued = transaction!(ctx.unit, |tx| issue(&ctx.app, tx, &found, better.as_deref()).await)?;
     Ok(issued.map(|(id, key, started)| view(id, key, started, found.account)))
 }
 
-/// The session that this key belongs to.
-pub async fn active(app: &App, caller: &Caller, key: String) -> Result<Session> {
+/// Returns the session of the caller's key.
+pub async fn active(ctx: &Ctx, caller: &Caller, key: String) -> Result<Session> {
     let account = account_of(caller)?;
-    let mut tx = app.db.read().await?;
+    let mut tx = ctx.unit.read().await?;
     let started = store::started_at(&mut tx, caller.key).await?;
     let account = accounts::find(&mut tx, account).await?.ok_or(Error::NOT_FOUND)?;
     Ok(view(caller.key, key, started, account))
 }
 
-/// Ends the session that this key belongs to.
-pub async fn end(app: &App, caller: &Caller) -> Result<()> {
+/// Ends the session of the caller's key.
+pub async fn end(ctx: &Ctx, caller: &Caller) -> Result<()> {
     account_of(caller)?;
-    transaction!(app.db, |tx| auth::end(tx, caller.key, app.clock.now()).await)
+    transaction!(ctx.unit, |tx| auth::end(tx, caller.key, ctx.app.clock.now()).await)
 }
 
-/// Every session of an account, whether or not it is open.
-pub async fn list(app: &App, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<AccountSession>> {
-    let now = app.clock.now();
-    let mut tx = app.db.read().await?;
+/// Returns a page of all sessions of an account, open or not.
+pub async fn list(ctx: &Ctx, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<AccountSession>> {
+    let now = ctx.app.clock.now();
+    let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
     let found = store::list(&mut tx, account.id, paging).await?;
     let account = accounts::view(account);
     Ok(paging.page(found.total, found.rows.into_iter().map(|row| account_view(&row, account.clone(), now)).collect()))
 }
 
-/// One session of an account.
-pub async fn get(app: &App, caller: &Caller, path: &SessionPath) -> Result<AccountSession> {
-    let mut tx = app.db.read().await?;
+/// Returns one session of an account.
+pub async fn get(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<AccountSession> {
+    let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, &path.number).await?;
     let row = store::find(&mut tx, account.id, path.session).await?.ok_or(Error::NOT_FOUND)?;
-    Ok(account_view(&row, accounts::view(account), app.clock.now()))
+    Ok(account_view(&row, accounts::view(account), ctx.app.clock.now()))
 }
 
 /// Ends one session of an account.
-pub async fn revoke_one(app: &App, caller: &Caller, path: &SessionPath) -> Result<()> {
-    let ended = transaction!(app.db, |tx| revoke_in_tx(tx, caller, path, app.clock.now()).await)?;
+pub async fn revoke_one(ctx: &Ctx, caller: &Caller, path: &SessionPath) -> Result<()> {
+    let ended = transaction!(ctx.unit, |tx| revoke_in_tx(tx, caller, path, ctx.app.clock.now()).await)?;
     if ended { Ok(()) } else { Err(Code::SessionEnded.into()) }
 }
 
@@ -94,13 +96,13 @@ async fn revoke_in_tx(tx: &mut Tx, caller: &Caller, path: &SessionPath, now: Tim
     store::end(tx, path.session, now).await
 }
 
-/// The account of a session's key; any other key has no session.
+/// Returns the account of the caller's session. Any other kind of key has no session, which is a 404.
 fn account_of(caller: &Caller) -> Result<Id> {
     caller.account.filter(|_| caller.is_session).ok_or(Error::NOT_FOUND)
 }
 
-/// Issues a session's key; nothing when the password is another one now or the account not active. `better` is another hash of
-/// the same password.
+/// Issues a session key. Returns `None` if the password has been changed or the account is not active. `better` is an up-to-date
+/// hash of the same password, if the stored one is outdated.
 async fn issue(app: &App, tx: &mut Tx, who: &Credentials, better: Option<&str>) -> Result<Option<(Id, String, Timestamp)>> {
     if !store::lock(tx, who.account.id, &who.password_hash, better.unwrap_or(&who.password_hash)).await? {
         return Ok(None);
@@ -118,10 +120,10 @@ async fn issue(app: &App, tx: &mut Tx, who: &Credentials, better: Option<&str>) 
     Ok(Some((id, key, started)))
 }
 
-/// A hash that no account has, made at its first use.
-async fn dummy_hash(app: &App) -> Result<String> {
+/// Returns the hash of a random password that no account has. Computed once, on first use.
+async fn dummy_hash(ctx: &Ctx) -> Result<String> {
     static HASH: OnceCell<String> = OnceCell::const_new();
-    HASH.get_or_try_init(|| app.passwords.hash(secret::api_key())).await.cloned()
+    HASH.get_or_try_init(|| ctx.app.passwords.hash(secret::api_key())).await.cloned()
 }
 
 fn view(id: Id, key: String, started: Timestamp, account: AccountRow) -> Session {

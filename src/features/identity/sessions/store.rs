@@ -1,15 +1,17 @@
-//! SQL of sessions.
+//! SQL queries for sessions.
+
+use boxoffice_http::error::Result;
 
 use super::model::{Credentials, SessionRow};
 use crate::features::identity::accounts;
 use crate::kernel::auth::KeyKind;
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
-use crate::kernel::db::Tx;
-use boxoffice_http::error::Result;
 
-/// The account with this username or e-mail address. It can only be one: no username has an `@`.
+/// Returns the account with this username or e-mail address, and its password hash. At most one account matches, because no
+/// username contains an `@`.
 pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Credentials>> {
     if !accounts::is_allowed_region(identification) {
         return Ok(None);
@@ -20,8 +22,9 @@ pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Cre
         .await
 }
 
-/// Whether this is still the hash of the account's password, which then is `better`, and the account active. Until the transaction
-/// ends, nobody can change either, so that a change ends the session that is being opened too, or comes before it.
+/// Locks the account and sets its password hash to `better`, if the hash is still `password_hash` and the account is active.
+/// Returns whether that was so. Later changes of the password or the activation wait until this transaction ends, and then end
+/// the new session too.
 pub async fn lock(tx: &mut Tx, account: Id, password_hash: &str, better: &str) -> Result<bool> {
     let held = tx
         .query("update accounts set password_hash = $3 where id = $1 and password_hash = $2 and activated")
@@ -33,12 +36,12 @@ pub async fn lock(tx: &mut Tx, account: Id, password_hash: &str, better: &str) -
     Ok(held == 1)
 }
 
-/// When this key was made.
+/// Returns the creation time of this key.
 pub async fn started_at(tx: &mut Tx, key: Id) -> Result<Timestamp> {
     tx.query("select created from api_keys where id = $1").bind(key).scalar().await
 }
 
-/// The sessions of an account, the oldest first.
+/// Returns a page of the account's sessions, the oldest first.
 pub async fn list(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<SessionRow>> {
     tx.list("id, created, expires, last_used, ended", "from api_keys where true")
         .and_where("account_id = ?", Some(account))
@@ -56,7 +59,7 @@ pub async fn find(tx: &mut Tx, account: Id, id: Id) -> Result<Option<SessionRow>
         .await
 }
 
-/// Ends a session that is open; tells whether it was.
+/// Ends a session. Returns whether it was open.
 pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
     let end = "update api_keys set ended = $2 where id = $1 and ended is null and (expires is null or expires > $2)";
     Ok(tx.query(end).bind(id).bind(now).execute().await? == 1)

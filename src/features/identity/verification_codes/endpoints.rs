@@ -1,5 +1,6 @@
-//! The verification and reset operations of the contract.
+//! HTTP endpoints of e-mail verifications and password resets.
 
+use boxoffice_http::error::Code;
 use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{
@@ -7,54 +8,77 @@ use super::model::{
     VerificationUpdate,
 };
 use super::service;
-use boxoffice_http::error::Code;
-use crate::kernel::http::{ApiError, Created, Json, Path, Routes, Rq};
+use crate::kernel::http::{ApiResult, Created, Json, Path, Routes};
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add(verification_create, &[Code::AccountUnknown]);
-    api.add(verification_get, &[]);
-    api.add(verification_update, &[Code::VerificationClosed]);
-    api.add(reset_create, &[Code::AccountUnknown]);
-    api.add(reset_get, &[]);
-    api.add(reset_update, &[Code::ResetClosed]);
+/// Adds the endpoints to the route table.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(verification_create, &[Code::AccountUnknown]);
+    routes.add(verification_get, &[]);
+    routes.add(verification_update, &[Code::VerificationClosed]);
+    routes.add(reset_create, &[Code::AccountUnknown]);
+    routes.add(reset_get, &[]);
+    routes.add(reset_update, &[Code::ResetClosed]);
 }
 
 #[endpoint { method = POST, path = "/verifications", tags = ["Accounts"] }]
-async fn verification_create(rq: Rq, body: Json<VerificationCreate>) -> Result<Created<Verification>, ApiError> {
-    Ok(Created(service::request(rq.context(), CodePurpose::Verification, &body.0.email).await?.into()))
+async fn verification_create(_: Rq, request: ApiRequest<Json<VerificationCreate>>) -> ApiResult<Created<Verification>> {
+    request
+        .respond(|ctx, _, Json(body)| async move {
+            Ok(Created(service::request(&ctx, CodePurpose::Verification, &body.email).await?.into()))
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/verifications/{verification}", tags = ["Accounts"] }]
-async fn verification_get(rq: Rq, path: Path<VerificationPath>) -> Result<HttpResponseOk<Verification>, ApiError> {
-    let code = service::get(rq.context(), CodePurpose::Verification, path.0.verification).await?;
-    Ok(HttpResponseOk(code.into()))
+async fn verification_get(_: Rq, request: ApiRequest<Path<VerificationPath>>) -> ApiResult<HttpResponseOk<Verification>> {
+    request
+        .respond(|ctx, _, Path(path)| async move {
+            let code = service::get(&ctx, CodePurpose::Verification, path.verification).await?;
+            Ok(HttpResponseOk(code.into()))
+        })
+        .await
 }
 
 #[endpoint { method = PATCH, path = "/verifications/{verification}", tags = ["Accounts"] }]
 async fn verification_update(
-    rq: Rq,
-    path: Path<VerificationPath>,
-    body: Json<VerificationUpdate>,
-) -> Result<HttpResponseOk<Verification>, ApiError> {
-    let identifier = path.0.verification;
-    let code = service::redeem(rq.context(), CodePurpose::Verification, identifier, body.0.code, None).await?;
-    Ok(HttpResponseOk(code.into()))
+    _: Rq,
+    request: ApiRequest<(Path<VerificationPath>, Json<VerificationUpdate>)>,
+) -> ApiResult<HttpResponseOk<Verification>> {
+    request
+        .respond(|ctx, _, (Path(path), Json(body))| async move {
+            let identifier = path.verification;
+            let code = service::redeem(&ctx, CodePurpose::Verification, identifier, body.code, None).await?;
+            Ok(HttpResponseOk(code.into()))
+        })
+        .await
 }
 
 #[endpoint { method = POST, path = "/resets", tags = ["Accounts"] }]
-async fn reset_create(rq: Rq, body: Json<ResetCreate>) -> Result<Created<Reset>, ApiError> {
-    Ok(Created(service::request(rq.context(), CodePurpose::Reset, &body.0.email).await?.into()))
+async fn reset_create(_: Rq, request: ApiRequest<Json<ResetCreate>>) -> ApiResult<Created<Reset>> {
+    request
+        .respond(|ctx, _, Json(body)| async move {
+            Ok(Created(service::request(&ctx, CodePurpose::Reset, &body.email).await?.into()))
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/resets/{reset}", tags = ["Accounts"] }]
-async fn reset_get(rq: Rq, path: Path<ResetPath>) -> Result<HttpResponseOk<Reset>, ApiError> {
-    Ok(HttpResponseOk(service::get(rq.context(), CodePurpose::Reset, path.0.reset).await?.into()))
+async fn reset_get(_: Rq, request: ApiRequest<Path<ResetPath>>) -> ApiResult<HttpResponseOk<Reset>> {
+    request
+        .respond(|ctx, _, Path(path)| async move {
+            Ok(HttpResponseOk(service::get(&ctx, CodePurpose::Reset, path.reset).await?.into()))
+        })
+        .await
 }
 
 #[endpoint { method = PATCH, path = "/resets/{reset}", tags = ["Accounts"] }]
-async fn reset_update(rq: Rq, path: Path<ResetPath>, body: Json<ResetUpdate>) -> Result<HttpResponseOk<Reset>, ApiError> {
-    let ResetUpdate { code, password } = body.0;
-    let code = service::redeem(rq.context(), CodePurpose::Reset, path.0.reset, code, Some(password.0)).await?;
-    Ok(HttpResponseOk(code.into()))
+async fn reset_update(_: Rq, request: ApiRequest<(Path<ResetPath>, Json<ResetUpdate>)>) -> ApiResult<HttpResponseOk<Reset>> {
+    request
+        .respond(|ctx, _, (Path(path), Json(body))| async move {
+            let ResetUpdate { code, password } = body;
+            let code = service::redeem(&ctx, CodePurpose::Reset, path.reset, code, Some(password.0)).await?;
+            Ok(HttpResponseOk(code.into()))
+        })
+        .await
 }

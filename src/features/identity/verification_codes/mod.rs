@@ -1,8 +1,8 @@
-//! Codes that are mailed, to verify an account's e-mail address or to give the account another password.
+//! Mailed codes that verify an account's e-mail address or reset its password.
 //!
-//! Both work alike, and are kept in one table: a request for an address makes a code and mails its six digits, and
-//! whoever knows both the code's URI and the digits may use it, once. The URI's identifier is a secret like a key, so that
-//! nobody but whoever asked can try digits, and what is kept of both tells neither.
+//! Both kinds work alike and share one table. A request with an e-mail address creates a code and mails its six digits. A client
+//! with both the code's URI and the digits may use the code once. The identifier in the URI is a secret like an API key, so only
+//! the client that requested the code can try digits. The table stores only hashes of the identifier and the digits.
 
 mod endpoints;
 mod model;

@@ -1,21 +1,22 @@
-//! Verifications and resets on the wire, and what they have in common in the database.
+//! API types of verifications and password resets, and the database row that they share.
 
+use boxoffice_http::error::{Code as Refusal, Error};
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::Password;
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::{Uri, string_newtype};
-use boxoffice_http::error::{Code as Refusal, Error};
-use crate::kernel::http::HasLocation;
 
 string_newtype!(
-    /// The identifier in a URI: a secret of whoever asked for the code.
+    /// Identifier in a code's URI. A secret of the client that requested the code.
     Identifier, None, Some("^[A-Za-z0-9-]+$"), None, Some(64)
 );
 string_newtype!(
-    /// Six digits.
+    /// The six digits of a code.
     Digits, None, Some("^[0-9]{6}$"), None, None
 );
 
@@ -42,7 +43,7 @@ pub enum VerificationStatus {
     Expired,
 }
 
-/// A verification as it is answered.
+/// A verification in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Verification {
     #[serde(rename = "self")]
@@ -76,7 +77,7 @@ pub enum ResetStatus {
     Expired,
 }
 
-/// A reset as it is answered.
+/// A password reset in API responses.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Reset {
     #[serde(rename = "self")]
@@ -98,7 +99,7 @@ impl HasLocation for Reset {
     }
 }
 
-/// What a code is for.
+/// Purpose of a code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum CodePurpose {
@@ -107,7 +108,7 @@ pub enum CodePurpose {
 }
 
 impl CodePurpose {
-    /// The refusal of whoever comes with a code that counts no more.
+    /// Returns the error for a code that is no longer valid.
     pub fn closed(self) -> Error {
         match self {
             Self::Verification => Refusal::VerificationClosed.into(),
@@ -116,17 +117,17 @@ impl CodePurpose {
     }
 }
 
-/// What has become of a code, but for what time and tries make of it.
+/// Stored status of a code. It doesn't include expiry and used-up attempts; see [`CodeValidity`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "text")]
 pub enum CodeStatus {
     Pending,
     Used,
-    /// A newer one has taken its place.
+    /// Replaced by a newer code, or invalidated.
     Closed,
 }
 
-/// Whether a code counts.
+/// Validity of a code, derived from its status, its expiry and the attempts made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CodeValidity {
     Open,
@@ -134,7 +135,7 @@ pub enum CodeValidity {
     Over,
 }
 
-/// A code as it is kept.
+/// Database row of a code.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct CodeRow {
     pub hash: String,
@@ -147,10 +148,10 @@ pub struct CodeRow {
     pub status: CodeStatus,
 }
 
-/// A code as its holder sees it.
+/// A code with its identifier and validity.
 #[derive(Debug)]
 pub struct VerificationCode {
-    /// The identifier in its URI, which is not kept.
+    /// Identifier in the code's URI. The database stores only its hash.
     pub identifier: Identifier,
     pub row: CodeRow,
     pub standing: CodeValidity,

@@ -1,31 +1,32 @@
-//! What verifications and resets mean.
+//! Operations on e-mail verifications and password resets.
 
 use std::time::Duration;
+
+use boxoffice_http::error::{Code as Refusal, Error, Result};
 
 use super::model::{CodePurpose, CodeRow, CodeStatus, CodeValidity, Digits, Identifier, VerificationCode};
 use super::store;
 use crate::features::identity::accounts::{self, AccountRow};
-use crate::state::App;
 use crate::kernel::auth;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::outbox::{self, Mail};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::secret;
-use crate::kernel::db::{Tx, transaction};
-use boxoffice_http::error::{Code as Refusal, Error, Result};
-use crate::kernel::outbox::{self, Mail};
+use crate::state::{App, Ctx};
 
-/// How long a code counts (decisions).
+/// Validity period of a code.
 const LIFE: Duration = Duration::from_secs(15 * 60);
-/// How often a code may be tried (decisions).
+/// Maximum number of attempts at one code.
 const TRIES: i64 = 5;
-/// How often the codes of one kind of an account may be tried in a day, all of them together. Who asks for one code after the other
-/// would guess one of them in the end.
+/// Maximum number of attempts per day at all codes of one kind of an account. Without this limit, a client could request one code
+/// after another until it guesses one.
 const DAILY_TRIES: i64 = 50;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Makes a code for the account with this e-mail address and mails it. Earlier ones of the account count no more.
-pub async fn request(app: &App, kind: CodePurpose, email: &str) -> Result<VerificationCode> {
+/// Creates a code for the account with this e-mail address and mails it. Closes the account's earlier codes of this kind.
+pub async fn request(ctx: &Ctx, kind: CodePurpose, email: &str) -> Result<VerificationCode> {
     let (identifier, digits) = (secret::api_key(), secret::verification_code());
-    let row = transaction!(app.db, |tx| make(app, tx, kind, email, &identifier, &digits).await)?;
+    let row = transaction!(ctx.unit, |tx| make(&ctx.app, tx, kind, email, &identifier, &digits).await)?;
     Ok(VerificationCode { identifier: Identifier(identifier), row, standing: CodeValidity::Open })
 }
 
@@ -49,15 +50,15 @@ async fn make(app: &App, tx: &mut Tx, kind: CodePurpose, email: &str, identifier
     Ok(row)
 }
 
-/// A code, for whoever knows its identifier.
-pub async fn get(app: &App, kind: CodePurpose, identifier: Identifier) -> Result<VerificationCode> {
-    Ok(look_up(app, kind, identifier).await?.0)
+/// Returns the code with this identifier. The identifier is a secret, so no other permission is required.
+pub async fn get(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result<VerificationCode> {
+    Ok(look_up(ctx, kind, identifier).await?.0)
 }
 
-/// A code and its account.
-async fn look_up(app: &App, kind: CodePurpose, identifier: Identifier) -> Result<(VerificationCode, AccountRow)> {
-    let now = app.clock.now();
-    let mut tx = app.db.read().await?;
+/// Returns a code and its account.
+async fn look_up(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result<(VerificationCode, AccountRow)> {
+    let now = ctx.app.clock.now();
+    let mut tx = ctx.unit.read().await?;
     let row = store::find(&mut tx, kind, &secret::hash(&identifier.0)).await?.ok_or(Error::NOT_FOUND)?;
     let account = accounts::find(&mut tx, row.account_id).await?.ok_or(Error::NOT_FOUND)?;
     let standing = match row.status {
@@ -74,19 +75,19 @@ async fn look_up(app: &App, kind: CodePurpose, identifier: Identifier) -> Result
     Ok((VerificationCode { identifier, row, standing }, account))
 }
 
-/// Uses a code: verifies its account or, with a reset's, gives it `password`.
+/// Redeems a code: verifies the account's e-mail address or, for a reset, sets `password`.
 ///
-/// Against the usual order of checks, whether the code still counts is asked before the digits are looked at: who has used up
-/// the tries learns nothing more about them. Whatever is told of the digits costs a try, that they are right too, as it is told
-/// by the refusal of a password.
+/// Unlike in other operations, the code's validity is checked before the digits, so that a client without attempts left learns
+/// nothing more about them. Every response that reveals if the digits were correct counts as an attempt, including a rejected new
+/// password.
 pub async fn redeem(
-    app: &App,
+    ctx: &Ctx,
     kind: CodePurpose,
     identifier: Identifier,
     given: Digits,
     password: Option<String>,
 ) -> Result<VerificationCode> {
-    let (mut code, account) = look_up(app, kind, identifier).await?;
+    let (mut code, account) = look_up(ctx, kind, identifier).await?;
     if code.standing != CodeValidity::Open {
         return Err(kind.closed());
     }
@@ -95,19 +96,19 @@ pub async fn redeem(
         (false, _) => Err(Error::invalid("code", "is not the one that was sent")),
         (true, None) => Ok(None),
         (true, Some(password)) => match auth::require_uncommon(&password, [&account.username, &account.email]) {
-            Ok(()) => Ok(Some(app.passwords.hash(password).await?)),
+            Ok(()) => Ok(Some(ctx.app.passwords.hash(password).await?)),
             Err(refusal) => Err(refusal),
         },
     };
-    transaction!(app.db, |tx| record_attempt(app, tx, &code.row, &given).await)?;
-    // What is wrong with it is told only now that the try is counted for good.
+    transaction!(ctx.unit, |tx| record_attempt(&ctx.app, tx, &code.row, &given).await)?;
+    // Return the error only after the attempt has been committed.
     given?;
     code.standing = CodeValidity::Used;
     Ok(code)
 }
 
-/// Counts a try and, when what was given is right, does what the code is for: gives the account the password of this hash, or
-/// verifies it where there is none. The account is locked first, here as where codes are made.
+/// Counts an attempt. If the input was accepted, marks the code as used, and sets the password with this hash, or verifies the
+/// e-mail address if there is no hash. Locks the account first, like the creation of codes.
 async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, given: &Result<Option<String>>) -> Result<()> {
     let now = app.clock.now();
     let account = accounts::lock(tx, code.account_id).await?.ok_or(Error::NOT_FOUND)?;
@@ -123,24 +124,25 @@ async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, given: &Result<O
         }
     }
     if !within_attempt_limit(tx, code, now).await? {
-        // For good: whoever asked at the same moment, and knows by the time that it took what was right, has no more use for it
-        // when a day has passed.
+        // Close the codes permanently. A client that sent several attempts at once may learn from the response times which digits
+        // were correct, and must not be able to use them a day later.
         store::close(tx, code.kind, account.id).await?;
     }
     Ok(())
 }
 
-/// Whether the day's tries of the codes of this kind are not used up.
+/// Returns whether the account has attempts left today for codes of this kind.
 async fn within_attempt_limit(tx: &mut Tx, code: &CodeRow, now: Timestamp) -> Result<bool> {
     Ok(store::tries_since(tx, code.kind, code.account_id, now.minus(DAY)).await? < DAILY_TRIES)
 }
 
-/// Whether the account still has the e-mail address that the code went to.
+/// Returns whether the account still has the e-mail address that the code was sent to.
 fn email_unchanged(account: &AccountRow, code: &CodeRow) -> bool {
     account.email.eq_ignore_ascii_case(&code.email)
 }
 
-/// What is kept of a code: without the identifier, which is kept nowhere, nobody finds the digits by trying.
+/// Returns the stored hash of the digits. It includes the identifier, which is not stored, so that the digits can't be found by
+/// hashing all combinations.
 fn code_hash(identifier: &str, digits: &str) -> String {
     secret::hash(&format!("{identifier} {digits}"))
 }

@@ -1,10 +1,11 @@
-//! SQL of codes.
+//! SQL queries for verification codes.
+
+use boxoffice_http::error::Result;
 
 use super::model::{CodePurpose, CodeRow};
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::Result;
 
 pub async fn insert(tx: &mut Tx, row: &CodeRow) -> Result<()> {
     tx.query(
@@ -28,26 +29,26 @@ pub async fn find(tx: &mut Tx, kind: CodePurpose, hash: &str) -> Result<Option<C
     tx.query("select * from codes where hash = $1 and kind = $2").bind(hash.to_owned()).bind(kind).optional().await
 }
 
-/// How often the codes of an account were tried that expired after this moment, or are to expire.
+/// Returns the number of attempts at the account's codes of this kind that expire after `since`.
 pub async fn tries_since(tx: &mut Tx, kind: CodePurpose, account: Id, since: Timestamp) -> Result<i64> {
     let tries = "select coalesce(cast(sum(tries) as bigint), 0) from codes where account_id = $1 and kind = $2 and expires > $3";
     tx.query(tries).bind(account).bind(kind).bind(since).scalar().await
 }
 
-/// Deletes the codes of an account that expired before this moment.
+/// Deletes the codes of an account that expired at or before this time.
 pub async fn delete_expired(tx: &mut Tx, account: Id, before: Timestamp) -> Result<()> {
     tx.query("delete from codes where account_id = $1 and expires <= $2").bind(account).bind(before).execute().await?;
     Ok(())
 }
 
-/// Ends the codes of an account that still count.
+/// Closes the pending codes of an account of this kind.
 pub async fn close(tx: &mut Tx, kind: CodePurpose, account: Id) -> Result<()> {
     let update = "update codes set status = 'Closed' where account_id = $1 and kind = $2 and status = 'Pending'";
     tx.query(update).bind(account).bind(kind).execute().await?;
     Ok(())
 }
 
-/// Counts a try of a code. False, with nothing counted, when it counts no more.
+/// Counts an attempt at a code. Returns false, and counts nothing, if the code is no longer valid.
 pub async fn count_try(tx: &mut Tx, hash: &str, now: Timestamp, most: i64) -> Result<bool> {
     let counted = tx
         .query("update codes set tries = tries + 1 where hash = $1 and status = 'Pending' and expires > $2 and tries < $3")
@@ -64,10 +65,7 @@ pub async fn set_used(tx: &mut Tx, hash: &str) -> Result<()> {
     Ok(())
 }
 
-/// Deletes every code of an account that is about to be left empty.
-///
-/// # Errors
-/// When the database fails.
+/// Deletes every code of an account that is about to be erased.
 pub async fn forget(tx: &mut Tx, account: Id) -> Result<()> {
     tx.query("delete from codes where account_id = $1").bind(account).execute().await?;
     Ok(())

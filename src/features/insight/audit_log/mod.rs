@@ -1,5 +1,7 @@
-//! The audit trail, for the platform's staff to read. It is written by the front door, with every change and in its transaction
-//! ([`journal`](crate::kernel::journal)); nothing changes it.
+//! The audit log, which platform administrators can read.
+//!
+//! The HTTP dispatcher writes it, for every change in the transaction of that change ([`audit`](crate::kernel::audit)). Entries
+//! are never updated.
 
 mod endpoints;
 mod model;

@@ -1,32 +1,33 @@
-//! Entries of the audit trail on the wire and in the database.
+//! Requests, responses and rows of the audit log.
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::features::identity::accounts::AccountNumber;
+use crate::kernel::types::api_types::{DateTime, NullableField};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 use crate::kernel::types::period::Period;
-use crate::kernel::types::api_types::{DateTime, NullableField, string_newtype};
 
 string_newtype!(
-    /// The identifier of a key.
+    /// The identifier of an API key.
     KeyNumber, None, Some(r"^\d{14}$"), None, None
 );
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "AuditOutcome")]
 pub enum Outcome {
-    /// It was carried out.
+    /// The request succeeded.
     Done,
-    /// It was refused.
+    /// The request was rejected.
     Refused,
 }
 
-/// An entry as it is answered.
+/// An entry in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AuditEntry {
     pub at: DateTime,
@@ -53,7 +54,7 @@ pub struct AuditFilter {
     pub outcome: Option<Outcome>,
 }
 
-/// An entry as it is kept, with the number of its account.
+/// A row of `audit`, with the number of its account.
 #[derive(Debug, sqlx::FromRow)]
 pub struct AuditRow {
     at: Timestamp,
@@ -67,7 +68,7 @@ pub struct AuditRow {
 }
 
 impl AuditRow {
-    /// The entry as it is answered.
+    /// Returns the entry as a response.
     pub fn view(self) -> AuditEntry {
         AuditEntry {
             at: DateTime(self.at.format_rfc3339()),

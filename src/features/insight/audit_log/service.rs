@@ -1,18 +1,19 @@
-//! What the audit trail's operation means.
+//! Reading the audit log.
+
+use boxoffice_http::error::{Error, Result};
 
 use super::model::{AuditEntry, AuditFilter, AuditRow};
 use super::store;
 use crate::features::identity::accounts;
-use crate::state::App;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
-use boxoffice_http::error::{Error, Result};
+use crate::state::Ctx;
 
-pub async fn list(app: &App, filter: &AuditFilter) -> Result<Page<AuditEntry>> {
+pub async fn list(ctx: &Ctx, filter: &AuditFilter) -> Result<Page<AuditEntry>> {
     if let Some(problem) = filter.period.problem() {
         return Err(Error::invalid("to", problem));
     }
-    let mut tx = app.db.read().await?;
+    let mut tx = ctx.unit.read().await?;
     let account = match &filter.account {
         Some(number) => Some(accounts::id_of(&mut tx, number).await?.unwrap_or(Id::NONE)),
         None => None,

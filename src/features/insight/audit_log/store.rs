@@ -1,12 +1,13 @@
-//! SQL of the audit trail, which is only read here.
+//! SQL that reads the audit log.
 
-use super::model::{AuditFilter, AuditRow, Outcome};
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::PagedRows;
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// A page of the trail, the newest first.
+use super::model::{AuditFilter, AuditRow, Outcome};
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+
+/// Returns a page of entries, the newest first.
 pub async fn list(tx: &mut Tx, filter: &AuditFilter, account: Option<Id>) -> Result<PagedRows<AuditRow>> {
     let entries = tx.list(
         "t.at, t.key_id, a.number, t.operation, t.resource, t.status, t.code, t.request",

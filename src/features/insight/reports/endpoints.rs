@@ -1,41 +1,47 @@
-//! The report operations of the contract.
+//! HTTP endpoints of reports.
 
 use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{EventSales, EventStatistics, HostStatistics, SalesFilter};
 use super::service;
-use crate::kernel::auth::Caller;
 use crate::features::catalog::events::EventPath;
 use crate::features::catalog::hosts::HostPath;
-use crate::kernel::http::{ApiError, Path, Query, Routes, Rq};
+use crate::kernel::http::{ApiResult, Path, Query, Routes};
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add(host_statistics_get, &[]);
-    api.add(event_statistics_get, &[]);
-    api.add(event_sales_get, &[]);
+/// Registers the report endpoints.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(host_statistics_get, &[]);
+    routes.add(event_statistics_get, &[]);
+    routes.add(event_sales_get, &[]);
 }
 
 #[endpoint { method = GET, path = "/hosts/{host}/statistics", tags = ["Reports"] }]
-async fn host_statistics_get(rq: Rq, caller: Caller, path: Path<HostPath>) -> Result<HttpResponseOk<HostStatistics>, ApiError> {
-    Ok(HttpResponseOk(service::host_statistics(rq.context(), &caller, path.0.host).await?))
+async fn host_statistics_get(_: Rq, request: ApiRequest<Path<HostPath>>) -> ApiResult<HttpResponseOk<HostStatistics>> {
+    request
+        .respond(|ctx, caller, Path(path)| async move {
+            Ok(HttpResponseOk(service::host_statistics(&ctx, &caller, path.host).await?))
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/events/{event}/statistics", tags = ["Reports"] }]
-async fn event_statistics_get(
-    rq: Rq,
-    caller: Caller,
-    path: Path<EventPath>,
-) -> Result<HttpResponseOk<EventStatistics>, ApiError> {
-    Ok(HttpResponseOk(service::event_statistics(rq.context(), &caller, path.0.event).await?))
+async fn event_statistics_get(_: Rq, request: ApiRequest<Path<EventPath>>) -> ApiResult<HttpResponseOk<EventStatistics>> {
+    request
+        .respond(|ctx, caller, Path(path)| async move {
+            Ok(HttpResponseOk(service::event_statistics(&ctx, &caller, path.event).await?))
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/events/{event}/sales", tags = ["Reports"] }]
 async fn event_sales_get(
-    rq: Rq,
-    caller: Caller,
-    path: Path<EventPath>,
-    query: Query<SalesFilter>,
-) -> Result<HttpResponseOk<EventSales>, ApiError> {
-    Ok(HttpResponseOk(service::event_sales(rq.context(), &caller, path.0.event, &query.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<EventPath>, Query<SalesFilter>)>,
+) -> ApiResult<HttpResponseOk<EventSales>> {
+    request
+        .respond(|ctx, caller, (Path(path), Query(query))| async move {
+            Ok(HttpResponseOk(service::event_sales(&ctx, &caller, path.event, &query).await?))
+        })
+        .await
 }

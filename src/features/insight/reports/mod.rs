@@ -1,8 +1,9 @@
-//! Reports: what a host or an event has sold. What was taken and given back is told by the ledger.
+//! Reports on the sales of hosts and events, for host administrators and platform administrators. Payments and refunds are in the
+//! ledger.
 //!
-//! What counts is a ticket that is not Void, of an order that is Fulfilled, at the price and the fee that its order's item of that
-//! section had: so a ticket that is given back, or an order that is voided, is gone from every report. The databases do the sums,
-//! in a statement or two for each report.
+//! A report counts tickets that are not Void of orders that are Fulfilled, with the price and the fee of their order item. A
+//! returned ticket or a voided order therefore disappears from every report. The database computes the sums, in one or two
+//! statements for each report.
 
 mod endpoints;
 mod model;

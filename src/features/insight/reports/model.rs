@@ -1,16 +1,16 @@
-//! Reports on the wire, and the sums that they are made of.
+//! Requests and responses of reports, and rows with sums.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::period::Period;
-use crate::kernel::types::api_types::Uri;
 
-/// What a host has sold.
+/// The sales of a host.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HostStatistics {
     #[serde(rename = "self")]
@@ -26,7 +26,7 @@ pub struct HostStatistics {
     pub customers: i64,
 }
 
-/// What an event has sold.
+/// The sales of an event.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EventStatistics {
     #[serde(rename = "self")]
@@ -40,18 +40,18 @@ pub struct EventStatistics {
     pub tickets: i64,
 }
 
-/// What an event has sold, in all and by section.
+/// The sales of an event, in total and by section.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct EventSales {
     #[schemars(range(min = 0))]
     pub units: i64,
     pub sales: Money,
     pub fees: Money,
-    /// By the section's name, which is unique within its event.
+    /// The sales by section name, which is unique within the event.
     pub breakdown: BTreeMap<String, SectionSales>,
 }
 
-/// What a section has sold.
+/// The sales of a section.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct SectionSales {
     #[schemars(range(min = 0))]
@@ -64,12 +64,12 @@ pub struct SectionSales {
 pub struct SalesFilter {
     #[serde(flatten)]
     pub period: Period,
-    /// By its identifier, either of its URIs, or its exact name.
+    /// A section: its identifier, one of its URIs or its exact name.
     #[schemars(length(min = 1, max = 200))]
     pub section: Option<String>,
 }
 
-/// Tickets that were sold, summed up.
+/// Sums over sold tickets.
 #[derive(Debug, sqlx::FromRow)]
 pub struct SoldRow {
     pub tickets: i64,
@@ -78,7 +78,7 @@ pub struct SoldRow {
     pub revenue: Money,
 }
 
-/// What a section has sold, as it is summed up.
+/// Sums over the sold tickets of a section.
 #[derive(Debug, sqlx::FromRow)]
 pub struct SectionSalesRow {
     pub id: Id,

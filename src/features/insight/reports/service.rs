@@ -1,18 +1,19 @@
-//! What the report operations mean: they are for the host's administrators and the platform's staff.
+//! Business logic of reports. Only administrators of the host and platform administrators can read them.
+
+use boxoffice_http::error::{FieldError, Result, ensure_no_field_errors};
 
 use super::model::{EventSales, EventStatistics, HostStatistics, SalesFilter, SectionSales, SectionSalesRow};
 use super::store;
-use crate::state::App;
-use crate::kernel::auth::Caller;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::Uri;
-use boxoffice_http::error::{FieldError, Result, ensure_no_field_errors};
-use crate::features::catalog::sections::SectionUri;
 use crate::features::catalog::events;
 use crate::features::catalog::hosts;
+use crate::features::catalog::sections::SectionUri;
+use crate::kernel::auth::Caller;
+use crate::kernel::types::api_types::Uri;
+use crate::kernel::types::id::Id;
+use crate::state::Ctx;
 
-pub async fn host_statistics(app: &App, caller: &Caller, host: Id) -> Result<HostStatistics> {
-    let mut tx = app.db.read().await?;
+pub async fn host_statistics(ctx: &Ctx, caller: &Caller, host: Id) -> Result<HostStatistics> {
+    let mut tx = ctx.unit.read().await?;
     hosts::require_can_manage(&mut tx, caller, host).await?;
     let events = store::count_events(&mut tx, host).await?;
     let sold = store::sold_by_host(&mut tx, host).await?;
@@ -26,8 +27,8 @@ pub async fn host_statistics(app: &App, caller: &Caller, host: Id) -> Result<Hos
     })
 }
 
-pub async fn event_statistics(app: &App, caller: &Caller, event: Id) -> Result<EventStatistics> {
-    let mut tx = app.db.read().await?;
+pub async fn event_statistics(ctx: &Ctx, caller: &Caller, event: Id) -> Result<EventStatistics> {
+    let mut tx = ctx.unit.read().await?;
     events::load_managed(&mut tx, caller, event).await?;
     let capacity = store::capacity(&mut tx, event).await?;
     let sold = store::sold_by_event(&mut tx, event).await?;
@@ -40,8 +41,8 @@ pub async fn event_statistics(app: &App, caller: &Caller, event: Id) -> Result<E
     })
 }
 
-pub async fn event_sales(app: &App, caller: &Caller, event: Id, filter: &SalesFilter) -> Result<EventSales> {
-    let mut tx = app.db.read().await?;
+pub async fn event_sales(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesFilter) -> Result<EventSales> {
+    let mut tx = ctx.unit.read().await?;
     events::load_managed(&mut tx, caller, event).await?;
     let mut rows = store::sales(&mut tx, event, filter.period).await?;
     let mut problems = Vec::new();
@@ -64,7 +65,7 @@ pub async fn event_sales(app: &App, caller: &Caller, event: Id, filter: &SalesFi
     })
 }
 
-/// The section that is named by its identifier, by either of its URIs, or by its exact name.
+/// Returns the section with this identifier, URI or exact name.
 fn find(rows: &[SectionSalesRow], event: Id, text: &str) -> Option<Id> {
     let uri = SectionUri::parse(text).filter(|uri| uri.event.is_none_or(|named| named == event));
     let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text));

@@ -1,21 +1,22 @@
 //! SQL of reports.
 
-use super::model::{SectionSalesRow, SoldRow};
-use crate::kernel::types::id::Id;
-use crate::kernel::types::period::Period;
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// The tickets that count, with their orders and with the items of those that tell what each ticket cost.
+use super::model::{SectionSalesRow, SoldRow};
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::period::Period;
+
+/// The joined tables of sold tickets: tickets, their orders, and the order items with the prices.
 const SOLD: &str = "tickets t join orders o on o.id = t.order_id and o.status = 'Fulfilled'
     join order_items i on i.order_id = t.order_id and i.section_id = t.section_id and t.status <> 'Void'";
 
-/// What all events of a host have sold.
+/// Returns the sums over all events of a host.
 pub async fn sold_by_host(tx: &mut Tx, host: Id) -> Result<SoldRow> {
     sold(tx, "t.event_id in (select e.id from events e where e.host_id = ?)", host).await
 }
 
-/// What an event has sold.
+/// Returns the sums over an event.
 pub async fn sold_by_event(tx: &mut Tx, event: Id) -> Result<SoldRow> {
     sold(tx, "t.event_id = ?", event).await
 }
@@ -24,21 +25,21 @@ async fn sold(tx: &mut Tx, condition: &str, value: Id) -> Result<SoldRow> {
     let sums = "count(*) as tickets, count(distinct t.order_id) as orders, count(distinct o.account_id) as customers,
         coalesce(cast(sum(i.unit_price) as bigint), 0) as revenue";
     let mut found = tx.select(&format!("{sums} from {SOLD} where true")).and_where(condition, Some(value)).all().await?;
-    found.pop().ok_or_else(|| sqlx::Error::RowNotFound.into())
+    found.pop().ok_or_else(|| anyhow::anyhow!("a row that was locked is missing").into())
 }
 
-/// How many events a host has, whatever their status.
+/// Returns the number of events of a host, with any status.
 pub async fn count_events(tx: &mut Tx, host: Id) -> Result<i64> {
     tx.query("select count(*) from events where host_id = $1").bind(host).scalar().await
 }
 
-/// The places of all sections of an event.
+/// Returns the number of places in all sections of an event.
 pub async fn capacity(tx: &mut Tx, event: Id) -> Result<i64> {
     let capacity = "select coalesce(cast(sum(capacity) as bigint), 0) from sections where event_id = $1";
     tx.query(capacity).bind(event).scalar().await
 }
 
-/// What every section of an event has sold, the oldest section first: of the orders fulfilled in this period.
+/// Returns the sums over each section of an event, the oldest section first. Counts orders that were fulfilled in this period.
 pub async fn sales(tx: &mut Tx, event: Id, period: Period) -> Result<Vec<SectionSalesRow>> {
     tx.select(
         "s.id, s.name, count(x.unit_price) as units, coalesce(cast(sum(x.unit_price) as bigint), 0) as sales,

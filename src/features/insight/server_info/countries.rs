@@ -1,9 +1,9 @@
-//! The names of the countries.
+//! Names of countries.
 
 use celes::Country;
 
-/// Names as English speakers know them, by ISO 3166's two letters, where the crate's list has an official name turned around
-/// (`Islamic Republic Of Iran`) or without its punctuation (`Coted Ivoire`).
+/// Common English names by ISO 3166 alpha-2 code, for countries that the crate lists with an inverted official name (`Islamic
+/// Republic Of Iran`) or without punctuation (`Coted Ivoire`).
 const COMMON: [(&str, &str); 30] = [
     ("BN", "Brunei"),
     ("BQ", "Bonaire, Sint Eustatius and Saba"),
@@ -37,14 +37,14 @@ const COMMON: [(&str, &str); 30] = [
     ("VI", "United States Virgin Islands"),
 ];
 
-/// Every country's name, in alphabetical order.
+/// Returns the names of all countries in alphabetical order.
 pub fn names() -> Vec<String> {
     let mut names: Vec<String> = Country::get_countries().iter().map(name).collect();
     names.sort_unstable();
     names
 }
 
-/// The common name, or the crate's, which writes every word with a capital and puts an article first.
+/// Returns the common name, or else the crate's name without its leading article and with lower-case small words.
 fn name(country: &Country) -> String {
     if let Some((_, name)) = COMMON.iter().find(|(letters, _)| *letters == country.alpha2) {
         return (*name).to_owned();

@@ -1,5 +1,5 @@
-//! What a client needs to know of the platform before anybody signs in: countries to choose from, the server's time, and its
-//! settings. None of it touches the database.
+//! Information that a client needs before a user logs in: the list of countries, the server's time and its settings. It doesn't use
+//! the database.
 
 mod countries;
 mod endpoints;

@@ -1,4 +1,4 @@
-//! Countries, time and settings on the wire.
+//! Responses with countries, time and settings.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -35,11 +35,11 @@ pub struct Defaults {
     pub minimum_client_version: String,
 }
 
-/// The fee of tickets up to a price.
+/// The convenience fee of tickets up to a unit price.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FeeStep {
-    /// `None` for the last step. Always there, though it may be null: schemars would not require an Option.
+    /// The highest unit price; null for the last step. Required and nullable: schemars would make an `Option` optional.
     #[schemars(schema_with = "Option::<Money>::json_schema")]
     pub up_to: Option<Money>,
     pub fee: Money,

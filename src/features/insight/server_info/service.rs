@@ -1,11 +1,11 @@
-//! What the settings, the time and the countries look like to a client.
+//! Countries, server time and settings as responses.
 
 use super::countries;
 use super::model::{Countries, Defaults, FeeStep, ServerTime};
-use crate::features::identity::accounts::AccountTitle;
-use crate::state::App;
-use crate::kernel::types::paging::{RECORDS_DEFAULT, RECORDS_MAXIMUM};
 use crate::config::FeeSchedule;
+use crate::features::identity::accounts::AccountTitle;
+use crate::kernel::types::paging::{RECORDS_DEFAULT, RECORDS_MAXIMUM};
+use crate::state::App;
 
 pub fn countries() -> Countries {
     Countries { countries: countries::names() }

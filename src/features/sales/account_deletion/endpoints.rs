@@ -1,20 +1,24 @@
-//! The removal of accounts in the contract.
+//! HTTP endpoint of account deletion.
 
+use boxoffice_http::error::Code;
 use dropshot::{HttpResponseDeleted, endpoint};
 
 use super::service;
 use crate::features::identity::accounts::AccountPath;
-use crate::kernel::auth::Caller;
-use boxoffice_http::error::Code;
-use crate::kernel::http::{ApiError, Path, Routes, Rq};
+use crate::kernel::http::{ApiResult, Path, Routes};
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds this operation to the server.
-pub fn register(api: &mut Routes) {
-    api.add(account_delete, &[Code::AccountHasTickets, Code::AccountLastAdministrator]);
+/// Registers the endpoint.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(account_delete, &[Code::AccountHasTickets, Code::AccountLastAdministrator]);
 }
 
 #[endpoint { method = DELETE, path = "/accounts/{number}", tags = ["Accounts"] }]
-async fn account_delete(rq: Rq, caller: Caller, path: Path<AccountPath>) -> Result<HttpResponseDeleted, ApiError> {
-    service::delete(rq.context(), &caller, &path.0.number).await?;
-    Ok(HttpResponseDeleted())
+async fn account_delete(_: Rq, request: ApiRequest<Path<AccountPath>>) -> ApiResult<HttpResponseDeleted> {
+    request
+        .respond(|ctx, caller, Path(path)| async move {
+            service::delete(&ctx, &caller, &path.number).await?;
+            Ok(HttpResponseDeleted())
+        })
+        .await
 }

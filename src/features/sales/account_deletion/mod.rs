@@ -1,10 +1,16 @@
-//! The removal of an account, which reaches into every feature that knows something of it.
+//! Permanent deletion of an account, by the account itself or a platform administrator.
 //!
-//! Its row is locked first. Whoever would give it an order, a preference or a host locks it too (`accounts::lock`), and so either
-//! comes before, and is seen here, or finds no account. An order of its own that is just being paid is waited for: then it
-//! counts as tickets, or is cancelled and its payment given back. Open transfers end, so that what it has offered counts as its
-//! own. That it administers hosts, its preferences, its codes and the mail on the way to it go with it. What is refused leaves
-//! everything as it was.
+//! The deletion touches every feature that has data about the account, so it is a feature of its own. It is one transaction, so a
+//! rejected deletion changes nothing:
+//!
+//! 1. It locks the account's row. A request that adds an order, a preference or a host to the account locks the row too
+//!    (`accounts::lock`), so it either commits first and is seen here, or finds no account.
+//! 2. It cancels the account's open orders and schedules their refunds. It waits for an order that is being paid at the moment:
+//!    that order is then fulfilled, and its tickets count, or cancelled.
+//! 3. It cancels open transfers, so that offered tickets count as the account's own. An account with tickets for upcoming events
+//!    is not deleted.
+//! 4. It removes the account from the hosts that it administers, and deletes its preferences, its verification codes and its
+//!    unsent mail.
 
 mod endpoints;
 mod service;

@@ -1,31 +1,31 @@
-//! Which part of an amount is convenience fees, and which part is whose.
+//! Allocation of an amount to convenience fees and to hosts.
 //!
-//! What an order costs is laid out as a line: the prices of its items side by side, then their fees. Its payments fill the line
-//! from its beginning, so that once it is full their fees are the order's fees and each host has what its tickets cost, to the
-//! cent, however it was paid. What a return gives back is a line of its own, taken from the newest payment on and from the end:
-//! fees first.
+//! The cost of an order is a line of amounts: the prices of its items, then their fees. Payments fill the line from its start.
+//! Once it is full, the fees of all payments add up to the order's fees, and each host has the cost of its tickets, exact to the
+//! cent, no matter how the payments were split. A return has a line of its own. Its refunds start with the newest payment and
+//! take the line from its end: fees first.
 
 use std::collections::BTreeMap;
 
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 
-/// Tickets of one section, and what they cost.
+/// The tickets of one section in an order, with their cost.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct TicketCosts {
-    /// Where they admit to.
+    /// The section.
     pub section_id: Id,
-    /// The host of their event.
+    /// The host of the event.
     pub host_id: Id,
-    /// How many.
+    /// The number of tickets.
     pub quantity: i64,
-    /// The price of each, before fees.
+    /// The price of each ticket, without fees.
     pub unit_price: Money,
-    /// The convenience fee of each.
+    /// The convenience fee of each ticket.
     pub unit_fee: Money,
 }
 
-/// Prices and fees side by side.
+/// The cost of an order as a sequence of prices and fees.
 #[derive(Debug)]
 pub struct AllocationLine(Vec<LineItem>);
 
@@ -36,30 +36,30 @@ struct LineItem {
     is_fee: bool,
 }
 
-/// An amount, and what is known of it.
+/// An amount and its division into fees and hosts' shares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allocation {
-    /// All of it.
+    /// The whole amount.
     pub amount: Money,
-    /// As much of it as is convenience fees.
+    /// The convenience fees in it.
     pub fees: Money,
-    /// As much of it as is each host's, by ascending host; a host that has nothing of it is not there.
+    /// The hosts' shares of it, by ascending host, without hosts whose share would be zero.
     pub shares: Vec<HostShare>,
 }
 
-/// A host's part of an amount.
+/// A host's share of an amount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HostShare {
     /// The host.
     pub host: Id,
-    /// All of its part, fees too.
+    /// The host's share, with fees.
     pub amount: Money,
-    /// As much of its part as is convenience fees.
+    /// The convenience fees in the host's share.
     pub fees: Money,
 }
 
 impl AllocationLine {
-    /// The line that payments fill: all prices, then all fees.
+    /// Creates the line that payments fill: all prices, then all fees.
     pub fn of(tickets: &[TicketCosts]) -> Self {
         let pieces = |is_fee: bool, unit: fn(&TicketCosts) -> Money| {
             tickets.iter().map(move |item| LineItem { host: item.host_id, amount: unit(item) * item.quantity, is_fee })
@@ -67,19 +67,19 @@ impl AllocationLine {
         Self(pieces(false, |item| item.unit_price).chain(pieces(true, |item| item.unit_fee)).collect())
     }
 
-    /// The same line from its end.
+    /// Returns the same line in reverse order.
     pub fn reversed(mut self) -> Self {
         self.0.reverse();
         self
     }
 
-    /// What all of it comes to.
+    /// Returns the sum of the line.
     pub fn total(&self) -> Money {
         self.0.iter().map(|piece| piece.amount).sum()
     }
 
-    /// The part of the line that begins after `start` and is `amount` long. What lies beyond the line's end is neither fees nor
-    /// anyone's.
+    /// Returns the allocation of the part of the line that begins at `start` and is `amount` long. A part beyond the end of the line
+    /// is allocated neither to fees nor to a host.
     pub fn slice(&self, start: Money, amount: Money) -> Allocation {
         let end = start + amount;
         let mut shares: BTreeMap<Id, HostShare> = BTreeMap::new();
@@ -100,7 +100,7 @@ impl AllocationLine {
 }
 
 impl Allocation {
-    /// An amount that no order has a use for: it is given back whole, and is neither fees nor anyone's meanwhile.
+    /// Returns the allocation of an amount that pays for no order. It is refunded as a whole, so it has neither fees nor shares.
     pub fn unallocated(amount: Money) -> Self {
         Self { amount, fees: Money::ZERO, shares: Vec::new() }
     }
@@ -113,7 +113,8 @@ mod tests {
     const ACCRA: Id = Id(1);
     const LEGON: Id = Id(2);
 
-    /// Two tickets at 100.00 with 1.99 each of one host, a free one and one at 30.00 with 0.99 of another: 234.97 in all.
+    /// Two tickets of one host at 100.00 with a fee of 1.99 each; of another host a free one and one at 30.00 with a fee of 0.99.
+    /// The total is 234.97.
     fn tickets() -> Vec<TicketCosts> {
         let tickets = |section_id, host_id, quantity, (unit_price, unit_fee)| TicketCosts {
             section_id: Id(section_id),

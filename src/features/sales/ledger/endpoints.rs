@@ -1,37 +1,39 @@
-//! The ledger's operations of the contract.
+//! HTTP endpoints of the ledger.
 
 use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Transaction, TransactionFilter, TransactionPath};
 use super::service;
-use crate::kernel::auth::Caller;
-use crate::kernel::types::paging::Page;
 use crate::features::catalog::hosts::HostPath;
-use crate::kernel::http::{ApiError, Path, Query, Routes, Rq};
+use crate::kernel::http::{ApiResult, Path, Query, Routes};
+use crate::kernel::types::paging::Page;
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add(transaction_list, &[]);
-    api.add(transaction_get, &[]);
-    api.add(host_transaction_list, &[]);
+/// Registers the ledger endpoints.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(transaction_list, &[]);
+    routes.add(transaction_get, &[]);
+    routes.add(host_transaction_list, &[]);
 }
 
 #[endpoint { method = GET, path = "/transactions", tags = ["Transactions"] }]
-async fn transaction_list(rq: Rq, query: Query<TransactionFilter>) -> Result<HttpResponseOk<Page<Transaction>>, ApiError> {
-    Ok(HttpResponseOk(service::list(rq.context(), &query.0).await?))
+async fn transaction_list(_: Rq, request: ApiRequest<Query<TransactionFilter>>) -> ApiResult<HttpResponseOk<Page<Transaction>>> {
+    request.respond(|ctx, _, Query(query)| async move { Ok(HttpResponseOk(service::list(&ctx, &query).await?)) }).await
 }
 
 #[endpoint { method = GET, path = "/transactions/{transaction}", tags = ["Transactions"] }]
-async fn transaction_get(rq: Rq, path: Path<TransactionPath>) -> Result<HttpResponseOk<Transaction>, ApiError> {
-    Ok(HttpResponseOk(service::get(rq.context(), path.0.transaction).await?))
+async fn transaction_get(_: Rq, request: ApiRequest<Path<TransactionPath>>) -> ApiResult<HttpResponseOk<Transaction>> {
+    request.respond(|ctx, _, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, path.transaction).await?)) }).await
 }
 
 #[endpoint { method = GET, path = "/hosts/{host}/transactions", tags = ["Transactions"] }]
 async fn host_transaction_list(
-    rq: Rq,
-    caller: Caller,
-    path: Path<HostPath>,
-    query: Query<TransactionFilter>,
-) -> Result<HttpResponseOk<Page<Transaction>>, ApiError> {
-    Ok(HttpResponseOk(service::list_of_host(rq.context(), &caller, path.0.host, &query.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<HostPath>, Query<TransactionFilter>)>,
+) -> ApiResult<HttpResponseOk<Page<Transaction>>> {
+    request
+        .respond(|ctx, caller, (Path(path), Query(query))| async move {
+            Ok(HttpResponseOk(service::list_of_host(&ctx, &caller, path.host, &query).await?))
+        })
+        .await
 }

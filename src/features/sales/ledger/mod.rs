@@ -1,18 +1,20 @@
-//! The ledger: every amount that was taken for an order, and every amount that was given back. Entries are added and never
-//! changed, each in the transaction that confirms the payment or writes down that the money is back, so that the sales less the
-//! refunds are what the platform holds, at any moment and to the cent.
+//! The ledger: an entry for every amount that was paid for an order, and for every amount that was refunded.
 //!
-//! `parts` tells how much of an amount is convenience fees, and how much of it is each host's: an order may be of several
-//! hosts' events, and a host reads its own part alone. `orders`, `payments` and `ledger` are one layer.
+//! Entries are only added, never changed. An entry is written in the transaction that confirms the payment or completes the
+//! refund. So the sales minus the refunds are the platform's balance, at any moment and exact to the cent.
+//!
+//! `allocation` divides an amount into convenience fees and hosts' shares, because an order may be for events of several hosts.
+//! Platform administrators read all entries, host administrators only the shares of their host. `orders`, `payments` and `ledger`
+//! depend on each other and form one layer.
 
+mod allocation;
 mod endpoints;
 mod model;
-mod allocation;
 mod service;
 mod store;
 
+pub use allocation::{Allocation, AllocationLine, HostShare, TicketCosts};
 pub use endpoints::register;
 pub use model::TransactionType;
-pub use allocation::{Allocation, AllocationLine, HostShare, TicketCosts};
 pub use service::{Entry, record};
 pub use store::sales;

@@ -1,34 +1,35 @@
-//! Entries of the ledger on the wire and in the database.
+//! Requests, responses and rows of the ledger.
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::allocation::HostShare;
+use crate::features::sales::orders;
+use crate::features::sales::payments;
+use crate::kernel::types::api_types::{DateTime, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::PageRequest;
 use crate::kernel::types::period::Period;
-use crate::kernel::types::api_types::{DateTime, Uri, string_newtype};
-use crate::features::sales::orders;
-use crate::features::sales::payments;
 
 string_newtype!(
-    /// The number of an entry, which is its identifier.
+    /// The number of an entry: its identifier as text.
     TransactionNumber, None, Some(r"^\d{14}$"), None, None
 );
 
-/// In which direction the money went.
+/// The direction of a movement of money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
 #[sqlx(type_name = "text")]
 pub enum TransactionType {
-    /// It was taken.
+    /// Money that was paid.
     Sale,
-    /// It was given back.
+    /// Money that was refunded.
     Refund,
 }
 
-/// An entry as it is answered.
+/// An entry in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Transaction {
     #[serde(rename = "self")]
@@ -58,7 +59,7 @@ pub struct TransactionFilter {
     pub kind: Option<TransactionType>,
 }
 
-/// An entry as it is kept; in a host's list with the amounts that are the host's.
+/// A row of `transactions`. In the list of a host, the amounts are the host's share.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct TransactionRow {
     pub id: Id,
@@ -72,7 +73,7 @@ pub struct TransactionRow {
 }
 
 impl TransactionRow {
-    /// The entry as it is answered.
+    /// Returns the entry as a response.
     pub fn view(self) -> Transaction {
         Transaction {
             uri: Uri(format!("/transactions/{}", self.id)),
@@ -87,7 +88,7 @@ impl TransactionRow {
     }
 }
 
-/// A host's part of something that has the identifier `id`.
+/// A host's share of the entry or payment with the identifier `id`.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct ShareRow {
     pub id: Id,
@@ -97,12 +98,12 @@ pub struct ShareRow {
 }
 
 impl ShareRow {
-    /// A host's part of `id`.
+    /// Creates the row of a host's share of `id`.
     pub fn new(id: Id, share: &HostShare) -> Self {
         Self { id, host_id: share.host, amount: share.amount, fees: share.fees }
     }
 
-    /// The part alone.
+    /// Returns the share without `id`.
     pub fn share(self) -> HostShare {
         HostShare { host: self.host_id, amount: self.amount, fees: self.fees }
     }

@@ -1,33 +1,34 @@
-//! What the ledger's operations mean, and how entries get into it.
+//! Reading the ledger and adding entries to it.
 
-use super::model::{ShareRow, Transaction, TransactionFilter, TransactionRow, TransactionType};
+use boxoffice_http::error::{Error, Result};
+
 use super::allocation::Allocation;
+use super::model::{ShareRow, Transaction, TransactionFilter, TransactionRow, TransactionType};
 use super::store;
-use crate::state::App;
+use crate::features::catalog::hosts;
 use crate::kernel::auth::Caller;
+use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{Error, Result};
-use crate::features::catalog::hosts;
+use crate::state::{App, Ctx};
 
-/// Money that was taken or given back.
+/// Money that was paid or refunded, to be recorded.
 #[derive(Debug)]
 pub struct Entry {
-    /// The payment that it was taken by, or is given back of.
+    /// The payment, or the payment that is refunded.
     pub payment: Id,
-    /// That payment's order.
+    /// The order of the payment.
     pub order: Id,
-    /// The refund by which it was given back; none where it was taken.
+    /// The refund; `None` for a payment.
     pub refund: Option<Id>,
-    /// How much, and whose.
+    /// The amount and its allocation.
     pub part: Allocation,
 }
 
-/// Writes entries into the ledger, in the transaction that makes them true.
+/// Adds entries to the ledger. Call it in the transaction that confirms the payments or completes the refunds.
 ///
 /// # Errors
-/// When the database fails, or has one of them already.
+/// When the database fails, or the ledger already has one of the entries.
 pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
     let now = app.clock.now();
     let (mut rows, mut shares) = (Vec::new(), Vec::new());
@@ -49,20 +50,21 @@ pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
     store::insert_shares(tx, &shares).await
 }
 
-pub async fn list(app: &App, filter: &TransactionFilter) -> Result<Page<Transaction>> {
+pub async fn list(ctx: &Ctx, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     check(filter)?;
-    let found = store::list(&mut app.db.read().await?, filter).await?;
+    let found = store::list(&mut ctx.unit.read().await?, filter).await?;
     Ok(filter.paging.page(found.total, found.rows.into_iter().map(TransactionRow::view).collect()))
 }
 
-pub async fn get(app: &App, id: Id) -> Result<Transaction> {
-    let row = store::find(&mut app.db.read().await?, id).await?.ok_or(Error::NOT_FOUND)?;
+pub async fn get(ctx: &Ctx, id: Id) -> Result<Transaction> {
+    let row = store::find(&mut ctx.unit.read().await?, id).await?.ok_or(Error::NOT_FOUND)?;
     Ok(row.view())
 }
 
-/// A host's own list. A removed host has none any more: the platform's staff have the whole ledger.
-pub async fn list_of_host(app: &App, caller: &Caller, host: Id, filter: &TransactionFilter) -> Result<Page<Transaction>> {
-    let mut tx = app.db.read().await?;
+/// Lists the entries of a host, with the amounts of the host's share. The list of a removed host can't be read; platform
+/// administrators can read the whole ledger.
+pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &TransactionFilter) -> Result<Page<Transaction>> {
+    let mut tx = ctx.unit.read().await?;
     hosts::require_can_manage(&mut tx, caller, host).await?;
     check(filter)?;
     let found = store::list_of_host(&mut tx, host, filter).await?;

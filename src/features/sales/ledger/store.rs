@@ -1,20 +1,21 @@
-//! SQL of the ledger, which has no update and no delete.
+//! SQL of the ledger. It has no update and no delete.
 
 use std::collections::HashMap;
 
-use super::model::{ShareRow, TransactionFilter, TransactionRow};
-use super::allocation::Allocation;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::PagedRows;
-use crate::kernel::db::{Statement, Tx};
 use boxoffice_http::error::Result;
 
-/// Every entry, the oldest first.
+use super::allocation::Allocation;
+use super::model::{ShareRow, TransactionFilter, TransactionRow};
+use crate::kernel::db::{Statement, Tx};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+
+/// Returns a page of all entries, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
     narrowed(tx.list("t.*", "from transactions t where true"), filter).page("t.id", filter.paging).await
 }
 
-/// The entries of which a host has a part, with that part's amounts, the oldest first.
+/// Returns a page of the entries in which a host has a share, with the amounts of that share, the oldest first.
 pub async fn list_of_host(tx: &mut Tx, host: Id, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
     let entries = tx.list(
         "t.id, t.type, t.order_id, t.payment_id, s.amount, s.fees, t.placed",
@@ -34,10 +35,7 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TransactionRow>> {
     tx.query("select * from transactions where id = $1").bind(id).optional().await
 }
 
-/// What is known of the sales by which these payments were entered, by payment.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the allocations of the sale entries of these payments, by payment.
 pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) -> Result<HashMap<Id, Allocation>> {
     let sales = tx.select("* from transactions where type = 'Sale'").and_in("payment_id", payments.clone());
     let sales: Vec<TransactionRow> = sales.all().await?;
@@ -53,7 +51,7 @@ pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) 
     Ok(sales.into_iter().map(part).collect())
 }
 
-/// Adds entries, each with the refund that it is of.
+/// Inserts entries, each with its refund if it has one.
 pub async fn insert(tx: &mut Tx, rows: &[(TransactionRow, Option<Id>)]) -> Result<()> {
     let into = "transactions (id, type, order_id, payment_id, refund_id, amount, fees, placed)";
     tx.insert_rows(into, rows, |(row, refund), values| {
@@ -63,7 +61,7 @@ pub async fn insert(tx: &mut Tx, rows: &[(TransactionRow, Option<Id>)]) -> Resul
     .await
 }
 
-/// Adds the hosts' parts of entries.
+/// Inserts the hosts' shares of entries.
 pub async fn insert_shares(tx: &mut Tx, shares: &[ShareRow]) -> Result<()> {
     tx.insert_rows("transaction_shares (transaction_id, host_id, amount, fees)", shares, |share, values| {
         values.bind(share.id).bind(share.host_id).bind(share.amount).bind(share.fees);

@@ -1,16 +1,16 @@
-//! The order operations of the contract.
+//! HTTP endpoints of orders.
 
+use boxoffice_http::error::Code;
 use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{AccountOrderFilter, Order, OrderCreate, OrderFilter, OrderPath, OrderReturnCreate, OrderVoidCreate};
 use super::{placement, return_order, service};
 use crate::features::identity::accounts::AccountPath;
-use crate::kernel::auth::Caller;
+use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
 use crate::kernel::types::paging::Page;
-use boxoffice_http::error::Code;
-use crate::kernel::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
+use crate::state::{ApiRequest, App, Rq};
 
-/// What can stand against an order.
+/// Error codes with which the rules of sale reject a new order.
 const NOT_SOLD: [Code; 7] = [
     Code::SectionSoldOut,
     Code::SectionInactive,
@@ -21,63 +21,77 @@ const NOT_SOLD: [Code; 7] = [
     Code::OrderTooMany,
 ];
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add(order_list, &[]);
-    api.add(order_create, &NOT_SOLD);
-    api.add(order_get, &[]);
-    api.add(order_cancellation_create, &[Code::OrderNotOpen]);
-    api.add(order_return_create, &[Code::OrderNotFulfilled, Code::TicketNotIssued]);
-    api.add(order_void_create, &[Code::OrderNotFulfilled]);
-    api.add(account_order_list, &[]);
+/// Registers the order endpoints.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(order_list, &[]);
+    routes.add(order_create, &NOT_SOLD);
+    routes.add(order_get, &[]);
+    routes.add(order_cancellation_create, &[Code::OrderNotOpen]);
+    routes.add(order_return_create, &[Code::OrderNotFulfilled, Code::TicketNotIssued]);
+    routes.add(order_void_create, &[Code::OrderNotFulfilled]);
+    routes.add(account_order_list, &[]);
 }
 
 #[endpoint { method = GET, path = "/orders", tags = ["Orders"] }]
-async fn order_list(rq: Rq, caller: Caller, query: Query<OrderFilter>) -> Result<HttpResponseOk<Page<Order>>, ApiError> {
-    Ok(HttpResponseOk(service::list(rq.context(), &caller, &query.0).await?))
+async fn order_list(_: Rq, request: ApiRequest<Query<OrderFilter>>) -> ApiResult<HttpResponseOk<Page<Order>>> {
+    request
+        .respond(|ctx, caller, Query(query)| async move { Ok(HttpResponseOk(service::list(&ctx, &caller, &query).await?)) })
+        .await
 }
 
 #[endpoint { method = POST, path = "/orders", tags = ["Orders"] }]
-async fn order_create(rq: Rq, caller: Caller, body: Json<OrderCreate>) -> Result<Created<Order>, ApiError> {
-    Ok(Created(placement::place(rq.context(), caller, body.0).await?))
+async fn order_create(_: Rq, request: ApiRequest<Json<OrderCreate>>) -> ApiResult<Created<Order>> {
+    request.respond(|ctx, caller, Json(body)| async move { Ok(Created(placement::place(&ctx, caller, body).await?)) }).await
 }
 
 #[endpoint { method = GET, path = "/orders/{order}", tags = ["Orders"] }]
-async fn order_get(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, ApiError> {
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.0.order.id()).await?))
+async fn order_get(_: Rq, request: ApiRequest<Path<OrderPath>>) -> ApiResult<HttpResponseOk<Order>> {
+    request
+        .respond(|ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::get(&ctx, &caller, path.order.id()).await?)) })
+        .await
 }
 
 #[endpoint { method = POST, path = "/orders/{order}/cancellations", tags = ["Orders"] }]
-async fn order_cancellation_create(rq: Rq, caller: Caller, path: Path<OrderPath>) -> Result<HttpResponseOk<Order>, ApiError> {
-    Ok(HttpResponseOk(service::cancel(rq.context(), &caller, path.0.order.id()).await?))
+async fn order_cancellation_create(_: Rq, request: ApiRequest<Path<OrderPath>>) -> ApiResult<HttpResponseOk<Order>> {
+    request
+        .respond(
+            |ctx, caller, Path(path)| async move { Ok(HttpResponseOk(service::cancel(&ctx, &caller, path.order.id()).await?)) },
+        )
+        .await
 }
 
 #[endpoint { method = POST, path = "/orders/{order}/returns", tags = ["Orders"] }]
 async fn order_return_create(
-    rq: Rq,
-    caller: Caller,
-    path: Path<OrderPath>,
-    body: Json<OrderReturnCreate>,
-) -> Result<HttpResponseOk<Order>, ApiError> {
-    Ok(HttpResponseOk(return_order::return_tickets(rq.context(), &caller, path.0.order.id(), &body.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<OrderPath>, Json<OrderReturnCreate>)>,
+) -> ApiResult<HttpResponseOk<Order>> {
+    request
+        .respond(|ctx, caller, (Path(path), Json(body))| async move {
+            Ok(HttpResponseOk(return_order::return_tickets(&ctx, &caller, path.order.id(), &body).await?))
+        })
+        .await
 }
 
 #[endpoint { method = POST, path = "/orders/{order}/voids", tags = ["Orders"] }]
 async fn order_void_create(
-    rq: Rq,
-    caller: Caller,
-    path: Path<OrderPath>,
-    body: Json<OrderVoidCreate>,
-) -> Result<HttpResponseOk<Order>, ApiError> {
-    Ok(HttpResponseOk(return_order::void(rq.context(), &caller, path.0.order.id(), &body.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<OrderPath>, Json<OrderVoidCreate>)>,
+) -> ApiResult<HttpResponseOk<Order>> {
+    request
+        .respond(|ctx, caller, (Path(path), Json(body))| async move {
+            Ok(HttpResponseOk(return_order::void(&ctx, &caller, path.order.id(), &body).await?))
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}/orders", tags = ["Orders"] }]
 async fn account_order_list(
-    rq: Rq,
-    caller: Caller,
-    path: Path<AccountPath>,
-    query: Query<AccountOrderFilter>,
-) -> Result<HttpResponseOk<Page<Order>>, ApiError> {
-    Ok(HttpResponseOk(service::list_of_account(rq.context(), &caller, &path.0.number, &query.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<AccountPath>, Query<AccountOrderFilter>)>,
+) -> ApiResult<HttpResponseOk<Page<Order>>> {
+    request
+        .respond(|ctx, caller, (Path(path), Query(query))| async move {
+            Ok(HttpResponseOk(service::list_of_account(&ctx, &caller, &path.number, &query).await?))
+        })
+        .await
 }

@@ -1,28 +1,28 @@
-//! How orders end: fulfilled, cancelled or timed out.
+//! The end of an order: fulfilled, cancelled or timed out.
 //!
-//! Whoever sells holds the events before the sections, each in ascending order, so that an event is not withdrawn or cancelled
-//! while its tickets are issued. Whoever changes the counts of several sections goes through them in ascending order, and in each
-//! deletes reservations before it changes the count. So transactions that meet wait for one another, and never in a circle.
+//! Lock order of every sale: events, then sections, each by ascending identifier. The event locks keep an event from being
+//! withdrawn or cancelled while its tickets are issued. A transaction that changes the counts of several sections visits the
+//! sections in ascending order, and deletes a section's reservations before it changes the section's counts. This order prevents
+//! deadlocks.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use boxoffice_http::error::Result;
+
 use super::model::{ItemRow, OrderRow, OrderStatus, ReservationRow};
 use super::store;
-use crate::state::App;
+use crate::features::catalog::events::EventStatus;
+use crate::features::catalog::sections;
+use crate::features::sales::payments;
+use crate::features::sales::tickets::{self, NewTickets};
+use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
-use crate::kernel::db::{Tx, transaction};
-use boxoffice_http::error::Result;
-use crate::features::catalog::events::EventStatus;
-use crate::features::sales::tickets::{self, NewTickets};
-use crate::features::sales::payments;
-use crate::features::catalog::sections;
+use crate::state::{App, Ctx};
 
-/// Which of these orders, which are locked, can no longer be paid, because an event of theirs is cancelled. No event of the others
-/// will be before this transaction ends.
+/// Returns those of the locked `orders` that can no longer be paid because one of their events is cancelled.
 ///
-/// # Errors
-/// When the database fails.
+/// Locks all events of the orders, so that none is cancelled before the transaction ends.
 pub async fn cancelled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<HashSet<Id>> {
     let events = store::events(tx, orders).await?;
     let statuses = store::lock_events(tx, events.iter().map(|(_, event)| *event).collect::<BTreeSet<Id>>()).await?;
@@ -31,11 +31,10 @@ pub async fn cancelled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Res
     Ok(events.into_iter().filter(|(_, event)| cancelled.contains(event)).map(|(order, _)| order).collect())
 }
 
-/// Fulfils open orders that are locked and paid: their places are sold, and their tickets issued. Gives those that could not be,
-/// and are timed out instead: another server, whose clock was ahead, had already given their places away.
+/// Fulfills open orders that are locked and paid: counts their places as sold and issues their tickets.
 ///
-/// # Errors
-/// When the database fails.
+/// Returns the orders that could not be fulfilled. They are timed out instead, because another server with a clock that is ahead
+/// has already released their places.
 pub async fn fulfill(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestamp) -> Result<HashSet<Id>> {
     if orders.is_empty() {
         return Ok(HashSet::new());
@@ -70,7 +69,7 @@ fn items_of(items: &[ItemRow], order: Id) -> impl Iterator<Item = &ItemRow> {
     items.iter().filter(move |item| item.order_id == order)
 }
 
-/// Ends an open order that is locked: its places are free again, and what was paid for it is owed back.
+/// Ends an open, locked order with `status`: releases its places and schedules refunds of its payments.
 pub async fn close(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
     let held = store::delete_reservations(tx, [order]).await?;
     release_seats(tx, held).await?;
@@ -78,11 +77,8 @@ pub async fn close(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Re
     payments::schedule_refunds(app, tx, [order]).await
 }
 
-/// Cancels every open order of an account that is locked, so that none is placed meanwhile, and gives them: what was paid for
-/// them is owed back, and the gateway still to be asked for it.
-///
-/// # Errors
-/// When the database fails.
+/// Cancels every open order of an account and returns the orders. Their refunds are scheduled; the caller has the gateway
+/// process them after the commit. The account must be locked, so that no order is placed at the same time.
 pub async fn cancel_all(app: &App, tx: &mut Tx, account: Id) -> Result<Vec<Id>> {
     let orders = store::cancel_open(tx, account, app.clock.now()).await?;
     let held = store::delete_reservations(tx, orders.clone()).await?;
@@ -91,15 +87,12 @@ pub async fn cancel_all(app: &App, tx: &mut Tx, account: Id) -> Result<Vec<Id>> 
     Ok(orders)
 }
 
-/// The step of a job: times out a few open orders whose reservations are over, and has the gateway asked for whatever is to be
-/// given back. Tells how many orders there were; to be called until there are none.
-///
-/// # Errors
-/// When the database fails.
-pub async fn expire_due(app: &App) -> Result<u64> {
-    let now = app.clock.now();
-    let ended = transaction!(app.db, |tx| time_out(app, tx, now).await)?;
-    payments::process_due(app).await?;
+/// Job step: times out a few open orders whose reservations have expired, and has the gateway process all due refunds. Returns
+/// the number of orders; call it until it returns 0.
+pub async fn expire_due(ctx: &Ctx) -> Result<u64> {
+    let now = ctx.app.clock.now();
+    let ended = transaction!(ctx.unit, |tx| time_out(&ctx.app, tx, now).await)?;
+    payments::process_due(ctx).await?;
     Ok(ended)
 }
 
@@ -120,7 +113,7 @@ async fn release_seats(tx: &mut Tx, held: Vec<ReservationRow>) -> Result<()> {
     Ok(())
 }
 
-/// Issues the tickets of items of orders, whose places are sold, and counts them for their events.
+/// Issues the tickets of order items, whose places already count as sold, and adds them to the popularity of their events.
 pub async fn issue_tickets(app: &App, tx: &mut Tx, items: &[(&OrderRow, &ItemRow)]) -> Result<()> {
     let mut sold: BTreeMap<Id, i64> = BTreeMap::new();
     for (_, item) in items {

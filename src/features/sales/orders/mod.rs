@@ -1,26 +1,30 @@
-//! Orders: tickets reserved together by one account, from being placed to being paid, cancelled or timed out, and taken back
-//! again.
+//! Orders: tickets that one account reserves together, pays for and receives.
 //!
-//! Placing (`placement`) counts places of sections that are locked in ascending order, so that no section is oversold and nobody
-//! waits for another in a circle. An open order whose reservation is over counts as timed out in every read,
-//! even before [`expire_due`] says so in the table. How an order ends is in `settlement`; `payments` asks it to fulfil what
-//! has been paid, and is asked by it to give back what was paid for an order that ended otherwise. What becomes of a fulfilled
-//! order whose tickets are returned or made void is in `returns`, which ends the open transfers of those tickets first.
-//! `orders`, `payments` and `ledger` are one layer.
+//! A customer places an order and pays it before its reservation expires; then its tickets are issued. Otherwise it is cancelled
+//! or timed out. The customer and platform administrators read, pay and cancel an order. Administrators of the hosts of all its
+//! events can return tickets of a fulfilled order, and platform administrators can void the order.
+//!
+//! - `placement` reserves places. It locks the sections in ascending order: this prevents overselling and deadlocks.
+//! - `lifecycle` ends an open order. `payments` calls it to fulfill an order that is paid; it calls `payments` to refund an order
+//!   that ended otherwise.
+//! - `return_order` returns or voids the tickets of a fulfilled order. It ends the open transfers of those tickets first.
+//!
+//! Every read treats an open order with an expired reservation as timed out, even before [`expire_due`] has updated its row.
+//! `orders`, `payments` and `ledger` depend on each other and form one layer.
 
 mod endpoints;
+mod lifecycle;
 mod model;
 mod placement;
 mod return_order;
 mod search;
 mod service;
-mod lifecycle;
 mod store;
 
 pub use endpoints::register;
+pub use lifecycle::{cancel_all, cancelled, expire_due, fulfill};
 pub use model::{OrderNumber, OrderRow, OrderStatus, uri};
-pub use placement::OrderBatcher;
+pub use placement::OrderRequest;
 pub use search::parse as read_number_filter;
 pub use service::{find_authorized, lock_authorized};
-pub use lifecycle::{cancel_all, cancelled, expire_due, fulfill};
 pub use store::{lock, lock_all};

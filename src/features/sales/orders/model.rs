@@ -1,64 +1,65 @@
-//! Orders on the wire and in the database.
+//! Requests, responses and rows of orders.
 
 use std::fmt;
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{InstanceType, NumberValidation, ObjectValidation, Schema, SchemaObject};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::features::catalog::events::EventStatus;
 use crate::features::identity::accounts::{Account, AccountNumber};
+use crate::features::sales::tickets::Serial;
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{PageRequest, SortOrder};
-use crate::kernel::types::api_types::{DateTime, NullableField, Uri, string_newtype};
-use crate::features::catalog::events::EventStatus;
-use crate::kernel::http::HasLocation;
-use crate::features::sales::tickets::Serial;
 
-/// Tickets in one order at the most (decisions).
+/// Largest number of tickets in one order.
 pub const TICKETS_MAXIMUM: i64 = 50;
 
 string_newtype!(
-    /// The number of an order, which is its identifier.
+    /// The number of an order: its identifier as text.
     OrderNumber, None, Some(r"^\d{14}$"), None, None
 );
 
 impl OrderNumber {
-    /// The identifier; that of nothing where this is no number.
+    /// Returns the identifier, or [`Id::NONE`] if the text is not an order number.
     pub fn id(&self) -> Id {
         Id::parse(&self.0).unwrap_or(Id::NONE)
     }
 }
 
-/// The URI of an order.
+/// Returns the URI of an order.
 pub fn uri(order: Id) -> Uri {
     Uri(format!("/orders/{order}"))
 }
 
-/// The state of an order.
+/// The status of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
 #[sqlx(type_name = "text")]
 pub enum OrderStatus {
-    /// Its tickets are reserved, and payment is awaited.
+    /// Open: its places are reserved until it is paid.
     Placed,
-    /// Ended unpaid, because somebody said so.
+    /// Cancelled before it was paid.
     Cancelled,
-    /// Ended unpaid, because its reservation was over.
+    /// Not paid before its reservation expired.
     #[serde(rename = "Timed Out")]
     #[sqlx(rename = "Timed Out")]
     TimedOut,
-    /// Paid, or free, and delivered.
+    /// Paid or free, and its tickets are issued.
     Fulfilled,
-    /// Its tickets were made void, with no refund.
+    /// Its tickets were voided without a refund.
     Voided,
-    /// All its tickets were taken back and refunded.
+    /// All its tickets were returned and refunded.
     Returned,
 }
 
-/// An order as it is answered.
+/// An order in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Order {
     #[serde(rename = "self")]
@@ -80,7 +81,7 @@ impl HasLocation for Order {
     }
 }
 
-/// Tickets of one section in an order.
+/// An item in a response: the tickets of one section in an order.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderItem {
@@ -99,7 +100,7 @@ pub struct OrderPath {
     pub order: OrderNumber,
 }
 
-/// What a list of orders can be sorted by.
+/// Sort keys for lists of orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OrderSort {
@@ -138,7 +139,7 @@ pub struct OrderCreate {
 }
 
 string_newtype!(
-    /// Why an order is voided.
+    /// The reason for voiding an order.
     VoidReason, None, None, Some(1), Some(2000)
 );
 
@@ -155,7 +156,7 @@ pub struct OrderVoidCreate {
     pub reason: VoidReason,
 }
 
-/// Numbers of tickets by the section URIs that were given, in the order in which they were.
+/// Section URIs with a number of tickets each, in the order of the request.
 #[derive(Debug)]
 pub struct Items(pub Vec<(String, i64)>);
 
@@ -215,89 +216,89 @@ impl JsonSchema for Items {
     }
 }
 
-/// Which orders are listed, and in which direction.
+/// Filter and sort direction of a list of orders.
 #[derive(Debug, Clone, Copy)]
 pub struct Criteria {
-    /// Only those of this account.
+    /// Only orders of this account.
     pub account: Option<Id>,
-    /// Only those in this state.
+    /// Only orders with this status.
     pub status: Option<OrderStatus>,
-    /// By the time of placing.
+    /// Direction of the sort by time of placing.
     pub direction: SortOrder,
 }
 
 impl Criteria {
-    /// The direction counts only when a sort is asked for; without one the oldest comes first.
+    /// Creates the criteria. Without `sort`, `order` is ignored and the oldest order comes first.
     pub fn new(account: Option<Id>, status: Option<OrderStatus>, sort: Option<OrderSort>, order: SortOrder) -> Self {
         Self { account, status, direction: sort.map_or(SortOrder::Asc, |OrderSort::Date| order) }
     }
 
-    /// Whether the oldest comes first.
+    /// Returns whether the oldest order comes first.
     pub fn is_ascending(self) -> bool {
         self.direction == SortOrder::Asc
     }
 }
 
-/// An order as it is kept.
+/// A row of `orders`.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct OrderRow {
-    /// Its identifier, which is also its number.
+    /// The identifier, which is also the order's number.
     pub id: Id,
-    /// Its customer.
+    /// The customer.
     pub account_id: Id,
     #[sqlx(rename = "status")]
     status_column: OrderStatus,
-    /// When it was placed: exactly the moment that its identifier tells, so that orders by number are orders by date.
+    /// The time of placing. It is derived from the identifier, so that sorting by number sorts by date.
     pub placed: Timestamp,
-    /// When its reservation ends.
+    /// The end of the reservation.
     pub expires: Timestamp,
-    /// Cost of its items, before fees.
+    /// The cost of all items, without fees.
     pub subtotal: Money,
-    /// Convenience fees of all its tickets.
+    /// The convenience fees of all tickets.
     pub fees: Money,
 }
 
 impl OrderRow {
-    /// A new order with this identifier.
+    /// Creates a new order.
     pub fn new(id: Id, account_id: Id, status_column: OrderStatus, expires: Timestamp, (subtotal, fees): (Money, Money)) -> Self {
         // Identifiers count in units of 100 microseconds.
         let placed = Timestamp(id.0 * 100);
         Self { id, account_id, status_column, placed, expires, subtotal, fees }
     }
 
-    /// Its state as the table has it.
+    /// Returns the status in the table.
     pub fn stored(&self) -> OrderStatus {
         self.status_column
     }
 
-    /// Its state, which is Timed Out as soon as its reservation is over.
+    /// Returns the status at `now`: an open order is timed out as soon as its reservation expires.
     pub fn status(&self, now: Timestamp) -> OrderStatus {
         let over = self.status_column == OrderStatus::Placed && self.expires <= now;
         if over { OrderStatus::TimedOut } else { self.status_column }
     }
 
-    /// The order after its end in this state.
+    /// Returns the order with another status.
     pub fn ended(self, stored: OrderStatus) -> Self {
         Self { status_column: stored, ..self }
     }
 
-    /// Whether its tickets are delivered.
+    /// Returns whether its tickets are issued.
     pub fn is_fulfilled(&self) -> bool {
         self.status_column == OrderStatus::Fulfilled
     }
 
-    /// Whether it can still be paid and cancelled.
+    /// Returns whether it can still be paid and cancelled.
     pub fn is_open(&self, now: Timestamp) -> bool {
         self.status(now) == OrderStatus::Placed
     }
 
-    /// What its customer pays.
+    /// Returns the amount that the customer pays.
     pub fn total(&self) -> Money {
         self.subtotal + self.fees
     }
 }
 
-/// Tickets of one section in an order, as they are kept.
+/// A row of `order_items`: the tickets of one section in an order.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct ItemRow {
     pub order_id: Id,
@@ -306,20 +307,20 @@ pub struct ItemRow {
     pub section_id: Id,
     pub quantity: i64,
     pub unit_price: Money,
-    /// The convenience fee of each ticket, as the setting was when the order was placed.
+    /// The convenience fee of each ticket, by the settings at the time of placing.
     pub unit_fee: Money,
 }
 
-/// A price modifier that applied to an item. It may have been removed since.
+/// A row of `order_item_modifiers`: a price modifier that applied to an item. The modifier may have been removed since.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct AppliedModifierRow {
     pub order_id: Id,
-    /// The item's.
+    /// The position of the item.
     pub position: i64,
     pub modifier_id: Id,
 }
 
-/// The event of a section, as far as it decides whether tickets are sold.
+/// The columns of an event that decide whether its tickets are on sale.
 #[derive(Debug, sqlx::FromRow)]
 pub struct EventSaleRow {
     pub id: Id,
@@ -329,7 +330,7 @@ pub struct EventSaleRow {
     pub host_removed: bool,
 }
 
-/// Places in a section that an order holds.
+/// A row of `reservations`: the places in a section that an open order reserves.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct ReservationRow {
     pub order_id: Id,
@@ -337,15 +338,15 @@ pub struct ReservationRow {
     pub quantity: i64,
 }
 
-/// Tickets of a fulfilled order that were made void, as it is kept.
+/// A row of `revocations`: a return or a void of tickets of a fulfilled order.
 #[derive(Debug)]
 pub struct Revocation {
     pub id: Id,
     pub order_id: Id,
-    /// How many tickets.
+    /// The number of tickets.
     pub tickets: i64,
     pub reason: String,
-    /// Who did it, where the key acts for somebody.
+    /// The account of the caller, if its key acts for one.
     pub account_id: Option<Id>,
     pub revoked: Timestamp,
 }

@@ -1,42 +1,39 @@
-//! Placing orders: each as a whole or not at all, and those that arrive at the same time together, for it is one section that
-//! everyone wants. What they want is read once, decided one after the other in the order of their arrival, and written once.
+//! Placing orders. An order is placed as a whole or rejected.
+//!
+//! Orders that arrive at the same time are executed in one batch, because most of them want the same section. A batch loads its
+//! data once, decides on the orders in the order of their arrival, and writes all of them at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 
+use boxoffice_http::error::{Code, Error, FieldError, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::model::{
     AppliedModifierRow, EventSaleRow, ItemRow, Items, Order, OrderCreate, OrderRow, OrderStatus, TICKETS_MAXIMUM,
 };
-use super::{service, lifecycle, store};
+use super::{lifecycle, service, store};
+use crate::features::catalog::events::EventStatus;
+use crate::features::catalog::sections::{self, SectionRow, SectionUri, UnitPrice};
 use crate::features::identity::accounts::{self, AccountRow};
-use crate::state::App;
 use crate::kernel::auth::Caller;
+use crate::kernel::db::BatchOperation;
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{Code, Error, FieldError, Result};
-use crate::features::catalog::events::EventStatus;
-use crate::kernel::journal::GroupCommit;
-use crate::features::catalog::sections::{self, SectionRow, SectionUri, UnitPrice};
+use crate::state::{App, Ctx};
 
-/// Open orders of an account at the most (decisions).
+/// Largest number of open orders of an account.
 const OPEN_MAXIMUM: i64 = 10;
 
-/// Where orders are placed.
-#[derive(Default)]
-pub struct OrderBatcher(GroupCommit<OrderRequest, Order>);
-
-/// Who wants what.
-struct OrderRequest {
+/// A request for a new order.
+pub struct OrderRequest {
     caller: Caller,
     order: OrderCreate,
 }
 
-/// An order that could be placed.
+/// A validated order, not yet placed.
 struct Draft<'a> {
     caller: &'a Caller,
     customer: Id,
@@ -45,7 +42,7 @@ struct Draft<'a> {
     fees: Money,
 }
 
-/// Tickets of one section that are wanted.
+/// The tickets of one section in a draft.
 struct Line<'a> {
     section: &'a SectionRow,
     quantity: i64,
@@ -53,7 +50,7 @@ struct Line<'a> {
     unit_fee: Money,
 }
 
-/// An order that is placed.
+/// An accepted order with its items, to be inserted.
 struct Placed<'a> {
     caller: &'a Caller,
     order: OrderRow,
@@ -61,25 +58,29 @@ struct Placed<'a> {
     applied: Vec<AppliedModifierRow>,
 }
 
-/// What decides about drafts, locked until the transaction ends: no other one changes it.
+/// The data that decides about drafts. It is locked: no other transaction changes it before this one ends.
 struct Inventory {
     accounts: HashMap<Id, AccountRow>,
     sellers: HashMap<Id, EventSaleRow>,
-    /// How many open orders each account has.
+    /// The number of open orders of each account.
     open: HashMap<Id, i64>,
-    /// How many places are left in each section.
+    /// The number of places left in each section.
     left: HashMap<Id, i64>,
-    /// What has been taken of them: reserved, and sold.
+    /// The places taken by this batch in each section: reserved, and sold.
     taken: BTreeMap<Id, (i64, i64)>,
 }
 
 /// Places an order.
-pub async fn place(app: &Arc<App>, caller: Caller, order: OrderCreate) -> Result<Order> {
-    app.order_batcher.0.submit(app, OrderRequest { caller, order }, place_together).await
+pub async fn place(ctx: &Ctx, caller: Caller, order: OrderCreate) -> Result<Order> {
+    ctx.app.order_batcher.submit(ctx, OrderRequest { caller, order }).await
 }
 
-fn place_together<'a>(app: &'a App, tx: &'a mut Tx, wanted: &'a [&'a OrderRequest]) -> BoxFuture<'a, Result<Vec<Result<Order>>>> {
-    place_all(app, tx, wanted).boxed()
+impl BatchOperation<App> for OrderRequest {
+    type Output = Order;
+
+    fn execute<'a>(app: &'a App, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<Order>>>> {
+        place_all(app, tx, batch).boxed()
+    }
 }
 
 async fn place_all(app: &App, tx: &mut Tx, wanted: &[&OrderRequest]) -> Result<Vec<Result<Order>>> {
@@ -113,14 +114,15 @@ async fn place_all(app: &App, tx: &mut Tx, wanted: &[&OrderRequest]) -> Result<V
     Ok(outcomes.into_iter().map(|placed| placed.and_then(view)).collect())
 }
 
-/// Refuses a draft that something stands against.
+/// Replaces a draft by the error of `check`, if there is one.
 fn reject_unless(draft: &mut Result<Draft<'_>>, check: impl FnOnce(&Draft<'_>) -> Result<()>) {
     if let Err(refusal) = draft.as_ref().map_or(Ok(()), check) {
         *draft = Err(refusal);
     }
 }
 
-/// The account that each order is for: the caller's own unless another is named, which only the platform's staff may do.
+/// Returns the customer of each order: the caller's own account, unless the request names one. Only platform administrators may
+/// name another account.
 async fn customers(tx: &mut Tx, wanted: &[&OrderRequest]) -> Result<Vec<Result<Result<Id, FieldError>>>> {
     let named: Vec<String> = wanted.iter().filter_map(|wanted| Some(wanted.order.customer.as_ref()?.0.clone())).collect();
     let named = if named.is_empty() { Vec::new() } else { accounts::find_by_numbers(tx, named).await? };
@@ -138,7 +140,10 @@ async fn customers(tx: &mut Tx, wanted: &[&OrderRequest]) -> Result<Vec<Result<R
     Ok(wanted.iter().map(customer).collect())
 }
 
-/// The order that is wanted, unless something is wrong with what was said.
+/// Returns the draft of an order.
+///
+/// # Errors
+/// With all field errors of the request together.
 fn validate<'a>(
     app: &App,
     sections: &'a HashMap<Id, SectionRow>,
@@ -156,7 +161,7 @@ fn validate<'a>(
     }
 }
 
-/// What is wanted, in the order of the request.
+/// Returns the lines of a draft, in the order of the request.
 fn lines<'a>(
     app: &App,
     sections: &'a HashMap<Id, SectionRow>,
@@ -192,7 +197,7 @@ fn lines<'a>(
 }
 
 impl Draft<'_> {
-    /// Whether nothing is to be paid: then its tickets are delivered at once.
+    /// Returns whether there is nothing to pay. Tickets of a free order are issued at once.
     fn is_free(&self) -> bool {
         self.subtotal + self.fees == Money::ZERO
     }
@@ -203,9 +208,11 @@ impl Draft<'_> {
 }
 
 impl Inventory {
-    /// Locks the customers and hosts of these drafts, and of free ones the events: in this order, which everyone keeps to. Two
-    /// orders of one account wait for each other here, so that both cannot be the last one; and its removal waits for the order, or
-    /// has come before it.
+    /// Locks the customers of these drafts, then the events of free drafts, then the hosts. Every transaction keeps to this lock
+    /// order.
+    ///
+    /// The account lock serializes the orders of one account, so that two of them cannot both be the last one allowed. It also
+    /// serializes orders with the deletion of the account.
     async fn open(tx: &mut Tx, drafts: &[Result<Draft<'_>>]) -> Result<Self> {
         let customers: BTreeSet<Id> = drafts.iter().flatten().map(|draft| draft.customer).collect();
         let accounts: HashMap<Id, AccountRow> =
@@ -217,7 +224,7 @@ impl Inventory {
         Ok(Self { accounts, sellers, open: HashMap::new(), left: HashMap::new(), taken: BTreeMap::new() })
     }
 
-    /// Refuses what is not sold now, whatever the number of places left.
+    /// Rejects a draft whose tickets are not on sale now. Doesn't check the number of places left.
     fn check(&self, draft: &Draft<'_>, now: Timestamp) -> Result<()> {
         if !self.accounts.contains_key(&draft.customer) {
             return Err(Error::invalid("customer", "names no account"));
@@ -225,7 +232,7 @@ impl Inventory {
         draft.lines.iter().try_for_each(|line| check_on_sale(line.section, self.seller(line)?, now))
     }
 
-    /// Counts open orders and places, which are locked, in the order that [`settlement`] asks for.
+    /// Loads the number of open orders and of places left. Locks the sections, in the lock order of [`lifecycle`].
     async fn load_counts(&mut self, tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<()> {
         let to_pay: BTreeSet<Id> = drafts.iter().flatten().filter(|draft| !draft.is_free()).map(|draft| draft.customer).collect();
         self.open = store::count_open(tx, to_pay, now).await?.into_iter().collect();
@@ -235,7 +242,10 @@ impl Inventory {
         Ok(())
     }
 
-    /// Takes a draft's places, where there are as many and its customer may have one more open order.
+    /// Takes the places of a draft.
+    ///
+    /// # Errors
+    /// When a section has too few places left, or the customer already has the maximum of open orders.
     fn reserve(&mut self, draft: &Draft<'_>) -> Result<()> {
         let open = self.open.get(&draft.customer).copied().unwrap_or_default();
         if !draft.is_free() && open >= OPEN_MAXIMUM {
@@ -264,7 +274,7 @@ impl Inventory {
     }
 }
 
-/// Writes down what was taken, and the orders.
+/// Writes the orders and the new counts of their sections.
 async fn write(app: &App, tx: &mut Tx, book: &Inventory, placed: &[&Placed<'_>], now: Timestamp) -> Result<()> {
     let orders = placed.iter().map(|placed| (&placed.order, placed.order.is_fulfilled().then_some(now)));
     let items = placed.iter().flat_map(|placed| placed.items.iter().map(|item| (&placed.order, item)));
@@ -281,7 +291,7 @@ async fn write(app: &App, tx: &mut Tx, book: &Inventory, placed: &[&Placed<'_>],
 fn check_on_sale(section: &SectionRow, seller: &EventSaleRow, now: Timestamp) -> Result<()> {
     let (name, title) = (&section.name, &seller.title);
     if seller.status != EventStatus::Listed {
-        // What a draft is called is told to nobody who may not read it.
+        // The title of an event that is not public must not be disclosed.
         let section =
             if seller.status.is_public() { format!("{name}, {title},") } else { sections::uri(section.event_id, section.id).0 };
         return Err(Code::EventNotListed.with_message(format!("The event of the section {section} is not listed.")));
@@ -304,7 +314,7 @@ fn check_on_sale(section: &SectionRow, seller: &EventSaleRow, now: Timestamp) ->
 }
 
 impl<'a> Draft<'a> {
-    /// The order, whose places have been taken.
+    /// Returns the order of a draft whose places have been taken.
     fn place(self, app: &App, now: Timestamp) -> Placed<'a> {
         let status = if self.is_free() { OrderStatus::Fulfilled } else { OrderStatus::Placed };
         let expires = now.plus(app.settings.reservation);

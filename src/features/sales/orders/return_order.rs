@@ -1,28 +1,28 @@
-//! Taking tickets of a fulfilled order back: returned, and their money given back, or made void without.
+//! Revoking tickets of a fulfilled order: returned with a refund, or voided without one.
 //!
-//! The order is locked first, then its events, then the open transfers of its tickets, which end with them, then the tickets, so that
-//! no gate lets somebody in with a ticket that is being paid back; then the sections, ascending, as everyone does.
+//! Lock order: the order, its events, the open transfers of its tickets, the tickets, the sections by ascending identifier. The
+//! transfers end together with the tickets. The ticket locks keep a ticket from being redeemed while it is refunded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use boxoffice_http::error::{Code, Error, Result};
 use futures::FutureExt;
 
 use super::model::{Order, OrderReturnCreate, OrderRow, OrderStatus, OrderVoidCreate, Revocation};
 use super::{service, store};
-use crate::state::App;
-use crate::kernel::auth::Caller;
-use crate::kernel::types::id::Id;
-use crate::kernel::db::{self, Tx, transaction};
-use boxoffice_http::error::{Code, Error, Result};
-use crate::features::sales::tickets::{self, Serial, TicketRow, TicketStatus};
 use crate::features::sales::payments;
+use crate::features::sales::tickets::{self, Serial, TicketRow, TicketStatus};
 use crate::features::sales::transfers;
+use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::id::Id;
+use crate::state::{App, Ctx};
 
-/// Returns tickets of an order, or all that were not used. What they have cost is given back afterwards, because no transaction
-/// waits for the gateway; what the gateway fails to give back now, a job asks it for again.
-pub async fn return_tickets(app: &App, caller: &Caller, id: Id, asked: &OrderReturnCreate) -> Result<Order> {
-    let order = transaction!(app.db, |tx| return_in_tx(app, tx, caller, id, asked).await)?;
-    db::after_commit(app, move |app| payments::process_refunds(app, id).boxed()).await;
+/// Returns the tickets that the request names, or all unused tickets of the order. Their cost is refunded after the commit,
+/// because no transaction waits for the gateway; a job retries refunds that fail.
+pub async fn return_tickets(ctx: &Ctx, caller: &Caller, id: Id, asked: &OrderReturnCreate) -> Result<Order> {
+    let order = transaction!(ctx.unit, |tx| return_in_tx(&ctx.app, tx, caller, id, asked).await)?;
+    payments::process_after_commit(ctx, id).await;
     Ok(order)
 }
 
@@ -53,9 +53,9 @@ async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, asked: &O
     service::view(tx, caller, order.ended(left), app.clock.now()).await
 }
 
-/// Voids an order: whatever of its tickets was not used is void, and nothing is given back.
-pub async fn void(app: &App, caller: &Caller, id: Id, asked: &OrderVoidCreate) -> Result<Order> {
-    transaction!(app.db, |tx| void_in(app, tx, caller, id, asked).await)
+/// Voids an order: voids all its unused tickets, without a refund.
+pub async fn void(ctx: &Ctx, caller: &Caller, id: Id, asked: &OrderVoidCreate) -> Result<Order> {
+    transaction!(ctx.unit, |tx| void_in(&ctx.app, tx, caller, id, asked).await)
 }
 
 async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, asked: &OrderVoidCreate) -> Result<Order> {
@@ -70,7 +70,8 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, asked: &OrderV
     service::view(tx, caller, order.ended(OrderStatus::Voided), app.clock.now()).await
 }
 
-/// The tickets of an order, locked, and the open transfers ended that offer those of these serials, or any.
+/// Locks and returns the tickets of an order. Cancels the open transfers of the tickets with these serial numbers, or of all its
+/// tickets if `serials` is `None`.
 async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, serials: Option<&[Serial]>) -> Result<Vec<TicketRow>> {
     let events = store::events(tx, [order]).await?;
     store::lock_events(tx, events.into_iter().map(|(_, event)| event)).await?;
@@ -79,12 +80,12 @@ async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, serials: Option<&[Seria
     let offered = tickets::find_by_order(tx, order).await?.into_iter().filter(is_offered).map(|ticket| ticket.id);
     transfers::cancel_for_tickets(app, tx, offered).await?;
     let tickets = tickets::lock_of_order(tx, order).await?;
-    // Offered after they were read and before they were locked.
+    // For tickets that were offered between the read and the lock.
     transfers::cancel_for_tickets(app, tx, tickets.iter().filter(|ticket| is_offered(ticket)).map(|ticket| ticket.id)).await?;
     Ok(tickets)
 }
 
-/// Succeeds for who administers the host of every event in the order, and for the platform's staff.
+/// Rejects callers other than platform administrators and administrators of the hosts of all events in the order.
 async fn require_hosts(tx: &mut Tx, caller: &Caller, order: Id) -> Result<()> {
     if caller.is_administrator() {
         return Ok(());
@@ -93,7 +94,10 @@ async fn require_hosts(tx: &mut Tx, caller: &Caller, order: Id) -> Result<()> {
     if store::is_of_hosts_of(tx, order, account).await? { Ok(()) } else { Err(Error::FORBIDDEN) }
 }
 
-/// The tickets that were named, each once.
+/// Returns the tickets with these serial numbers, each once.
+///
+/// # Errors
+/// When a serial number is not one of this order's tickets.
 fn select_by_serial<'a>(tickets: &'a [TicketRow], serials: &[Serial]) -> Result<Vec<&'a TicketRow>> {
     let serials: BTreeSet<&str> = serials.iter().map(|serial| serial.0.as_str()).collect();
     let named: Vec<&TicketRow> = tickets.iter().filter(|ticket| serials.contains(ticket.serial.as_str())).collect();
@@ -124,8 +128,8 @@ fn require_fulfilled(order: &OrderRow, done: &str) -> Result<()> {
     Err(Code::OrderNotFulfilled.with_message(format!("This order is not fulfilled, so it can't be {done}.")))
 }
 
-/// Makes tickets void, which are locked: their places are free again, and no longer count for their events. Tells how many there
-/// were of each section.
+/// Voids locked tickets: frees their places, and subtracts them from the popularity of their events. Returns the number of
+/// tickets by section.
 async fn void_tickets(app: &App, tx: &mut Tx, tickets: &[&TicketRow]) -> Result<BTreeMap<Id, i64>> {
     let (mut sections, mut events) = (BTreeMap::<Id, i64>::new(), BTreeMap::<Id, i64>::new());
     for ticket in tickets {

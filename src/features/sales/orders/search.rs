@@ -1,25 +1,25 @@
-//! Finding orders whose number matches a regular expression.
+//! Search for orders by a regular expression on their number.
 //!
-//! The databases have no such expressions in common, and neither has the syntax of the contract. So the numbers, which are the
-//! identifiers, are read in batches and matched here; only the page that is asked for is loaded.
+//! The two databases support different regular expressions, and neither supports the contract's syntax. So the numbers, which
+//! are the identifiers, are read in batches and matched here. Only the rows of the requested page are loaded.
 
+use boxoffice_http::error::{Code, Error, Result};
 use regex::{Regex, RegexBuilder};
 
 use super::model::{Criteria, OrderRow};
 use super::store;
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{Code, Error, Result};
 
-/// Memory that a compiled expression may take, in bytes: much for the 14 digits of a number, little for the server.
+/// Memory limit of a compiled expression, in bytes: far more than the 14 digits of a number need, and little for the server.
 const SIZE_LIMIT: usize = 1 << 18;
 
-/// Reads a `number` filter.
+/// Compiles a `number` filter.
 ///
 /// # Errors
-/// When it is no regular expression, or one that takes too much memory.
+/// When it is not a regular expression, or needs too much memory.
 pub fn parse(number: &str) -> Result<Regex> {
     let pattern = RegexBuilder::new(number).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build();
     pattern.map_err(|error| {
@@ -31,7 +31,7 @@ pub fn parse(number: &str) -> Result<Regex> {
     })
 }
 
-/// One page of the orders whose number matches.
+/// Returns one page of the orders whose number matches.
 pub async fn page(
     tx: &mut Tx,
     number: &Regex,

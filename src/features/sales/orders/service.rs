@@ -1,31 +1,31 @@
-//! What the order operations mean, apart from placing ([`super::placement`]), ending ([`super::settlement`]) and taking back
-//! ([`super::returns`]) an order.
+//! Reading and cancelling orders. See [`super::placement`] for placing an order, [`super::lifecycle`] for its end, and
+//! [`super::return_order`] for returning or voiding it.
 
+use boxoffice_http::error::{Code, Error, Result};
 use futures::FutureExt;
 
 use super::model::{
     AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow,
 };
 use super::model::{OrderStatus, uri};
-use super::{search, lifecycle, store};
+use super::{lifecycle, search, store};
+use crate::features::catalog::events::Events;
+use crate::features::catalog::price_modifiers;
+use crate::features::catalog::sections;
 use crate::features::identity::accounts::{self, Account, AccountNumber};
-use crate::state::App;
+use crate::features::sales::payments;
 use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::api_types::{DateTime, NullableField, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
-use crate::kernel::types::api_types::{DateTime, NullableField, ResourceCollection, Uri};
-use crate::kernel::db::{self, Tx, transaction};
-use boxoffice_http::error::{Code, Error, Result};
-use crate::features::catalog::events::Events;
-use crate::features::catalog::price_modifiers;
-use crate::features::sales::payments;
-use crate::features::catalog::sections;
+use crate::state::{App, Ctx};
 
-pub async fn list(app: &App, caller: &Caller, filter: &OrderFilter) -> Result<Page<Order>> {
+pub async fn list(ctx: &Ctx, caller: &Caller, filter: &OrderFilter) -> Result<Page<Order>> {
     let number = filter.number.as_deref().map(search::parse).transpose()?;
-    let now = app.clock.now();
-    let mut tx = app.db.read().await?;
+    let now = ctx.app.clock.now();
+    let mut tx = ctx.unit.read().await?;
     let account = match &filter.customer {
         Some(number) => Some(accounts::id_of(&mut tx, number).await?.unwrap_or(Id::NONE)),
         None => None,
@@ -39,30 +39,30 @@ pub async fn list(app: &App, caller: &Caller, filter: &OrderFilter) -> Result<Pa
 }
 
 pub async fn list_of_account(
-    app: &App,
+    ctx: &Ctx,
     caller: &Caller,
     number: &AccountNumber,
     filter: &AccountOrderFilter,
 ) -> Result<Page<Order>> {
-    let now = app.clock.now();
-    let mut tx = app.db.read().await?;
+    let now = ctx.app.clock.now();
+    let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?.id;
     let criteria = Criteria::new(Some(account), filter.status, filter.sort, filter.order);
     let found = store::list(&mut tx, criteria, filter.paging, now).await?;
     Ok(filter.paging.page(found.total, views(&mut tx, caller, found.rows, now).await?))
 }
 
-pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Order> {
-    let mut tx = app.db.read().await?;
+pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Order> {
+    let mut tx = ctx.unit.read().await?;
     let row = find_authorized(&mut tx, caller, id).await?;
-    view(&mut tx, caller, row, app.clock.now()).await
+    view(&mut tx, caller, row, ctx.app.clock.now()).await
 }
 
-/// Cancels an open order. What was paid for part of it is given back afterwards, because no transaction waits for the gateway;
-/// what the gateway fails to give back now, a job asks it for again.
-pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<Order> {
-    let order = transaction!(app.db, |tx| cancel_open(app, tx, caller, id).await)?;
-    db::after_commit(app, move |app| payments::process_refunds(app, id).boxed()).await;
+/// Cancels an open order. Partial payments are refunded after the commit, because no transaction waits for the gateway; a job
+/// retries refunds that fail.
+pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Order> {
+    let order = transaction!(ctx.unit, |tx| cancel_open(&ctx.app, tx, caller, id).await)?;
+    payments::process_after_commit(ctx, id).await;
     Ok(order)
 }
 
@@ -76,34 +76,34 @@ async fn cancel_open(app: &App, tx: &mut Tx, caller: &Caller, id: Id) -> Result<
     view(tx, caller, row.ended(OrderStatus::Cancelled), now).await
 }
 
-/// An order, for its customer and the platform's staff.
+/// Loads an order for its customer or a platform administrator.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`], and [`Error::NOT_YOURS`] for anyone else.
+/// [`Error::NOT_FOUND`], and [`Error::FORBIDDEN`] for all other callers.
 pub async fn find_authorized(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
     let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     caller.require_account(row.account_id)?;
     Ok(row)
 }
 
-/// The same for who is about to change it: nobody else does before this transaction ends.
+/// Loads an order like [`find_authorized`], and locks it until the transaction ends.
 ///
 /// # Errors
-/// As [`find_own`].
+/// Like [`find_authorized`].
 pub async fn lock_authorized(tx: &mut Tx, caller: &Caller, id: Id) -> Result<OrderRow> {
     let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     caller.require_account(row.account_id)?;
     Ok(row)
 }
 
-/// One order as it is answered to this caller.
+/// Returns an order as a response to this caller.
 pub async fn view(tx: &mut Tx, caller: &Caller, row: OrderRow, now: Timestamp) -> Result<Order> {
     let id = row.id;
     let order = views(tx, caller, vec![row], now).await?.pop();
     order.ok_or_else(|| Error::Internal(anyhow::anyhow!("the order {id} cannot be shown")))
 }
 
-/// Orders as they are answered, with three queries for all of them.
+/// Returns orders as responses to this caller, with three queries for all of them.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp) -> Result<Vec<Order>> {
     let mut items = store::items(tx, rows.iter().map(|row| row.id)).await?;
     let mut applied = store::applied_modifiers(tx, rows.iter().map(|row| row.id)).await?;
@@ -117,7 +117,7 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<OrderRow>, now: Timestamp
     orders.collect()
 }
 
-/// An order as it is answered, with its items and what applied to them taken from `applied`.
+/// Returns an order as a response. Removes the price modifiers of its items from `applied`.
 pub fn to_view(
     row: OrderRow,
     items: Vec<ItemRow>,
@@ -139,10 +139,10 @@ pub fn to_view(
     }
 }
 
-/// An item as it is answered, with what applied to it taken from `applied`.
+/// Returns an item as a response. Removes its price modifiers from `applied`.
 fn item_view(item: ItemRow, applied: &mut Vec<AppliedModifierRow>) -> OrderItem {
     let its_own = applied.extract_if(.., |row| (row.order_id, row.position) == (item.order_id, item.position));
-    let modifiers: Vec<Uri> = its_own.map(|row| modifiers::uri(item.event_id, item.section_id, row.modifier_id)).collect();
+    let modifiers: Vec<Uri> = its_own.map(|row| price_modifiers::uri(item.event_id, item.section_id, row.modifier_id)).collect();
     OrderItem {
         event: Uri(format!("{}{}", Events::PATH, item.event_id)),
         section: sections::uri(item.event_id, item.section_id),

@@ -1,25 +1,26 @@
-//! SQL of orders, and of the counts of places and tickets that they change.
+//! SQL of orders, and of the counts of places and tickets that orders change.
 
 use std::collections::BTreeMap;
 
+use boxoffice_http::error::Result;
+
 use super::model::{AppliedModifierRow, Criteria, EventSaleRow, ItemRow, OrderRow, OrderStatus, ReservationRow, Revocation};
+use crate::features::catalog::events::EventStatus;
+use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
-use crate::kernel::db::{Statement, Tx};
-use boxoffice_http::error::Result;
-use crate::features::catalog::events::EventStatus;
 
-/// Numbers that are searched at a time.
+/// Number of orders that a search by number reads at a time.
 pub const SEARCH_BATCH: usize = 2000;
 
-/// Orders by the time of placing, which is the order of their identifiers.
+/// Returns a page of orders, sorted by identifier and therefore by time of placing.
 pub async fn list(tx: &mut Tx, criteria: Criteria, paging: PageRequest, now: Timestamp) -> Result<PagedRows<OrderRow>> {
     let orders = apply_filter(tx.list("o.*", "from orders o where true"), criteria, now);
     orders.page(&format!("o.id{}", criteria.direction.sql()), paging).await
 }
 
-/// The next identifiers after `after`, at most [`SEARCH_BATCH`].
+/// Returns the next identifiers after `after`, at most [`SEARCH_BATCH`].
 pub async fn list_ids(tx: &mut Tx, criteria: Criteria, after: Option<Id>, now: Timestamp) -> Result<Vec<Id>> {
     let beyond = if criteria.is_ascending() { "o.id > ?" } else { "o.id < ?" };
     let orders = apply_filter(tx.select("o.id from orders o where true"), criteria, now).and_where(beyond, after);
@@ -39,7 +40,7 @@ fn apply_filter<'a>(orders: Statement<'a>, criteria: Criteria, now: Timestamp) -
     }
 }
 
-/// These orders, in the order of a list.
+/// Returns these orders in the sort direction of `criteria`.
 pub async fn find_all(tx: &mut Tx, ids: Vec<Id>, criteria: Criteria) -> Result<Vec<OrderRow>> {
     let orders = tx.select("o.* from orders o where true").and_in("o.id", ids);
     orders.push(" order by o.id").push(criteria.direction.sql()).all().await
@@ -49,37 +50,31 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
     tx.query("select * from orders where id = $1").bind(id).optional().await
 }
 
-/// An order as it is after everyone else's changes, which then wait until this transaction ends.
-///
-/// # Errors
-/// When the database fails.
+/// Locks an order until the transaction ends, and returns its current row.
 pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<OrderRow>> {
     Ok(lock_all(tx, [id]).await?.pop())
 }
 
-/// These orders likewise, ascending: so whoever locks several waits for no other in a circle.
-///
-/// # Errors
-/// When the database fails.
+/// Locks these orders by ascending identifier, which prevents deadlocks, and returns their current rows.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<OrderRow>> {
     tx.select("* from orders where true").and_in("id", ids).for_update().all().await
 }
 
-/// The items of these orders, each order's together and in its own order.
+/// Returns the items of these orders, sorted by order and position.
 pub async fn items(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ItemRow>> {
     tx.select("* from order_items where true").and_in("order_id", orders).push(" order by order_id, position").all().await
 }
 
-/// The price modifiers that applied to the items of these orders, each item's from the oldest on.
+/// Returns the price modifiers that applied to the items of these orders, the oldest of each item first.
 pub async fn applied_modifiers(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<AppliedModifierRow>> {
     let applied = tx.select("* from order_item_modifiers where true").and_in("order_id", orders);
     applied.push(" order by order_id, position, modifier_id").all().await
 }
 
-/// What decides whether tickets to these events are sold.
+/// Returns the columns of these events that decide whether tickets are on sale.
 ///
-/// Their hosts are not removed before this transaction ends: whoever removes one waits for the sales under way, which do not wait
-/// for one another. SQLite, where one transaction writes at a time, has no word for it.
+/// Locks the hosts in share mode: the removal of a host waits for the sales in progress, and sales don't block each other. SQLite
+/// needs no lock, because it runs one writing transaction at a time.
 pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
     let held = if tx.is_postgres() { " for share of h" } else { "" };
     tx.select(
@@ -92,24 +87,23 @@ pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>
     .await
 }
 
-/// These orders, each with every event of its items.
+/// Returns pairs of an order and an event of its items.
 pub async fn events(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Id)>> {
     tx.select("distinct order_id, event_id from order_items where true").and_in("order_id", orders).all().await
 }
 
-/// Where those of these events stand that are still there, after everyone else's changes, which then wait until this transaction
-/// ends.
+/// Locks these events until the transaction ends, and returns their current statuses. Leaves out events that no longer exist.
 pub async fn lock_events(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, EventStatus)>> {
     tx.select("id, status from events where true").and_in("id", ids).for_update().all().await
 }
 
-/// How many open orders each of these accounts has, where it has any.
+/// Returns the number of open orders of each of these accounts that has any.
 pub async fn count_open(tx: &mut Tx, accounts: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<(Id, i64)>> {
     let open = tx.select("account_id, count(*) from orders where status = 'Placed'").and_where("expires > ?", Some(now));
     open.and_in("account_id", accounts).push(" group by account_id").all().await
 }
 
-/// Inserts orders, each with the moment of its fulfilment.
+/// Inserts orders. The timestamp is the time of fulfillment, for orders that are fulfilled at once.
 pub async fn insert(tx: &mut Tx, orders: impl Iterator<Item = (&OrderRow, Option<Timestamp>)> + Send) -> Result<()> {
     let into = "orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees)";
     tx.insert_rows(into, orders, |(order, fulfilled), values| {
@@ -135,7 +129,7 @@ pub async fn insert_applied(tx: &mut Tx, applied: impl Iterator<Item = &AppliedM
     .await
 }
 
-/// Writes down which places orders hold until when; [`count_places`] has taken them.
+/// Inserts reservations. [`adjust_counts`] must have counted their places.
 pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>) -> Result<()> {
     tx.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |(order, item), values| {
         values.bind(order.id).bind(item.section_id).bind(item.quantity).bind(order.expires);
@@ -143,7 +137,7 @@ pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>)
     .await
 }
 
-/// Deletes the reservations of these orders, and gives what they held by ascending section.
+/// Deletes and returns the reservations of these orders, by ascending section.
 pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ReservationRow>> {
     let deleted = tx.delete("reservations where true").and_in("order_id", orders);
     let deleted = deleted.push(" returning order_id, section_id, quantity");
@@ -152,19 +146,19 @@ pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = I
     Ok(places)
 }
 
-/// The sections in which these orders still hold places, ascending.
+/// Returns the sections in which these orders have reservations, ascending.
 pub async fn reserved_sections(tx: &mut Tx, orders: Vec<Id>) -> Result<Vec<Id>> {
     let sections = tx.select("distinct section_id from reservations where true").and_in("order_id", orders);
     let found: Vec<(Id,)> = sections.push(" order by section_id").all().await?;
     Ok(found.into_iter().map(|(id,)| id).collect())
 }
 
-/// How many places are left in these sections, which nobody else changes before this transaction ends.
+/// Locks these sections until the transaction ends, and returns the number of places left in each.
 pub async fn lock_sections(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, i64)>> {
     tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).for_update().all().await
 }
 
-/// Counts places of sections that are [held](hold_places): so many more are reserved, and so many more sold.
+/// Adds to the numbers of reserved and of sold places of sections. The sections must be [locked](lock_sections).
 pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
     if changes.is_empty() {
         return Ok(());
@@ -177,7 +171,7 @@ pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> R
     Ok(())
 }
 
-/// Counts tickets sold to an event; fewer than none of them where they were taken back.
+/// Adds to the number of tickets that an event has sold. The number is negative for returned tickets.
 pub async fn raise_popularity(tx: &mut Tx, event: Id, tickets: i64) -> Result<()> {
     tx.query("update events set popularity = popularity + $2 where id = $1").bind(event).bind(tickets).execute().await?;
     Ok(())
@@ -189,14 +183,14 @@ pub async fn set_fulfilled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>, no
     Ok(())
 }
 
-/// Ends an order in this state.
+/// Sets the final status of an order.
 pub async fn set_ended(tx: &mut Tx, id: Id, status: OrderStatus) -> Result<()> {
     tx.query("update orders set status = $2 where id = $1").bind(id).bind(status).execute().await?;
     Ok(())
 }
 
-/// Ends the open orders of an account, and gives them: cancelled, or timed out where the reservation is over. One that is being
-/// settled just now is waited for, and then is none.
+/// Ends the open orders of an account and returns them: cancelled, or timed out if the reservation has expired. Waits for an
+/// order that is being fulfilled at the moment, and then skips it.
 pub async fn cancel_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec<Id>> {
     let update = "update orders set status = case when expires > $2 then 'Cancelled' else 'Timed Out' end
          where account_id = $1 and status = 'Placed' returning id";
@@ -204,7 +198,8 @@ pub async fn cancel_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec
     Ok(ended.into_iter().map(|(id,)| id).collect())
 }
 
-/// Whether an account administers the host of every event in an order. (An order that ended unpaid may outlive its events.)
+/// Returns whether an account administers the hosts of all events in an order. (Events of an order that was not paid may have
+/// been deleted.)
 pub async fn is_of_hosts_of(tx: &mut Tx, order: Id, account: Id) -> Result<bool> {
     tx.query(
         "select not exists (
@@ -235,9 +230,9 @@ pub async fn insert_revocation(tx: &mut Tx, row: &Revocation, kind: &'static str
     Ok(())
 }
 
-/// Times out the next few orders whose reservations are over, and gives them.
+/// Times out the next few orders whose reservations have expired, and returns them.
 ///
-/// The state is asked for twice, because another server may time out the same orders while this one waits for it.
+/// The status is checked twice, because another server may time out the same orders while this one waits for the row locks.
 pub async fn expire_due(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
     let due = "id in (select id from orders where status = 'Placed' and expires <= ? order by expires limit 50)";
     let update = tx.update("orders set status = 'Timed Out' where status = 'Placed'").and_where(due, Some(now));

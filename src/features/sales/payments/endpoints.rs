@@ -1,44 +1,52 @@
-//! The payment operations of the contract.
+//! HTTP endpoints of payments.
 
+use boxoffice_http::error::Code;
 use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Payment, PaymentCreate, PaymentFilter, PaymentPath, PaymentsPath};
 use super::service;
-use crate::kernel::auth::Caller;
+use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
 use crate::kernel::types::paging::Page;
-use boxoffice_http::error::Code;
-use crate::kernel::http::{ApiError, Created, Json, Path, Query, Routes, Rq};
+use crate::state::{ApiRequest, App, Rq};
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add(order_payment_list, &[]);
+/// Registers the payment endpoints.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add(order_payment_list, &[]);
     let refusals = &[Code::OrderNotOpen, Code::EventCancelled, Code::PaymentDeclined, Code::PaymentGateway];
-    api.add(order_payment_create, refusals);
-    api.add(order_payment_get, &[]);
+    routes.add(order_payment_create, refusals);
+    routes.add(order_payment_get, &[]);
 }
 
 #[endpoint { method = GET, path = "/orders/{order}/payments", tags = ["Payments"] }]
 async fn order_payment_list(
-    rq: Rq,
-    caller: Caller,
-    path: Path<PaymentsPath>,
-    query: Query<PaymentFilter>,
-) -> Result<HttpResponseOk<Page<Payment>>, ApiError> {
-    Ok(HttpResponseOk(service::list(rq.context(), &caller, path.0.order.id(), query.0.paging).await?))
+    _: Rq,
+    request: ApiRequest<(Path<PaymentsPath>, Query<PaymentFilter>)>,
+) -> ApiResult<HttpResponseOk<Page<Payment>>> {
+    request
+        .respond(|ctx, caller, (Path(path), Query(query))| async move {
+            Ok(HttpResponseOk(service::list(&ctx, &caller, path.order.id(), query.paging).await?))
+        })
+        .await
 }
 
 #[endpoint { method = POST, path = "/orders/{order}/payments", tags = ["Payments"] }]
 async fn order_payment_create(
-    rq: Rq,
-    caller: Caller,
-    path: Path<PaymentsPath>,
-    body: Json<PaymentCreate>,
-) -> Result<Created<Payment>, ApiError> {
-    Ok(Created(service::create(rq.context(), caller, path.0.order.id(), body.0).await?))
+    _: Rq,
+    request: ApiRequest<(Path<PaymentsPath>, Json<PaymentCreate>)>,
+) -> ApiResult<Created<Payment>> {
+    request
+        .respond(|ctx, caller, (Path(path), Json(body))| async move {
+            Ok(Created(service::create(&ctx, caller, path.order.id(), body).await?))
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/orders/{order}/payments/{payment}", tags = ["Payments"] }]
-async fn order_payment_get(rq: Rq, caller: Caller, path: Path<PaymentPath>) -> Result<HttpResponseOk<Payment>, ApiError> {
-    let path = path.0;
-    Ok(HttpResponseOk(service::get(rq.context(), &caller, path.order.id(), path.payment).await?))
+async fn order_payment_get(_: Rq, request: ApiRequest<Path<PaymentPath>>) -> ApiResult<HttpResponseOk<Payment>> {
+    request
+        .respond(|ctx, caller, Path(path)| async move {
+            let path = path;
+            Ok(HttpResponseOk(service::get(&ctx, &caller, path.order.id(), path.payment).await?))
+        })
+        .await
 }

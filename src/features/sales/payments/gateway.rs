@@ -1,4 +1,4 @@
-//! Who takes the money: any payment gateway, and the sandbox that is built in.
+//! The interface of payment gateways, and the built-in sandbox gateway.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use async_trait::async_trait;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 
-/// How long the gateway is waited for. After that it counts as failed.
+/// Timeout of one call of the gateway.
 pub const GATEWAY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Money to take.
+/// A charge to be made.
 pub struct Charge {
-    /// The payment, which the gateway keeps with the charge: an [`Undo`] names no more than this.
+    /// The payment. The gateway must store it with the charge, because [`CancelCharge`] has no other identifier.
     pub payment: Id,
-    /// The order that is paid.
+    /// The order.
     pub order: Id,
-    /// How much.
+    /// The amount.
     pub amount: Money,
     /// The platform's currency, as an ISO 4217 code.
     pub currency: String,
@@ -24,69 +24,73 @@ pub struct Charge {
     pub token: String,
 }
 
-/// Money to give back of what a charge took.
+/// A refund of a charge, in whole or in part.
 #[derive(Debug)]
 pub struct Refund {
-    /// The refund itself, by which the gateway knows it again: a charge may be given back in several parts, alike even.
+    /// The refund, which is its idempotency key: a charge may have several refunds, even of the same amount.
     pub refund: Id,
-    /// The payment whose charge it is of.
+    /// The payment whose charge is refunded.
     pub payment: Id,
-    /// How much. The refunds of a charge never come to more than the charge.
+    /// The amount. The refunds of a charge never exceed the charge.
     pub amount: Money,
-    /// The gateway's reference of the charge.
+    /// The gateway's reference for the charge.
     pub reference: String,
 }
 
-/// A charge of which nobody knows what came.
+/// A cancellation of a charge whose result is unknown.
 #[derive(Debug)]
 pub struct CancelCharge {
-    /// The payment whose charge it was.
+    /// The payment of the charge.
     pub payment: Id,
-    /// How much was to be taken.
+    /// The amount of the charge.
     pub amount: Money,
 }
 
-/// The gateway's answer to a charge.
+/// The result of a charge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The money was taken.
+    /// The charge was made.
     Approved {
-        /// The gateway's reference.
+        /// The gateway's reference for the charge.
         reference: String,
     },
-    /// It was not.
+    /// The charge was not made.
     Declined,
 }
 
 /// A payment gateway.
 #[async_trait]
 pub trait Gateway: Send + Sync {
-    /// Whether this can be one of the gateway's tokens. Asked before anything is done; a token that turns out to be of no card
-    /// is a charge [`Outcome::Declined`].
+    /// Returns whether `token` has the form of the gateway's tokens. It is called before the payment begins. A well-formed token
+    /// without a card leads to [`Outcome::Declined`].
     fn accepts(&self, token: &str) -> bool;
 
-    /// Takes money.
+    /// Makes a charge.
     ///
     /// # Errors
-    /// When the gateway fails. Whether money was taken is then unknown, and the charge will be undone.
+    /// When the gateway fails. The result of the charge is then unknown, and the charge will be cancelled.
     async fn charge(&self, charge: &Charge) -> anyhow::Result<Outcome>;
 
-    /// Gives back a part of what a charge took, or all of it. Succeeds, and gives nothing more, when it has done this refund
-    /// before, and when the charge was undone: this is asked again until it succeeds, by several servers perhaps.
+    /// Refunds a charge, in whole or in part.
+    ///
+    /// It must be idempotent, because it is retried until it succeeds, perhaps by several servers: if the refund was made before or
+    /// the charge was cancelled, it succeeds and moves no money.
     ///
     /// # Errors
     /// When the gateway fails.
     async fn refund(&self, refund: &Refund) -> anyhow::Result<()>;
 
-    /// Gives back whatever was taken by the charge of a payment, and takes none that arrives after this. Succeeds when nothing
-    /// was taken, and when it was given back before: this too is asked again until it succeeds.
+    /// Cancels the charge of a payment: returns all its money, and declines the charge if it arrives later.
+    ///
+    /// It must be idempotent, because it is retried until it succeeds: if nothing was charged or the charge was cancelled before, it
+    /// succeeds and moves no money.
     ///
     /// # Errors
     /// When the gateway fails.
     async fn undo(&self, undo: &CancelCharge) -> anyhow::Result<()>;
 }
 
-/// The built-in gateway for trying things out: its tokens say what comes of them, and no money moves.
+/// The built-in gateway for tests and demos. It moves no money; the token determines the result.
 #[derive(Debug, Clone, Copy)]
 pub struct Sandbox;
 

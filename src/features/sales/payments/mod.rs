@@ -1,23 +1,29 @@
-//! Payments: what is taken for an order through the gateway, or recorded by the platform's staff.
+//! Payments of orders: charged through the gateway, or made outside the platform and recorded by a platform administrator.
 //!
-//! No transaction stays open while the gateway is asked. A payment is first kept as `Pending`, which counts as taken, so that
-//! two payments at the same moment cannot exceed the order's total; then the gateway is asked; then a second transaction
-//! confirms it, and fulfils the order once its total is reached. Both are shared by all who pay at the same moment (`desk`).
-//! If the order has ended meanwhile, the money is owed back. If the server ends in between, the payment stays `Pending`, and a
-//! job has the gateway undo it. Whatever else is given back, in whole or in part, is a refund of its own (`refunds`).
-//! `orders`, `payments` and `ledger` are one layer.
+//! The order's customer and platform administrators read and make payments. No transaction stays open during a call of the
+//! gateway, so a payment by card has three steps:
+//!
+//! 1. A transaction inserts the payment as `Pending`. It counts as paid from here on, so that concurrent payments cannot exceed
+//!    the order's total.
+//! 2. The gateway makes the charge.
+//! 3. A second transaction confirms the payment, and fulfills the order once its total is reached. If the order has ended in the
+//!    meantime, a refund is scheduled instead.
+//!
+//! Both transactions are group commits (`processing`). If the server stops between the steps, the payment stays `Pending` and a
+//! job has the gateway cancel the charge. All other money that goes back, in whole or in part, is a refund (`refunds`).
+//! `orders`, `payments` and `ledger` depend on each other and form one layer.
 
-mod processing;
 mod endpoints;
 mod gateway;
 mod model;
+mod processing;
 mod refund_store;
 mod refunds;
 mod service;
 mod store;
 
-pub use processing::PaymentBatcher;
 pub use endpoints::register;
 pub use gateway::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
 pub use model::uri;
-pub use refunds::{process_due, process_refunds, schedule_refunds, schedule_ticket_refunds};
+pub use processing::{PaymentCapture, PaymentRequest};
+pub use refunds::{process_after_commit, process_due, process_refunds, schedule_refunds, schedule_ticket_refunds};

@@ -1,53 +1,54 @@
-//! Payments on the wire and in the database.
+//! Requests, responses and rows of payments.
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::{Deserialize, Serialize};
 
+use crate::features::sales::ledger::TicketCosts;
+use crate::features::sales::orders::{self, OrderNumber};
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{DateTime, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::{AmountInput, Money};
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{DateTime, Uri, string_newtype};
-use crate::kernel::http::HasLocation;
-use crate::features::sales::ledger::TicketCosts;
-use crate::features::sales::orders::{self, OrderNumber};
 
 string_newtype!(
-    /// The number of a payment, which is its identifier.
+    /// The number of a payment: its identifier as text.
     PaymentNumber, None, Some(r"^\d{14}$"), None, None
 );
 
-/// The URI of a payment of an order.
+/// Returns the URI of a payment of an order.
 pub fn uri(order: Id, payment: Id) -> Uri {
     Uri(format!("{}/payments/{payment}", orders::uri(order).0))
 }
 
-/// How a payment is made.
+/// The payment method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
 #[serde(rename_all = "lowercase")]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum PaymentMethod {
     /// Through the gateway.
     Card,
-    /// Outside the platform, recorded by its staff.
+    /// Outside the platform, recorded by a platform administrator.
     External,
 }
 
-/// The state of a payment as it is answered. The table has two more, which the module's store explains.
+/// The status of a payment in a response. The table has two more, see [`super::store`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
 #[sqlx(type_name = "text")]
 pub enum PaymentStatus {
-    /// Taken, and not all given back.
+    /// Paid, and not refunded completely.
     Confirmed,
-    /// Not taken, because the gateway said no.
+    /// Declined by the gateway.
     Declined,
-    /// All of it given back.
+    /// Refunded completely.
     Refunded,
 }
 
-/// A payment as it is answered.
+/// A payment in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Payment {
     #[serde(rename = "self")]
@@ -94,7 +95,7 @@ pub struct PaymentCreate {
     pub reference: Option<String>,
 }
 
-/// An amount that is not nothing.
+/// An amount greater than zero.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(transparent)]
 pub struct PositiveAmount(pub AmountInput);
@@ -115,19 +116,19 @@ impl JsonSchema for PositiveAmount {
     }
 }
 
-/// A payment as it is kept, apart from its state.
+/// A row of `payments`, without the status.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct PaymentRow {
     pub id: Id,
     pub order_id: Id,
     pub method: PaymentMethod,
     pub amount: Money,
-    /// The gateway's, or that of an external payment; empty when there is none.
+    /// The gateway's reference, or the reference of an external payment. Empty if there is none.
     pub reference: String,
     pub placed: Timestamp,
 }
 
-/// A payment that is shown, with the state that is shown.
+/// A payment that is visible to clients, with its status.
 #[derive(Debug, sqlx::FromRow)]
 pub struct PaymentViewRow {
     #[sqlx(flatten)]
@@ -136,7 +137,7 @@ pub struct PaymentViewRow {
 }
 
 impl PaymentViewRow {
-    /// The payment as it is answered.
+    /// Returns the payment as a response.
     pub fn view(self) -> Payment {
         let Self { payment, shown } = self;
         Payment {
@@ -152,7 +153,7 @@ impl PaymentViewRow {
     }
 }
 
-/// What is left of a payment: what was taken by it, less what was given back or is to be.
+/// The refundable rest of a payment: its amount minus the refunds that were made or scheduled.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct RefundableRow {
     pub id: Id,
@@ -161,7 +162,7 @@ pub struct RefundableRow {
     pub amount: Money,
 }
 
-/// Tickets of an order.
+/// Tickets of one section in an order, with their cost.
 #[derive(Debug, sqlx::FromRow)]
 pub struct PaidTicketsRow {
     pub order_id: Id,
@@ -169,7 +170,7 @@ pub struct PaidTicketsRow {
     pub tickets: TicketCosts,
 }
 
-/// Money of one payment that was given back or is to be.
+/// A row of `refunds`: a refund of a payment, made or scheduled.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct RefundRow {
     pub id: Id,
@@ -179,7 +180,7 @@ pub struct RefundRow {
     pub fees: Money,
 }
 
-/// The part of a refund that a host bears.
+/// A row of `refund_shares`: a host's share of a refund.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct RefundShareRow {
     pub refund_id: Id,
@@ -188,10 +189,10 @@ pub struct RefundShareRow {
     pub fees: Money,
 }
 
-/// Something that the gateway still has to be asked.
+/// A refund or a cancellation of a charge that the gateway has not completed yet.
 #[derive(Debug, sqlx::FromRow)]
 pub struct PendingRefundRow {
-    /// The refund, or the payment that is to be undone.
+    /// The refund, or the payment whose charge is to be cancelled.
     pub id: Id,
     pub is_refund: bool,
     pub payment_id: Id,

@@ -1,73 +1,64 @@
-//! Beginning and confirming payments: those that come at the same time together, for it is one event that everyone pays for. What
-//! they are of is read once, decided one after the other in the order of their arrival, and written once.
+//! Beginning and confirming payments.
+//!
+//! Payments that arrive at the same time are executed in one batch, because most of them are for the same event. A batch loads its
+//! data once, decides on the payments in the order of their arrival, and writes all of them at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::Arc;
 
+use boxoffice_http::error::{Code, Error, FieldError, Result};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
 use super::model::{PaidTicketsRow, PaymentCreate, PaymentRow, RefundableRow};
 use super::{refunds, store};
-use crate::state::App;
+use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, TicketCosts};
+use crate::features::sales::orders::{self, OrderRow};
 use crate::kernel::auth::Caller;
+use crate::kernel::db::BatchOperation;
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{Code, Error, FieldError, Result};
-use crate::kernel::journal::{self, GroupCommit};
-use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, TicketCosts};
-use crate::features::sales::orders::{self, OrderRow};
+use crate::state::{App, Ctx};
 
-/// Where payments by card are begun and confirmed.
-#[derive(Default)]
-pub struct PaymentBatcher {
-    begun: GroupCommit<PaymentRequest, PaymentRow>,
-    charged: GroupCommit<PaymentRow, Option<Error>>,
-}
-
-/// Who wants to pay what.
-struct PaymentRequest {
+/// A request for a new payment.
+pub struct PaymentRequest {
     caller: Caller,
     order: Id,
     new: PaymentCreate,
 }
 
-/// What decides about payments, locked until the transaction ends: no other one changes it.
+/// The data that decides about payments. It is locked: no other transaction changes it before this one ends.
 struct OrderBalances {
     orders: HashMap<Id, OrderRow>,
-    /// The orders of which an event is cancelled.
+    /// The orders with a cancelled event.
     cancelled: HashSet<Id>,
-    /// What has been taken for each order, without what was given back or is to be.
+    /// The confirmed amount of each order, minus refunds that were made or scheduled.
     taken: HashMap<Id, Money>,
-    /// What is being taken for each just now.
+    /// The pending amount of each order.
     pending: HashMap<Id, Money>,
 }
 
-/// Keeps a payment by card as pending, so that what it takes counts before the gateway is asked. It is committed when this returns.
+/// Inserts a payment by card as pending, so that its amount counts before the gateway is called. It is committed on return.
 ///
 /// # Errors
-/// With the refusal, or when the database fails.
-pub async fn authorize(app: &Arc<App>, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
-    let payment = app.payments.begun.submit(app, PaymentRequest { caller, order, new }, begin_together).await?;
-    journal::commit_pending().await?;
+/// When the payment is not allowed, or the database fails.
+pub async fn authorize(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
+    let payment = ctx.app.payment_requests.submit(ctx, PaymentRequest { caller, order, new }).await?;
+    ctx.unit.commit_now().await?;
     Ok(payment)
 }
 
-/// Confirms a payment whose money was taken, if its order is open still and its events take place; otherwise it is owed back, and
-/// this tells why.
-///
-/// # Errors
-/// When the database fails.
-pub async fn capture(app: &Arc<App>, payment: PaymentRow) -> Result<Option<Error>> {
-    app.payments.charged.submit(app, payment, confirm_together).await
+/// Confirms a payment that the gateway has charged. If its order is no longer open or one of its events is cancelled, it schedules
+/// a refund instead and returns the reason as `Ok(Some(error))`.
+pub async fn capture(ctx: &Ctx, payment: PaymentRow) -> Result<Option<Error>> {
+    ctx.app.payment_captures.submit(ctx, PaymentCapture(payment)).await
 }
 
-/// Records what was paid outside the platform.
+/// Records a payment that was made outside the platform.
 ///
 /// # Errors
-/// With the refusal, or when the database fails.
+/// When the payment is not allowed, or the database fails.
 pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &PaymentCreate) -> Result<PaymentRow> {
     let now = app.clock.now();
     let mut book = OrderBalances::open(tx, [order]).await?;
@@ -82,12 +73,12 @@ pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &Pa
     if lost.is_empty() { Ok(payment) } else { Err(not_open()) }
 }
 
-fn begin_together<'a>(
-    app: &'a App,
-    tx: &'a mut Tx,
-    wanted: &'a [&'a PaymentRequest],
-) -> BoxFuture<'a, Result<Vec<Result<PaymentRow>>>> {
-    begin_all(app, tx, wanted).boxed()
+impl BatchOperation<App> for PaymentRequest {
+    type Output = PaymentRow;
+
+    fn execute<'a>(app: &'a App, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<PaymentRow>>>> {
+        begin_all(app, tx, batch).boxed()
+    }
 }
 
 async fn begin_all(app: &App, tx: &mut Tx, wanted: &[&PaymentRequest]) -> Result<Vec<Result<PaymentRow>>> {
@@ -98,12 +89,15 @@ async fn begin_all(app: &App, tx: &mut Tx, wanted: &[&PaymentRequest]) -> Result
     Ok(begun)
 }
 
-fn confirm_together<'a>(
-    app: &'a App,
-    tx: &'a mut Tx,
-    charged: &'a [&'a PaymentRow],
-) -> BoxFuture<'a, Result<Vec<Result<Option<Error>>>>> {
-    confirm_all(app, tx, charged).boxed()
+/// A payment that the gateway has charged.
+pub struct PaymentCapture(PaymentRow);
+
+impl BatchOperation<App> for PaymentCapture {
+    type Output = Option<Error>;
+
+    fn execute<'a>(app: &'a App, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<Option<Error>>>>> {
+        async move { confirm_all(app, tx, &batch.iter().map(|capture| &capture.0).collect::<Vec<_>>()).await }.boxed()
+    }
 }
 
 async fn confirm_all(app: &App, tx: &mut Tx, charged: &[&PaymentRow]) -> Result<Vec<Result<Option<Error>>>> {
@@ -113,7 +107,7 @@ async fn confirm_all(app: &App, tx: &mut Tx, charged: &[&PaymentRow]) -> Result<
         charged.iter().filter_map(|payment| Some((payment.id, book.refusal(payment.order_id, now)?))).collect();
     let timely: Vec<&PaymentRow> = charged.iter().copied().filter(|payment| !refusals.contains_key(&payment.id)).collect();
     let confirmed: HashSet<Id> = store::end_pending(tx, timely, "Confirmed").await?.into_iter().collect();
-    // The orders have no use for the others, whether they have ended or somebody else has given these payments up meanwhile.
+    // The other payments are refunded: their orders have ended, or a job has abandoned the payments in the meantime.
     let (confirmed, unwanted): (Vec<&PaymentRow>, Vec<&PaymentRow>) =
         charged.iter().partition(|payment| confirmed.contains(&payment.id));
     let lost = post_to_ledger(app, tx, &mut book, &confirmed, now).await?;
@@ -123,8 +117,10 @@ async fn confirm_all(app: &App, tx: &mut Tx, charged: &[&PaymentRow]) -> Result<
     Ok(charged.iter().map(|payment| Ok(refusals.remove(&payment.id))).collect())
 }
 
-/// Enters confirmed payments into the ledger, one after the other, and fulfils the orders whose totals are reached. Gives those by
-/// which one was that could not be fulfilled, because its places were gone; then all is owed back.
+/// Records confirmed payments in the ledger, one after the other, and fulfills the orders whose totals are reached.
+///
+/// Returns the last payments of the orders that could not be fulfilled because their places were gone. All payments of these
+/// orders are refunded.
 async fn post_to_ledger(
     app: &App,
     tx: &mut Tx,
@@ -149,7 +145,7 @@ async fn post_to_ledger(
     Ok(lost.iter().filter_map(|order| last.remove(order)).collect())
 }
 
-/// Enters payments that their orders have no use for into the ledger, and owes them back whole.
+/// Records payments that pay for no order in the ledger, and schedules refunds of their full amounts.
 async fn schedule_refund(app: &App, tx: &mut Tx, unwanted: &[&PaymentRow]) -> Result<()> {
     store::put(tx, unwanted, "Confirmed").await?;
     ledger::record(app, tx, unwanted.iter().map(|payment| entry(payment, Allocation::unallocated(payment.amount))).collect())
@@ -161,7 +157,7 @@ async fn schedule_refund(app: &App, tx: &mut Tx, unwanted: &[&PaymentRow]) -> Re
     refunds::insert(app, tx, unwanted.iter().map(whole).collect()).await
 }
 
-/// What an order's payments fill.
+/// Returns the line of amounts that the payments of an order fill.
 fn line(tickets: &[PaidTicketsRow], order: Id) -> AllocationLine {
     let tickets = tickets.iter().filter(|row| row.order_id == order).map(|row| row.tickets);
     AllocationLine::of(&tickets.collect::<Vec<TicketCosts>>())
@@ -172,7 +168,7 @@ fn entry(payment: &PaymentRow, part: Allocation) -> Entry {
 }
 
 impl OrderBalances {
-    /// Locks these orders and their events: in this order, which everyone keeps to.
+    /// Locks these orders, then their events. Every transaction keeps to this lock order.
     async fn open(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Self> {
         let orders = orders::lock_all(tx, orders.into_iter().collect::<BTreeSet<Id>>()).await?;
         let orders: HashMap<Id, OrderRow> = orders.into_iter().map(|order| (order.id, order)).collect();
@@ -190,14 +186,14 @@ impl OrderBalances {
         self.orders.get(&id).ok_or(Error::NOT_FOUND)
     }
 
-    /// An order for its customer and the platform's staff.
+    /// Returns an order to its customer or a platform administrator.
     fn authorized_order(&self, caller: &Caller, id: Id) -> Result<&OrderRow> {
         let order = self.order(id)?;
         caller.require_account(order.account_id)?;
         Ok(order)
     }
 
-    /// A payment by card, which counts from now on.
+    /// Returns a new payment by card, and adds it to the pending amount of its order.
     fn begin(&mut self, app: &App, wanted: &PaymentRequest, now: Timestamp) -> Result<PaymentRow> {
         let order = self.authorized_order(&wanted.caller, wanted.order)?;
         let token = non_blank(wanted.new.token.as_deref()).ok_or_else(|| Error::Invalid(vec![FieldError::missing("token")]))?;
@@ -210,7 +206,7 @@ impl OrderBalances {
         Ok(payment)
     }
 
-    /// A new payment for an order, of what it asks for or else of all that is outstanding.
+    /// Returns a new payment for an order: of the requested amount, or else of the whole outstanding amount.
     fn payment(&self, app: &App, order: &OrderRow, new: &PaymentCreate, reference: &str, now: Timestamp) -> Result<PaymentRow> {
         if !order.is_open(now) {
             return Err(not_open());
@@ -238,7 +234,7 @@ impl OrderBalances {
         })
     }
 
-    /// Why an order can't be paid, though the money was taken.
+    /// Returns the reason why an order can't be paid although the gateway has charged the payment.
     fn refusal(&self, order: Id, now: Timestamp) -> Option<Error> {
         if !self.orders.get(&order).is_some_and(|order| order.is_open(now)) {
             return Some(closed());
@@ -248,7 +244,7 @@ impl OrderBalances {
     }
 }
 
-/// What is there and not blank.
+/// Returns the text unless it is blank.
 fn non_blank(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.trim().is_empty())
 }

@@ -1,12 +1,13 @@
-//! SQL of what is given back. A refund is `Owed` until the gateway has done it, then `Done`.
+//! SQL of refunds. A refund is `Owed` until the gateway has made it, then `Done`.
 
-use super::model::{PendingRefundRow, RefundRow, RefundShareRow};
-use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// What the gateway is asked at a time.
+use super::model::{PendingRefundRow, RefundRow, RefundShareRow};
+use crate::kernel::db::Tx;
+use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::id::Id;
+
+/// Number of refunds and cancellations that are sent to the gateway at a time.
 const UNSETTLED_BATCH: &str = "20";
 
 pub async fn insert(tx: &mut Tx, refunds: &[RefundRow], owed: Timestamp) -> Result<()> {
@@ -25,21 +26,21 @@ pub async fn insert_shares(tx: &mut Tx, shares: &[RefundShareRow]) -> Result<()>
     .await
 }
 
-/// What hosts bear of these refunds, each refund's by ascending host.
+/// Returns the hosts' shares of these refunds, sorted by refund and host.
 pub async fn shares(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>) -> Result<Vec<RefundShareRow>> {
     let shares = tx.select("* from refund_shares where true").and_in("refund_id", refunds);
     shares.push(" order by refund_id, host_id").all().await
 }
 
-/// Marks those of these refunds that are owed as done, and gives them.
+/// Marks the owed ones among these refunds as done, and returns them.
 pub async fn set_done(tx: &mut Tx, refunds: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<RefundRow>> {
     let update = tx.update("refunds set status = 'Done'").push_bind(", done = ? where status = 'Owed'", now);
     update.and_in("id", refunds).push(" returning id, order_id, payment_id, amount, fees").all().await
 }
 
-/// The next things after `after` that the gateway is to undo or to give back: of one order, or of all.
+/// Returns the next refunds and cancellations after `after` that the gateway has not completed: of one order, or of all.
 pub async fn unsettled(tx: &mut Tx, order: Option<Id>, after: Id) -> Result<Vec<PendingRefundRow>> {
-    // The first condition on a payment's state is that of the index.
+    // The first condition on the status is the condition of the partial index.
     tx.select(
         "* from (
             select p.id, false as is_refund, p.id as payment_id, p.order_id, p.amount, p.reference from payments p

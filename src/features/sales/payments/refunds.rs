@@ -1,14 +1,15 @@
-//! Giving money back: of orders that have ended unpaid, of tickets that were returned, and charges of which nobody knows what
-//! came.
+//! Refunds of orders that ended unpaid and of returned tickets, and cancellations of charges with an unknown result.
 //!
-//! What is owed is written down in the transaction that makes it so, as refunds, which hold the order locked so that a payment's
-//! refunds never exceed it. The gateway is asked afterwards, until it does it; a refund is done, and in the ledger, once it has.
-//! What was paid outside the platform is given back outside it too, so that its refunds are done at once.
+//! A refund is inserted as owed in the transaction that causes it. The order is locked meanwhile, so that the refunds of a payment
+//! never exceed it. After the commit the gateway is called until it has made the refund; then the refund is done and recorded in
+//! the ledger. Payments made outside the platform are also refunded outside of it, so their refunds are done at once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use boxoffice_http::ApiError;
+use boxoffice_http::error::Result;
 use futures::future::join_all;
 use slog::warn;
 use tokio::time::timeout;
@@ -16,22 +17,17 @@ use tokio::time::timeout;
 use super::gateway::{CancelCharge, GATEWAY_TIMEOUT, Refund};
 use super::model::{PaymentMethod, PendingRefundRow, RefundRow, RefundShareRow, RefundableRow};
 use super::{refund_store, store};
-use crate::state::App;
-use crate::kernel::types::id::Id;
-use crate::kernel::types::money::Money;
-use crate::kernel::db::{Tx, transaction};
-use boxoffice_http::error::Result;
-use crate::kernel::http::ApiError;
 use crate::features::sales::ledger::{self, Allocation, AllocationLine, Entry, HostShare, TicketCosts};
 use crate::features::sales::orders;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::id::Id;
+use crate::kernel::types::money::Money;
+use crate::state::{App, Ctx};
 
-/// How long a payment may be pending: well over what its request waits for the gateway.
+/// Age at which a pending payment is abandoned. It is much longer than [`GATEWAY_TIMEOUT`].
 const PENDING: Duration = Duration::from_secs(2 * 60);
 
-/// Owes back whatever was taken for these orders, which are locked and have ended unpaid.
-///
-/// # Errors
-/// When the database fails.
+/// Schedules refunds of all payments of these orders. The orders must be locked and have ended unpaid.
 pub async fn schedule_refunds(app: &App, tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<()> {
     let payments = store::left(tx, orders).await?;
     let ids: Vec<Id> = payments.iter().map(|payment| payment.id).collect();
@@ -41,11 +37,8 @@ pub async fn schedule_refunds(app: &App, tx: &mut Tx, orders: impl IntoIterator<
     insert(app, tx, payments.into_iter().map(whole).collect()).await
 }
 
-/// Owes back what these numbers of tickets, by section, have cost in a fulfilled order that is locked: prices and fees.
-/// The newest payments are given back first.
-///
-/// # Errors
-/// When the database fails.
+/// Schedules refunds of the price and fee of returned tickets, of which `returned` has the number by section. The order must be
+/// fulfilled and locked. The newest payments are refunded first.
 pub async fn schedule_ticket_refunds(app: &App, tx: &mut Tx, order: Id, returned: &BTreeMap<Id, i64>) -> Result<()> {
     let mut tickets: Vec<TicketCosts> = store::tickets(tx, [order]).await?.into_iter().map(|row| row.tickets).collect();
     for item in &mut tickets {
@@ -64,7 +57,7 @@ pub async fn schedule_ticket_refunds(app: &App, tx: &mut Tx, order: Id, returned
     insert(app, tx, owed).await
 }
 
-/// Writes down what is owed back of payments, whose order is locked.
+/// Inserts refunds of payments. Their orders must be locked.
 pub(super) async fn insert(app: &App, tx: &mut Tx, owed: Vec<(RefundableRow, Allocation)>) -> Result<()> {
     let (mut refunds, mut shares, mut external) = (Vec::new(), Vec::new(), Vec::new());
     for (payment, part) in owed {
@@ -81,8 +74,7 @@ pub(super) async fn insert(app: &App, tx: &mut Tx, owed: Vec<(RefundableRow, All
     complete(app, tx, external).await
 }
 
-/// Writes down that the money of these refunds, whose orders are locked, has been given back. Those of which it was known
-/// already are left alone.
+/// Marks refunds as done and records them in the ledger. Their orders must be locked. Skips refunds that are done already.
 async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
     let done = refund_store::set_done(tx, refunds, app.clock.now()).await?;
     let shares = refund_store::shares(tx, done.iter().map(|refund| refund.id)).await?;
@@ -96,32 +88,34 @@ async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
     store::close_refunded(tx, done.iter().map(|refund| refund.payment_id)).await
 }
 
-/// Asks the gateway for a few of those that it still has to give back of one order. What is left, and what fails, is for
-/// [`settle_due`]: the order has changed already, so nothing of this may refuse its change.
-pub async fn process_refunds(app: &App, order: Id) {
-    if let Err(error) = process_batch(app, Some(order), Id::NONE).await {
+/// Has the gateway make a few refunds of one order. Logs errors and returns none, because the change of the order is already
+/// committed. The job [`process_due`] retries failed and remaining refunds.
+pub async fn process_refunds(ctx: &Ctx, order: Id) {
+    if let Err(error) = process_batch(ctx, Some(order), Id::NONE).await {
         let failure = ApiError::from(error);
-        warn!(app.log, "what is owed back could not be looked up"; "order" => %order,
+        warn!(ctx.app.log, "what is owed back could not be looked up"; "order" => %order,
             "cause" => failure.cause().map(|cause| format!("{cause:#}")));
     }
 }
 
-/// The step of a job: abandons payments whose request must have ended long ago, and asks the gateway for whatever it has to
-/// undo or to give back.
-///
-/// # Errors
-/// When the database fails.
-pub async fn process_due(app: &App) -> Result<()> {
-    let before = app.clock.now().minus(PENDING);
-    transaction!(app.db, |tx| store::abandon_pending(tx, before).await)?;
-    // From where the last step stopped: a few that the gateway will never give back must not stand before all others.
-    let mut after = Id(app.refund_cursor.load(Ordering::Relaxed));
+/// Registers [`process_refunds`] to run after the commit.
+pub async fn process_after_commit(ctx: &Ctx, order: Id) {
+    let background = ctx.background();
+    ctx.unit.after_commit(async move { process_refunds(&background, order).await }).await;
+}
+
+/// Job step: abandons payments that have been pending for too long, and has the gateway make all owed refunds and cancellations.
+pub async fn process_due(ctx: &Ctx) -> Result<()> {
+    let before = ctx.app.clock.now().minus(PENDING);
+    transaction!(ctx.unit, |tx| store::abandon_pending(tx, before).await)?;
+    // Continue after the last one of the previous step, so that a few permanent failures don't block all others.
+    let mut after = Id(ctx.app.refund_cursor.load(Ordering::Relaxed));
     let mut wrapped = after == Id::NONE;
     loop {
-        let batch = process_batch(app, None, after).await?;
+        let batch = process_batch(ctx, None, after).await?;
         after = batch.last.unwrap_or(Id::NONE);
-        app.refund_cursor.store(after.0, Ordering::Relaxed);
-        // A few of which none could be settled are the last for now: the gateway may be down.
+        ctx.app.refund_cursor.store(after.0, Ordering::Relaxed);
+        // Stop after a batch without a success, because the gateway may be down.
         match batch {
             Batch { last: None, .. } if wrapped => return Ok(()),
             Batch { last: None, .. } => wrapped = true,
@@ -131,41 +125,41 @@ pub async fn process_due(app: &App) -> Result<()> {
     }
 }
 
-/// What became of the next few that were unsettled.
+/// The result of one batch of refunds and cancellations.
 struct Batch {
-    /// The last of them; `None` where there were none.
+    /// The last one; `None` for an empty batch.
     last: Option<Id>,
-    /// Whether any could be settled.
+    /// True if the gateway completed at least one.
     settled: bool,
 }
 
-/// Has the gateway settle the next few after `after`.
-async fn process_batch(app: &App, order: Option<Id>, after: Id) -> Result<Batch> {
-    let unsettled = refund_store::unsettled(&mut app.db.read().await?, order, after).await?;
-    let settled = join_all(unsettled.iter().map(|what| call_gateway(app, what))).await;
+/// Has the gateway process the next few refunds and cancellations after `after`.
+async fn process_batch(ctx: &Ctx, order: Option<Id>, after: Id) -> Result<Batch> {
+    let unsettled = refund_store::unsettled(&mut ctx.unit.read().await?, order, after).await?;
+    let settled = join_all(unsettled.iter().map(|what| call_gateway(ctx, what))).await;
     for (what, _) in unsettled.iter().zip(&settled).filter(|(_, settled)| **settled) {
-        transaction!(app.db, |tx| record_result(app, tx, what).await)?;
+        transaction!(ctx.unit, |tx| record_result(&ctx.app, tx, what).await)?;
     }
     Ok(Batch { last: unsettled.last().map(|what| what.id), settled: settled.contains(&true) })
 }
 
-/// Asks the gateway to undo a charge or to give money back, and tells whether it has.
-async fn call_gateway(app: &App, what: &PendingRefundRow) -> bool {
+/// Calls the gateway for a refund or a cancellation. Returns whether it succeeded.
+async fn call_gateway(ctx: &Ctx, what: &PendingRefundRow) -> bool {
     let (payment, amount) = (what.payment_id, what.amount);
     let answer = if what.is_refund {
         let refund = Refund { refund: what.id, payment, amount, reference: what.reference.clone() };
-        timeout(GATEWAY_TIMEOUT, app.gateway.refund(&refund)).await
+        timeout(GATEWAY_TIMEOUT, ctx.app.gateway.refund(&refund)).await
     } else {
-        timeout(GATEWAY_TIMEOUT, app.gateway.undo(&CancelCharge { payment, amount })).await
+        timeout(GATEWAY_TIMEOUT, ctx.app.gateway.undo(&CancelCharge { payment, amount })).await
     };
     let answer = answer.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time")));
     if let Err(error) = &answer {
-        warn!(app.log, "a payment could not be given back yet"; "payment" => %payment, "cause" => format!("{error:#}"));
+        warn!(ctx.app.log, "a payment could not be given back yet"; "payment" => %payment, "cause" => format!("{error:#}"));
     }
     answer.is_ok()
 }
 
-/// Writes down what the gateway has done.
+/// Records a refund or a cancellation that the gateway has made.
 async fn record_result(app: &App, tx: &mut Tx, what: &PendingRefundRow) -> Result<()> {
     if !what.is_refund {
         return store::forget_abandoned(tx, what.id).await;

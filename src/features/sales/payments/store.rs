@@ -1,23 +1,25 @@
 //! SQL of payments.
 //!
-//! Beside the states that are shown, a payment may be
-//! - `Pending`: the gateway is being asked; it counts as taken, and is not shown;
-//! - `Abandoned`: what became of the charge is unknown; the gateway is to undo it, then the payment goes; it is not shown.
+//! In addition to the statuses in responses, a payment has one of these two, which are not visible to clients:
 //!
-//! The SQL of what is given back is in `refund_store`.
+//! - `Pending`: the gateway call is in progress. The amount counts as paid.
+//! - `Abandoned`: the result of the charge is unknown. The gateway is called to cancel it, then the payment is deleted.
+//!
+//! The SQL of refunds is in `refund_store`.
+
+use boxoffice_http::error::Result;
 
 use super::model::{PaidTicketsRow, PaymentRow, PaymentViewRow, RefundableRow};
+use crate::kernel::db::{Tx, Values};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
-use crate::kernel::db::{Tx, Values};
-use boxoffice_http::error::Result;
 
 const SHOWN: &str = "p.*, p.status as shown";
 const FROM_SHOWN: &str = "from payments p where p.status not in ('Pending', 'Abandoned')";
 
-/// Payments of an order, the oldest first.
+/// Returns a page of the payments of an order, the oldest first.
 pub async fn list(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<PaymentViewRow>> {
     tx.list(SHOWN, FROM_SHOWN).and_where("p.order_id = ?", Some(order)).page("p.id", paging).await
 }
@@ -32,7 +34,7 @@ pub async fn find(tx: &mut Tx, order: Id, id: Id) -> Result<Option<PaymentViewRo
     Ok(found.pop())
 }
 
-/// What is left of the payments of these orders, the newest first.
+/// Returns the refundable rests of the payments of these orders, the newest first.
 pub async fn left(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<RefundableRow>> {
     let payments = tx.select(
         "p.id, p.order_id, p.method,
@@ -43,13 +45,14 @@ pub async fn left(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<V
     Ok(payments.into_iter().filter(|payment| payment.amount > Money::ZERO).collect())
 }
 
-/// What is being taken for each of these orders just now, where anything is.
+/// Returns the pending amount of each of these orders that has one.
 pub async fn pending(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, Money)>> {
     let pending = tx.select("order_id, cast(sum(amount) as bigint) from payments where status = 'Pending'");
     pending.and_in("order_id", orders).push(" group by order_id").all().await
 }
 
-/// What the tickets of these orders cost, item by item. Those of an order that is open or fulfilled have their events.
+/// Returns the cost of the tickets of these orders, item by item. The orders must be open or fulfilled, so that their events
+/// still exist.
 pub async fn tickets(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<PaidTicketsRow>> {
     let tickets = tx.select(
         "i.order_id, i.section_id, e.host_id, i.quantity, i.unit_price, i.unit_fee
@@ -60,13 +63,13 @@ pub async fn tickets(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Resul
 
 const ROW: &str = "payments (id, order_id, method, amount, status, reference, placed)";
 
-/// Keeps new payments in this state. Where another server has drawn an identifier too, the primary key refuses it, and the
-/// transaction is run again.
+/// Inserts new payments with this status. If another server has generated the same identifier, the primary key rejects it and the
+/// transaction is retried.
 pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, status: &'static str) -> Result<()> {
     tx.insert_rows(ROW, rows, |row, values| bind(row, status, values)).await
 }
 
-/// Keeps payments in this state whose charges were begun, whether they are kept still or were forgotten meanwhile.
+/// Inserts or updates payments with this status, because a job may have deleted them since their charges began.
 pub async fn put(tx: &mut Tx, rows: &[&PaymentRow], status: &'static str) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
@@ -81,7 +84,7 @@ fn bind(row: &PaymentRow, status: &'static str, values: &mut Values<'_>) {
     values.bind(status).bind(row.reference.clone()).bind(row.placed);
 }
 
-/// Gives those of these payments that are pending another state, and tells which were.
+/// Sets the status of the pending ones among these payments, and returns their identifiers.
 pub async fn end_pending(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, status: &'static str) -> Result<Vec<Id>> {
     let mut rows = rows.into_iter().peekable();
     if rows.peek().is_none() {
@@ -94,9 +97,9 @@ pub async fn end_pending(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow
     Ok(ended.into_iter().map(|(id,)| id).collect())
 }
 
-/// Abandons every payment that has been pending since `before`: whoever had begun it has gone.
+/// Abandons every payment that has been pending since `before`, because its request has ended.
 pub async fn abandon_pending(tx: &mut Tx, before: Timestamp) -> Result<()> {
-    // The first condition is that of the index.
+    // The first condition is the condition of the partial index.
     tx.query(
         "update payments set status = 'Abandoned'
          where status in ('Pending', 'Abandoned') and status = 'Pending' and placed <= $1",
@@ -107,13 +110,13 @@ pub async fn abandon_pending(tx: &mut Tx, before: Timestamp) -> Result<()> {
     Ok(())
 }
 
-/// Forgets a payment whose charge the gateway has undone.
+/// Deletes an abandoned payment after the gateway has cancelled its charge.
 pub async fn forget_abandoned(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("delete from payments where id = $1 and status = 'Abandoned'").bind(id).execute().await?;
     Ok(())
 }
 
-/// Marks those of these payments as given back of which all has been.
+/// Marks the completely refunded ones among these payments as refunded.
 pub async fn close_refunded(tx: &mut Tx, payments: impl IntoIterator<Item = Id>) -> Result<()> {
     let all = "payments set status = 'Refunded' where status = 'Confirmed' and amount =
         (select cast(sum(r.amount) as bigint) from refunds r where r.payment_id = payments.id and r.status = 'Done')";

@@ -1,8 +1,10 @@
 //! Tickets: the right to one place in a section of an event, issued when an order is fulfilled.
 //!
-//! A ticket is Issued until it is redeemed at the gate, is Pending while an open transfer offers it to somebody else, and
-//! Void once it was returned or its order voided. Only an Issued one can be redeemed or offered, and only once: [`redeem`],
-//! [`offer`] and [`release`] are conditional updates.
+//! A ticket is Issued until it is redeemed at the entrance. It is Pending while an open transfer offers it to another account,
+//! and Void once it was returned or its order was voided. Only an Issued ticket can be redeemed or offered, and only once:
+//! [`redeem`], [`mark_pending`] and [`return_to_owner`] are conditional updates.
+//!
+//! An owner reads its own tickets. Host administrators, redeemers and platform administrators read the tickets of an event.
 
 mod endpoints;
 mod model;

@@ -1,60 +1,61 @@
-//! Tickets on the wire and in the database.
+//! Requests, responses and rows of tickets.
 
+use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::features::catalog::sections::Section;
 use crate::features::identity::accounts::Account;
+use crate::kernel::types::api_types::{DateTimeInput, OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{DateTimeInput, OffsetSeconds, Uri, string_newtype};
-use crate::features::catalog::sections::Section;
 
 string_newtype!(
-    /// A ticket's serial, which is shown at the gate.
+    /// A ticket's serial number, which is scanned at the entrance.
     Serial, None, Some("^[0-9A-Z]{6}-[0-9A-Z]{12}$"), None, None
 );
 string_newtype!(
-    /// When a ticket was redeemed; `N/A` before.
+    /// The time at which a ticket was redeemed, or `N/A`.
     Redeemed, None, Some(r"^(N/A|\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\+00:00)$"), None, None
 );
 
-/// The URI of a ticket.
+/// Returns the URI of a ticket.
 pub fn uri(ticket: Id) -> Uri {
     Uri(format!("/tickets/{ticket}"))
 }
 
-/// What has become of a ticket.
+/// The status of a ticket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema, sqlx::Type)]
 #[sqlx(type_name = "text")]
 pub enum TicketStatus {
-    /// It can be used or transferred.
+    /// Can be redeemed or transferred.
     Issued,
-    /// It is in an open transfer.
+    /// Offered by an open transfer.
     Pending,
-    /// It was used.
+    /// Used.
     Redeemed,
-    /// It is no longer valid.
+    /// No longer valid.
     Void,
 }
 
-/// A ticket as it is answered.
+/// A ticket in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Ticket {
-    /// Its URI.
+    /// The URI.
     #[serde(rename = "self")]
     pub uri: Uri,
-    /// What is shown at the gate.
+    /// The serial number.
     pub serial: Serial,
-    /// What has become of it.
+    /// The status.
     pub status: TicketStatus,
-    /// Where it admits to.
+    /// The section.
     pub section: Section,
-    /// Whose it is.
+    /// The owner.
     pub owner: Account,
-    /// When it was issued.
+    /// The time of issue.
     pub issued: OffsetSeconds,
-    /// When it was redeemed.
+    /// The time of redemption, if it was redeemed.
     pub redeemed: Redeemed,
 }
 
@@ -67,31 +68,31 @@ pub struct TicketPath {
 pub struct EventTicketFilter {
     #[serde(flatten)]
     pub paging: PageRequest,
-    /// Only tickets that changed at this moment or later.
+    /// Only tickets that changed at this time or later.
     pub modified_since: Option<DateTimeInput>,
 }
 
-/// A ticket as it is kept.
+/// A row of `tickets`.
 #[derive(Debug, Clone, sqlx::FromRow)]
 pub struct TicketRow {
-    /// Its identifier.
+    /// The identifier.
     pub id: Id,
-    /// What is shown at the gate.
+    /// The serial number.
     pub serial: String,
-    /// The order that it was bought with.
+    /// The order.
     pub order_id: Id,
-    /// The event that it is for.
+    /// The event.
     pub event_id: Id,
-    /// Where it admits to.
+    /// The section.
     pub section_id: Id,
-    /// The account that holds it.
+    /// The account that owns it.
     pub owner_id: Id,
-    /// What has become of it.
+    /// The status.
     pub status: TicketStatus,
-    /// When it was issued.
+    /// The time of issue.
     pub issued: Timestamp,
-    /// When it was redeemed.
+    /// The time of redemption, if it was redeemed.
     pub redeemed: Option<Timestamp>,
-    /// When anything about it changed last.
+    /// The time of the last change.
     pub modified: Timestamp,
 }

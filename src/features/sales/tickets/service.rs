@@ -1,70 +1,67 @@
-//! What the ticket operations mean: an owner sees its tickets, whoever admits to an event sees those of the event.
+//! Reading and issuing tickets. An owner reads its tickets; callers that may admit to an event read the event's tickets.
 
 use anyhow::anyhow;
+use boxoffice_http::error::{Error, Result};
 
 use super::model::{EventTicketFilter, Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 use super::store;
+use crate::features::catalog::events;
+use crate::features::catalog::sections;
+use crate::features::catalog::tokens;
 use crate::features::identity::accounts::{self, AccountNumber};
-use crate::state::App;
 use crate::kernel::auth::Caller;
+use crate::kernel::db::Tx;
+use crate::kernel::types::api_types::OffsetSeconds;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::kernel::types::secret;
-use crate::kernel::types::api_types::OffsetSeconds;
-use crate::kernel::db::Tx;
-use boxoffice_http::error::{Error, Result};
-use crate::features::catalog::events;
-use crate::features::catalog::sections;
-use crate::features::catalog::tokens;
+use crate::state::{App, Ctx};
 
-pub async fn list_of_event(app: &App, caller: &Caller, event: Id, filter: &EventTicketFilter) -> Result<Page<Ticket>> {
-    let mut tx = app.db.read().await?;
+pub async fn list_of_event(ctx: &Ctx, caller: &Caller, event: Id, filter: &EventTicketFilter) -> Result<Page<Ticket>> {
+    let mut tx = ctx.unit.read().await?;
     let event = events::load(&mut tx, event).await?;
     let reach = tokens::authorize(&mut tx, caller, &event).await?;
     let since = filter.modified_since.map(|since| since.0);
     let found = store::list_of_event(&mut tx, event.id, reach, since, filter.paging).await?;
-    let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
+    let entries = views(&mut tx, caller, found.rows, ctx.app.clock.now()).await?;
     Ok(filter.paging.page(found.total, entries))
 }
 
-pub async fn list_of_account(app: &App, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<Ticket>> {
-    let mut tx = app.db.read().await?;
+pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<Ticket>> {
+    let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
     let found = store::list_of_account(&mut tx, account.id, paging).await?;
-    let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
+    let entries = views(&mut tx, caller, found.rows, ctx.app.clock.now()).await?;
     Ok(paging.page(found.total, entries))
 }
 
-pub async fn get(app: &App, caller: &Caller, ticket: Id) -> Result<Ticket> {
-    let mut tx = app.db.read().await?;
+pub async fn get(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<Ticket> {
+    let mut tx = ctx.unit.read().await?;
     let row = store::find(&mut tx, ticket).await?.ok_or(Error::NOT_FOUND)?;
     if !caller.is(row.owner_id) {
         events::load_managed(&mut tx, caller, row.event_id).await?;
     }
-    let mut views = views(&mut tx, caller, vec![row], app.clock.now()).await?;
+    let mut views = views(&mut tx, caller, vec![row], ctx.app.clock.now()).await?;
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
-/// Tickets of one section that an order buys.
+/// Tickets of one section to be issued for an order.
 #[derive(Debug, Clone, Copy)]
 pub struct NewTickets {
     /// The order.
     pub order: Id,
-    /// Whose they will be.
+    /// The owner of the tickets.
     pub owner: Id,
     /// The event.
     pub event: Id,
-    /// Its section.
+    /// The section.
     pub section: Id,
-    /// How many.
+    /// The number of tickets.
     pub quantity: i64,
 }
 
-/// Issues tickets.
-///
-/// # Errors
-/// When the database fails.
+/// Issues tickets with new serial numbers.
 pub async fn issue(app: &App, tx: &mut Tx, new: impl IntoIterator<Item = NewTickets>) -> Result<()> {
     let now = app.clock.now();
     let mut tickets = Vec::new();
@@ -85,7 +82,7 @@ pub async fn issue(app: &App, tx: &mut Tx, new: impl IntoIterator<Item = NewTick
     store::insert(tx, &tickets).await
 }
 
-/// Tickets with their sections and owners, each loaded once.
+/// Returns tickets as responses. Loads each section and each owner once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
     let sections = sections::find_by_ids(tx, rows.iter().map(|row| row.section_id), now).await?;
     let owners = accounts::views_for(tx, caller, rows.iter().map(|row| row.owner_id)).await?;

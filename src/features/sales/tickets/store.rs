@@ -1,14 +1,15 @@
 //! SQL of tickets.
 
+use boxoffice_http::error::Result;
+
 use super::model::{TicketRow, TicketStatus};
+use crate::features::catalog::tokens::{self, AdmissionScope};
+use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
-use crate::kernel::db::Tx;
-use boxoffice_http::error::Result;
-use crate::features::catalog::tokens::{self, AdmissionScope};
 
-/// The valid tickets of what is within reach of an event, the oldest first.
+/// Returns a page of the valid tickets of an event within the caller's admission scope, the oldest first.
 pub async fn list_of_event(
     tx: &mut Tx,
     event: Id,
@@ -24,7 +25,7 @@ pub async fn list_of_event(
         .await
 }
 
-/// What an account holds, the oldest first.
+/// Returns a page of the tickets of an account, the oldest first.
 pub async fn list_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
     tx.list("*", "from tickets where true").and_where("owner_id = ?", Some(account)).page("id", paging).await
 }
@@ -33,11 +34,7 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
     tx.query("select * from tickets where id = $1").bind(id).optional().await
 }
 
-/// Whether an account holds a ticket that could still be used, for an event that takes place and has
-/// not ended.
-///
-/// # Errors
-/// When the database fails.
+/// Returns whether an account has an unused ticket for an event that is not cancelled and has not ended.
 pub async fn has_upcoming(tx: &mut Tx, account: Id, now: Timestamp) -> Result<bool> {
     let held = "select exists (select 1 from tickets t join events e on e.id = t.event_id
         where t.owner_id = $1 and t.status in ('Issued', 'Pending') and e.ends > $2
@@ -63,10 +60,7 @@ pub async fn insert(tx: &mut Tx, tickets: &[TicketRow]) -> Result<()> {
     .await
 }
 
-/// Makes everyone else who changes the tickets of these serials wait until this transaction ends.
-///
-/// # Errors
-/// When the database fails.
+/// Locks the tickets with these serial numbers until the transaction ends.
 pub async fn lock_all(tx: &mut Tx, serials: impl IntoIterator<Item = String>) -> Result<()> {
     let for_update = for_update(tx);
     let locked = tx.select("id from tickets where true").and_in("serial", serials).push(" order by id").push(for_update);
@@ -74,13 +68,11 @@ pub async fn lock_all(tx: &mut Tx, serials: impl IntoIterator<Item = String>) ->
     Ok(())
 }
 
-/// Redeems those of these tickets that are Issued and within reach, and gives them, in no order. They are [locked](lock_all).
+/// Redeems the tickets with these serial numbers that are Issued and within the admission scope, and returns them unsorted. The
+/// tickets must be [locked](lock_all).
 ///
-/// The update asks for the status that it replaces, so that of two gates with the same ticket exactly one gets it: the other waits
-/// for the first one's commit and then finds it Redeemed.
-///
-/// # Errors
-/// When the database fails.
+/// The update checks the status that it replaces, so that of two devices with the same ticket exactly one redeems it: the other
+/// waits for the first one's commit and then finds the ticket Redeemed.
 pub async fn redeem(
     tx: &mut Tx,
     event: Id,
@@ -100,27 +92,21 @@ pub async fn redeem(
         .await
 }
 
-/// Those tickets of an account that have these serials, by ascending identifier, as they are after everyone else's changes, which
-/// then wait until this transaction ends. In whatever state they are.
-///
-/// # Errors
-/// When the database fails.
+/// Locks the tickets of an account with these serial numbers by ascending identifier, and returns them with any status.
 pub async fn lock_own(tx: &mut Tx, owner: Id, serials: impl IntoIterator<Item = String>) -> Result<Vec<TicketRow>> {
     let for_update = for_update(tx);
     let tickets = tx.select("* from tickets where true").and_where("owner_id = ?", Some(owner)).and_in("serial", serials);
     tickets.push(" order by id").push(for_update).all().await
 }
 
-/// PostgreSQL updates the rows of one statement in no order, so whoever changes several locks them before, in ascending order: then
-/// transactions never wait for one another in a circle. On SQLite a transaction is alone from its beginning.
+/// Returns the row lock clause of PostgreSQL. PostgreSQL updates the rows of one statement in an unspecified order, so rows are
+/// locked in ascending order before they are updated, which prevents deadlocks. SQLite needs no row locks, because it runs one
+/// writing transaction at a time.
 fn for_update(tx: &Tx) -> &'static str {
     if tx.is_postgres() { " for update" } else { "" }
 }
 
-/// Offers those of these tickets that are Issued and this account's: they are Pending. Gives those that it changed.
-///
-/// # Errors
-/// When the database fails.
+/// Sets the tickets that are Issued and belong to `owner` to Pending, and returns the changed tickets.
 pub async fn mark_pending(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp) -> Result<Vec<Id>> {
     let offered: Vec<(Id,)> = tx
         .update("tickets")
@@ -135,8 +121,8 @@ pub async fn mark_pending(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp
     Ok(offered.into_iter().map(|(id,)| id).collect())
 }
 
-/// Ends the offer of these tickets of `from`: they are Issued, and `to`'s, who may be the same. Tells whether all of them were
-/// Pending; where one was not, the transaction is not to be committed.
+/// Sets the Pending tickets of `from` to Issued with the owner `to`, which may be the same account. Returns whether all of them
+/// were Pending; otherwise the caller must roll the transaction back.
 ///
 /// # Errors
 /// When the database fails.
@@ -158,18 +144,12 @@ pub async fn return_to_owner(tx: &mut Tx, tickets: &[Id], from: Id, to: Id, now:
     Ok(released.len() == tickets.len())
 }
 
-/// The tickets of an order, the oldest first.
-///
-/// # Errors
-/// When the database fails.
+/// Returns the tickets of an order, the oldest first.
 pub async fn find_by_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
     tx.query("select * from tickets where order_id = $1 order by id").bind(order).all().await
 }
 
-/// The same, as they are after everyone else's changes, which then wait until this transaction ends.
-///
-/// # Errors
-/// When the database fails.
+/// Locks the tickets of an order until the transaction ends, and returns them, the oldest first.
 pub async fn lock_of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
     let for_update = for_update(tx);
     tx.select("* from tickets where true")
@@ -180,10 +160,7 @@ pub async fn lock_of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
         .await
 }
 
-/// Makes tickets void, which are locked.
-///
-/// # Errors
-/// When the database fails.
+/// Voids tickets. They must be locked.
 pub async fn void(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
     let update = tx.update("tickets set status = 'Void'").push_bind(", modified = ? where true", now);
     let _voided: Vec<(Id,)> = update.and_in("id", tickets).push(" returning id").all().await?;

@@ -1,9 +1,11 @@
-//! Transfers: tickets that one account offers to another, until they are claimed, rejected or cancelled.
+//! Transfers: an account offers tickets to another account, until the offer is claimed, rejected or cancelled.
 //!
-//! An open transfer makes its tickets Pending, so that nobody is admitted by them and no other transfer holds them. Whoever
-//! ends it changes the transfer first, by an update that asks for Pending, and then its tickets in ascending order: of two who
-//! do so at the same moment one succeeds, and the tickets are as that one says. A transfer also ends, Cancelled, with an account
-//! that is erased and with a ticket that is taken back: `erasure` and `orders` ask for it.
+//! The owner of the tickets creates a transfer, the recipient claims or rejects it, and either of them can cancel it. The tickets of
+//! an open transfer are Pending, so that they can be neither redeemed nor offered again.
+//!
+//! A request that ends a transfer updates the transfer first, on the condition that it is Pending, and then its tickets in
+//! ascending order. Of two concurrent requests one succeeds, and the tickets follow its result. A transfer is also cancelled when
+//! one of its accounts is deleted (`account_deletion`) or one of its tickets is returned or voided (`orders`).
 
 mod endpoints;
 mod model;

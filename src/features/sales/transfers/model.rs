@@ -1,34 +1,34 @@
-//! Transfers on the wire and in the database.
+//! Requests, responses and rows of transfers.
 
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{ArrayValidation, InstanceType, Schema, SchemaObject};
 use serde::{Deserialize, Serialize};
 
+use crate::features::catalog::sections::Section;
 use crate::features::identity::accounts::{Account, AccountNumber};
+use crate::features::sales::tickets::{Redeemed, Serial};
+use crate::kernel::http::HasLocation;
+use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
-use crate::kernel::types::api_types::{OffsetSeconds, Uri};
-use crate::kernel::http::HasLocation;
-use crate::features::catalog::sections::Section;
-use crate::features::sales::tickets::{Redeemed, Serial};
 
-/// The state of a transfer.
+/// The status of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, sqlx::Type)]
 #[sqlx(type_name = "text")]
 pub enum TransferStatus {
     /// Open.
     Pending,
-    /// Its tickets are the recipient's.
+    /// Claimed; its tickets belong to the recipient.
     Claimed,
-    /// Ended by the sender or the recipient; its tickets are still the sender's.
+    /// Cancelled by the sender or the recipient; its tickets still belong to the sender.
     Cancelled,
-    /// Turned down by the recipient; its tickets are still the sender's.
+    /// Rejected by the recipient; its tickets still belong to the sender.
     Rejected,
 }
 
-/// A transfer as it is answered.
+/// A transfer in a response.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Transfer {
     #[serde(rename = "self")]
@@ -45,13 +45,13 @@ impl HasLocation for Transfer {
     }
 }
 
-/// A ticket as far as a transfer tells of it: nothing of what has become of it since the transfer's end.
+/// A ticket of a transfer in a response. It doesn't include changes of the ticket after the end of the transfer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct TransferTicket {
     #[serde(rename = "self")]
     pub uri: Uri,
-    /// Not for the recipient unless it has claimed the ticket.
-    // Always there, though it may be null: schemars would not require an Option.
+    /// The serial number; null for a recipient that has not claimed the ticket.
+    // Required and nullable. Schemars would make an Option optional.
     #[schemars(schema_with = "Option::<Serial>::json_schema")]
     pub serial: Option<Serial>,
     pub status: TransferTicketStatus,
@@ -61,7 +61,7 @@ pub struct TransferTicket {
     pub redeemed: Redeemed,
 }
 
-/// The state of a ticket as its transfer leaves it.
+/// The status of a ticket as its transfer left it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub enum TransferTicketStatus {
     /// The transfer has ended.
@@ -75,13 +75,13 @@ pub struct TransferPath {
     pub transfer: Id,
 }
 
-/// Which side of a transfer an account is on.
+/// The role of an account in a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// It is the sender.
+    /// The account is the sender.
     Sent,
-    /// It is the recipient.
+    /// The account is the recipient.
     Received,
 }
 
@@ -99,7 +99,7 @@ pub struct TransferCreate {
     pub tickets: Serials,
 }
 
-/// The serials of the tickets to be offered, each only once.
+/// The serial numbers of the tickets to be offered, without duplicates.
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Serials(pub Vec<Serial>);
@@ -130,7 +130,7 @@ impl JsonSchema for Serials {
     }
 }
 
-/// A transfer as it is kept.
+/// A row of `transfers`.
 #[derive(Debug, Clone, Copy, sqlx::FromRow)]
 pub struct TransferRow {
     pub id: Id,
@@ -140,13 +140,13 @@ pub struct TransferRow {
 }
 
 impl TransferRow {
-    /// Whose the tickets are as far as this transfer decides it.
+    /// Returns the owner of the tickets as far as this transfer decides it.
     pub fn owner(&self) -> Id {
         if self.status == TransferStatus::Claimed { self.recipient_id } else { self.sender_id }
     }
 }
 
-/// A ticket of a transfer, with what never changes of it.
+/// A ticket of a transfer, with the columns of the ticket that never change.
 #[derive(Debug, sqlx::FromRow)]
 pub struct TransferTicketRow {
     pub transfer_id: Id,

@@ -1,77 +1,74 @@
-//! What the transfer operations mean: an owner offers, the recipient claims or rejects, and either of them cancels.
+//! Business logic of transfers: the owner offers, the recipient claims or rejects, and either of them cancels.
 
 use std::collections::HashSet;
 
 use anyhow::anyhow;
+use boxoffice_http::error::{Code, Error, FieldError, Result};
 
 use super::model::{
     Transfer, TransferCreate, TransferFilter, TransferRow, TransferStatus, TransferTicket, TransferTicketRow,
     TransferTicketStatus,
 };
 use super::store;
+use crate::features::catalog::sections::{self, Section};
 use crate::features::identity::accounts::{self, Account, AccountNumber};
-use crate::state::App;
+use crate::features::sales::tickets::{self, Redeemed, Serial, TicketRow};
 use crate::kernel::auth::Caller;
+use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::api_types::{OffsetSeconds, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
-use crate::kernel::types::api_types::{OffsetSeconds, Uri};
-use crate::kernel::db::{Tx, transaction};
-use boxoffice_http::error::{Code, Error, FieldError, Result};
-use crate::features::catalog::sections::{self, Section};
-use crate::features::sales::tickets::{self, Redeemed, Serial, TicketRow};
+use crate::state::{App, Ctx};
 
 pub async fn list_of_account(
-    app: &App,
+    ctx: &Ctx,
     caller: &Caller,
     number: &AccountNumber,
     filter: &TransferFilter,
 ) -> Result<Page<Transfer>> {
-    let mut tx = app.db.read().await?;
+    let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
     let found = store::list_of_account(&mut tx, account.id, filter).await?;
-    let entries = views(&mut tx, caller, found.rows, app.clock.now()).await?;
+    let entries = views(&mut tx, caller, found.rows, ctx.app.clock.now()).await?;
     Ok(filter.paging.page(found.total, entries))
 }
 
-pub async fn create(app: &App, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
-    transaction!(app.db, |tx| create_in_tx(app, tx, caller, new).await)
+pub async fn create(ctx: &Ctx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
+    transaction!(ctx.unit, |tx| create_in_tx(&ctx.app, tx, caller, new).await)
 }
 
-pub async fn get(app: &App, caller: &Caller, id: Id) -> Result<Transfer> {
-    let mut tx = app.db.read().await?;
+pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Transfer> {
+    let mut tx = ctx.unit.read().await?;
     let row = load(&mut tx, id).await?;
     if !caller.is(row.sender_id) {
         caller.require_account(row.recipient_id)?;
     }
-    view(&mut tx, caller, row, app.clock.now()).await
+    view(&mut tx, caller, row, ctx.app.clock.now()).await
 }
 
-/// Takes the tickets over.
-pub async fn claim(app: &App, caller: &Caller, id: Id) -> Result<Transfer> {
-    transaction!(app.db, |tx| respond(app, tx, caller, id, TransferStatus::Claimed).await)
+/// Accepts a transfer; its tickets then belong to the recipient.
+pub async fn claim(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Transfer> {
+    transaction!(ctx.unit, |tx| respond(&ctx.app, tx, caller, id, TransferStatus::Claimed).await)
 }
 
-/// Turns the tickets down.
-pub async fn reject(app: &App, caller: &Caller, id: Id) -> Result<Transfer> {
-    transaction!(app.db, |tx| respond(app, tx, caller, id, TransferStatus::Rejected).await)
+/// Rejects a transfer; its tickets stay with the sender.
+pub async fn reject(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Transfer> {
+    transaction!(ctx.unit, |tx| respond(&ctx.app, tx, caller, id, TransferStatus::Rejected).await)
 }
 
-pub async fn cancel(app: &App, caller: &Caller, id: Id) -> Result<()> {
-    transaction!(app.db, |tx| {
+pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
+    transaction!(ctx.unit, |tx| {
         let row = load(tx, id).await?;
         if !caller.is(row.sender_id) && !caller.is(row.recipient_id) {
             return Err(Error::FORBIDDEN);
         }
-        close(app, tx, row, TransferStatus::Cancelled).await
+        close(&ctx.app, tx, row, TransferStatus::Cancelled).await
     })?;
     Ok(())
 }
 
 /// Cancels every open transfer that an account has sent or received.
-///
-/// # Errors
-/// When the database fails.
 pub async fn cancel_for_account(app: &App, tx: &mut Tx, account: Id) -> Result<()> {
     for row in store::lock_open_of(tx, account).await? {
         close(app, tx, row, TransferStatus::Cancelled).await?;
@@ -79,10 +76,7 @@ pub async fn cancel_for_account(app: &App, tx: &mut Tx, account: Id) -> Result<(
     Ok(())
 }
 
-/// Cancels every open transfer that offers any of these tickets, so that they are their senders' again.
-///
-/// # Errors
-/// When the database fails.
+/// Cancels every open transfer that offers any of these tickets. The tickets stay with their senders.
 pub async fn cancel_for_tickets(app: &App, tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<()> {
     let tickets: Vec<Id> = tickets.into_iter().collect();
     if tickets.is_empty() {
@@ -94,11 +88,11 @@ pub async fn cancel_for_tickets(app: &App, tx: &mut Tx, tickets: impl IntoIterat
     Ok(())
 }
 
-/// Offers the tickets, all of them or none.
+/// Offers all of the tickets, or none of them.
 async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
     let sender = caller.account.ok_or(Error::FORBIDDEN)?;
     let recipient = recipient(tx, sender, &new.recipient).await?;
-    // Removed since its key was asked for, it must not leave an offer behind.
+    // The account may have been deleted since its key was looked up. It must not leave an open transfer behind.
     accounts::lock(tx, sender).await?.ok_or(Code::KeyRefused)?;
     let tickets = own_tickets(tx, sender, &new.tickets.0).await?;
     let (recipient, tickets) = match (recipient, tickets) {
@@ -120,7 +114,7 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
     view(tx, caller, row, now).await
 }
 
-/// Whom the tickets are offered to. The account is held, so that it is not deactivated before the transfer is there to be ended.
+/// Returns the recipient, locked so that it is not deactivated before the transfer exists.
 async fn recipient(tx: &mut Tx, sender: Id, number: &AccountNumber) -> Result<Result<Id, FieldError>> {
     let found = accounts::lock_active(tx, number).await?;
     Ok(match found {
@@ -130,7 +124,8 @@ async fn recipient(tx: &mut Tx, sender: Id, number: &AccountNumber) -> Result<Re
     })
 }
 
-/// The tickets of these serials, locked. Somebody else's ticket is told no differently from none.
+/// Locks and returns the owner's tickets with these serial numbers. The error is the same for another account's ticket as for an
+/// unknown serial number.
 async fn own_tickets(tx: &mut Tx, owner: Id, serials: &[Serial]) -> Result<Result<Vec<TicketRow>, FieldError>> {
     let tickets = tickets::lock_own(tx, owner, serials.iter().map(|serial| serial.0.clone())).await?;
     let known: HashSet<&str> = tickets.iter().map(|ticket| ticket.serial.as_str()).collect();
@@ -147,19 +142,19 @@ fn not_issued(serials: &[&str]) -> Error {
     Code::TicketNotIssued.with_message(format!("Only a ticket that is Issued can be transferred, and {serials} {are} not."))
 }
 
-/// Ends a transfer as its recipient says.
+/// Ends a transfer with the response of its recipient.
 async fn respond(app: &App, tx: &mut Tx, caller: &Caller, id: Id, status: TransferStatus) -> Result<Transfer> {
     let row = load(tx, id).await?;
     if !caller.is(row.recipient_id) {
         return Err(Error::FORBIDDEN);
     }
-    // Its removal waits, or has come before: nothing is given to an account that is gone.
+    // The lock serializes with the deletion of the account, so that no ticket is transferred to a deleted account.
     accounts::lock(tx, row.recipient_id).await?.ok_or(Error::NOT_FOUND)?;
     let ended = close(app, tx, row, status).await?;
     view(tx, caller, ended, app.clock.now()).await
 }
 
-/// Ends an open transfer in this state: its tickets are Issued again, and whose the state says.
+/// Ends an open transfer with `status`: its tickets are Issued again, and belong to the owner that follows from `status`.
 async fn close(app: &App, tx: &mut Tx, row: TransferRow, status: TransferStatus) -> Result<TransferRow> {
     if !store::end(tx, row.id, status).await? {
         return Err(Code::TransferNotOpen.into());
@@ -180,7 +175,7 @@ async fn view(tx: &mut Tx, caller: &Caller, row: TransferRow, now: Timestamp) ->
     views(tx, caller, vec![row], now).await?.pop().ok_or(Error::NOT_FOUND)
 }
 
-/// Transfers with their tickets, as this caller reads them; sections and accounts are loaded once.
+/// Returns transfers with their tickets as responses to this caller. Loads each section and each account once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
     let mut offers = store::offers(tx, rows.iter().map(|row| row.id)).await?;
     let sections = sections::find_by_ids(tx, offers.iter().map(|offer| offer.section_id), now).await?;
@@ -203,7 +198,8 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timest
     transfers.collect()
 }
 
-/// A ticket of a transfer. A recipient that could read the serial before it claims could use a ticket that is then not its own.
+/// Returns a ticket of a transfer as a response. Hides the serial number from a recipient that has not claimed the ticket, because
+/// the recipient could use it for admission.
 fn ticket_view(caller: &Caller, row: &TransferRow, offer: TransferTicketRow, section: Section, owner: Account) -> TransferTicket {
     let is_hidden = caller.is(row.recipient_id) && row.status != TransferStatus::Claimed;
     let is_open = row.status == TransferStatus::Pending;

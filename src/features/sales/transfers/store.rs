@@ -1,12 +1,13 @@
 //! SQL of transfers.
 
-use super::model::{Direction, TransferFilter, TransferRow, TransferStatus, TransferTicketRow};
-use crate::kernel::types::id::Id;
-use crate::kernel::types::paging::PagedRows;
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// What an account has sent and received, the oldest first.
+use super::model::{Direction, TransferFilter, TransferRow, TransferStatus, TransferTicketRow};
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::paging::PagedRows;
+
+/// Returns a page of the transfers that an account has sent or received, the oldest first.
 pub async fn list_of_account(tx: &mut Tx, account: Id, filter: &TransferFilter) -> Result<PagedRows<TransferRow>> {
     let side = match filter.direction {
         None => "(sender_id = ? or recipient_id = ?)",
@@ -42,7 +43,7 @@ pub async fn insert_tickets(tx: &mut Tx, transfer: Id, tickets: &[Id]) -> Result
     .await
 }
 
-/// The open transfers that an account has sent or received, locked.
+/// Locks and returns the open transfers that an account has sent or received.
 pub async fn lock_open_of(tx: &mut Tx, account: Id) -> Result<Vec<TransferRow>> {
     tx.update("transfers set status = status where status = 'Pending'")
         .and_where("(sender_id = ? or recipient_id = ?)", Some(account))
@@ -51,7 +52,7 @@ pub async fn lock_open_of(tx: &mut Tx, account: Id) -> Result<Vec<TransferRow>> 
         .await
 }
 
-/// The open transfers that offer any of these tickets, locked.
+/// Locks and returns the open transfers that offer any of these tickets.
 pub async fn lock_open_holding(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<Vec<TransferRow>> {
     tx.update("transfers set status = status where status = 'Pending'")
         .push(" and id in (select transfer_id from transfer_tickets where true")
@@ -61,13 +62,13 @@ pub async fn lock_open_holding(tx: &mut Tx, tickets: impl IntoIterator<Item = Id
         .await
 }
 
-/// Ends a transfer in this state, unless it has ended; tells whether it did.
+/// Sets the final status of a transfer if it is open. Returns whether it was.
 pub async fn end(tx: &mut Tx, id: Id, status: TransferStatus) -> Result<bool> {
     let update = "update transfers set status = $2 where id = $1 and status = 'Pending'";
     Ok(tx.query(update).bind(id).bind(status).execute().await? == 1)
 }
 
-/// What these transfers offer, the oldest ticket of each first.
+/// Returns the tickets of these transfers, the oldest ticket first.
 pub async fn offers(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<TransferTicketRow>> {
     tx.select(
         "o.transfer_id, o.ticket_id, t.serial, t.section_id, t.issued

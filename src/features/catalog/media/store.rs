@@ -1,18 +1,19 @@
-//! What the database knows of images.
+//! SQL of images.
 
-use super::service::ImageKind;
-use crate::kernel::types::id::Id;
-use crate::kernel::db::Tx;
 use boxoffice_http::error::Result;
 
-/// Every country that a region lies in.
+use super::service::ImageKind;
+use crate::kernel::db::Tx;
+use crate::kernel::types::id::Id;
+
+/// Returns the countries of all regions.
 pub async fn countries(tx: &mut Tx) -> Result<Vec<String>> {
     let rows: Vec<(String,)> = tx.query("select distinct country from regions").all().await?;
     Ok(rows.into_iter().map(|(country,)| country).collect())
 }
 
-/// The identifier under which this image of an event or advertisement is kept, where there is one, and whether everyone may see
-/// it. It changes with the image.
+/// Returns the current image of an event or advertisement, if it has one, and whether the image is public. A replaced image gets a
+/// new identifier.
 pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<(Id, bool)>> {
     let select = match kind {
         ImageKind::Banner => {

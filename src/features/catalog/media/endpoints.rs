@@ -1,28 +1,29 @@
-//! The media operations of the contract.
+//! HTTP endpoints of medias.
 
+use boxoffice_http::error::Error;
+use boxoffice_http::string_newtype;
 use dropshot::{ApiEndpointResponse, Body, FreeformBody, HttpError, HttpResponse, HttpResponseHeaders, HttpResponseOk, endpoint};
 use http::{HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::service::{self, ImageKind};
 use super::object_store::StoredImage;
+use super::service::{self, ImageKind};
+use crate::kernel::http::{ApiResult, Path, Query, Routes};
 use crate::kernel::types::id::Id;
-use crate::kernel::types::api_types::string_newtype;
-use boxoffice_http::error::Error;
-use crate::kernel::http::{ApiError, Path, Query, Routes, Rq};
+use crate::state::{ApiRequest, App, Rq};
 
-/// A country's icon hardly ever changes.
+/// `Cache-Control` of a country's icon, which rarely changes.
 const KEEP_ICON: &str = "public, max-age=86400";
-/// Any other image may be replaced at any time, under the same address.
+/// `Cache-Control` of other public images. An image can be replaced at any time under the same URI.
 const KEEP_IMAGE: &str = "public, max-age=300";
-/// So may one that not everyone may see, which only whoever asked for it may keep.
+/// `Cache-Control` of images that are not public. Shared caches must not store them.
 const KEEP_SECRET_IMAGE: &str = "private, max-age=300";
 
-/// Adds these operations to the server.
-pub fn register(api: &mut Routes) {
-    api.add_open(media_icon_get, &[]);
-    api.add_open(media_image_get, &[]);
+/// Adds the endpoints to the route table.
+pub fn register(routes: &mut Routes<App>) {
+    routes.add_public(media_icon_get, &[]);
+    routes.add_public(media_image_get, &[]);
 }
 
 string_newtype!(
@@ -30,7 +31,7 @@ string_newtype!(
     IconName, None, Some(r"^[a-z0-9_]+\.png$"), None, Some(200)
 );
 string_newtype!(
-    /// The identifier of an event or advertisement in an image's address.
+    /// The identifier of the event or advertisement in an image's URI.
     ContentNumber, None, Some("^[0-9]{14}$"), None, None
 );
 
@@ -40,7 +41,7 @@ struct IconPath {
 }
 
 string_newtype!(
-    /// What the address of an image that not everyone may see ends in.
+    /// The secret in the URI of an image that is not public.
     ImageSecret, None, Some("^[0-9]{14,19}$"), None, None
 );
 
@@ -56,27 +57,35 @@ struct ImagePath {
 }
 
 #[endpoint { method = GET, path = "/media/{image}", tags = ["Media"] }]
-async fn media_icon_get(rq: Rq, path: Path<IconPath>) -> Result<ImageResponse, ApiError> {
-    let icon = service::icon(rq.context(), &path.0.image.0).await?;
-    Ok(ImageResponse { image: icon, keep: KEEP_ICON })
+async fn media_icon_get(_: Rq, request: ApiRequest<Path<IconPath>>) -> ApiResult<ImageResponse> {
+    request
+        .respond_public(|ctx, Path(path)| async move {
+            let icon = service::icon(&ctx, &path.image.0).await?;
+            Ok(ImageResponse { image: icon, keep: KEEP_ICON })
+        })
+        .await
 }
 
 #[endpoint { method = GET, path = "/media/{image}/{content}", tags = ["Media"] }]
-async fn media_image_get(rq: Rq, path: Path<ImagePath>, query: Query<ImageQuery>) -> Result<ImageResponse, ApiError> {
-    let ImagePath { image, content } = path.0;
-    let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
-    let secret = query.0.secret.as_ref().map(|secret| secret.0.as_str());
-    let image = service::image(rq.context(), image, content, secret).await?;
-    Ok(ImageResponse { image, keep: if secret.is_some() { KEEP_SECRET_IMAGE } else { KEEP_IMAGE } })
+async fn media_image_get(_: Rq, request: ApiRequest<(Path<ImagePath>, Query<ImageQuery>)>) -> ApiResult<ImageResponse> {
+    request
+        .respond_public(|ctx, (Path(path), Query(query))| async move {
+            let ImagePath { image, content } = path;
+            let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
+            let secret = query.secret.as_ref().map(|secret| secret.0.as_str());
+            let image = service::image(&ctx, image, content, secret).await?;
+            Ok(ImageResponse { image, keep: if secret.is_some() { KEEP_SECRET_IMAGE } else { KEEP_IMAGE } })
+        })
+        .await
 }
 
-/// An image. To whoever has it already, by its tag, the front door answers 304 in its place.
+/// An image in a response. The dispatcher replaces it by 304 if the client's cached copy has the same entity tag.
 struct ImageResponse {
     image: StoredImage,
     keep: &'static str,
 }
 
-/// The headers that it has, as the contract declares them.
+/// The response headers that the contract declares.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 struct ImageResponseHeaders {
@@ -92,7 +101,7 @@ impl HttpResponse for ImageResponse {
         let headers = response.headers_mut();
         headers.insert(header::ETAG, etag);
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
-        // What people have sent is shown as the image that it was found to be, and never guessed to be a page.
+        // Browsers must not interpret an uploaded file as anything but an image of this type.
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.media_type));
         Ok(response)

@@ -1,4 +1,4 @@
-//! A region's icon: nobody sends one, so it is drawn from the name of its country, the same on every server and every time.
+//! Icons of regions. They are not uploaded but drawn from the name of the region's country, with the same result on every server.
 
 use anyhow::Result;
 use sha2::{Digest, Sha256};
@@ -8,7 +8,7 @@ use unicode_normalization::char::is_combining_mark;
 /// Width and height of an icon, in pixels.
 pub const SIDE: usize = 128;
 
-/// Backgrounds. White letters on each have a contrast of at least 4.5, the accessibility guideline's for text.
+/// Background colours. White letters have a contrast of at least 4.5 on each of them, as accessibility guidelines require.
 const COLOURS: [[u8; 3]; 12] = [
     [0xC6, 0x28, 0x28],
     [0xAD, 0x14, 0x57],
@@ -24,9 +24,9 @@ const COLOURS: [[u8; 3]; 12] = [
     [0xB8, 0x4A, 0x0E],
 ];
 
-/// The file name of a country's icon: lower case, words joined by `_`, in `[a-z0-9_]` only.
+/// Returns the file name of a country's icon: lower-case words of `[a-z0-9]`, joined by `_`.
 ///
-/// Letters lose their accents. A name that has no Latin letter at all gets one made from its hash.
+/// Accents are removed. The file name of a country without any Latin letter is derived from its hash.
 ///
 /// ```
 /// use boxoffice::media::icon_name;
@@ -48,7 +48,7 @@ pub fn name(country: &str) -> String {
     words.join("_") + ".png"
 }
 
-/// Letters that Unicode takes for letters of their own, so that they have no accent to lose.
+/// Returns the replacement of a letter that Unicode doesn't decompose into a base letter and an accent.
 fn without_decomposition(letter: char) -> Option<&'static str> {
     Some(match letter {
         'ß' | 'ẞ' => "ss",
@@ -64,10 +64,11 @@ fn without_decomposition(letter: char) -> Option<&'static str> {
     })
 }
 
-/// Draws the icon of a name that [`name`] made, with `.png` at its end or not: a PNG of [`SIDE`] × [`SIDE`] pixels, a coloured
-/// disc on nothing with the country's initials. Its arithmetic is all of a kind that IEEE 754 rounds the same everywhere.
+/// Draws the icon for a file name of [`name`], with or without `.png`: a PNG of [`SIDE`] × [`SIDE`] pixels with a coloured disc on
+/// a transparent background and the country's initials. It only uses operations that IEEE 754 rounds the same on every machine.
 ///
-/// It fails only if the encoder does, which in memory it has no reason to.
+/// # Errors
+/// When the encoder fails, which is not expected in memory.
 pub fn render(name: &str) -> Result<Vec<u8>> {
     let name = name.strip_suffix(".png").unwrap_or(name);
     let colour = COLOURS[usize::from(hash(name)[0]) % COLOURS.len()];
@@ -94,7 +95,7 @@ fn hash(text: &str) -> [u8; 32] {
     Sha256::digest(text).into()
 }
 
-/// The first letters of the first two words that are more than an article or a preposition.
+/// Returns the initials of the first two words, without articles, prepositions and conjunctions.
 fn initials(name: &str) -> String {
     let is_small = |word: &&str| matches!(*word, "of" | "the" | "and" | "d" | "l" | "de" | "da" | "del" | "la");
     let initials = |words: &mut dyn Iterator<Item = &str>| -> String {
@@ -104,7 +105,7 @@ fn initials(name: &str) -> String {
     if long.is_empty() { initials(&mut name.split('_')) } else { long }
 }
 
-/// How much of a pixel the disc covers, as alpha: all inside, nothing outside, and a soft edge one pixel wide.
+/// Returns the alpha value of a pixel of the disc: opaque inside, transparent outside, with a soft edge of one pixel.
 fn disc(x: usize, y: usize) -> u8 {
     let centre = SIDE as f32 / 2.0;
     let (dx, dy) = (x as f32 + 0.5 - centre, y as f32 + 0.5 - centre);
@@ -112,27 +113,27 @@ fn disc(x: usize, y: usize) -> u8 {
     ((inside + 0.5).clamp(0.0, 1.0) * 255.0) as u8
 }
 
-/// One or two letters in the middle of the icon.
+/// One or two letters in the centre of the icon.
 struct Letters {
     glyphs: Vec<[u8; GLYPH_HEIGHT]>,
-    /// Icon pixels for a dot of a glyph, horizontally and vertically.
+    /// The width and height of a glyph's dot, in pixels.
     scale: usize,
 }
 
 impl Letters {
     fn new(text: &str) -> Letters {
         let glyphs: Vec<_> = text.chars().map(glyph).collect();
-        // The largest whose corners stay well inside the disc.
+        // The largest scale at which the corners stay well inside the disc.
         let scale = if glyphs.len() > 1 { 8 } else { 11 };
         Letters { glyphs, scale }
     }
 
-    /// How much of a pixel the letters cover, from 0 to 1.
+    /// Returns the coverage of a pixel by the letters, from 0 to 1.
     ///
-    /// Dots drawn as squares look like a defect at this size. Between their centres the ink falls off linearly, and the
-    /// letter is where there is enough of it: that rounds ends and corners, and joins the dots of a slope.
+    /// Dots drawn as squares would look like a defect at this size. So the ink is interpolated linearly between the centres of the
+    /// dots, and the letter covers all points with enough ink. This rounds ends and corners, and joins the dots of a diagonal.
     fn cover(&self, x: usize, y: usize) -> f32 {
-        /// Below a half, so that dots touching at a corner are joined and strokes are a little bold.
+        /// The threshold of the ink. It is below a half, so that dots touching at a corner are joined and strokes are slightly bold.
         const ENOUGH: f32 = 0.42;
         let scale = self.scale as f32;
         let dot = |position: usize, dots: usize| (position as f32 + 0.5 - SIDE as f32 / 2.0) / scale + dots as f32 / 2.0 - 0.5;
@@ -140,7 +141,7 @@ impl Letters {
         ((ink - ENOUGH) * scale + 0.5).clamp(0.0, 1.0)
     }
 
-    /// The ink at a place measured in dots, from the four dots around it.
+    /// Returns the ink at a point in dot coordinates, interpolated from the four dots around it.
     fn ink(&self, x: f32, y: f32) -> f32 {
         let (left, top) = (x.floor(), y.floor());
         let (right_share, bottom_share) = (x - left, y - top);
@@ -148,30 +149,31 @@ impl Letters {
         row(top) * (1.0 - bottom_share) + row(top + 1.0) * bottom_share
     }
 
-    /// 1 where there is a dot, else 0; outside there are none.
+    /// Returns 1 if there is a dot at these coordinates, otherwise 0.
     fn dot(&self, x: f32, y: f32) -> f32 {
         if x < 0.0 || y < 0.0 || y >= GLYPH_HEIGHT as f32 {
             return 0.0;
         }
         let (x, y) = (x as usize, y as usize);
         let Some(glyph) = self.glyphs.get(x / ADVANCE) else { return 0.0 };
-        // A glyph's leftmost dot is its highest bit; the column after its last is the gap.
+        // The leftmost dot of a glyph is its highest bit. The column after the last dot is the gap.
         let column = 1 << (ADVANCE - 1 - x % ADVANCE);
         if (glyph[y] << 1) & column != 0 { 1.0 } else { 0.0 }
     }
 
-    /// Of all letters with the gaps between them, in dots.
+    /// Returns the width of all letters with the gaps between them, in dots.
     fn width(&self) -> usize {
         (self.glyphs.len() * ADVANCE).saturating_sub(1)
     }
 }
 
-/// From one letter to the next, in dots.
+/// Distance from one letter to the next, in dots.
 const ADVANCE: usize = GLYPH_WIDTH + 1;
 const GLYPH_WIDTH: usize = 5;
 const GLYPH_HEIGHT: usize = 7;
 
-/// A letter or digit, one number a row, its five low bits from left to right. Anything else is blank.
+/// Returns the bitmap of a letter or digit: one number per row, whose five low bits are the dots from left to right. Other
+/// characters are blank.
 #[rustfmt::skip]
 fn glyph(letter: char) -> [u8; GLYPH_HEIGHT] {
     match letter {

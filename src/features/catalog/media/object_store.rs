@@ -1,4 +1,4 @@
-//! Where images are kept: a folder for one server, an S3 bucket for many.
+//! The object store of images: a folder for one server, an S3 bucket for several.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use anyhow::{Chain, Context, Result, ensure};
+use boxoffice_http::etag;
 use bytes::Bytes;
 use object_store::aws::AmazonS3Builder;
 use object_store::local::LocalFileSystem;
@@ -15,27 +16,26 @@ use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::sync::OnceCell;
 
 use super::image::{Image, ImageFormat};
-use crate::kernel::http::tag;
 
-/// Keeps images by names such as `banner/17637000000001`.
+/// Stores image files by names such as `banner/17637000000001`.
 ///
-/// The media type is not kept with an image but told from its content at reading, because a folder has no place for it.
+/// The media type is not stored, because a folder has no metadata; it is detected from the content on each read.
 #[derive(Debug)]
 pub struct MediaStore {
     objects: Box<dyn ObjectStore>,
-    /// What is in memory because somebody is sent it at the moment. All of them are sent the same copy, so that many slow
-    /// readers of an image cost no more than one.
+    /// The images that are being sent at the moment. All responses share one copy, so that many slow readers of an image use no more
+    /// memory than one.
     shown: Mutex<HashMap<ObjectVersion, Weak<CacheEntry>>>,
 }
 
-/// An image's name, and what changes when another one is stored under it: its tag in the store, or when and how long.
+/// An image's name and version: its tag in the object store, its time of change and its size.
 type ObjectVersion = (Path, Option<String>, i64, u64);
 
-/// An image that is read once, by the first who needs it.
+/// An image in memory. The first request for it reads it.
 #[derive(Debug, Default)]
 struct CacheEntry(OnceCell<StoredImage>);
 
-/// One who holds it.
+/// Keeps a cache entry alive as long as a response uses its bytes.
 struct BytesOwner(Arc<CacheEntry>);
 
 impl AsRef<[u8]> for BytesOwner {
@@ -44,30 +44,30 @@ impl AsRef<[u8]> for BytesOwner {
     }
 }
 
-/// An image as it is served.
+/// An image to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredImage {
-    /// The value for `Content-Type`.
+    /// The value of `Content-Type`.
     pub media_type: &'static str,
     /// The file.
     pub bytes: Bytes,
-    /// A strong entity tag with its quotes. It depends on the content only, so it is the same on every server.
+    /// A strong entity tag in quotes. It depends only on the content, so it is the same on every server.
     pub etag: String,
 }
 
 impl StoredImage {
-    /// A file as it is served, told by its content.
+    /// Creates an image from a file, with the media type of its content.
     pub fn new(bytes: Bytes) -> Self {
         let media_type = ImageFormat::of(&bytes).map_or("application/octet-stream", ImageFormat::media_type);
-        Self { media_type, etag: tag::etag_of(&bytes), bytes }
+        Self { media_type, etag: etag::etag_of(&bytes), bytes }
     }
 }
 
 impl MediaStore {
-    /// Opens a folder, making it where there is none, or `s3://bucket/prefix`, whose endpoint, region and keys come from the
-    /// usual `AWS_…` variables.
+    /// Opens a folder, which is created if it doesn't exist, or `s3://bucket/prefix`, with endpoint, region and keys from the usual
+    /// `AWS_…` variables.
     ///
-    /// A bucket is not asked whether it exists: the first use tells.
+    /// Doesn't check that a bucket exists; the first access fails if it doesn't.
     pub fn open(location: &str) -> Result<MediaStore> {
         let objects = match location.strip_prefix("s3://") {
             Some(bucket) => open_bucket(bucket),
@@ -77,15 +77,15 @@ impl MediaStore {
         Ok(MediaStore { objects, shown: Mutex::default() })
     }
 
-    /// Stores an image under a name, in place of what was there. Readers see the old one or the new one, never a part.
+    /// Stores an image under a name and replaces the previous one atomically.
     pub async fn put(&self, name: &str, image: &Image) -> Result<()> {
         let path = path(name).with_context(|| format!("{name:?} cannot name an image"))?;
         let put = self.objects.put(&path, image.bytes.clone().into()).await;
         put.map(drop).with_context(|| format!("cannot store image {name}"))
     }
 
-    /// The image of a name, if there is one. It may come from a URL: what could name no image is not found either. As long as
-    /// one who was given its bytes holds them, all others are given the same.
+    /// Returns the image with this name, if there is one. The name may come from a URL; an invalid name is not found. Concurrent
+    /// readers share one copy of the bytes.
     pub async fn get(&self, name: &str) -> Result<Option<StoredImage>> {
         let Some(path) = path(name) else { return Ok(None) };
         match self.read(&path).await {
@@ -102,7 +102,7 @@ impl MediaStore {
         Ok(StoredImage { bytes, media_type: image.media_type, etag: image.etag.clone() })
     }
 
-    /// What holds this version of an image in memory, or will.
+    /// Returns the cache entry of this version of an image, and creates it if necessary.
     fn shown(&self, path: &Path, meta: &ObjectMeta) -> Arc<CacheEntry> {
         let version = (path.clone(), meta.e_tag.clone(), meta.last_modified.timestamp_micros(), meta.size);
         let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -115,7 +115,7 @@ impl MediaStore {
         shown
     }
 
-    /// Removes the image of a name. That there is none is no error, so that it may be repeated.
+    /// Deletes the image with this name. Succeeds if there is none, so that it can be repeated.
     pub async fn delete(&self, name: &str) -> Result<()> {
         let Some(path) = path(name) else { return Ok(()) };
         match self.objects.delete(&path).await {
@@ -125,19 +125,21 @@ impl MediaStore {
     }
 }
 
-/// Takes names of letters, digits, `.`, `-` and `_`, with `/` between.
+/// Returns the path of a name of letters, digits, `.`, `-`, `_` and `/`, or `None` for another name.
 ///
-/// The stores differ in what else they take and in how they refuse it, and a refusal would look like a failure of ours.
+/// Object stores differ in the other names that they accept and in their errors, and such an error would look like a failure of
+/// the server.
 fn path(name: &str) -> Option<Path> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '/');
     if name.is_empty() || !name.chars().all(is_plain) {
         return None;
     }
-    // This refuses empty segments, `.` and `..`.
+    // Rejects empty segments, `.` and `..`.
     Path::parse(name).ok()
 }
 
-/// Whether there is no such image. A folder answers a name that goes on below an image (`banner/1/x`) with an error of its own.
+/// Returns whether the error means that there is no such image. A folder has a different error for a path below an image
+/// (`banner/1/x`).
 fn is_absent(error: &Error) -> bool {
     let mut causes = Chain::new(error);
     matches!(error, Error::NotFound { .. })
@@ -146,7 +148,7 @@ fn is_absent(error: &Error) -> bool {
 
 fn open_folder(folder: &str) -> Result<Box<dyn ObjectStore>> {
     fs::create_dir_all(folder)?;
-    // Without the sync, an event could be committed whose banner is lost when the power fails.
+    // Without fsync, a power failure could lose the banner of a committed event.
     Ok(Box::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true)))
 }
 
@@ -178,8 +180,8 @@ mod tests {
         store.put("banner/17637000000001", &second).await.unwrap();
         let stored = store.get("banner/17637000000001").await.unwrap().unwrap();
         assert_eq!((stored.media_type, &stored.bytes), ("image/png", &second.bytes));
-        assert_eq!(stored.etag, tag::etag_of(&second.bytes));
-        assert_ne!(stored.etag, tag::etag_of(&first.bytes));
+        assert_eq!(stored.etag, etag::etag_of(&second.bytes));
+        assert_ne!(stored.etag, etag::etag_of(&first.bytes));
 
         store.delete("banner/17637000000001").await.unwrap();
         store.delete("banner/17637000000001").await.unwrap();

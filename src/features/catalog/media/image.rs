@@ -1,9 +1,9 @@
-//! Images as they come in bodies: base64, told by their content and never by a name or a declared type.
+//! Validation of uploaded images. They are base64 in a request body, and their type is detected from the content, never from a
+//! name or a declared type.
 //!
-//! Pixels are not decoded. A picture of the largest size allowed takes a decoder up to half a second and 270 MB, which a small
-//! file can ask for; the server itself never looks at a pixel. Instead the decoders that would do it read the headers, and
-//! the file must be whole up to its end. What still passes, a picture whose headers are right and whose content
-//! is noise, harms nobody but its owner.
+//! Pixels are not decoded, because the server never uses them, and even a small file can make a decoder spend half a second and
+//! 270 MB on an image of the largest size. Instead the decoders read only the headers, and the file must be complete up to its end.
+//! A file with correct headers and random content still passes, which does no harm to the server.
 
 use std::fmt;
 use std::io::Cursor;
@@ -15,32 +15,32 @@ use bytes::Bytes;
 use zune_jpeg::JpegDecoder;
 use zune_jpeg::zune_core::options::DecoderOptions;
 
-/// The largest image taken, in bytes of its file.
+/// Largest size of an image file, in bytes.
 pub const MAX_BYTES: usize = 5 * 1024 * 1024;
-/// The longest side taken, in pixels.
+/// Largest width and height of an image, in pixels.
 pub const MAX_SIDE: u32 = 10_000;
-/// The largest area taken, in pixels.
+/// Largest area of an image, in pixels.
 pub const MAX_PIXELS: u64 = 40_000_000;
 
-/// An image that was checked: its file is whole, and its size is within the limits.
+/// A validated image: its file is complete, and its size is within the limits.
 ///
-/// `width` and `height` are as stored: a rotation noted in a JPEG's Exif data is not applied.
+/// `width` and `height` ignore a rotation in the Exif data of a JPEG.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// What the content says it is.
+    /// The format, detected from the content.
     pub kind: ImageFormat,
-    /// In pixels.
+    /// The width in pixels.
     pub width: u32,
-    /// In pixels.
+    /// The height in pixels.
     pub height: u32,
-    /// The file, as it was sent.
+    /// The file, unchanged.
     pub bytes: Bytes,
 }
 
-/// The kinds of image that every browser shows.
+/// The accepted image formats, which every browser supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageFormat {
-    /// Portable Network Graphics, animated ones too.
+    /// PNG, also animated.
     Png,
     /// JPEG, baseline or progressive.
     Jpeg,
@@ -49,7 +49,7 @@ pub enum ImageFormat {
 }
 
 impl ImageFormat {
-    /// Tells the kind by the first bytes, without asking whether the rest is sound.
+    /// Detects the format from the first bytes. Doesn't validate the rest.
     pub fn of(bytes: &[u8]) -> Option<ImageFormat> {
         match bytes {
             [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some(ImageFormat::Png),
@@ -59,7 +59,7 @@ impl ImageFormat {
         }
     }
 
-    /// The value for `Content-Type`.
+    /// Returns the value of `Content-Type`.
     pub fn media_type(self) -> &'static str {
         match self {
             ImageFormat::Png => "image/png",
@@ -79,22 +79,22 @@ impl fmt::Display for ImageFormat {
     }
 }
 
-/// Why something is refused as an image. It reads as the end of a sentence that starts with the argument's name.
+/// The reason why an image is rejected. Its text completes a sentence that starts with the name of the argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageProblem {
-    /// The text is no base64, or a data URI of something else.
+    /// The text is not base64, or a data URI of another type.
     NotBase64,
-    /// The file has more than [`MAX_BYTES`].
+    /// The file is larger than [`MAX_BYTES`].
     TooManyBytes,
-    /// The content starts like none of the kinds.
+    /// The content is in none of the accepted formats.
     UnknownKind,
-    /// The content starts like this kind, but its headers or its end are missing or make no sense.
+    /// The content starts like this format, but its headers or its end are missing or invalid.
     Broken(ImageFormat),
-    /// A side or the area is out of bounds.
+    /// The width, height or area is out of bounds.
     Dimensions {
-        /// In pixels.
+        /// The width in pixels.
         width: u32,
-        /// In pixels.
+        /// The height in pixels.
         height: u32,
     },
 }
@@ -117,9 +117,9 @@ impl fmt::Display for ImageProblem {
 
 impl std::error::Error for ImageProblem {}
 
-/// Takes an image from a body: base64 in the standard alphabet, a data URI's head before it or not.
+/// Parses and validates an image in base64 with the standard alphabet, with or without the prefix of a data URI.
 ///
-/// Line breaks and missing padding are common in what people's tools write, and are taken.
+/// Line breaks and missing padding are accepted, because many tools produce them.
 pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
     let bytes = decode(without_data_uri(base64.trim_ascii())?)?;
     let kind = ImageFormat::of(&bytes).ok_or(ImageProblem::UnknownKind)?;
@@ -138,9 +138,9 @@ pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
     Ok(Image { kind, width, height, bytes: bytes.into() })
 }
 
-/// Cuts off `data:image/png;base64,`, in any case and with any parameters between. The type named there is not believed.
+/// Removes a prefix like `data:image/png;base64,`, case-insensitively and with any parameters. Its media type is ignored.
 fn without_data_uri(text: &str) -> Result<&str, ImageProblem> {
-    // A comma is in no base64, so that long texts without a head are not copied for lower case.
+    // Base64 has no comma, so long texts without a prefix are not copied to lower case.
     let Some((head, data)) = text.split_once(',') else { return Ok(text) };
     let head = head.to_ascii_lowercase();
     if head.starts_with("data:image/") && head.ends_with(";base64") { Ok(data) } else { Err(ImageProblem::NotBase64) }
@@ -169,9 +169,9 @@ fn png_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
     is_complete_png(bytes).then_some(dimensions)
 }
 
-/// Walks the chunks to the last: there is image data, and no chunk that matters is damaged.
+/// Returns whether the chunks are complete up to the last one, include image data, and have valid checksums.
 ///
-/// Checksums of the others (lower-case names) are left alone, as browsers do: some tools write them wrongly.
+/// Checksums of ancillary chunks (lower-case names) are ignored, as browsers do, because some tools write wrong ones.
 fn is_complete_png(bytes: &[u8]) -> bool {
     let mut rest = bytes.get(8..).unwrap_or_default();
     let mut has_data = false;
@@ -194,21 +194,21 @@ fn is_complete_png(bytes: &[u8]) -> bool {
 
 fn jpeg_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
     let mut stream = Cursor::new(bytes);
-    // The format's own limit, so that what exceeds ours is told by its size, and not as damaged.
+    // The limit of the format itself, so that an image above our limit is rejected for its size and not as damaged.
     let any_size = DecoderOptions::default().set_max_width(0xFFFF).set_max_height(0xFFFF);
     let mut decoder = JpegDecoder::new_with_options(&mut stream, any_size);
     decoder.decode_headers().ok()?;
     let (width, height) = decoder.dimensions()?;
 
-    // The end marker can't occur in a scan's data. Only what follows the headers counts: a thumbnail in them has one too. It
-    // need not be the last thing, as phones append films.
+    // The end marker can't occur in the data of a scan. The headers are skipped, because a thumbnail in them has an end marker too.
+    // More data may follow the marker, because phones append videos.
     let scans = bytes.get(usize::try_from(stream.position()).ok()?..)?;
     let is_whole = scans.windows(2).any(|pair| pair == [0xFF, 0xD9]);
     is_whole.then_some((u32::try_from(width).ok()?, u32::try_from(height).ok()?))
 }
 
 fn webp_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
-    // The decoder believes the sizes in the headers until it reads the pixels, so the container is walked here first.
+    // The decoder trusts the sizes in the headers until it reads the pixels, so the container is validated here first.
     if !is_complete_webp(bytes) {
         return None;
     }
@@ -216,14 +216,14 @@ fn webp_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
     Some(decoder.dimensions())
 }
 
-/// Walks the chunks: they fill exactly the length that the container names, and all of it is there.
+/// Returns whether the file is complete and its chunks fill exactly the length in the container's header.
 fn is_complete_webp(bytes: &[u8]) -> bool {
     let Some(size) = bytes.get(4..8).and_then(|size| size.try_into().ok()).map(u32::from_le_bytes) else { return false };
     let Some(mut chunks) = bytes.get(12..(size as usize).saturating_add(8)) else { return false };
     while let Some((head, after)) = chunks.split_first_chunk::<8>() {
         let [.., a, b, c, d] = *head;
         let length = u32::from_le_bytes([a, b, c, d]) as usize;
-        // Each chunk is padded to an even length; the last one's padding is forgotten by some tools.
+        // Each chunk is padded to an even length. Some tools omit the padding of the last one.
         let Some(after) = after.get(length..) else { return false };
         chunks = after.get(length % 2..).unwrap_or_default();
     }
@@ -314,7 +314,7 @@ mod tests {
                 for value in [0, 0x7F, 0xFF] {
                     let mut damaged = whole.to_vec();
                     damaged[at] = value;
-                    // It may pass where the damage is in the pixels; what matters is that it doesn't panic.
+                    // Damaged pixels may pass. The parser must not panic.
                     drop(parse_bytes(&damaged));
                 }
             }

@@ -1,0 +1,119 @@
+//! Business logic of images, and their names in the object store.
+
+use std::fmt;
+
+use boxoffice_http::error::{Error, FieldError, Result};
+use boxoffice_http::string_newtype;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use slog::warn;
+
+use super::image::{self, Image};
+use super::object_store::StoredImage;
+use super::{icon, store};
+use crate::kernel::types::api_types::AbsoluteUri;
+use crate::kernel::types::id::Id;
+use crate::state::{App, Ctx};
+
+/// The role of an image for its event or advertisement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ImageKind {
+    /// The wide image above an event.
+    Banner,
+    /// The small image of an event in lists.
+    Thumbnail,
+    /// The image of an advertisement.
+    Artwork,
+}
+
+impl fmt::Display for ImageKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Banner => "banner",
+            Self::Thumbnail => "thumbnail",
+            Self::Artwork => "artwork",
+        })
+    }
+}
+
+string_newtype!(
+    /// An image in base64, with or without a data-URI prefix.
+    ImageText, Some("image"), None, None, Some(7_340_032)
+);
+
+/// Parses the base64 image in the argument `name`.
+///
+/// # Errors
+/// A field error of `name` when it is not an accepted image.
+pub fn parse(name: &str, base64: &str) -> Result<Image, FieldError> {
+    image::parse(base64).map_err(|problem| FieldError::invalid(name, problem.to_string()))
+}
+
+/// Stores an image under a new identifier. It is not served until a row references it.
+///
+/// # Errors
+/// When the object store fails.
+pub async fn put_image(ctx: &Ctx, kind: ImageKind, id: Id, image: &Image) -> Result<()> {
+    ctx.app.media.put(&name(kind, id), image).await.map_err(failed)
+}
+
+/// Deletes images that no row references any more. Failures are only logged, because an unused image does no harm.
+pub async fn discard(app: &App, kind: ImageKind, ids: impl IntoIterator<Item = Id>) {
+    for id in ids {
+        if let Err(error) = app.media.delete(&name(kind, id)).await {
+            warn!(app.log, "an image remains that nothing shows"; "image" => %kind, "id" => %id, "cause" => ?error);
+        }
+    }
+}
+
+/// Returns the URI of an image of an event or advertisement. Browsers send no API key, so the URI of an image that is not public
+/// contains a secret: the image's identifier.
+pub fn image_uri(app: &App, kind: ImageKind, content: Id, image: Id, is_public: bool) -> AbsoluteUri {
+    let secret = if is_public { String::new() } else { format!("?secret={image}") };
+    AbsoluteUri(format!("{}/media/{}{secret}", app.settings.public_url, name(kind, content)))
+}
+
+/// Loads the image of an event or advertisement. An image that is not public needs its secret.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] when there is no image or the secret is wrong, and when the object store or the database fails.
+pub async fn image(ctx: &Ctx, kind: ImageKind, content: Id, secret: Option<&str>) -> Result<StoredImage> {
+    // The image may be replaced after its row was read. Then the row already references the new image.
+    for _ in 0..2 {
+        let (id, is_public) = store::image(&mut ctx.unit.read().await?, kind, content).await?.ok_or(Error::NOT_FOUND)?;
+        if !is_public && secret != Some(id.to_string().as_str()) {
+            return Err(Error::NOT_FOUND);
+        }
+        if let Some(image) = ctx.app.media.get(&name(kind, id)).await.map_err(failed)? {
+            return Ok(image);
+        }
+    }
+    Err(Error::NOT_FOUND)
+}
+
+/// Returns the icon with this file name, if a country with regions has it: the operator's own file if there is one, otherwise a
+/// drawn icon.
+pub async fn icon(ctx: &Ctx, file: &str) -> Result<StoredImage> {
+    let countries = store::countries(&mut ctx.unit.read().await?).await?;
+    if !countries.iter().any(|country| icon::name(country) == file) {
+        return Err(Error::NOT_FOUND);
+    }
+    if let Some(own) = ctx.app.media.get(&format!("icons/{file}")).await.map_err(failed)? {
+        return Ok(own);
+    }
+    Ok(StoredImage::new(icon::render(file)?.into()))
+}
+
+/// Converts an error of the object store. An error of the store itself, such as a full disk or an unreachable bucket, is temporary.
+/// A rejected request, for example because of a wrong key, is permanent until an operator fixes it.
+fn failed(cause: anyhow::Error) -> Error {
+    let passes = matches!(cause.downcast_ref(), Some(object_store::Error::Generic { .. }));
+    if passes { Error::Unavailable(cause) } else { Error::Internal(cause) }
+}
+
+/// Returns the name of an image in the object store. With the identifier of its event or advertisement as `id`, it is the end of
+/// the image's URI.
+fn name(kind: ImageKind, id: Id) -> String {
+    format!("{kind}/{id}")
+}

@@ -1,0 +1,50 @@
+//! Every endpoint.
+
+use crate::features::catalog::{
+    advertisements, categories, events, hosts, media, preferences, price_modifiers, regions, review, sections, tokens, venues,
+    zones,
+};
+use crate::features::gate::admissions;
+use crate::features::identity::{account_lookups, accounts, integrations, sessions, verification_codes};
+use crate::features::insight::{audit_log, reports, server_info};
+use crate::features::sales::{account_deletion, ledger, orders, payments, tickets, transfers};
+use crate::kernel::http::Routes;
+use crate::state::App;
+
+/// Returns the table of endpoints.
+pub fn routes() -> Routes<App> {
+    let mut routes = Routes::new();
+    for register in [
+        sessions::register,
+        accounts::register,
+        account_lookups::register,
+        verification_codes::register,
+        integrations::register,
+        server_info::register,
+        hosts::register,
+        regions::register,
+        preferences::register,
+        venues::register,
+        categories::register,
+        events::register,
+        sections::register,
+        price_modifiers::register,
+        zones::register,
+        advertisements::register,
+        review::register,
+        orders::register,
+        payments::register,
+        ledger::register,
+        tickets::register,
+        transfers::register,
+        tokens::register,
+        admissions::register,
+        account_deletion::register,
+        reports::register,
+        audit_log::register,
+        media::register,
+    ] {
+        register(&mut routes);
+    }
+    routes
+}

@@ -1,0 +1,80 @@
+//! A running server: the HTTP server and its jobs.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use boxoffice_http::{GracefulShutdown, Listener, ServerHandle};
+use futures::FutureExt;
+
+use crate::contract;
+use crate::features::sales::orders;
+use crate::kernel::context::Context;
+use crate::kernel::http;
+use crate::kernel::jobs::{Job, Jobs};
+use crate::kernel::{idempotency, outbox};
+use crate::routes::routes;
+use crate::state::App;
+
+/// Every job.
+const JOBS: [Job<App>; 3] = [
+    // Readers and buyers do not depend on it: to them an expired reservation is over at once.
+    Job {
+        name: "expire reservations",
+        interval: Duration::from_secs(5),
+        shutdown_timeout: Duration::from_secs(60),
+        run_once: |app| async move { orders::expire_due(&Context::immediate(app)).await }.boxed(),
+    },
+    Job {
+        name: "deliver mail",
+        interval: Duration::from_secs(1),
+        shutdown_timeout: Duration::from_secs(5),
+        run_once: |app| async move { outbox::deliver_due(&app.kernel).await }.boxed(),
+    },
+    Job {
+        name: "purge stored responses",
+        interval: Duration::from_secs(60),
+        shutdown_timeout: Duration::from_secs(5),
+        run_once: |app| async move { idempotency::purge_expired(&app.kernel).await }.boxed(),
+    },
+];
+
+/// A running server.
+pub struct RunningApp {
+    app: Arc<App>,
+    server: ServerHandle<Arc<App>>,
+    jobs: Jobs,
+}
+
+impl RunningApp {
+    /// Starts the HTTP server and the jobs.
+    ///
+    /// # Errors
+    /// When the server can't listen on the address.
+    pub fn start(app: Arc<App>, listener: impl Into<Listener>) -> anyhow::Result<Self> {
+        let server = http::start(Arc::clone(&app), routes(), contract::load()?, listener)?;
+        let jobs = Jobs::start(&app, &app.log, JOBS);
+        Ok(Self { app, server, jobs })
+    }
+
+    /// The address on which it listens, with the port that the system has chosen.
+    pub fn address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Returns the number of requests in flight, also while it stops.
+    pub fn shutdown(&self) -> Arc<GracefulShutdown> {
+        Arc::clone(self.server.doors())
+    }
+
+    /// Stops accepting requests, finishes those in flight, and closes the database.
+    ///
+    /// # Errors
+    /// When the server had failed.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        self.server.stop().await?;
+        self.jobs.stop().await;
+        self.app.db.close().await;
+        Ok(())
+    }
+}
