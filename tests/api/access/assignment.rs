@@ -1,0 +1,141 @@
+//! Bodies that set what may not be set: every request that has a body is sent once as it should be, and again with every property
+//! of every schema that isn't its own. The second does what the first did, and nothing else, in the answer and in the database.
+
+use std::collections::BTreeSet;
+
+use regex::{Captures, Regex};
+use serde_json::{Map, Value, json};
+
+use super::fixtures::Cast;
+use super::rules::{ROWS, Row};
+use crate::on_both_databases;
+use crate::support::{CONTRACT, Response, Snapshot, TestApp};
+
+on_both_databases![what_a_schema_does_not_name_sets_nothing];
+
+/// What the tables have, under their own names.
+const COLUMNS: [&str; 16] = [
+    "id",
+    "account_id",
+    "owner_id",
+    "customer_id",
+    "creator_id",
+    "submitter_id",
+    "host_id",
+    "event_id",
+    "is_admin",
+    "password_hash",
+    "token_id",
+    "created",
+    "modified",
+    "ended",
+    "hash",
+    "number",
+];
+
+async fn what_a_schema_does_not_name_sets_nothing(app: TestApp) {
+    let cast = Cast::gather(app).await;
+    let mut before = Snapshot::take(&cast.app).await;
+    let news = News::since(&cast);
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for row in ROWS.iter().filter(|row| cast.operation(row).body_schema().is_some()) {
+        let mut done: Vec<(Vec<String>, Vec<String>)> = Vec::new();
+        for extras in [Map::new(), extras(&cast, row, true), extras(&cast, row, false)] {
+            tried += extras.len();
+            let mut body = cast.body(row, &cast.things);
+            body.as_object_mut().unwrap().extend(extras);
+
+            let answer = cast.send(row, &cast.things, row.may[0], &body).await;
+
+            assert!(answer.status < 300, "{} with more: {answer:?}", row.name());
+            done.push((vec![news.without(&told(&answer))], news.without_all(before.changes().await)));
+            before.restore().await;
+        }
+        let (plain, more) = (&done[0], &done[1..]);
+        for other in more.iter().filter(|other| *other != plain) {
+            wrong.push(format!("{}\n  alone {plain:#?}\n  with more {other:#?}", row.name()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} do more than they should:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(tried > 5000, "only {tried}");
+}
+
+fn told(answer: &Response) -> String {
+    format!("{} {}", answer.status, answer.body)
+}
+
+/// Every property that isn't one of this request's, with values that would mean something: either of two.
+fn extras(cast: &Cast, row: &Row, first: bool) -> Map<String, Value> {
+    let own: BTreeSet<&String> = cast.operation(row).body_schema().unwrap()["properties"].as_object().unwrap().keys().collect();
+    let schemas = CONTRACT.document["components"]["schemas"].as_object().unwrap().values();
+    let properties = schemas.filter_map(|schema| schema["properties"].as_object()).flatten();
+    let columns = COLUMNS.iter().map(|column| ((*column).to_owned(), json!(cast.others["host"].parse::<i64>().unwrap())));
+    let all = properties.map(|(name, schema)| (name.clone(), value(cast, name, schema, first))).chain(columns);
+    all.filter(|(name, _)| !own.contains(name)).collect()
+}
+
+/// A value for a property of this name: something of somebody else's, or what this schema allows.
+fn value(cast: &Cast, name: &str, schema: &Value, first: bool) -> Value {
+    let others = &cast.others;
+    match name {
+        "role" => json!("administrator"),
+        "status" if first => json!("Listed"),
+        "status" => json!("Fulfilled"),
+        "self" => json!(format!("/accounts/{}", others["account"])),
+        "customer" | "account" | "owner" | "sender" | "recipient" | "patron" | "submitter" => json!(others["account"]),
+        "host" => json!(format!("/hosts/{}", others["host"])),
+        "event" => json!(others["draft"]),
+        "order" | "payments" => json!(format!("/orders/{}", others["order"])),
+        "section" => json!(others["sold_section"]),
+        "number" | "id" => json!(others["order"]),
+        _ => match (schema["type"].as_str(), &schema["enum"]) {
+            (_, Value::Array(values)) => if first { values.first() } else { values.last() }.cloned().unwrap_or_default(),
+            (Some("boolean"), _) => json!(first),
+            (Some("integer"), _) => json!(if first { 7 } else { 0 }),
+            (Some("number"), _) => json!(if first { 0.01 } else { 0.0 }),
+            (Some("array"), _) => json!([]),
+            (Some("object"), _) => json!({}),
+            _ => json!("2001-01-01T00:00:00+00:00"),
+        },
+    }
+}
+
+/// Tells what differs between two requests that do the same: identifiers, times, and what is drawn by lot. What was there before
+/// them, or what they have said, is told as it is.
+struct News {
+    pattern: Regex,
+    /// Identifiers up to this one were there before.
+    last_id: String,
+    known: BTreeSet<String>,
+}
+
+impl News {
+    fn since(cast: &Cast) -> Self {
+        let things = [&cast.things, &cast.others].into_iter().flat_map(|things| things.values());
+        let people = cast.people.values().map(|person| &person.number);
+        // Times, numbers of accounts, serials, keys' hashes, passwords' hashes, keys, codes of tokens, identifiers, moments and
+        // secrets, mailed codes.
+        let pattern = r"202\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?|[A-Z]{2}-[A-Z0-9]{8}|[0-9A-Z]{6}-[0-9A-Z]{12}|\b[0-9a-f]{64}\b|\$argon2id(\$[A-Za-z0-9+/=,]+){4}|\b[a-z0-9]{32}\b|\b[0-9A-Z]{8}\b|\b\d{14,19}\b|\b\d{6}\b";
+        Self {
+            pattern: Regex::new(pattern).unwrap(),
+            last_id: cast.app.state.clock.next_id().to_string(),
+            known: things.chain(people).cloned().collect(),
+        }
+    }
+
+    fn without(&self, text: &str) -> String {
+        // An identifier, or a moment, which begins like one; what is longer is an image's secret.
+        let is_old = |found: &str| found.len() <= 16 && found.get(..14).is_some_and(|start| start <= self.last_id.as_str());
+        let is_number = |found: &str| found.len() >= 14 && found.bytes().all(|byte| byte.is_ascii_digit());
+        let keep = |found: &str| self.known.contains(found) || is_number(found) && is_old(found);
+        let shown = |found: &Captures<'_>| if keep(&found[0]) { found[0].to_owned() } else { "#".to_owned() };
+        self.pattern.replace_all(text, shown).into_owned()
+    }
+
+    fn without_all(&self, changes: Vec<String>) -> Vec<String> {
+        let mut told: Vec<_> = changes.iter().map(|change| self.without(change)).collect();
+        told.sort_unstable();
+        told
+    }
+}

@@ -1,0 +1,167 @@
+//! Objects of others: every identifier and URI of the owner's, in every request of somebody's who may ask it for what is hers.
+//!
+//! Nana administers a host of her own, buys tickets and offers them. Each request that would succeed with what is hers is sent with
+//! one thing of the owner's in the place of hers: in the path beside her own, in the query, in the body.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::callers::Caller;
+use super::fixtures::{Cast, Things, named};
+use super::privacy::{ALL, Secrets, WHO};
+use super::rules::{ROWS, Row};
+use crate::on_both_databases;
+use crate::support::{Response, Snapshot, TestApp};
+
+on_both_databases![nobody_reaches_what_is_anothers_by_naming_it];
+
+/// Filters and references that no row of the matrix has.
+const MORE: &[Row] = &[
+    more("event_admission_list", "/events/{event}/admissions?patron={account}"),
+    more("event_admission_list", "/events/{event}/admissions?ticket={used_serial}"),
+    more("event_admission_list", "/events/{event}/admissions?section={sold_section}"),
+    more("event_sales_get", "/events/{event}/sales?section={sold_section}"),
+    more("event_create", "/events").with(
+        r#"{"host": "{host}", "category": "/categories/{category}", "venue": "/venues/{pending_venue}", "start": "2998-12-20T19:00",
+            "end": "2998-12-20T23:00"}"#,
+    ),
+    more("event_update", "/events/{event}").with(r#"{"host": "{host}", "venue": "/venues/{pending_venue}"}"#),
+    more("advertisement_update", "/advertisements/{draft_advertisement}").with(r#"{"event": "{draft}"}"#),
+    more("order_return_create", "/orders/{order}/returns").with(r#"{"tickets": ["{serial}"]}"#),
+    more("event_token_update", "/events/{event}/tokens/{other_token}").with(r#"{"sections": ["{other_section}"]}"#),
+    more("host_list", "/hosts?account={account}"),
+    more("event_list", "/events?host={host}&status=Draft"),
+    more("advertisement_list", "/advertisements?host={host}&status=Draft"),
+    more("host_advertisement_list", "/hosts/{host}/advertisements?event={draft}"),
+    more("order_create", "/orders").with(r#"{"items": {"/sections/{draft_section}": 1}}"#),
+    more("order_create", "/orders").with(r#"{"items": {"{sold_section}": 1}, "customer": "{account}"}"#),
+];
+
+const fn more(operation: &'static str, path: &'static str) -> Row {
+    Row { operation, variant: "", path, body: "{}", may: &[Caller::OtherHost], others: (403, ""), except: &[] }
+}
+
+impl Row {
+    const fn with(mut self, body: &'static str) -> Self {
+        self.body = body;
+        self
+    }
+}
+
+/// What anyone may name though it is another's, and why.
+const FREE: &[(&str, &str, &str)] = &[
+    ("host_get", "host", "every host can be read"),
+    ("host_event_list", "host", "every host's listed events can be read"),
+    ("host_list", "account", "who stages events does so in public"),
+    ("event_list", "host", "listed events can be read; those that are not are left out"),
+    ("advertisement_list", "host", "listed advertisements can be read; those that are not are left out"),
+    ("event_get", "event", "a listed event can be read"),
+    ("section_shorthand_get", "section", "so can its sections"),
+    ("advertisement_get", "advertisement", "and what it is advertised by"),
+    ("media_image_get", "event", "images are for browsers"),
+    ("order_create", "sold_section", "tickets are for sale to anyone"),
+    ("order_create", "draft_section", "a draft's sections are there for everyone to be refused"),
+    ("lookup_create", "username", "whether there is an account can be asked"),
+    ("session_create", "username", "whoever knows the password signs in, and here everyone has the same"),
+    ("verification_create", "email", "the code goes to the account's own address"),
+    ("reset_create", "email", "the code goes to the account's own address"),
+    ("verification_get", "verification", "whoever knows its URI may"),
+    ("verification_update", "verification", "whoever knows its URI may, with the code; a wrong one counts as a try"),
+    ("verification_update", "verification_code", "a wrong code counts as a try"),
+    ("reset_get", "reset", "whoever knows its URI may"),
+    ("reset_update", "reset", "whoever knows its URI may, with the code; a wrong one counts as a try"),
+    ("reset_update", "reset_code", "a wrong code counts as a try"),
+    ("token_authentication_get", "code", "whoever knows the code may"),
+    ("host_administrator_create", "account", "a host appoints whom it likes"),
+    ("transfer_create", "recipient", "tickets can be offered to anyone"),
+];
+
+/// What may be told of it: who somebody is, as of everyone whom one has to do with.
+const TELL: &[(&str, &str, &[&str])] = &[
+    ("host_administrator_create", "account", WHO),
+    // The event that has the section, which can be known and not read.
+    ("order_create", "draft_section", &["draft"]),
+    ("reset_get", "reset", WHO),
+    ("session_create", "username", ALL),
+    ("transfer_create", "recipient", WHO),
+    ("verification_get", "verification", WHO),
+];
+
+/// Nana, who asks.
+const NANA: Caller = Caller::OtherHost;
+
+async fn nobody_reaches_what_is_anothers_by_naming_it(app: TestApp) {
+    let cast = Cast::gather(app).await;
+    let mut before = Snapshot::take(&cast.app).await;
+    let secrets = Secrets::of(&cast);
+    let mut wrong = Vec::new();
+    let mut tried = BTreeSet::new();
+    for row in ROWS.iter().chain(MORE).filter(|row| is_asked(row)) {
+        for name in named(row) {
+            let theirs = &cast.things[name];
+            if theirs == &cast.others[name] {
+                continue;
+            }
+            let is_free = FREE.iter().any(|(operation, free, _)| (*operation, *free) == (row.operation, name));
+            tried.insert((row.operation, name));
+
+            let answer = cast.ask(row, &with(&cast.others, name, theirs), NANA).await;
+
+            let about = format!("{} with another's {name} ({theirs}): {} {}", row.name(), answer.status, answer.body);
+            let told_of = TELL.iter().find(|(operation, of, _)| (*operation, *of) == (row.operation, name));
+            let mut seen = secrets.of_others(NANA, theirs, &answer);
+            seen.retain(|what| told_of.is_none_or(|(.., open)| !open.contains(what)));
+            if !seen.is_empty() {
+                wrong.push(format!("{about}\n  tells {seen:?}"));
+            }
+            let changes = before.changes().await;
+            if !is_free && !changes.is_empty() {
+                wrong.push(format!("{about}\n  has changed {changes:#?}"));
+            }
+            if !changes.is_empty() {
+                before.restore().await;
+            }
+            // A 400, a 404 or an empty list doesn't tell that there is such a thing.
+            if !is_free && answer.status != 403 {
+                let nothing = nothing_like(theirs);
+                let unknown = cast.ask(row, &with(&cast.others, name, &nothing), NANA).await;
+                if told(&answer, theirs) != told(&unknown, &nothing) {
+                    wrong.push(format!("{about}\n  differs from what is unknown: {} {}", unknown.status, unknown.body));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(FREE.iter().all(|(operation, free, _)| tried.contains(&(*operation, *free))), "what is free is asked for");
+    assert!(tried.len() > 130, "only {}", tried.len());
+}
+
+/// Whether Nana may ask it for what is hers.
+fn is_asked(row: &Row) -> bool {
+    row.may.iter().any(|caller| ![Caller::Administrator, Caller::Redeemer, Caller::OtherSection].contains(caller))
+}
+
+fn with(things: &Things, name: &'static str, thing: &str) -> Things {
+    let mut things = things.clone();
+    things.insert(name, thing.to_owned());
+    things
+}
+
+/// A name of the same shape that nothing has.
+fn nothing_like(name: &str) -> String {
+    let (start, end) = name.split_at(name.rfind('/').map_or(0, |slash| slash + 1));
+    let other = |letter: char| match letter {
+        '0'..='8' => char::from(letter as u8 + 1),
+        '9' => '1',
+        'A'..='Y' | 'a'..='y' => char::from(letter as u8 + 1),
+        other => other,
+    };
+    // Not its end alone: identifiers follow each other closely.
+    format!("{start}{}", end.chars().map(other).collect::<String>())
+}
+
+/// An answer without the name that was asked for.
+fn told(answer: &Response, name: &str) -> (u16, String) {
+    (answer.status, Value::to_string(&answer.body).replace(name, ""))
+}

@@ -1,0 +1,111 @@
+//! What callers get to read of other people: every answer of the matrix is searched for what is somebody's own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::callers::Caller;
+use super::fixtures::Cast;
+use super::rules::Row;
+use crate::support::Response;
+
+/// What is somebody's own, told by its text, which stands nowhere else.
+pub struct Secrets(Vec<(Caller, &'static str, String)>);
+
+/// Who reads what of others, in which row.
+pub type Read = (&'static str, Caller, &'static str);
+
+/// What somebody else may read of a person, and why. Nothing else is read of anyone.
+const OPEN: &[(&str, &[&str], &str)] = &[
+    ("session_create", ALL, "whoever knows the password is the person"),
+    ("verification", &["e-mail address"], "whoever knows its URI may read it"),
+    ("reset", &["e-mail address"], "whoever knows its URI may read it"),
+    ("host_administrator", WHO, "those who administer a host know each other"),
+    ("order_return", WHO, "who gives money back sees to whom"),
+    ("ticket_get", TICKET, "who stages an event sees who comes"),
+    ("event_ticket", TICKET, "who admits sees whose ticket it is"),
+    ("event_admission", TICKET, "who admits sees whose ticket it is"),
+    ("host_transaction", &["order"], "who is paid sees what for"),
+    ("transfer", WHO, "sender and recipient know each other"),
+    ("transfer_claim", TICKET, "the serials are the recipient's from now on"),
+];
+pub const ALL: &[&str] = &["e-mail address", "surname", "address", "date of birth", "telephone"];
+pub const WHO: &[&str] = &["e-mail address", "surname"];
+const TICKET: &[&str] = &["e-mail address", "surname", "serial"];
+
+impl Secrets {
+    pub fn of(cast: &Cast) -> Self {
+        let mut secrets = Vec::new();
+        for (caller, person) in &cast.people {
+            let name = &person.username;
+            secrets.extend([
+                (*caller, "e-mail address", format!("{name}@example.com")),
+                (*caller, "surname", format!("Of-{name}")),
+                (*caller, "address", format!("{name} Lane")),
+                (*caller, "address", format!("{name}-town")),
+                (*caller, "date of birth", format!("\"dateOfBirth\":\"19{:02}-02-03\"", 61 + cast.position(*caller))),
+                (*caller, "telephone", format!("+233 20 555 70{:02}", cast.position(*caller))),
+                (*caller, "key", person.key.clone()),
+            ]);
+        }
+        let things = [
+            (Caller::Owner, "serial", "serial"),
+            (Caller::Owner, "serial", "used_serial"),
+            (Caller::Sender, "serial", "offered_serial"),
+            (Caller::HostAdministrator, "token's code", "code"),
+            (Caller::HostAdministrator, "token's code", "other_code"),
+            (Caller::HostAdministrator, "draft", "draft"),
+            (Caller::HostAdministrator, "draft", "draft_secret"),
+            (Caller::HostAdministrator, "draft", "submitted"),
+            (Caller::HostAdministrator, "draft", "draft_advertisement"),
+            (Caller::Owner, "draft", "pending_venue"),
+            (Caller::Owner, "order", "order"),
+            (Caller::Owner, "order", "open_order"),
+        ];
+        let named = |caller: Caller| cast.people[&caller].username.as_str();
+        let (host, owner) = (named(Caller::HostAdministrator), named(Caller::Owner));
+        secrets.extend([
+            (Caller::HostAdministrator, "draft's name", format!("{host} draft")),
+            (Caller::HostAdministrator, "draft's name", format!("{host} submitted")),
+            (Caller::HostAdministrator, "draft's name", format!("draft_advertisement of {host}")),
+            (Caller::Owner, "draft's name", format!("Garden of {owner}")),
+        ]);
+        secrets.extend(things.map(|(whose, what, name)| (whose, what, cast.things[name].clone())));
+        Self(secrets)
+    }
+
+    /// What an answer has of others than this caller that was not in the request.
+    pub fn of_others(&self, caller: Caller, request: &str, answer: &Response) -> BTreeSet<&'static str> {
+        let text = answer.body.to_string();
+        let is_told = |secret: &str| text.contains(secret) && !request.contains(secret);
+        self.0.iter().filter(|(whose, _, secret)| *whose != caller && is_told(secret)).map(|(_, what, _)| *what).collect()
+    }
+
+    /// The same of a row's answer. The platform's staff read everything.
+    pub fn in_answer(&self, row: &Row, caller: Caller, request: &str, answer: &Response) -> Vec<Read> {
+        if caller == Caller::Administrator {
+            return Vec::new();
+        }
+        self.of_others(caller, request, answer).into_iter().map(|what| (row.operation, caller, what)).collect()
+    }
+}
+
+/// What was read of others that is none of the reader's business.
+pub fn wrongly_read(read: &[Read]) -> Vec<&Read> {
+    let is_open =
+        |(operation, _, what): &&Read| OPEN.iter().any(|(open, whats, _)| operation.starts_with(open) && whats.contains(what));
+    read.iter().filter(|read| !is_open(read)).collect()
+}
+
+/// The table of it, in Markdown.
+pub fn table(read: &[Read]) -> String {
+    let mut rows: BTreeMap<(&str, &str), BTreeSet<Caller>> = BTreeMap::new();
+    for (operation, caller, what) in read {
+        rows.entry((operation, what)).or_default().insert(*caller);
+    }
+    let short = |caller: &Caller| Caller::ALL.iter().find(|(one, ..)| one == caller).map_or("", |(_, short, _)| *short);
+    let mut text = "## What callers read of others\n\nWhat stands in the answers above of other people than the caller, and was not in the request. The staff read everything.\n\n| operation | what | who |\n| --- | --- | --- |\n".to_owned();
+    for ((operation, what), who) in rows {
+        let who: Vec<_> = who.iter().map(|caller| format!("`{}`", short(caller))).collect();
+        text.push_str(&format!("| `{operation}` | {what} | {} |\n", who.join(" ")));
+    }
+    text
+}

@@ -1,0 +1,337 @@
+//! Accounts: who makes, reads and changes them, and what is unique.
+
+use boxoffice_client::Client;
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use crate::support::{PASSWORD, Rejection, Response, TestApp};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    an_email_address_is_an_address_alone,
+    an_account_is_made_with_all_particulars,
+    a_username_a_password_and_an_email_are_enough,
+    an_account_is_read_by_itself_and_by_staff,
+    staff_alone_make_staff,
+    a_username_and_an_email_belong_to_one_account,
+    what_a_new_account_says_is_checked,
+    staff_list_accounts_and_filter_them,
+    a_list_of_accounts_has_pages,
+    a_change_leaves_what_it_does_not_name,
+    a_change_may_not_blank_what_an_account_needs,
+    an_account_is_changed_by_itself_and_by_staff,
+    a_change_may_not_take_what_another_account_holds,
+    a_new_password_ends_the_other_sessions,
+    a_password_set_by_staff_ends_every_session,
+    signing_in_while_the_password_changes_leaves_no_session,
+    another_email_has_not_been_verified,
+];
+
+race_tests![of_many_who_want_a_username_at_once_one_gets_it];
+
+impl TestApp {
+    /// Sends a body that makes an account, with the public key.
+    async fn create_account(&self, body: &Value) -> Response {
+        self.request("POST", "/accounts").json(body).send().await
+    }
+}
+
+fn new_account(username: &str, email: &str) -> Value {
+    json!({ "username": username, "email": email, "password": PASSWORD })
+}
+
+async fn an_account_is_made_with_all_particulars(app: TestApp) {
+    let particulars = json!({
+        "firstName": "Ama", "lastName": "Mensah", "title": "Ms", "dateOfBirth": "18-04-1992", "phone": "+233 24 555 0134",
+        "country": "Ghana", "firstAddressLine": "12 Oxford Street", "secondAddressLine": "", "city": "Accra",
+        "state": "Greater Accra", "role": "customer",
+    });
+    let mut body = new_account("Ama.Mensah", "Ama.Mensah@example.com");
+    body.as_object_mut().unwrap().extend(particulars.as_object().unwrap().clone());
+
+    let answer = app.create_account(&body).await;
+
+    assert_eq!(answer.status, 201, "{}", answer.body);
+    let number = answer.body["number"].as_str().unwrap();
+    let uri = format!("/accounts/{number}");
+    assert_eq!(answer.header("location"), uri);
+    let expected = json!({
+        "self": uri, "number": number, "username": "Ama.Mensah", "email": "Ama.Mensah@example.com", "role": "customer",
+        "verified": false, "activated": true, "firstName": "Ama", "lastName": "Mensah", "title": "Ms",
+        "dateOfBirth": "1992-04-18", "phone": "+233 24 555 0134", "country": "Ghana",
+        "firstAddressLine": "12 Oxford Street", "secondAddressLine": "", "city": "Accra", "state": "Greater Accra",
+        "preferences": format!("{uri}/preferences"),
+    });
+    assert_eq!(answer.body, expected);
+    assert_eq!(app.request("GET", &uri).key(&app.staff.key).send().await.body, expected);
+}
+
+async fn a_username_a_password_and_an_email_are_enough(app: TestApp) {
+    let mut body = new_account("kofi", "kofi@example.com");
+    body["firstName"] = Value::Null;
+
+    let account = app.create_account(&body).await.body;
+
+    assert_eq!(
+        (&account["role"], &account["verified"], &account["activated"]),
+        (&json!("customer"), &json!(false), &json!(true))
+    );
+    assert_eq!(account["dateOfBirth"], Value::Null);
+    for empty in ["firstName", "lastName", "title", "phone", "country", "firstAddressLine", "secondAddressLine", "city", "state"]
+    {
+        assert_eq!(account[empty], "", "{empty}");
+    }
+}
+
+async fn an_account_is_read_by_itself_and_by_staff(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let get = async |client: &Client| client.account_get().number(ama.number.as_str()).send().await;
+
+    assert_eq!(get(&ama.client).await.unwrap().username, "ama");
+    assert_eq!(get(&app.staff.client).await.unwrap().username, "ama");
+    assert_eq!(get(&kofi.client).await.rejection(), (403, "resource.not-yours".to_owned()));
+    assert_eq!(get(&app.public_client).await.rejection(), (403, "key.refused".to_owned()));
+    let unknown = app.request("GET", "/accounts/ZZ-00000000").key(&ama.key).send().await;
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    let unreadable = app.request("GET", "/accounts/ama").key(&ama.key).send().await;
+    assert_eq!((unreadable.status, unreadable.invalid_arguments()), (400, vec!["number".to_owned()]));
+}
+
+async fn staff_alone_make_staff(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let mut body = new_account("esi", "esi@example.com");
+    body["role"] = json!("administrator");
+    let sign_up = |key| app.request("POST", "/accounts").key(key).json(&body).send();
+
+    for key in [&app.public_key, &ama.key] {
+        let refused = sign_up(key).await;
+        assert_eq!((refused.status, refused.code()), (403, "resource.not-yours"));
+    }
+    let made = sign_up(&app.staff.key).await;
+
+    assert_eq!((made.status, &made.body["role"]), (201, &json!("administrator")));
+    let esi = app.sign_in("esi", PASSWORD).await.unwrap();
+    assert_eq!(app.client(&esi.key).account_list().send().await.unwrap().total, 3);
+}
+
+async fn a_username_and_an_email_belong_to_one_account(app: TestApp) {
+    app.sign_up("ama").await;
+
+    for (username, email, text) in [
+        ("AMA", "other@example.com", "Another account has this username."),
+        ("other", "Ama@Example.com", "Another account has this email."),
+        ("ama", "ama@example.com", "Another account has this username and this email."),
+    ] {
+        let refused = app.create_account(&new_account(username, email)).await;
+
+        assert_eq!((refused.status, refused.code()), (409, "account.taken"), "{username} {email}");
+        assert_eq!(refused.body["error"], text);
+    }
+}
+
+async fn of_many_who_want_a_username_at_once_one_gets_it(app: TestApp) {
+    let bodies: Vec<_> = (0..8).map(|number| new_account("ama", &format!("ama{number}@example.com"))).collect();
+
+    let answers = join_all(bodies.iter().map(|body| app.create_account(body))).await;
+
+    let mut outcomes: Vec<_> = answers.iter().map(|answer| (answer.status, answer.code())).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes[0], (201, ""));
+    assert_eq!(outcomes[1..], [(409, "account.taken"); 7]);
+}
+
+async fn what_a_new_account_says_is_checked(app: TestApp) {
+    for (argument, value) in [
+        ("username", json!("am")),
+        ("username", json!("ama mensah")),
+        ("username", json!("a".repeat(33))),
+        ("password", json!("7 chars")),
+        ("password", json!("x".repeat(129))),
+        ("email", json!("ama")),
+        ("title", json!("Dr.")),
+        ("dateOfBirth", json!("30-02-1990")),
+        ("dateOfBirth", json!("1990")),
+        ("phone", json!("0".repeat(41))),
+        ("firstName", json!(7)),
+        ("city", json!("x".repeat(201))),
+        ("role", json!("public")),
+    ] {
+        let mut body = new_account("ama", "ama@example.com");
+        body[argument] = value;
+
+        let refused = app.create_account(&body).await;
+
+        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec![argument.to_owned()]), "{body}");
+    }
+    let nothing = app.create_account(&json!({ "username": "", "password": " ", "email": null })).await;
+    assert_eq!(nothing.invalid_arguments(), ["-username", "-password", "-email"]);
+}
+
+async fn staff_list_accounts_and_filter_them(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let list = async |query: &str| {
+        let answer = app.request("GET", &format!("/accounts{query}")).key(&app.staff.key).send().await;
+        let entries = answer.body["entries"].as_array().unwrap().clone();
+        entries.iter().map(|account| account["username"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+
+    assert_eq!(list("").await, ["administrator", "ama", "kofi"]);
+    assert_eq!(list("?username=AMA").await, ["ama"]);
+    assert_eq!(list("?email=Kofi@EXAMPLE.com").await, ["kofi"]);
+    assert_eq!(list(&format!("?number={}", kofi.number)).await, ["kofi"]);
+    assert_eq!(list(&format!("?number={}&username=ama", kofi.number)).await, [""; 0]);
+    assert_eq!(list("?username=am.").await, [""; 0], "a filter is no pattern");
+    for key in [&ama.key, &app.public_key] {
+        let refused = app.request("GET", "/accounts").key(key).send().await;
+        assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+    }
+    let unreadable = app.request("GET", "/accounts?number=1&email=ama&username=a").key(&app.staff.key).send().await;
+    assert_eq!(unreadable.invalid_arguments(), ["number", "email", "username"]);
+}
+
+async fn a_list_of_accounts_has_pages(app: TestApp) {
+    for name in ["ama", "kofi", "esi"] {
+        app.sign_up(name).await;
+    }
+    let page = async |page| app.request("GET", &format!("/accounts?records=3&page={page}")).key(&app.staff.key).send().await;
+
+    let (first, second, third) = (page(1).await, page(2).await, page(3).await);
+
+    let envelope = |answer: &Response| ["total", "page", "records"].map(|name| answer.body[name].as_i64().unwrap());
+    assert_eq!((envelope(&first), first.body["entries"].as_array().unwrap().len()), ([4, 1, 3], 3));
+    assert_eq!((envelope(&second), second.body["entries"].as_array().unwrap().len()), ([4, 2, 3], 1));
+    assert_eq!(second.body["entries"][0]["username"], "esi");
+    assert_eq!((third.status, third.code()), (404, "page.past-end"));
+}
+
+async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let path = format!("/accounts/{}", ama.number);
+    let before = app.request("GET", &path).key(&ama.key).send().await.body;
+    let change = json!({
+        "title": "Dr", "dateOfBirth": "1992-04-18", "city": "Kumasi", "lastName": null,
+        "role": "administrator", "activated": false, "number": "ZZ-00000000",
+    });
+
+    let changed = app.request("PUT", &path).key(&ama.key).json(&change).send().await;
+
+    let mut expected = before;
+    for (name, value) in [("title", "Dr"), ("dateOfBirth", "1992-04-18"), ("city", "Kumasi")] {
+        expected[name] = json!(value);
+    }
+    assert_eq!((changed.status, &changed.body), (200, &expected));
+    assert_eq!(app.request("GET", &path).key(&ama.key).send().await.body, expected);
+    let emptied = app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "" })).send().await;
+    assert_eq!((&emptied.body["city"], &emptied.body["firstName"]), (&json!(""), &json!("ama")));
+    // What has no place for a blank is not named by one.
+    let blank = app.request("PUT", &path).key(&ama.key).json(&json!({ "title": " ", "dateOfBirth": "" })).send().await;
+    assert_eq!((blank.status, &blank.body), (200, &emptied.body));
+}
+
+async fn a_change_may_not_blank_what_an_account_needs(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let change = json!({ "username": " ", "password": "", "email": null, "title": "Sir" });
+
+    let refused = app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&change).send().await;
+
+    assert_eq!(refused.invalid_arguments(), ["-username", "-password", "-email", "title"]);
+}
+
+async fn an_account_is_changed_by_itself_and_by_staff(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let change = |key: &str, number: &str, city: &str| {
+        app.request("PUT", &format!("/accounts/{number}")).key(key).json(&json!({ "city": city })).send()
+    };
+
+    assert_eq!(change(&ama.key, &ama.number, "Accra").await.body["city"], "Accra");
+    assert_eq!(change(&app.staff.key, &ama.number, "Tema").await.body["city"], "Tema");
+    let other = change(&kofi.key, &ama.number, "Ho").await;
+    assert_eq!((other.status, other.code()), (403, "resource.not-yours"));
+    let unknown = change(&app.staff.key, "ZZ-00000000", "Ho").await;
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    let account = ama.client.account_get().number(ama.number.as_str()).send().await.unwrap();
+    assert_eq!(account.city, "Tema");
+}
+
+async fn a_change_may_not_take_what_another_account_holds(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    app.sign_up("kofi").await;
+    let path = format!("/accounts/{}", ama.number);
+    let change = |body: Value| app.request("PUT", &path).key(&ama.key).json(&body).send();
+
+    for (body, text) in [
+        (json!({ "username": "Kofi" }), "Another account has this username."),
+        (json!({ "email": "KOFI@example.com" }), "Another account has this email."),
+        (json!({ "username": "kofi", "email": "kofi@example.com" }), "Another account has this username and this email."),
+    ] {
+        let refused = change(body).await;
+        assert_eq!((refused.status, refused.code()), (409, "account.taken"));
+        assert_eq!(refused.body["error"], text);
+    }
+    let own = change(json!({ "username": "Ama", "email": "AMA@example.com" })).await;
+    assert_eq!((own.status, &own.body["username"]), (200, &json!("Ama")), "its own are no one else's");
+}
+
+async fn a_new_password_ends_the_other_sessions(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let other = app.sign_in("ama", PASSWORD).await.unwrap();
+    let integration = app.integration_of(&ama).await;
+
+    let change =
+        ama.client.account_update().number(ama.number.as_str()).body_map(|body| body.password("another one".parse().ok()));
+    change.send().await.unwrap();
+
+    let status = async |key: &str| app.request("GET", &format!("/accounts/{}", ama.number)).key(key).send().await.status;
+    assert_eq!(status(&ama.key).await, 200);
+    assert_eq!(status(&other.key).await, 403);
+    assert_eq!(status(&integration).await, 200, "only sessions end");
+    assert_eq!(app.sign_in("ama", PASSWORD).await.rejection(), (401, "session.wrong-password".to_owned()));
+    assert!(app.sign_in("ama", "another one").await.is_ok());
+}
+
+async fn a_password_set_by_staff_ends_every_session(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+
+    let path = format!("/accounts/{}", ama.number);
+    let change = app.request("PUT", &path).key(&app.staff.key).json(&json!({ "password": "another one" })).send().await;
+
+    assert_eq!(change.status, 200);
+    assert_eq!(ama.client.session_active_get().send().await.rejection(), (403, "key.refused".to_owned()));
+    assert!(kofi.client.session_active_get().send().await.is_ok());
+}
+
+async fn signing_in_while_the_password_changes_leaves_no_session(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let path = format!("/accounts/{}", ama.number);
+    let change = app.request("PUT", &path).key(&ama.key).json(&json!({ "password": "another one" })).send();
+
+    let (change, opened) = join(change, join_all((0..12).map(|_| app.sign_in("ama", PASSWORD)))).await;
+
+    assert_eq!(change.status, 200);
+    for session in opened.into_iter().flatten() {
+        let refused = app.client(&session.key).session_active_get().send().await;
+        assert_eq!(refused.rejection(), (403, "key.refused".to_owned()));
+    }
+    assert!(ama.client.session_active_get().send().await.is_ok());
+}
+
+async fn another_email_has_not_been_verified(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    app.execute("update accounts set verified = true where number = $1", &ama.number).await;
+    let path = format!("/accounts/{}", ama.number);
+    let verified =
+        async |change: Value| app.request("PUT", &path).key(&ama.key).json(&change).send().await.body["verified"].clone();
+
+    assert_eq!(verified(json!({ "city": "Accra" })).await, true);
+    assert_eq!(verified(json!({ "email": "AMA@example.com" })).await, true);
+    assert_eq!(verified(json!({ "email": "mensah@example.com" })).await, false);
+}
+
+async fn an_email_address_is_an_address_alone(app: TestApp) {
+    for email in ["You won <ama@example.com>", "<ama@example.com>", "ama@[127.0.0.1]", "ama", "ama@example.com, kofi@example.com"]
+    {
+        let body = json!({ "username": "ama", "email": email, "password": PASSWORD });
+        let refused = app.request("POST", "/accounts").json(&body).send().await;
+        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
+    }
+}

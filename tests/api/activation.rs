@@ -1,0 +1,291 @@
+//! Accounts that are deactivated, activated again, and asked to be deleted.
+
+use boxoffice::auth::Scope;
+use boxoffice::setup;
+use futures::future::join_all;
+use serde_json::json;
+
+use crate::support::{PASSWORD, Rejection, Response, TestApp, User};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    staff_deactivate_an_account_and_activate_it_again,
+    staff_alone_toggle_accounts,
+    a_person_asks_for_their_deletion,
+    the_staff_are_mailed_of_a_deletion_that_is_asked_for,
+    staff_ask_for_a_deletion_once,
+    a_deletion_is_asked_for_by_the_account_or_the_staff,
+    the_last_active_administrator_stays,
+    every_step_from_every_state_of_an_account,
+];
+
+race_tests![of_administrators_deactivated_at_once_one_stays];
+
+impl TestApp {
+    /// Deactivates an account that is active, and activates any other.
+    pub async fn toggle(&self, number: &str) -> Response {
+        self.request("POST", &format!("/accounts/{number}/toggles")).key(&self.staff.key).send().await
+    }
+
+    /// Asks for the deletion of an account.
+    async fn ask_for_deletion(&self, key: &str, number: &str) -> Response {
+        self.request("POST", &format!("/accounts/{number}/deletions")).key(key).send().await
+    }
+
+    /// A key of the platform's staff behind which there is no account.
+    async fn nobodys_key(&self) -> String {
+        setup::create_key(&self.state, "a program", Scope::Administrator, None).await.unwrap()
+    }
+
+    /// Another administrator's number.
+    async fn administrator(&self, name: &str) -> String {
+        let body =
+            json!({ "username": name, "email": format!("{name}@example.com"), "password": PASSWORD, "role": "administrator" });
+        let made = self.request("POST", "/accounts").key(&self.staff.key).json(&body).send().await;
+        made.body["number"].as_str().unwrap().to_owned()
+    }
+
+    /// Whether a key is accepted.
+    async fn accepts(&self, key: &str) -> bool {
+        let answer = self.request("GET", "/time").key(key).send().await;
+        assert!(answer.status == 200 || (answer.status, answer.code()) == (403, "key.refused"), "{answer:?}");
+        answer.status == 200
+    }
+}
+
+async fn staff_deactivate_an_account_and_activate_it_again(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let integration = app.integration_of(&ama).await;
+    let mut account = app.read(&format!("/accounts/{}", ama.number)).await;
+
+    let deactivated = app.toggle(&ama.number).await;
+
+    account["activated"] = json!(false);
+    assert_eq!((deactivated.status, &deactivated.body), (200, &account));
+    assert_eq!(app.read(&format!("/accounts/{}", ama.number)).await, account);
+    assert!(!app.accepts(&ama.key).await && !app.accepts(&integration).await);
+    assert_eq!(app.sign_in("ama", PASSWORD).await.rejection(), (403, "account.deactivated".to_owned()));
+
+    let activated = app.toggle(&ama.number).await;
+
+    account["activated"] = json!(true);
+    assert_eq!((activated.status, &activated.body), (200, &account));
+    assert!(app.accepts(&ama.key).await && app.accepts(&integration).await);
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok());
+}
+
+async fn staff_alone_toggle_accounts(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let path = format!("/accounts/{}/toggles", ama.number);
+
+    for key in [&ama.key, &app.public_key] {
+        let refused = app.request("POST", &path).key(key).send().await;
+        assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+    }
+    let unknown = app.toggle("ZZ-00000000").await;
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    assert!(app.accepts(&ama.key).await);
+}
+
+async fn a_person_asks_for_their_deletion(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let other = app.sign_in("ama", PASSWORD).await.unwrap();
+    let integration = app.integration_of(&ama).await;
+    let mut account = app.read(&format!("/accounts/{}", ama.number)).await;
+
+    let asked = app.ask_for_deletion(&ama.key, &ama.number).await;
+
+    account["activated"] = json!(false);
+    assert_eq!((asked.status, &asked.body), (200, &account));
+    assert_eq!(app.sign_in("ama", PASSWORD).await.rejection(), (403, "account.deactivated".to_owned()));
+    for key in [&ama.key, &other.key, &integration] {
+        assert!(!app.accepts(key).await);
+    }
+    let sessions = app.read(&format!("/accounts/{}/sessions", ama.number)).await;
+    let open: Vec<_> = sessions["entries"].as_array().unwrap().iter().map(|session| session["open"].clone()).collect();
+    assert_eq!(open, [json!(false), json!(false)]);
+
+    // Whoever changes their mind has to sign in again.
+    app.toggle(&ama.number).await;
+    assert!(!app.accepts(&ama.key).await && !app.accepts(&other.key).await);
+    assert!(app.accepts(&integration).await, "only sessions have ended");
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok());
+}
+
+async fn the_staff_are_mailed_of_a_deletion_that_is_asked_for(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let colleague = json!({ "username": "yaa", "email": "yaa@example.com", "password": PASSWORD, "role": "administrator" });
+    assert_eq!(app.request("POST", "/accounts").key(&app.staff.key).json(&colleague).send().await.status, 201);
+    let staff = app.read(&format!("/accounts/{}", app.staff.number)).await;
+
+    app.ask_for_deletion(&ama.key, &ama.number).await;
+    app.ask_for_deletion(&app.staff.key, &ama.number).await;
+
+    for address in [staff["email"].as_str().unwrap(), "yaa@example.com"] {
+        let letter = app.mail_to(address, 1).await;
+        assert!(letter.contains(&ama.number) && !letter.contains("ama@example.com"), "{letter}");
+    }
+    assert!(app.mailbox.files_to("ama@example.com").is_empty());
+}
+
+async fn staff_ask_for_a_deletion_once(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+
+    let first = app.ask_for_deletion(&app.staff.key, &ama.number).await;
+    let second = app.ask_for_deletion(&app.staff.key, &ama.number).await;
+
+    assert_eq!((first.status, &first.body["activated"]), (200, &json!(false)));
+    assert_eq!((second.status, second.code()), (409, "account.inactive"));
+    assert_eq!(app.read(&format!("/accounts/{}", ama.number)).await, first.body);
+}
+
+async fn a_deletion_is_asked_for_by_the_account_or_the_staff(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+
+    for (key, number, expected) in [
+        (&kofi.key, ama.number.as_str(), (403, "resource.not-yours")),
+        (&app.public_key, &ama.number, (403, "key.refused")),
+        (&ama.key, "ZZ-00000000", (404, "resource.not-found")),
+    ] {
+        let refused = app.ask_for_deletion(key, number).await;
+        assert_eq!((refused.status, refused.code()), expected, "{number}");
+    }
+    assert!(app.accepts(&ama.key).await);
+}
+
+async fn the_last_active_administrator_stays(app: TestApp) {
+    let (staff, key) = (app.staff.number.clone(), app.nobodys_key().await);
+    let ways = async |number: &str| {
+        let send = |method, below: &str| app.request(method, &format!("/accounts/{number}{below}")).key(&key).send();
+        [send("POST", "/toggles").await, send("POST", "/deletions").await, send("DELETE", "").await]
+    };
+    app.sign_up("ama").await;
+
+    for refused in ways(&staff).await {
+        assert_eq!((refused.status, refused.code()), (409, "account.last-administrator"));
+    }
+    let session = app.accepts(&app.staff.key).await;
+    assert!(session, "nothing was changed");
+
+    // With another one beside it, it may go; then that one is the last.
+    let efua = app.administrator("efua").await;
+    let own = app.toggle(&staff).await;
+    assert_eq!((own.status, &own.body["activated"]), (200, &json!(false)));
+    for refused in ways(&efua).await {
+        assert_eq!((refused.status, refused.code()), (409, "account.last-administrator"));
+    }
+    // One that is not active is not needed.
+    let removed = app.request("DELETE", &format!("/accounts/{staff}")).key(&key).send().await;
+    assert_eq!(removed.status, 204);
+}
+
+async fn of_administrators_deactivated_at_once_one_stays(app: TestApp) {
+    let key = app.nobodys_key().await;
+    for _ in 0..3 {
+        let mut numbers = vec![app.staff.number.clone()];
+        for name in ["efua", "esi", "yaa"] {
+            numbers.push(app.administrator(&format!("{name}-{}", app.state.clock.next_id())).await);
+        }
+
+        let ways = numbers.iter().enumerate().map(|(index, number)| match index % 3 {
+            0 => app.request("POST", &format!("/accounts/{number}/toggles")).key(&key).send(),
+            1 => app.request("POST", &format!("/accounts/{number}/deletions")).key(&key).send(),
+            _ => app.request("DELETE", &format!("/accounts/{number}")).key(&key).send(),
+        });
+        let answers = join_all(ways).await;
+
+        let refused: Vec<_> = answers.iter().filter(|answer| answer.status == 409).collect();
+        assert_eq!(refused.len(), 1, "{answers:?}");
+        assert_eq!(refused[0].code(), "account.last-administrator");
+        let accounts = app.request("GET", "/accounts?records=100").key(&key).send().await;
+        let entries = accounts.body["entries"].as_array().unwrap();
+        let left: Vec<_> = entries.iter().filter(|account| account["activated"] == true).collect();
+        assert_eq!(left.len(), 1);
+
+        // The first administrator is active again, and nobody else, for the next round.
+        let staff = format!("/accounts/{}/toggles", app.staff.number);
+        if left[0]["number"] != app.staff.number.as_str() {
+            assert_eq!(app.request("POST", &staff).key(&key).send().await.status, 200);
+            let other = format!("/accounts/{}/toggles", left[0]["number"].as_str().unwrap());
+            assert_eq!(app.request("POST", &other).key(&key).send().await.status, 200);
+        }
+    }
+}
+
+/// What can be done to an account, and with it.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    Toggle,
+    AskForDeletion,
+    Remove,
+    LogIn,
+    UseKey,
+    Update,
+}
+
+async fn take(app: &TestApp, person: &User, step: Step) -> Response {
+    let path = format!("/accounts/{}", person.number);
+    let staff = &app.staff.key;
+    match step {
+        Step::Toggle => app.toggle(&person.number).await,
+        Step::AskForDeletion => app.ask_for_deletion(staff, &person.number).await,
+        Step::Remove => app.request("DELETE", &path).key(staff).send().await,
+        Step::LogIn => {
+            let body = json!({ "identification": person.username, "password": PASSWORD });
+            app.request("POST", "/sessions").json(&body).send().await
+        }
+        Step::UseKey => app.request("GET", &path).key(&person.key).send().await,
+        Step::Update => app.request("PUT", &path).key(staff).json(&json!({ "city": "Ho" })).send().await,
+    }
+}
+
+/// What the staff read of an account: whether it is active, or that it is gone.
+async fn state(app: &TestApp, person: &User) -> &'static str {
+    let answer = app.request("GET", &format!("/accounts/{}", person.number)).key(&app.staff.key).send().await;
+    match (answer.status, answer.body["activated"].as_bool()) {
+        (200, Some(true)) => "active",
+        (200, Some(false)) => "deactivated",
+        (404, _) => "removed",
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn every_step_from_every_state_of_an_account(app: TestApp) {
+    let active = ("active", None);
+    let deactivated = ("deactivated", Some(Step::Toggle));
+    let removed = ("removed", Some(Step::Remove));
+    for (number, ((before, way), step, status, code, after)) in [
+        (active, Step::Toggle, 200, "", "deactivated"),
+        (active, Step::AskForDeletion, 200, "", "deactivated"),
+        (active, Step::Remove, 204, "", "removed"),
+        (active, Step::LogIn, 201, "", "active"),
+        (active, Step::UseKey, 200, "", "active"),
+        (active, Step::Update, 200, "", "active"),
+        (deactivated, Step::Toggle, 200, "", "active"),
+        (deactivated, Step::AskForDeletion, 409, "account.inactive", "deactivated"),
+        (deactivated, Step::Remove, 204, "", "removed"),
+        (deactivated, Step::LogIn, 403, "account.deactivated", "deactivated"),
+        (deactivated, Step::UseKey, 403, "key.refused", "deactivated"),
+        (deactivated, Step::Update, 200, "", "deactivated"),
+        (removed, Step::Toggle, 404, "resource.not-found", "removed"),
+        (removed, Step::AskForDeletion, 404, "resource.not-found", "removed"),
+        (removed, Step::Remove, 404, "resource.not-found", "removed"),
+        (removed, Step::LogIn, 404, "account.unknown", "removed"),
+        (removed, Step::UseKey, 403, "key.refused", "removed"),
+        (removed, Step::Update, 404, "resource.not-found", "removed"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let person = app.sign_up(&format!("person-{number}")).await;
+        if let Some(way) = way {
+            take(&app, &person, way).await;
+        }
+        assert_eq!(state(&app, &person).await, before);
+
+        let answer = take(&app, &person, step).await;
+
+        assert_eq!((answer.status, answer.code()), (status, code), "{step:?} when {before}");
+        assert_eq!(state(&app, &person).await, after, "after {step:?} when {before}");
+    }
+}

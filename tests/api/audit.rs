@@ -1,0 +1,324 @@
+//! The audit trail: who changed what, when, and what came of it.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use boxoffice::base::secret;
+use boxoffice::config::Settings;
+use boxoffice::http::LimitSettings;
+use boxoffice::log;
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{PASSWORD, Response, TestApp, card_payment, section};
+
+on_both_databases![
+    a_change_leaves_an_entry,
+    a_refused_change_leaves_an_entry,
+    what_is_refused_for_its_scope_is_limited,
+    what_changes_nothing_leaves_none,
+    a_redeemers_key_is_made_with_an_entry,
+    everyone_whom_a_stampede_turns_away_has_an_entry,
+    nobody_fails_for_what_another_did,
+    entries_are_found_by_what_they_tell,
+    entries_are_never_changed,
+    nothing_personal_and_no_secret_is_in_it,
+    what_is_no_identifier_is_not_in_it,
+    an_identifier_is_in_it_however_it_was_written,
+    the_trail_stays_when_an_account_is_erased,
+    nothing_is_done_without_its_entry,
+];
+
+/// What the staff find in the trail.
+async fn entries(app: &TestApp, query: &str) -> Vec<Value> {
+    let page = app.read(&format!("/audit?records=100&{query}")).await;
+    page["entries"].as_array().unwrap_or_else(|| panic!("{page}")).clone()
+}
+
+/// The status and the code of entries.
+fn outcomes(entries: &[Value]) -> Vec<(i64, &str)> {
+    entries.iter().map(|entry| (entry["status"].as_i64().unwrap(), entry["code"].as_str().unwrap_or_default())).collect()
+}
+
+async fn make_region(app: &TestApp, key: &str, name: &str) -> Response {
+    app.request("POST", "/regions").key(key).json(&json!({ "name": name, "country": "Ghana" })).send().await
+}
+
+/// The identifier of a key, as the database has it.
+async fn id_of_key(app: &TestApp, key: &str) -> String {
+    let mut tx = app.state.db.read().await.unwrap();
+    let id = tx.query("select id from api_keys where hash = $1").bind(boxoffice::base::secret::hash(key));
+    format!("{:014}", id.scalar::<i64>().await.unwrap())
+}
+
+async fn a_change_leaves_an_entry(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let path = format!("/accounts/{}", ama.number);
+    let changed = app.request("PUT", &format!("/v3{path}")).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
+
+    let found = entries(&app, "operation=account_update").await;
+
+    assert_eq!(changed.status, 200);
+    let expected = json!([{
+        "at": found[0]["at"], "key": id_of_key(&app, &ama.key).await, "account": ama.number, "operation": "account_update",
+        "resource": path, "outcome": "done", "status": 200, "code": null, "request": changed.header("x-request-id"),
+    }]);
+    assert_eq!(json!(found), expected);
+    assert!(found[0]["at"].as_str().unwrap().ends_with("+00:00"));
+}
+
+async fn a_refused_change_leaves_an_entry(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let host = "/hosts/17637000000001";
+    let with_one_key = async |name: &str| {
+        let request = app.request("POST", "/regions").key(&app.staff.key).header("Idempotency-Key", "one");
+        request.json(&json!({ "name": name, "country": "Ghana" })).send().await
+    };
+    with_one_key("Oti").await;
+
+    let refusals = [
+        make_region(&app, &ama.key, "Volta").await,
+        make_region(&app, &app.staff.key, "").await,
+        app.request("DELETE", host).key(&ama.key).send().await,
+        with_one_key("Ahafo").await,
+        make_region(&app, "a key that nobody has", "Volta").await,
+        app.request("POST", "/regions").key(&ama.key).version(None).send().await,
+    ];
+
+    assert_eq!(refusals.map(|answer| answer.status), [403, 400, 404, 422, 403, 412]);
+    let found = entries(&app, "outcome=refused").await;
+    let told =
+        [(422, "idempotency.other-request"), (404, "resource.not-found"), (400, "arguments.invalid"), (403, "key.refused")];
+    assert_eq!(outcomes(&found), told);
+    assert!(found.iter().all(|entry| entry["outcome"] == "refused"), "{found:?}");
+    assert_eq!((&found[1]["resource"], &found[1]["operation"]), (&json!(host), &json!("host_delete")));
+    assert_eq!(found[3]["account"], ama.number);
+}
+
+/// Or a key could fill the trail for ever.
+async fn what_is_refused_for_its_scope_is_limited(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let redeemer = crate::tokens::key_of(&app, &crate::tokens::global_token(&host, &event).await).await;
+    let limits = LimitSettings { keys: 2, ..LimitSettings::default() };
+    let server = app.start_second_server(Settings { limits, ..app.state.settings.clone() }, log::silent()).await;
+    let before = entries(&app, "outcome=refused").await.len();
+
+    for (path, key) in [("/regions", &ama.key), ("/sessions", &redeemer)] {
+        let ask = async || app.request("POST", path).at(server.address).key(key).json(&json!({})).send().await;
+        let answers = [ask().await, ask().await, ask().await];
+
+        let told = answers.each_ref().map(|answer| (answer.status, answer.header("ratelimit-policy")));
+        assert_eq!(told, [403, 403, 429].map(|status| (status, "\"key\";q=2;w=60")), "{path}");
+    }
+    assert_eq!(entries(&app, "outcome=refused").await.len(), before + 4);
+    server.stop().await;
+}
+
+async fn what_changes_nothing_leaves_none(app: TestApp) {
+    let before = entries(&app, "").await.len();
+
+    for path in ["/regions", "/accounts", "/regions/17637000000001", "/audit"] {
+        app.request("GET", path).key(&app.staff.key).send().await;
+    }
+
+    assert_eq!(entries(&app, "").await.len(), before);
+}
+
+/// By a GET, which changes something all the same.
+async fn a_redeemers_key_is_made_with_an_entry(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let token = crate::tokens::global_token(&host, &event).await;
+    crate::tokens::key_of(&app, &token).await;
+    app.request("GET", "/tokens/ZZZZZZZZ").send().await;
+
+    let found = entries(&app, "operation=token_authentication_get").await;
+
+    assert_eq!(outcomes(&found), [(200, "")]);
+    assert_eq!((&found[0]["resource"], &found[0]["account"]), (&json!("/tokens/{code}"), &Value::Null));
+}
+
+async fn everyone_whom_a_stampede_turns_away_has_an_entry(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 3)]).await;
+    let floor = event.sections[0].as_str();
+
+    let answers = join_all((0..40).map(|_| app.place_order(&ama.key, json!({ floor: 1 })))).await;
+
+    let found = entries(&app, "operation=order_create").await;
+    let mut seen: Vec<(String, i64)> =
+        answers.iter().map(|answer| (answer.header("x-request-id").into(), answer.status.into())).collect();
+    let told = |entry: &Value| (entry["request"].as_str().unwrap().to_owned(), entry["status"].as_i64().unwrap());
+    let mut kept: Vec<(String, i64)> = found.iter().map(told).collect();
+    seen.sort();
+    kept.sort();
+    assert_eq!(kept, seen);
+    assert_eq!(outcomes(&found).iter().filter(|outcome| **outcome == (409, "section.sold-out")).count(), 37);
+}
+
+/// Though they are written down together.
+async fn nobody_fails_for_what_another_did(app: TestApp) {
+    app.allow_server_errors();
+    let guilty = "/hosts/17637000000007";
+    app.execute_sql("create unique index one_of_it on audit (resource) where resource = '/hosts/17637000000007'").await;
+    app.request("DELETE", guilty).key(&app.staff.key).send().await;
+    let paths: Vec<String> = (0..20).map(|number| format!("/hosts/176370000000{number:02}")).collect();
+
+    let answers = join_all(paths.iter().map(|path| app.request("DELETE", path).key(&app.staff.key).send())).await;
+
+    for (path, answer) in paths.iter().zip(&answers) {
+        assert_eq!(answer.status, if path == guilty { 500 } else { 404 }, "{path}");
+    }
+    assert_eq!(entries(&app, "operation=host_delete").await.len(), 20);
+}
+
+async fn entries_are_found_by_what_they_tell(app: TestApp) {
+    let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
+    let path = format!("/accounts/{}", ama.number);
+    for (key, city) in [(&ama.key, "Accra"), (&ama.key, "Tema"), (&esi.key, "Ho")] {
+        app.request("PUT", &path).key(key).json(&json!({ "city": city })).send().await;
+    }
+    app.advance_clock(Duration::from_secs(3600));
+    app.request("DELETE", "/sessions/active").key(&esi.key).send().await;
+
+    let count = async |query: &str| entries(&app, query).await.len();
+    let now = app.state.clock.now().to_minutes();
+    let key = id_of_key(&app, &ama.key).await;
+    assert_eq!(count(&format!("resource={path}")).await, 3);
+    assert_eq!(count(&format!("account={}", ama.number)).await, 2);
+    assert_eq!(count(&format!("account={}", esi.number)).await, 2);
+    assert_eq!(count(&format!("key={key}")).await, 2);
+    assert_eq!(count(&format!("resource={path}&outcome=done")).await, 2);
+    assert_eq!(count(&format!("resource={path}&outcome=refused&account={}", esi.number)).await, 1);
+    assert_eq!(count("operation=session_active_delete").await, 1);
+    assert_eq!(count(&format!("from={now}")).await, 1);
+    assert_eq!(count(&format!("to={now}&account={}", esi.number)).await, 1);
+    for nothing in ["account=ZZ-ZZZZZZZZ", "key=17637000000001", "key=x", "operation=x", "resource=/x", "from=2998-01-01T00:00"] {
+        assert_eq!(count(nothing).await, 0, "{nothing}");
+    }
+    let newest = entries(&app, "").await;
+    assert_eq!(newest[0]["operation"], "session_active_delete");
+    assert!(newest.iter().map(|entry| entry["at"].as_str().unwrap()).is_sorted_by(|a, b| a >= b));
+    let wrong = app.request("GET", "/audit?from=2026-01-02T00:00&to=2026-01-01T00:00").key(&app.staff.key).send().await;
+    assert_eq!((wrong.status, wrong.invalid_arguments()), (400, vec!["to".to_owned()]));
+}
+
+async fn entries_are_never_changed(app: TestApp) {
+    make_region(&app, &app.staff.key, "Volta").await;
+    let before = entries(&app, "").await;
+
+    for change in ["update audit set status = 500", "delete from audit", "truncate audit"] {
+        let mut tx = app.state.db.begin().await.unwrap();
+        // SQLite has no such statement.
+        if change.starts_with("truncate") && !tx.is_postgres() {
+            continue;
+        }
+        let refused = tx.query(change).execute().await.unwrap_err();
+        assert!(format!("{refused:?}").contains("append-only"), "{change}: {refused:?}");
+    }
+
+    assert_eq!(entries(&app, "").await, before);
+}
+
+async fn nothing_personal_and_no_secret_is_in_it(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 3)]).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    app.pay(&ama.key, &order, card_payment()).await;
+    let made = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
+    let verification = made.body["self"].as_str().unwrap().to_owned();
+    app.request("PATCH", &verification).json(&json!({ "code": "000000" })).send().await;
+    let reset = app.request("PATCH", "/resets/m4x8c5v0b3n6z7l2j9h4g1f8q7w2k9d1");
+    reset.json(&json!({ "code": "000000", "password": PASSWORD })).send().await;
+    // A secret that has an identifier's form.
+    app.request("PATCH", "/verifications/17637000000051").json(&json!({ "code": "000000" })).send().await;
+
+    let trail = json!(entries(&app, "").await).to_string();
+
+    assert!(trail.contains("/verifications/{verification}") && trail.contains("/resets/{reset}"), "{trail}");
+    let identifier = verification.rsplit('/').next().unwrap();
+    for secret in
+        [identifier, "m4x8c5v0", "17637000000051", "000000", PASSWORD, "tok_approve", &ama.key, &kofi.key, &app.staff.key]
+    {
+        assert!(!trail.contains(secret), "{secret}");
+    }
+    for personal in ["example.com", "\"ama", "\"kofi", "127.0.0.1"] {
+        assert!(!trail.contains(personal), "{personal}");
+    }
+}
+
+/// Or it would stay there for ever, if it is not too long for the database.
+async fn what_is_no_identifier_is_not_in_it(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    // By chance, so that no database can make it shorter.
+    let long: String = (0..250).map(|_| secret::api_key()).collect();
+    let submission = STANDARD.encode(format!("/{}/17637000000051", "a".repeat(3000)));
+    let sent = [
+        ("DELETE", format!("/regions/{long}"), "/regions/{region}"),
+        ("DELETE", format!("/submissions/{}?approved=true", submission.replace('=', "%3D")), "/submissions/{submission}"),
+        ("DELETE", format!("/integrations/{}", kofi.key), "/integrations/{integration}"),
+        ("PUT", "/accounts/ama@example.com".to_owned(), "/accounts/{number}"),
+    ];
+
+    for (method, path, kept) in &sent {
+        for key in [&app.staff.key, &kofi.key] {
+            let refused = app.request(method, path).key(key).json(&json!({})).send().await;
+
+            assert!([400, 403, 404].contains(&refused.status), "{kept}: {}", refused.status);
+            let id = refused.header("x-request-id");
+            let found = entries(&app, "outcome=refused").await;
+            let entry = found.iter().find(|entry| entry["request"] == id).unwrap_or_else(|| panic!("{kept}"));
+            assert_eq!(entry["resource"], **kept);
+        }
+    }
+}
+
+async fn an_identifier_is_in_it_however_it_was_written(app: TestApp) {
+    let event = "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ==";
+    let sent = [
+        ("/hosts/17637000000001".to_owned(), "/hosts/17637000000001".to_owned()),
+        ("/hosts//%317637000000001/".to_owned(), "/hosts/17637000000001".to_owned()),
+        ("/accounts/GH%2D4K7QW2MZ".to_owned(), "/accounts/GH-4K7QW2MZ".to_owned()),
+        (format!("/submissions/{}?approved=true", event.replace('=', "%3D")), format!("/submissions/{event}")),
+    ];
+
+    for (path, kept) in &sent {
+        let refused = app.request("DELETE", path).key(&app.staff.key).send().await;
+
+        let found = entries(&app, "outcome=refused").await;
+        assert_eq!(
+            (&found[0]["request"], &found[0]["resource"]),
+            (&json!(refused.header("x-request-id")), &json!(kept)),
+            "{path}"
+        );
+    }
+}
+
+async fn the_trail_stays_when_an_account_is_erased(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
+    let erased = app.request("DELETE", &format!("/accounts/{}", ama.number)).key(&ama.key).send().await;
+
+    let found = entries(&app, &format!("account={}", ama.number)).await;
+
+    assert_eq!(erased.status, 204);
+    let operations: Vec<&str> = found.iter().map(|entry| entry["operation"].as_str().unwrap()).collect();
+    assert_eq!(operations, ["account_delete", "account_update"]);
+}
+
+async fn nothing_is_done_without_its_entry(app: TestApp) {
+    app.allow_server_errors();
+    app.execute_sql("alter table audit rename column resource to gone").await;
+
+    let failed = make_region(&app, &app.staff.key, "Volta").await;
+
+    assert_eq!(failed.status, 500);
+    assert_eq!(app.read("/regions").await["total"], 0);
+    app.execute_sql("alter table audit rename column gone to resource").await;
+    assert_eq!(make_region(&app, &app.staff.key, "Volta").await.status, 201);
+}

@@ -1,0 +1,385 @@
+//! The client for Rust: what it sends by itself, what it sends again, and what it makes of answers to requests with conditions.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use boxoffice_client::{IfChanged, Retries, Tagged};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::on_both_databases;
+use crate::support::{Client, Rejection, TestApp, operations, section};
+
+on_both_databases![
+    what_was_done_though_its_answer_was_lost_is_done_once,
+    a_code_whose_answer_was_lost_counts_once,
+    what_has_not_changed_is_told_from_an_error,
+    a_change_is_made_upon_what_was_read,
+];
+
+const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
+const NOT_FOUND: &str = r#"{"error":"There is no such resource.","code":"resource.not-found"}"#;
+const NOT_OPEN: &str = r#"{"error":"This transfer is not open any more.","code":"transfer.not-open"}"#;
+const BUSY: &str = r#"{"error":"Try again.","code":"server.unavailable"}"#;
+
+/// What a server does with a request.
+#[derive(Clone)]
+enum Does {
+    /// Ends the connection.
+    Cuts,
+    /// Never answers.
+    Hangs,
+    /// Begins to answer, and ends the connection.
+    Stumbles,
+    /// Answers with this status line with headers, and this body.
+    Answers(&'static str, &'static str),
+}
+
+use Does::{Answers, Cuts, Hangs, Stumbles};
+
+/// A server that does this with one request after the other, and then no more; gives a client of it, and all heads that it was
+/// sent.
+async fn server(does: impl IntoIterator<Item = Does>) -> (Client, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = Client::connect(&format!("http://{}", listener.local_addr().unwrap()), "a key").unwrap();
+    let heads = tokio::spawn(serve(listener, does.into_iter().collect()));
+    (client, heads)
+}
+
+async fn serve(listener: TcpListener, does: Vec<Does>) -> Vec<String> {
+    let (mut heads, mut hanging) = (Vec::new(), Vec::new());
+    for does in does {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        heads.push(read_message(&mut stream).await.0);
+        let answer = match does {
+            Cuts => continue,
+            Hangs => {
+                hanging.push(stream);
+                continue;
+            }
+            Stumbles => "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{".to_owned(),
+            Answers(head, body) => format!(
+                "HTTP/1.1 {head}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+                body.len()
+            ),
+        };
+        stream.write_all(answer.as_bytes()).await.unwrap();
+    }
+    heads
+}
+
+/// A request or an answer: its head and all of it.
+async fn read_message(stream: &mut TcpStream) -> (String, Vec<u8>) {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, _)) = text.split_once("\r\n\r\n") {
+            let length = header(head, "content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            if bytes.len() >= head.len() + 4 + length {
+                return (head.to_owned(), bytes);
+            }
+        }
+        assert!(stream.read_buf(&mut bytes).await.unwrap() > 0, "the message ends too early: {text}");
+    }
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+    lines.find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+}
+
+/// The keys by which the server knows requests again.
+fn keys(heads: &[String]) -> Vec<&str> {
+    heads.iter().map(|head| header(head, "idempotency-key").unwrap_or("none")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_post_is_sent_again_with_its_key() {
+    let made = Answers("201 Created\r\nLocation: /regions/1", REGION);
+    let (client, heads) = server([Cuts, Cuts, made.clone(), made]).await;
+    let create = || client.region_create().body_map(|body| body.name("Volta").country("Ghana"));
+
+    assert_eq!(create().send().await.unwrap().name, "Volta");
+    assert_eq!(create().send().await.unwrap().name, "Volta");
+
+    let heads = heads.await.unwrap();
+    let [first, second, third, other] = keys(&heads)[..] else { panic!("{heads:?}") };
+    assert_eq!([first, first], [second, third]);
+    assert!(first.len() == 32 && other.len() == 32 && first != other, "{first} {other}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_callers_own_key_is_sent() {
+    let (client, heads) = server([Cuts, Answers("201 Created\r\nLocation: /regions/1", REGION)]).await;
+
+    let create = client.region_create().idempotency_key("mine").body_map(|body| body.name("Volta").country("Ghana"));
+    create.send().await.unwrap();
+
+    assert_eq!(keys(&heads.await.unwrap()), ["mine", "mine"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_that_is_cut_off_is_asked_for_again() {
+    let (client, heads) = server([Stumbles, Answers("200 OK", REGION)]).await;
+
+    assert_eq!(client.region_get().region("1").send().await.unwrap().name, "Volta");
+
+    assert_eq!(keys(&heads.await.unwrap()), ["none", "none"], "a GET needs none");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_has_too_much_to_do_is_asked_again() {
+    let (many, unavailable) = ("429 Too Many Requests\r\nRetry-After: 1", "503 Service Unavailable\r\nRetry-After: 1");
+    let without = "503 Service Unavailable";
+    let answers = [Answers(many, BUSY), Answers(unavailable, BUSY), Answers(without, BUSY), Answers("200 OK", REGION)];
+    let (client, heads) = server(answers).await;
+
+    assert_eq!(client.region_get().region("1").send().await.unwrap().name, "Volta");
+
+    assert_eq!(heads.await.unwrap().len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_still_under_way_is_asked_for_again() {
+    let under_way = r#"{"error":"Still under way.","code":"idempotency.under-way"}"#;
+    let made = Answers("201 Created\r\nLocation: /regions/1", REGION);
+    let (client, heads) = server([Cuts, Answers("409 Conflict", under_way), made]).await;
+
+    client.region_create().body_map(|body| body.name("Volta").country("Ghana")).send().await.unwrap();
+
+    assert_eq!(heads.await.unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_is_told_at_once() {
+    let taken = r#"{"error":"Another region has this name.","code":"region.taken"}"#;
+    let (client, heads) = server([Answers("409 Conflict", taken)]).await;
+
+    let refused = client.region_create().body_map(|body| body.name("Volta").country("Ghana")).send().await;
+
+    assert_eq!(refused.rejection(), (409, "region.taken".to_owned()));
+    assert_eq!(heads.await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attempts_come_to_an_end() {
+    let (client, heads) = server([const { Answers("503 Service Unavailable", BUSY) }; 3]).await;
+    let client = client.with_retries(Retries { attempts: 3, ..Retries::default() });
+
+    assert_eq!(client.region_get().region("1").send().await.rejection(), (503, "server.unavailable".to_owned()));
+
+    assert_eq!(heads.await.unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_that_is_too_long_is_not_begun() {
+    let (client, heads) = server([Answers("429 Too Many Requests\r\nRetry-After: 3600", BUSY)]).await;
+    let client = client.with_retries(Retries { attempts: 100, total: Duration::from_secs(3599), ..Retries::default() });
+
+    let told = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("an answer at once");
+
+    assert_eq!(told.rejection(), (429, "server.unavailable".to_owned()));
+    assert_eq!(heads.await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_sent_again_where_that_is_not_wanted() {
+    let (client, _heads) = server([Cuts, Answers("200 OK", REGION)]).await;
+    let client = client.with_retries(Retries::NONE);
+
+    let lost = client.region_get().region("1").send().await;
+
+    assert!(matches!(lost, Err(boxoffice_client::Error::CommunicationError(_))), "{lost:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_lost_delete_has_removed_is_gone() {
+    let absent = Answers("404 Not Found", NOT_FOUND);
+    let (client, heads) = server([Cuts, absent.clone(), absent]).await;
+    let delete = || client.region_delete().region("1");
+
+    delete().send().await.unwrap();
+    assert_eq!(delete().send().await.rejection(), (404, "resource.not-found".to_owned()), "nothing was lost");
+
+    assert_eq!(keys(&heads.await.unwrap()), ["none"; 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_takes_too_long_is_asked_for_again() {
+    let (client, heads) = server([Hangs, Answers("200 OK", REGION)]).await;
+    let client = client.with_retries(Retries { attempt: Duration::from_secs(2), ..Retries::default() });
+
+    let read = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("asked for again");
+
+    assert_eq!(read.unwrap().name, "Volta");
+
+    assert_eq!(heads.await.unwrap().len(), 2);
+    let Retries { attempt, total, .. } = Retries::default();
+    assert!(attempt * 3 < total, "by default, too, there is time for a second and third");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_lost_delete_has_ended_is_over() {
+    let ended = Answers("409 Conflict", r#"{"error":"This session has ended already.","code":"session.ended"}"#);
+    let refused = Answers("403 Forbidden", r#"{"error":"You are restricted.","code":"key.refused"}"#);
+    let cancelled = Answers("200 OK", r#"{"self":"/transfers/1","status":"Cancelled"}"#);
+    let (client, heads) = server([
+        Cuts,
+        ended.clone(),
+        ended,
+        Cuts,
+        refused.clone(),
+        refused.clone(),
+        Cuts,
+        refused,
+        Cuts,
+        Answers("409 Conflict", NOT_OPEN),
+        cancelled,
+        Answers("503 Service Unavailable", BUSY),
+        Answers("404 Not Found", NOT_FOUND),
+    ])
+    .await;
+    let end = || client.account_session_delete().number("17637000000002").session("17637000000003").send();
+
+    end().await.unwrap();
+    assert_eq!(end().await.rejection(), (409, "session.ended".to_owned()), "nothing was lost");
+    client.session_active_delete().send().await.unwrap();
+    assert_eq!(client.session_active_delete().send().await.rejection(), (403, "key.refused".to_owned()), "nothing was lost");
+    assert_eq!(client.region_delete().region("1").send().await.rejection(), (403, "key.refused".to_owned()));
+    client.transfer_delete().transfer("1").send().await.unwrap();
+    client.region_delete().region("1").send().await.unwrap();
+
+    assert_eq!(heads.await.unwrap().len(), 13);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_delete_is_not_taken_for_what_another_did() {
+    let claimed = Answers("200 OK", r#"{"self":"/transfers/1","status":"Claimed"}"#);
+    let absent = Answers("404 Not Found", NOT_FOUND);
+    let (client, heads) = server([Cuts, Answers("409 Conflict", NOT_OPEN), claimed, Cuts, absent]).await;
+
+    let too_late = client.transfer_delete().transfer("1").send().await;
+    let unknown = client.submission_delete().submission("1").approved(true).send().await;
+
+    assert_eq!(too_late.rejection(), (409, "transfer.not-open".to_owned()));
+    assert_eq!(unknown.rejection(), (404, "resource.not-found".to_owned()), "a decision is answered with what was decided");
+    let heads = heads.await.unwrap();
+    assert!(heads[2].starts_with("GET /transfers/1 ") && header(&heads[2], "x-api-key") == Some("a key"), "{}", heads[2]);
+    let operations = operations();
+    let others = operations.iter().filter(|operation| operation.method == "DELETE" && !operation.declares(204));
+    assert_eq!(others.map(|operation| operation.id.as_str()).collect::<Vec<_>>(), ["submission_delete"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_never_arrived_has_done_nothing() {
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let client = Client::connect(&format!("http://{port}"), "a key").unwrap();
+    let heads = tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        serve(TcpListener::bind(port).await.unwrap(), vec![Answers("404 Not Found", NOT_FOUND)]).await
+    });
+
+    assert_eq!(client.region_delete().region("1").send().await.rejection(), (404, "resource.not-found".to_owned()));
+
+    assert_eq!(heads.await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_request_too_many_has_done_nothing() {
+    let (client, heads) = server([Answers("429 Too Many Requests", BUSY), Answers("404 Not Found", NOT_FOUND)]).await;
+
+    assert_eq!(client.region_delete().region("1").send().await.rejection(), (404, "resource.not-found".to_owned()));
+
+    assert_eq!(heads.await.unwrap().len(), 2);
+}
+
+/// Before a server, what lets the first request through and its answer not back; gives its address.
+async fn losing_the_first_answer(server: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut is_first = true;
+        while let Ok((mut client, _)) = listener.accept().await {
+            let (_, request) = read_message(&mut client).await;
+            let mut way = TcpStream::connect(server).await.unwrap();
+            way.write_all(&request).await.unwrap();
+            let (_, answer) = read_message(&mut way).await;
+            if !std::mem::take(&mut is_first) {
+                client.write_all(&answer).await.unwrap();
+            }
+        }
+    });
+    address
+}
+
+async fn what_was_done_though_its_answer_was_lost_is_done_once(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let server = app.address.trim_start_matches("http://").parse().unwrap();
+    let client = Client::connect(&format!("http://{}", losing_the_first_answer(server).await), &ama.key).unwrap();
+
+    let items = std::collections::HashMap::from([(event.sections[0].clone(), 2)]);
+    let order = client.order_create().body_map(|body| body.items(items)).send().await.unwrap();
+
+    assert_eq!(order.headers()["idempotency-replayed"], "true");
+    let orders = ama.client.account_order_list().number(&ama.number).send().await.unwrap();
+    assert_eq!((orders.total, &orders.entries[0].number), (1, &order.number));
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2), "reserved once");
+}
+
+async fn a_code_whose_answer_was_lost_counts_once(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let server = app.address.trim_start_matches("http://").parse().unwrap();
+    let before = async || {
+        let address = format!("http://{}", losing_the_first_answer(server).await);
+        Client::connect(&address, &app.public_key).unwrap()
+    };
+    let (verification, code) = app.code_for("/verifications", "ama@example.com", 1).await;
+    let (first, second) = (before().await, before().await);
+    let verify = first.verification_update().verification(verification.rsplit('/').next().unwrap());
+    let verified = verify.body_map(|body| body.code(code)).send().await.unwrap();
+    let (reset, code) = app.code_for("/resets", "ama@example.com", 2).await;
+    let change = second.reset_update().reset(reset.rsplit('/').next().unwrap());
+    let changed = change.body_map(|body| body.code(code).password("another horse battery")).send().await.unwrap();
+
+    for headers in [verified.headers(), changed.headers()] {
+        assert_eq!(headers["idempotency-replayed"], "true");
+    }
+    assert_eq!([app.standing(&verification).await, app.standing(&reset).await], ["Verified", "Used"]);
+    assert!(app.sign_in(&ama.username, "another horse battery").await.is_ok());
+}
+
+async fn what_has_not_changed_is_told_from_an_error(app: TestApp) {
+    let region = app.create_region().await;
+    let id = region.rsplit('/').next().unwrap();
+    let read = || app.public_client.region_get().region(id);
+    let seen = read().send().await.unwrap().tag().unwrap().to_owned();
+
+    let same = read().if_none_match(seen.as_str()).send().await.if_changed().unwrap();
+    app.staff.client.region_update().region(id).body_map(|body| body.city("Ho".to_owned())).send().await.unwrap();
+    let changed = read().if_none_match(seen.as_str()).send().await.if_changed().unwrap();
+    let absent = app.public_client.region_get().region("17637000000000").if_none_match(seen.as_str()).send().await.if_changed();
+
+    assert!(same.is_none(), "{same:?}");
+    assert_eq!(changed.unwrap().city, "Ho");
+    assert!(matches!(absent, Err(boxoffice_client::Error::ErrorResponse(_))), "{absent:?}");
+}
+
+async fn a_change_is_made_upon_what_was_read(app: TestApp) {
+    let region = app.create_region().await;
+    let id = region.rsplit('/').next().unwrap();
+    let read = app.staff.client.region_get().region(id).send().await.unwrap();
+    let change = |city: &str, tag: &str| {
+        let city = city.to_owned();
+        app.staff.client.region_update().region(id).if_match(tag).body_map(|body| body.city(city)).send()
+    };
+
+    let first = change("Ho", read.tag().unwrap()).await.unwrap();
+    let late = change("Hohoe", read.tag().unwrap()).await;
+    let next = change("Hohoe", first.tag().unwrap()).await.unwrap();
+
+    assert_eq!(late.rejection(), (412, "resource.changed".to_owned()));
+    assert_eq!(next.city, "Hohoe");
+}

@@ -1,0 +1,296 @@
+//! Tags of what is read, and requests that name them: every operation that declares one, asked as a comparison asks it, which
+//! makes anew whatever is to be changed.
+
+use boxoffice::contract::{Contract, Operation};
+use boxoffice::log;
+use boxoffice::qa::exchange::{Reply, Request, Server};
+use boxoffice::qa::world;
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Request as PlainRequest, Response, TestApp, rejection, section};
+
+on_both_databases![
+    what_the_caller_has_is_not_sent_again,
+    what_is_made_has_the_tag_that_it_is_read_with,
+    what_has_changed_is_changed_by_nobody_who_has_not_seen_it,
+    of_two_who_have_read_the_same_one_changes_it,
+    of_many_on_two_servers_each_change_is_made_upon_the_one_before,
+    conditions_on_one_resource_do_not_wait_for_those_who_wait_for_it,
+    whether_it_is_there_and_whose_it_is_is_told_first,
+    what_is_changed_otherwise_has_another_tag,
+    who_reads_otherwise_has_another_tag,
+];
+
+/// A tag that nothing has.
+const OTHER: &str = "\"AAAAAAAAAAAAAAAAAAAAAA\"";
+
+/// The time is another one already, and each reading of a code gives a key of its own.
+const NEVER_THE_SAME: [&str; 2] = ["time_get", "token_authentication_get"];
+
+/// A server, and what a comparison makes on it.
+struct Stage {
+    contract: Contract,
+    server: Server,
+    made: world::World,
+}
+
+impl Stage {
+    async fn on(app: &TestApp) -> Self {
+        let contract = Contract::builtin().unwrap();
+        let server = Server::at(&app.address).unwrap();
+        let made = world::World::make(&server, &contract, &app.staff.key, 7).await.unwrap();
+        Self { contract, server, made }
+    }
+
+    /// The operations that take this header.
+    fn taking(&self, header: &str) -> Vec<&Operation> {
+        self.contract.operations().filter(|operation| operation.takes(header)).collect()
+    }
+
+    /// A request that would succeed, of something that nobody else uses.
+    async fn request(&self, operation: &Operation) -> Request {
+        self.made.valid_as(&self.server, operation, None).await.unwrap().request
+    }
+
+    async fn send(&self, request: &Request) -> Reply {
+        self.server.send(request).await.unwrap()
+    }
+
+    /// What the same caller reads at the path of a request that would change it.
+    async fn read(&self, change: &Request) -> Reply {
+        let mut read = Request::new("GET", change.path.clone());
+        read.headers.clone_from(&change.clone().without_header("Content-Type").headers);
+        self.send(&read).await
+    }
+}
+
+fn tag(reply: &Reply) -> String {
+    let tag = reply.headers.get("etag").map(|tag| tag.to_str().unwrap().to_owned());
+    tag.unwrap_or_else(|| panic!("no ETag: {} {}", reply.status, reply.json()))
+}
+
+fn assert_changed(reply: &Reply, about: &str) {
+    assert_eq!((reply.status, &reply.json()["code"]), (412, &json!("resource.changed")), "{about}: {}", reply.json());
+}
+
+fn is_success(reply: &Reply) -> bool {
+    (200..300).contains(&reply.status)
+}
+
+async fn what_the_caller_has_is_not_sent_again(app: TestApp) {
+    let stage = Stage::on(&app).await;
+    // Images are no one caller's (`media::an_image_that_is_known_is_not_sent_again`).
+    let reads: Vec<_> = stage.taking("If-None-Match").into_iter().filter(|operation| operation.needs_key).collect();
+    assert!(reads.len() > 50, "only {}", reads.len());
+    for operation in reads {
+        let request = stage.request(operation).await;
+        let asking = async |tags: &str| stage.send(&request.clone().with_header("If-None-Match", tags)).await;
+
+        let first = stage.send(&request).await;
+        let known = asking(&format!("{OTHER}, W/{}", tag(&first))).await;
+        let any = asking("*").await;
+        let unknown = asking(OTHER).await;
+
+        assert_eq!((first.status, unknown.status), (200, 200), "{}", operation.id);
+        assert!(first.headers.get_all("vary").iter().any(|vary| vary == "x-api-key"), "{}", operation.id);
+        let is_same = known.status == 304 && tag(&known) == tag(&first);
+        assert!(
+            is_same || NEVER_THE_SAME.contains(&operation.id.as_str()),
+            "{}: {} {}",
+            operation.id,
+            known.status,
+            known.json()
+        );
+        assert_eq!((any.status, any.body.len()), (304, 0), "{}", operation.id);
+    }
+}
+
+/// Where whoever has made it reads just what the answer was.
+async fn what_is_made_has_the_tag_that_it_is_read_with(app: TestApp) {
+    let stage = Stage::on(&app).await;
+    let mut wrong = Vec::new();
+    for operation in stage.contract.operations().filter(|operation| operation.statuses.contains(&201)) {
+        let request = stage.request(operation).await;
+        let made = stage.send(&request).await;
+        assert_eq!(made.status, 201, "{}: {}", operation.id, made.json());
+        let Some(location) = made.headers.get("location") else { continue };
+        let read = stage.read(&Request { path: location.to_str().unwrap().to_owned(), ..request }).await;
+        let is_read = read.status == 200 && read.body == made.body;
+        if made.headers.get("etag") != read.headers.get("etag").filter(|_| is_read) {
+            wrong.push(format!("{}: {:?} and {:?}", operation.id, made.headers.get("etag"), read.headers.get("etag")));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+async fn what_has_changed_is_changed_by_nobody_who_has_not_seen_it(app: TestApp) {
+    let stage = Stage::on(&app).await;
+    let changes = stage.taking("If-Match");
+    assert!(changes.len() > 30, "only {}", changes.len());
+    for operation in changes {
+        let id = &operation.id;
+        let request = stage.request(operation).await;
+        let asking = async |tags: &str| stage.send(&request.clone().with_header("If-Match", tags)).await;
+        let before = stage.read(&request).await;
+        let seen = tag(&before);
+
+        assert_changed(&asking(OTHER).await, id);
+        assert_changed(&asking(&format!("W/{seen}")).await, id);
+        let untouched = stage.read(&request).await;
+        let done = asking(&format!("{OTHER}, {seen}")).await;
+        let after = stage.read(&request).await;
+
+        assert_eq!((tag(&untouched), &untouched.body), (seen.clone(), &before.body), "{id}: nothing was done");
+        assert!(is_success(&done), "{id}: {} {}", done.status, done.json());
+        if operation.method == "PUT" {
+            assert_eq!((tag(&done), &done.body), (tag(&after), &after.body), "{id}: answers what a GET does");
+            // An example may say what is so already.
+            if tag(&after) != seen {
+                assert_changed(&asking(&seen).await, id);
+            }
+        }
+        let any = stage.request(operation).await.with_header("If-Match", "*");
+        let any = stage.send(&any).await;
+        assert!(is_success(&any), "{id} of anything: {} {}", any.status, any.json());
+    }
+}
+
+/// Each of the two by another server.
+async fn of_two_who_have_read_the_same_one_changes_it(app: TestApp) {
+    let stage = Stage::on(&app).await;
+    let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let other = Server::at(&format!("http://{}", neighbour.address)).unwrap();
+    // Whoever ends a session may well find it ended: it is no other than it was.
+    for operation in stage.taking("If-Match").into_iter().filter(|operation| operation.id != "session_active_delete") {
+        let id = &operation.id;
+        let request = stage.request(operation).await;
+        let seen = tag(&stage.read(&request).await);
+        let request = request.with_header("If-Match", &seen);
+
+        let both = join_all([&stage.server, &other].map(|server| server.send(&request))).await;
+
+        let both: Vec<Reply> = both.into_iter().map(Result::unwrap).collect();
+        let after = stage.read(&request.without_header("If-Match")).await;
+        let made = both.iter().filter(|reply| is_success(reply)).count();
+        // Where the example says what is so already, both are right.
+        let is_same = after.status == 200 && tag(&after) == seen;
+        assert_eq!(made, if is_same { 2 } else { 1 }, "{id}: {:?}", both.iter().map(Reply::json).collect::<Vec<_>>());
+        let refused = both.iter().filter(|reply| !is_success(reply));
+        refused.for_each(|reply| assert!([404, 412].contains(&reply.status), "{id}: {} {}", reply.status, reply.json()));
+    }
+    neighbour.stop().await;
+}
+
+async fn rename(app: &TestApp, host: &str, key: &str, name: &str, tag: Option<&str>) -> Response {
+    let request = app.request("PUT", host).key(key).json(&json!({ "contact": name }));
+    tag.into_iter().fold(request, |request, tag| request.header("If-Match", tag)).send().await
+}
+
+/// Everyone reads, adds a letter, and begins anew where somebody else was faster: no letter is lost.
+async fn of_many_on_two_servers_each_change_is_made_upon_the_one_before(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await.uri;
+    let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    rename(&app, &host, &kofi.key, "-", None).await;
+    let add = async |letter: char, is_here: bool| {
+        let at = |request: PlainRequest| if is_here { request } else { request.at(neighbour.address) };
+        loop {
+            let read = at(app.request("GET", &host).key(&kofi.key)).send().await;
+            let longer = format!("{}{letter}", read.body["contact"].as_str().unwrap());
+            let change = at(app.request("PUT", &host).key(&kofi.key)).json(&json!({ "contact": longer }));
+            let made = change.header("If-Match", read.header("etag")).send().await;
+            match made.status {
+                200 => return,
+                status => assert_eq!((status, made.code()), (412, "resource.changed")),
+            }
+        }
+    };
+
+    join_all(('a'..='h').enumerate().map(|(place, letter)| add(letter, place % 2 == 0))).await;
+
+    let contact = app.read(&host).await["contact"].as_str().unwrap().to_owned();
+    let mut letters: Vec<char> = contact.chars().collect();
+    letters.sort_unstable();
+    assert_eq!(letters.into_iter().collect::<String>(), "-abcdefgh");
+    neighbour.stop().await;
+}
+
+/// Those who wait for a row take every connection; the one that they wait for still gets to ask.
+async fn conditions_on_one_resource_do_not_wait_for_those_who_wait_for_it(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await.uri;
+    let seen = app.request("GET", &host).send().await.header("etag").to_owned();
+
+    let changes = (0..60).map(|number| {
+        let tag = (number % 3 == 0).then_some(seen.as_str());
+        rename(&app, &host, &kofi.key, ["Front office", "Back office"][number % 2], tag)
+    });
+    let answers = join_all(changes).await;
+
+    assert!(answers.iter().all(|answer| answer.status == 200 || rejection(answer) == (412, "resource.changed")), "{answers:?}");
+    assert!(answers.iter().filter(|answer| answer.status == 200).count() >= 40, "{answers:?}");
+}
+
+async fn whether_it_is_there_and_whose_it_is_is_told_first(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let venue = app.read(&event.uri).await["venue"]["self"].as_str().unwrap().to_owned();
+    let region = app.read(&venue).await["region"].as_str().unwrap().to_owned();
+    let other = app.create_region().await;
+    let name = app.read(&region).await["name"].clone();
+    let send = async |method: &str, path: &str, key: &str, body: Value, tag: &str| {
+        app.request(method, path).key(key).json(&body).header("If-Match", tag).send().await
+    };
+    let staff = app.staff.key.as_str();
+
+    let absent = send("DELETE", "/regions/17637000000000", staff, Value::Null, OTHER).await;
+    let absent_any = send("DELETE", "/regions/17637000000000", staff, Value::Null, "*").await;
+    let foreign = send("PUT", &host.uri, &ama.key, json!({ "contact": "Me" }), OTHER).await;
+    let malformed = send("PUT", &other, staff, json!({ "name": 7 }), OTHER).await;
+    let in_use_stale = send("DELETE", &region, staff, Value::Null, OTHER).await;
+    let in_use = send("DELETE", &region, staff, Value::Null, "*").await;
+    let taken_stale = send("PUT", &other, staff, json!({ "name": name }), OTHER).await;
+    let taken = send("PUT", &other, staff, json!({ "name": name }), "*").await;
+
+    assert_eq!(rejection(&absent), (404, "resource.not-found"));
+    assert_eq!(rejection(&absent_any), (404, "resource.not-found"));
+    assert_eq!(rejection(&foreign), (403, "resource.not-yours"));
+    assert_eq!(rejection(&malformed), (400, "arguments.invalid"));
+    assert_eq!(rejection(&in_use_stale), (412, "resource.changed"));
+    assert_eq!(rejection(&in_use), (409, "region.in-use"));
+    assert_eq!(rejection(&taken_stale), (412, "resource.changed"));
+    assert_eq!(rejection(&taken), (409, "region.taken"));
+}
+
+/// By a POST, which takes no condition.
+async fn what_is_changed_otherwise_has_another_tag(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_draft(&host).await;
+    let seen = app.request("GET", &event.uri).key(&kofi.key).send().await.header("etag").to_owned();
+    app.list_event(&host, &event).await;
+
+    let change = app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "description": "Jazz, indoors." }));
+    let refused = change.header("If-Match", &seen).send().await;
+
+    assert_eq!(rejection(&refused), (412, "resource.changed"));
+    assert_eq!(app.read(&event.uri).await["description"], "Jazz, outdoors.");
+}
+
+/// A session is shown with the key by which it is asked for: a tag is one caller's.
+async fn who_reads_otherwise_has_another_tag(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let again = app.sign_in("ama", crate::support::PASSWORD).await.unwrap().key;
+    let active = async |key: &str| app.request("GET", "/sessions/active").key(key).send().await;
+    let (first, second) = (active(&ama.key).await, active(&again).await);
+
+    let end = app.request("DELETE", "/sessions/active").key(&again).header("If-Match", first.header("etag"));
+    let refused = end.send().await;
+
+    assert_ne!(first.header("etag"), second.header("etag"));
+    assert_eq!(rejection(&refused), (412, "resource.changed"));
+    assert_eq!(active(&again).await.status, 200);
+}

@@ -1,0 +1,246 @@
+//! An event's images.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use super::{cancel_events, change, delete, event, make, read, rejection, uri};
+use crate::on_both_databases;
+use crate::support::TestApp;
+
+on_both_databases![
+    an_image_is_served_from_its_event,
+    an_image_of_a_draft_is_served_at_its_secret_address_alone,
+    a_large_image_is_taken,
+    an_image_is_replaced_and_removed,
+    a_blank_image_is_none,
+    an_image_is_not_replaced_by_a_change_that_is_refused,
+    an_image_goes_with_its_event,
+    an_image_put_and_removed_at_once_is_there_or_not,
+    images_put_at_once_leave_one,
+    an_image_is_not_shown_by_a_change_that_loses_its_title_meanwhile,
+    an_image_put_while_its_event_is_removed_is_gone_too,
+];
+
+/// The smallest PNG.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
+/// The smallest lossy WebP.
+const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
+
+/// How many files are kept as images of this kind, whether or not anything names them.
+fn files(app: &TestApp, kind: &str) -> usize {
+    fs::read_dir(Path::new(&app.state.settings.media).join(kind)).map_or(0, Iterator::count)
+}
+
+/// A PNG with so many bytes of text in it.
+fn png_with(bytes: u32) -> String {
+    let mut png = STANDARD.decode(PNG).unwrap();
+    let end = png.split_off(png.len() - 12);
+    png.extend(bytes.to_be_bytes());
+    png.extend(b"teXt");
+    png.resize(png.len() + bytes as usize + 4, 0);
+    png.extend(end);
+    STANDARD.encode(png)
+}
+
+async fn an_image_is_served_from_its_event(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["banner"] = format!("data:image/png;base64,{PNG}").into();
+
+    let made = make(&app, &kofi.key, &body).await;
+
+    let uri = uri(&made);
+    let id = uri.rsplit('/').next().unwrap();
+    assert_eq!((made.status, &made.body["thumbnail"]), (201, &json!("")));
+    assert!(made.body["banner"].as_str().unwrap().starts_with(&format!("https://boxoffice.example/media/banner/{id}?secret=")));
+    let banner = app.fetch_image("banner", &uri).await;
+    assert_eq!((banner.status, banner.header("content-type")), (200, "image/png"));
+    assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 404);
+}
+
+async fn an_image_of_a_draft_is_served_at_its_secret_address_alone(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let mut body = event(&app, &host, "Jazz Night").await;
+    body["banner"] = PNG.into();
+    let made = make(&app, &kofi.key, &body).await;
+    let secret = path(&made.body["banner"]);
+    let bare = secret.split('?').next().unwrap().to_owned();
+    let fetch = async |path: &str| app.request("GET", path).no_key().version(None).send().await;
+
+    let guessed = fetch(&bare).await;
+    let wrong = fetch(&format!("{bare}?secret=4611686018427387904")).await;
+    let replaced = change(&app, &kofi.key, &uri(&made), json!({ "banner": WEBP })).await;
+    let former = fetch(&secret).await;
+    let present = fetch(&path(&replaced.body["banner"])).await;
+    app.execute_sql("update events set status = 'Listed'").await;
+    let listed = read(&app, &app.public_key, &uri(&made)).await;
+    let open = fetch(&bare).await;
+
+    for refused in [guessed, wrong, former] {
+        assert_eq!(rejection(&refused), (404, "resource.not-found"));
+    }
+    assert_eq!((present.status, path(&listed.body["banner"]), open.status), (200, bare, 200));
+}
+
+/// The path and query of an address on the platform.
+fn path(address: &Value) -> String {
+    address.as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap().to_owned()
+}
+
+async fn a_large_image_is_taken(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["thumbnail"] = png_with(200_000).into();
+
+    let made = make(&app, &kofi.key, &body).await;
+    let banner = change(&app, &kofi.key, &uri(&made), json!({ "banner": png_with(5 * 1024 * 1024) })).await;
+
+    assert_eq!(made.status, 201, "{}", made.body);
+    assert_eq!((banner.status, banner.invalid_arguments()), (400, vec!["banner".to_owned()]), "more than 5 MiB");
+}
+
+async fn an_image_is_replaced_and_removed(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["banner"] = PNG.into();
+    body["thumbnail"] = PNG.into();
+    let uri = uri(&make(&app, &kofi.key, &body).await);
+
+    let changed = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "" })).await;
+    let kept = change(&app, &kofi.key, &uri, json!({ "banner": null })).await;
+
+    assert_eq!((changed.status, &changed.body["thumbnail"]), (200, &json!("")));
+    assert_eq!(app.fetch_image("banner", &uri).await.header("content-type"), "image/webp");
+    assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 404);
+    assert_eq!(kept.body, changed.body);
+    assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
+}
+
+async fn a_blank_image_is_none(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["banner"] = "".into();
+
+    let made = make(&app, &kofi.key, &body).await;
+
+    assert_eq!((made.status, &made.body["banner"]), (201, &json!("")));
+}
+
+async fn an_image_is_not_replaced_by_a_change_that_is_refused(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    make(&app, &kofi.key, &event(&app, &host, "Rock Night").await).await;
+    let mut body = event(&app, &host, "Jazz Night").await;
+    body["banner"] = PNG.into();
+    let uri = uri(&make(&app, &kofi.key, &body).await);
+
+    let stranger = change(&app, &ama.key, &uri, json!({ "banner": WEBP })).await;
+    let taken = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "title": "Rock Night" })).await;
+    let wrong = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "*", "end": "2000-01-01T00:00" })).await;
+    cancel_events(&app).await;
+    let cancelled = change(&app, &kofi.key, &uri, json!({ "banner": WEBP })).await;
+
+    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
+    assert_eq!(rejection(&taken), (409, "event.taken"));
+    assert_eq!(wrong.invalid_arguments(), ["end", "thumbnail"]);
+    assert_eq!(rejection(&cancelled), (409, "event.cancelled"));
+    assert_eq!(app.fetch_image("banner", &uri).await.header("content-type"), "image/png");
+    assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
+}
+
+async fn an_image_goes_with_its_event(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["banner"] = PNG.into();
+    let uri = uri(&make(&app, &kofi.key, &body).await);
+    assert_eq!(files(&app, "banner"), 1);
+
+    delete(&app, &kofi.key, &uri).await;
+
+    assert_eq!(read(&app, &kofi.key, &uri).await.status, 404);
+    assert_eq!(files(&app, "banner"), 0);
+}
+
+async fn an_image_put_and_removed_at_once_is_there_or_not(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let uri = uri(&make(&app, &kofi.key, &body).await);
+
+    for round in 0..40 {
+        let put = change(&app, &kofi.key, &uri, json!({ "banner": PNG }));
+        let removed = change(&app, &kofi.key, &uri, json!({ "banner": "" }));
+        // Each is sent first in turn.
+        let (one, other) = if round % 2 == 0 { join(put, removed).await } else { join(removed, put).await };
+
+        assert_eq!((one.status, other.status), (200, 200));
+        let is_named = read(&app, &kofi.key, &uri).await.body["banner"] != "";
+        assert_eq!(app.fetch_image("banner", &uri).await.status, if is_named { 200 } else { 404 }, "round {round}");
+        assert_eq!(files(&app, "banner"), usize::from(is_named), "round {round}");
+    }
+}
+
+async fn images_put_at_once_leave_one(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let uri = uri(&make(&app, &kofi.key, &body).await);
+    // A draft's image changes its address.
+    app.execute_sql("update events set status = 'Listed'").await;
+
+    for _ in 0..5 {
+        let puts = [PNG, WEBP, PNG, WEBP].map(|banner| change(&app, &kofi.key, &uri, json!({ "banner": banner })));
+        let answers = join_all(puts).await;
+
+        assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
+        assert_eq!(files(&app, "banner"), 1);
+        let (_, shown) = join(change(&app, &kofi.key, &uri, json!({ "banner": PNG })), app.fetch_image("banner", &uri)).await;
+        assert_eq!(shown.status, 200, "while it is replaced");
+    }
+}
+
+async fn an_image_is_not_shown_by_a_change_that_loses_its_title_meanwhile(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let mut events = Vec::new();
+    for title in ["Jazz Night", "Rock Night"] {
+        events.push(uri(&make(&app, &kofi.key, &event(&app, &host, title).await).await));
+    }
+
+    for round in 0..10 {
+        let body = json!({ "title": format!("Night {round}"), "banner": PNG });
+        let changes = join_all(events.iter().map(|uri| change(&app, &kofi.key, uri, body.clone()))).await;
+
+        let mut statuses: Vec<_> = changes.iter().map(|answer| answer.status).collect();
+        for (uri, change) in events.iter().zip(&changes) {
+            let expected = if change.status == 200 { 200 } else { 404 };
+            assert_eq!(app.fetch_image("banner", uri).await.status, expected, "round {round}");
+        }
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409], "round {round}");
+        assert_eq!(files(&app, "banner"), 1, "round {round}");
+        for uri in &events {
+            change(&app, &kofi.key, uri, json!({ "banner": "" })).await;
+        }
+    }
+}
+
+async fn an_image_put_while_its_event_is_removed_is_gone_too(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+
+    for round in 0..10 {
+        let uri = uri(&make(&app, &kofi.key, &event(&app, &host, &format!("Night {round}")).await).await);
+        let put = change(&app, &kofi.key, &uri, json!({ "banner": PNG, "thumbnail": PNG }));
+        let (put, removed) = join(put, delete(&app, &kofi.key, &uri)).await;
+
+        assert!([200, 404].contains(&put.status), "{put:?}");
+        assert_eq!(removed.status, 204);
+        assert_eq!(read(&app, &kofi.key, &uri).await.status, 404);
+        assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (0, 0), "round {round}");
+    }
+}

@@ -1,0 +1,156 @@
+//! Everything that can be tried with an event, wherever it stands.
+
+use serde_json::{Value, json};
+
+use super::{change, delete, read, rejection};
+use crate::on_both_databases;
+use crate::review::submission_of;
+use crate::support::{Event, Host, Response, TestApp, section};
+
+on_both_databases![
+    a_draft_is_submitted_changed_and_removed,
+    an_event_under_review_is_decided_changed_and_removed,
+    a_listed_event_is_withdrawn_cancelled_changed_removed_and_sold,
+    a_cancelled_event_is_at_most_removed,
+];
+
+/// What comes of it: the event's status afterwards, that it is gone, or the rejection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Now(&'static str),
+    Gone,
+    Refused(u16, &'static str),
+}
+
+use Outcome::{Gone, Now, Refused};
+
+const NOT_DRAFT: Outcome = Refused(409, "event.not-draft");
+const NOT_LISTED: Outcome = Refused(409, "event.not-listed");
+const DECIDED: Outcome = Refused(409, "submission.decided");
+const NEVER_SUBMITTED: Outcome = Refused(404, "resource.not-found");
+
+/// An event that stands there, with a free section.
+async fn event_in(app: &TestApp, host: &Host<'_>, status: &str) -> Event {
+    let mut event = app.create_draft(host).await;
+    event.sections.push(app.add_section(host, &event, &section("Lawn", 0.0, 10)).await);
+    match status {
+        "Under Review" => assert_eq!(attempt(app, host, &event, "submit").await.status, 201),
+        "Listed" | "Cancelled" => app.list_event(host, &event).await,
+        _ => {}
+    }
+    if status == "Cancelled" {
+        assert_eq!(attempt(app, host, &event, "cancel").await.status, 200);
+    }
+    assert_eq!(app.read(&event.uri).await["status"], status);
+    event
+}
+
+async fn attempt(app: &TestApp, host: &Host<'_>, event: &Event, action: &str) -> Response {
+    let key = &host.owner.key;
+    let post = |path: &str| app.request("POST", &format!("{}/{path}", event.uri)).key(key).send();
+    let decide = |approved: bool| {
+        let uri = format!("{}?approved={approved}", submission_of(&event.uri));
+        app.request("DELETE", &uri).key(&app.staff.key).send()
+    };
+    match action {
+        "submit" => post("submissions").await,
+        "withdraw" => post("withdrawals").await,
+        "cancel" => post("cancellations").await,
+        "approve" => decide(true).await,
+        "reject" => decide(false).await,
+        "update" => change(app, key, &event.uri, json!({ "description": "More jazz." })).await,
+        "delete" => delete(app, key, &event.uri).await,
+        "sell" => app.place_order(key, json!({ event.sections[0].as_str(): 1 })).await,
+        other => panic!("nobody can {other} an event"),
+    }
+}
+
+/// Tries everything with an event of this status each.
+async fn try_all(app: &TestApp, status: &'static str, expected: [(&str, Outcome); 8]) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    for (action, outcome) in expected {
+        let event = event_in(app, &host, status).await;
+        let before = everything(app, &event).await;
+
+        let answer = attempt(app, &host, &event, action).await;
+
+        let after = everything(app, &event).await;
+        let about = format!("{action} of an event that is {status}: {answer:?}");
+        match outcome {
+            Refused(code, name) => {
+                assert_eq!(rejection(&answer), (code, name), "{about}");
+                assert_eq!(after, before, "{about}");
+            }
+            Gone => assert_eq!((answer.status, &after[0]["code"]), (204, &json!("resource.not-found")), "{about}"),
+            Now(status) => {
+                assert!(matches!(answer.status, 200 | 201), "{about}");
+                assert_eq!(after[0]["status"], status, "{about}");
+                assert_ne!(after, before, "{about}");
+            }
+        }
+    }
+}
+
+/// The event, its latest submission, and how many orders there are.
+async fn everything(app: &TestApp, event: &Event) -> [Value; 3] {
+    let orders = app.read("/orders").await["total"].clone();
+    let submission = read(app, &app.staff.key, &submission_of(&event.uri)).await.body;
+    [read(app, &app.staff.key, &event.uri).await.body, submission, orders]
+}
+
+async fn a_draft_is_submitted_changed_and_removed(app: TestApp) {
+    let expected = [
+        ("submit", Now("Under Review")),
+        ("approve", NEVER_SUBMITTED),
+        ("reject", NEVER_SUBMITTED),
+        ("withdraw", NOT_LISTED),
+        ("cancel", NOT_LISTED),
+        ("update", Now("Draft")),
+        ("delete", Gone),
+        ("sell", NOT_LISTED),
+    ];
+    try_all(&app, "Draft", expected).await;
+}
+
+async fn an_event_under_review_is_decided_changed_and_removed(app: TestApp) {
+    let expected = [
+        ("submit", NOT_DRAFT),
+        ("approve", Now("Listed")),
+        ("reject", Now("Draft")),
+        ("withdraw", NOT_LISTED),
+        ("cancel", NOT_LISTED),
+        ("update", Now("Under Review")),
+        ("delete", Gone),
+        ("sell", NOT_LISTED),
+    ];
+    try_all(&app, "Under Review", expected).await;
+}
+
+async fn a_listed_event_is_withdrawn_cancelled_changed_removed_and_sold(app: TestApp) {
+    let expected = [
+        ("submit", NOT_DRAFT),
+        ("approve", DECIDED),
+        ("reject", DECIDED),
+        ("withdraw", Now("Draft")),
+        ("cancel", Now("Cancelled")),
+        ("update", Now("Listed")),
+        ("delete", Gone),
+        ("sell", Now("Listed")),
+    ];
+    try_all(&app, "Listed", expected).await;
+}
+
+async fn a_cancelled_event_is_at_most_removed(app: TestApp) {
+    let expected = [
+        ("submit", NOT_DRAFT),
+        ("approve", DECIDED),
+        ("reject", DECIDED),
+        ("withdraw", NOT_LISTED),
+        ("cancel", NOT_LISTED),
+        ("update", Refused(409, "event.cancelled")),
+        ("delete", Gone),
+        ("sell", NOT_LISTED),
+    ];
+    try_all(&app, "Cancelled", expected).await;
+}

@@ -1,0 +1,147 @@
+//! Every operation where there is nothing for it: no such resource, and no database to look for it in.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use boxoffice::auth::Scope;
+use boxoffice::error::Code;
+use serde_json::{Value, json};
+use slog::{Drain, Logger, o};
+
+use crate::on_both_databases;
+use crate::support::{Operation, Response, TestApp, operations};
+
+on_both_databases![
+    what_a_path_names_is_looked_for_first,
+    every_operation_tells_that_the_database_is_gone,
+    every_operation_tells_that_its_tables_are_gone,
+    what_caused_a_failure_is_in_the_log_alone,
+];
+
+/// Asks as whoever of the callers without an event reaches furthest.
+async fn ask(app: &TestApp, operation: &Operation) -> Response {
+    let is_for_staff = operation.scopes.contains(&Scope::Administrator);
+    operation.send(app, |request| if is_for_staff { request.key(&app.staff.key) } else { request }).await
+}
+
+fn assert_failed_inside(answer: &Response, operation: &Operation) {
+    let message = "There was a server error while excuting this request. Please see system logs for details.";
+    let expected = json!({ "message": message, "code": "server.error" });
+    assert_eq!((answer.status, &answer.body), (500, &expected), "{}", operation.id);
+}
+
+fn assert_unavailable(answer: &Response, operation: &Operation) {
+    let expected = json!({ "error": Code::ServerUnavailable.text(), "code": "server.unavailable" });
+    assert_eq!((answer.status, &answer.body), (503, &expected), "{}", operation.id);
+    assert_eq!(answer.header("retry-after"), "1", "{}", operation.id);
+}
+
+/// The contract's examples name nothing in an empty database, and neither do those of the bodies: what the path names is told.
+async fn what_a_path_names_is_looked_for_first(app: TestApp) {
+    let mut asked = 0;
+    for operation in operations().iter().filter(|operation| !operation.parameters("path").is_empty()) {
+        let answer = ask(&app, operation).await;
+
+        assert_eq!(answer.status, 404, "{}: {}", operation.id, answer.body);
+        assert_ne!(answer.code(), "endpoint.unknown", "{}", operation.id);
+        asked += 1;
+    }
+    assert!(asked > 40, "only {asked}");
+}
+
+async fn every_operation_tells_that_the_database_is_gone(app: TestApp) {
+    app.state.db.close().await;
+    for operation in operations() {
+        assert_unavailable(&ask(&app, &operation).await, &operation);
+    }
+}
+
+/// Past the front door, which still finds the caller: what the operation itself begins must end well.
+async fn every_operation_tells_that_its_tables_are_gone(app: TestApp) {
+    app.allow_server_errors();
+    let (of_the_front_door, others): (Vec<_>, Vec<_>) =
+        tables(&app).await.into_iter().partition(|table| ["accounts", "api_keys"].contains(&table.as_str()));
+    remove(&app, others).await;
+    let mut failed = 0;
+    for operation in operations() {
+        let answer = ask(&app, &operation).await;
+
+        if answer.status == 500 {
+            assert_failed_inside(&answer, &operation);
+            failed += 1;
+        }
+    }
+    // The others read accounts and keys alone, or no table at all, or have found something else wrong before.
+    assert!(failed * 4 > operations().len() * 3, "only {failed}");
+
+    remove(&app, of_the_front_door).await;
+    for operation in operations() {
+        assert_failed_inside(&ask(&app, &operation).await, &operation);
+    }
+}
+
+/// Takes these tables away: a new name keeps what refers to them, on both databases.
+async fn remove(app: &TestApp, tables: Vec<String>) {
+    for table in tables {
+        app.execute_sql(format!("alter table {table} rename to gone_{table}").leak()).await;
+    }
+}
+
+/// Where a log is written, to be read.
+#[derive(Clone, Default)]
+struct Pages(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Pages {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+async fn what_caused_a_failure_is_in_the_log_alone(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let pages = Pages::default();
+    let log = Logger::root(Mutex::new(slog_json::Json::default(pages.clone())).fuse(), o!());
+    let broken = app.start_second_server(app.state.settings.clone(), log).await;
+    let keys = [&app.public_key, &ama.key, &app.staff.key];
+    for key in keys {
+        assert_eq!(app.request("GET", "/regions").at(broken.address).key(key).send().await.status, 200);
+    }
+    broken.state.db.close().await;
+
+    let mut failed = Vec::new();
+    for operation in operations() {
+        for key in keys {
+            let answer = operation.send(&app, |request| request.at(broken.address).key(key)).await;
+            assert_unavailable(&answer, &operation);
+            failed.push((answer.header("x-request-id").to_owned(), operation.id.clone()));
+        }
+    }
+
+    let text = String::from_utf8(pages.0.lock().unwrap().clone()).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (request, operation) in failed {
+        let told = lines.iter().filter(|line| line["request"] == request.as_str() && line["msg"] == "unavailable");
+        let told: Vec<_> = told.map(|line| (&line["operation"], line["cause"].as_str().unwrap_or_default())).collect();
+        assert!(told.len() == 1 && told[0].0 == &operation && told[0].1.contains("closed pool"), "{request}: {told:?}");
+    }
+    let loud = lines.iter().filter(|line| line["level"] == "ERRO" && line["msg"] == "unavailable").count();
+    assert!((1..=100).contains(&loud), "a storm of failures is {loud} lines, and is to be one a second");
+    for key in keys {
+        assert!(!text.contains(key.as_str()), "a key is in the log");
+    }
+}
+
+async fn tables(app: &TestApp) -> Vec<String> {
+    let mut tx = app.state.db.read().await.unwrap();
+    let sql = if tx.is_postgres() {
+        "select tablename::text from pg_tables where schemaname = 'public' and tablename not like '\\_sqlx%'"
+    } else {
+        "select name from sqlite_master where type = 'table' and name not like 'sqlite%' and name not like '_sqlx%'"
+    };
+    let rows: Vec<(String,)> = tx.query(sql).all().await.unwrap();
+    rows.into_iter().map(|(name,)| name).collect()
+}

@@ -1,0 +1,204 @@
+//! Who administers a host, and who says so.
+
+use boxoffice::auth::Scope;
+use boxoffice::setup;
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use super::change;
+use crate::support::{Response, TestApp, rejection};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    an_administrator_adds_another,
+    administrators_are_listed_in_pages,
+    an_account_is_added_once,
+    only_administrators_add_and_remove_administrators,
+    a_removed_administrator_acts_no_more,
+    the_last_administrator_stays,
+    the_staff_appoint_an_administrator_where_none_is_left,
+];
+
+race_tests![administrators_who_remove_each_other_at_once_leave_one, administrators_who_all_leave_at_once_leave_one,];
+
+async fn add(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
+    let body = json!({ "account": account });
+    app.request("POST", &format!("{host}/administrators")).key(key).json(&body).send().await
+}
+
+async fn remove(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
+    app.request("DELETE", &format!("{host}/administrators?account={account}")).key(key).send().await
+}
+
+/// The numbers of a host's administrators, as the staff read them.
+async fn administrators(app: &TestApp, host: &str) -> Vec<String> {
+    let page = app.read(&format!("{host}/administrators")).await;
+    let number = |account: &Value| account["number"].as_str().unwrap().to_owned();
+    page["entries"].as_array().unwrap().iter().map(number).collect()
+}
+
+async fn an_administrator_adds_another(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    assert_eq!(change(&app, &ama.key, &host.uri, json!({ "phone": "1" })).await.status, 403);
+
+    let added = add(&app, &kofi.key, &host.uri, &ama.number).await;
+
+    let account = format!("/accounts/{}", ama.number);
+    assert_eq!((added.status, added.header("location")), (201, account.as_str()));
+    assert_eq!(added.body, app.read(&account).await);
+    assert_eq!(administrators(&app, &host.uri).await, [kofi.number.clone(), ama.number.clone()]);
+    // She acts for the host from now on.
+    assert_eq!(change(&app, &ama.key, &host.uri, json!({ "phone": "1" })).await.status, 200);
+    assert_eq!(app.public_client.host_list().account(ama.number.as_str()).send().await.unwrap().total, 1);
+    let draft = app.create_draft(&host).await;
+    assert_eq!(app.request("GET", &draft.uri).key(&ama.key).send().await.status, 200);
+    let yaw = app.sign_up("yaw").await;
+    assert_eq!(add(&app, &ama.key, &host.uri, &yaw.number).await.status, 201);
+}
+
+async fn administrators_are_listed_in_pages(app: TestApp) {
+    let (ama, kofi, yaw) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("yaw").await);
+    let uri = app.create_host(&kofi).await.uri;
+    for person in [&yaw, &ama] {
+        add(&app, &kofi.key, &uri, &person.number).await;
+    }
+    let esi = app.sign_up("esi").await;
+    let list = format!("{uri}/administrators");
+    let read = |key: &str, path: &str| app.request("GET", path).key(key).send();
+
+    assert_eq!(administrators(&app, &uri).await, [&ama, &kofi, &yaw].map(|person| person.number.clone()));
+    let second = read(&yaw.key, &format!("{list}?records=2&page=2")).await;
+    assert_eq!((second.status, &second.body["total"], &second.body["records"]), (200, &json!(3), &json!(2)));
+    assert_eq!(second.body["entries"], json!([app.read(&format!("/accounts/{}", yaw.number)).await]));
+    assert_eq!(rejection(&read(&yaw.key, &format!("{list}?page=2")).await), (404, "page.past-end"));
+    assert_eq!(rejection(&read(&esi.key, &list).await), (403, "resource.not-yours"));
+    assert_eq!(rejection(&read(&app.public_key, &list).await), (403, "key.refused"));
+    assert_eq!(rejection(&read(&esi.key, "/hosts/17637000000001/administrators").await), (404, "resource.not-found"));
+}
+
+async fn an_account_is_added_once(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let uri = app.create_host(&kofi).await.uri;
+
+    let unknown = add(&app, &kofi.key, &uri, "GH-00000000").await;
+    let himself = add(&app, &kofi.key, &uri, &kofi.number).await;
+    let both = join_all((0..4).map(|_| add(&app, &kofi.key, &uri, &ama.number))).await;
+
+    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
+    assert_eq!(rejection(&himself), (409, "administrator.taken"));
+    assert_eq!(both.iter().filter(|answer| answer.status == 201).count(), 1);
+    assert_eq!(both.iter().filter(|answer| rejection(answer) == (409, "administrator.taken")).count(), 3);
+    assert_eq!(administrators(&app, &uri).await, [kofi.number, ama.number]);
+}
+
+async fn only_administrators_add_and_remove_administrators(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let uri = app.create_host(&kofi).await.uri;
+    let program = setup::create_key(&app.state, "a program", Scope::Administrator, None).await.unwrap();
+
+    // Not even the platform's staff, and before anything is said of the account.
+    for key in [&ama.key, &app.staff.key, &program] {
+        for account in [&ama.number, "GH-00000000"] {
+            assert_eq!(rejection(&add(&app, key, &uri, account).await), (403, "resource.not-yours"));
+        }
+        for account in [&kofi.number, "GH-00000000"] {
+            assert_eq!(rejection(&remove(&app, key, &uri, account).await), (403, "resource.not-yours"));
+        }
+    }
+    assert_eq!(rejection(&add(&app, &app.public_key, &uri, &ama.number).await), (403, "key.refused"));
+    assert_eq!(rejection(&remove(&app, &app.public_key, &uri, &kofi.number).await), (403, "key.refused"));
+    let nowhere = "/hosts/17637000000001";
+    assert_eq!(rejection(&add(&app, &kofi.key, nowhere, &ama.number).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&remove(&app, &kofi.key, nowhere, &kofi.number).await), (404, "resource.not-found"));
+    assert_eq!(administrators(&app, &uri).await.join(" "), kofi.number);
+
+    // Staff who administer the host are like anyone who does.
+    assert_eq!(add(&app, &kofi.key, &uri, &app.staff.number).await.status, 201);
+    assert_eq!(add(&app, &app.staff.key, &uri, &ama.number).await.status, 201);
+}
+
+async fn a_removed_administrator_acts_no_more(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let draft = app.create_draft(&host).await;
+    add(&app, &kofi.key, &host.uri, &ama.number).await;
+
+    let removed = remove(&app, &ama.key, &host.uri, &kofi.number).await;
+
+    assert_eq!((removed.status, removed.body), (204, Value::Null));
+    assert_eq!(administrators(&app, &host.uri).await.join(" "), ama.number);
+    assert_eq!(rejection(&change(&app, &kofi.key, &host.uri, json!({ "phone": "1" })).await), (403, "resource.not-yours"));
+    assert_eq!(app.request("GET", &draft.uri).key(&kofi.key).send().await.status, 403);
+    assert_eq!(app.public_client.host_list().account(kofi.number.as_str()).send().await.unwrap().total, 0);
+    for account in [&kofi.number, "GH-00000000"] {
+        assert_eq!(rejection(&remove(&app, &ama.key, &host.uri, account).await), (404, "resource.not-found"), "{account}");
+    }
+    assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201, "he can come back");
+}
+
+async fn the_last_administrator_stays(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let uri = app.create_host(&kofi).await.uri;
+
+    let last = remove(&app, &kofi.key, &uri, &kofi.number).await;
+    assert_eq!(rejection(&last), (409, "administrator.last"));
+    assert_eq!(administrators(&app, &uri).await.join(" "), kofi.number);
+    assert_eq!(change(&app, &kofi.key, &uri, json!({ "phone": "1" })).await.status, 200);
+
+    add(&app, &kofi.key, &uri, &ama.number).await;
+    assert_eq!(remove(&app, &kofi.key, &uri, &kofi.number).await.status, 204, "now he may go");
+    assert_eq!(rejection(&remove(&app, &ama.key, &uri, &ama.number).await), (409, "administrator.last"));
+}
+
+async fn administrators_who_remove_each_other_at_once_leave_one(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    for _ in 0..5 {
+        let uri = app.create_host(&kofi).await.uri;
+        add(&app, &kofi.key, &uri, &ama.number).await;
+
+        let his = remove(&app, &kofi.key, &uri, &ama.number);
+        let (his, hers) = join(his, remove(&app, &ama.key, &uri, &kofi.number)).await;
+
+        let mut statuses = [his.status, hers.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [204, 403], "who was removed may no longer remove");
+        assert_eq!(administrators(&app, &uri).await.len(), 1);
+    }
+}
+
+async fn administrators_who_all_leave_at_once_leave_one(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let uri = app.create_host(&kofi).await.uri;
+    let mut all = vec![kofi];
+    for name in ["ama", "yaw", "esi"] {
+        let person = app.sign_up(name).await;
+        add(&app, &all[0].key, &uri, &person.number).await;
+        all.push(person);
+    }
+
+    let left = join_all(all.iter().map(|person| remove(&app, &person.key, &uri, &person.number))).await;
+
+    assert_eq!(left.iter().filter(|answer| answer.status == 204).count(), 3);
+    assert_eq!(left.iter().filter(|answer| rejection(answer) == (409, "administrator.last")).count(), 1);
+    assert_eq!(administrators(&app, &uri).await.len(), 1);
+}
+
+async fn the_staff_appoint_an_administrator_where_none_is_left(app: TestApp) {
+    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
+    let uri = app.create_host(&kofi).await.uri;
+    let removed = app.request("DELETE", &format!("/accounts/{}", kofi.number)).key(&kofi.key).send().await;
+    assert_eq!((removed.status, administrators(&app, &uri).await.len()), (204, 0));
+
+    let herself = add(&app, &ama.key, &uri, &ama.number).await;
+    let unknown = add(&app, &app.staff.key, &uri, "GH-00000000").await;
+    let appointed = add(&app, &app.staff.key, &uri, &ama.number).await;
+    let again = add(&app, &app.staff.key, &uri, &yaw.number).await;
+
+    assert_eq!(rejection(&herself), (403, "resource.not-yours"));
+    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
+    assert_eq!(appointed.status, 201, "{}", appointed.body);
+    assert_eq!(rejection(&again), (403, "resource.not-yours"), "now it is for her to say");
+    assert_eq!(administrators(&app, &uri).await.join(" "), ama.number);
+    assert_eq!(add(&app, &ama.key, &uri, &yaw.number).await.status, 201);
+}

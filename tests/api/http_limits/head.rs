@@ -1,0 +1,163 @@
+//! The head of a request: its size, and what can't be read of it.
+
+use boxoffice::mock::Settings;
+use serde_json::json;
+
+use super::raw::{Raw, request, say};
+use crate::on_both_databases;
+use crate::review::submission_of;
+use crate::support::MockServer;
+use crate::support::{TestApp, operations};
+
+on_both_databases![
+    a_head_has_its_size,
+    what_is_no_http_is_refused_without_a_body,
+    the_size_is_looked_at_before_all_else,
+    the_longest_query_of_the_contract_fits,
+    a_path_that_cannot_be_read_does_not_exist,
+    a_method_that_nobody_knows_is_not_allowed,
+    a_method_in_small_letters_is_served,
+];
+
+/// One byte more than a path and query may have.
+const LONG: usize = 32 * 1024 + 1;
+
+/// A path and query of so many bytes.
+fn of_length(path: &str, bytes: usize) -> String {
+    let start = format!("{path}?x=");
+    format!("{start}{}", "x".repeat(bytes - start.len()))
+}
+
+/// Headers of so many bytes together.
+fn headers_of_size(bytes: usize) -> String {
+    // Three lines of four kilobytes and less each would be taken alike: what counts is the sum.
+    let line = |size: usize| format!("x: {}", "y".repeat(size - "x: \r\n".len()));
+    let lines: Vec<_> = [8192, 8192, 8192, bytes - 3 * 8192].map(line).into();
+    lines.join("\r\n")
+}
+
+async fn a_head_has_its_size(app: TestApp) {
+    let asked = |uri: &str| request(&format!("GET {uri}"), &[], "");
+    let most = say(app.server, &asked(&of_length("/nowhere", 32 * 1024))).await.unwrap();
+    let long = say(app.server, &asked(&of_length("/nowhere", 32 * 1024 + 1))).await.unwrap();
+
+    assert_eq!(most.status, 404);
+    let error = "The request's path and query are longer than 32768 bytes.";
+    assert_eq!((long.status, &long.body), (414, &json!({ "error": error, "code": "uri.too-long" })));
+
+    let usual = "host: boxoffice.example\r\nconnection: close\r\n".len();
+    let headers = |bytes| request("GET /nowhere", &[&headers_of_size(bytes - usual)], "");
+    let most = say(app.server, &headers(32 * 1024)).await.unwrap();
+    let large = say(app.server, &headers(32 * 1024 + 1)).await.unwrap();
+
+    assert_eq!(most.status, 404);
+    let error = "The request's headers together are larger than 32768 bytes.";
+    assert_eq!((large.status, &large.body), (431, &json!({ "error": error, "code": "headers.too-large" })));
+}
+
+async fn what_is_no_http_is_refused_without_a_body(app: TestApp) {
+    // Beside the two that every request of ours has.
+    let most = say(app.server, &request("GET /nowhere", &["x: y"; 98], "")).await.unwrap();
+    let many = say(app.server, &request("GET /nowhere", &["x: y"; 99], "")).await.unwrap();
+
+    assert_eq!((most.status, most.code()), (404, "endpoint.unknown"));
+    assert_eq!((many.status, many.header("content-length"), many.header("connection")), (431, "0", "close"));
+    for line in ["If-Match: \0", "If-Match: \x13", "If-Match: \x7f", "If Match: *", "If-Match"] {
+        let answer = say(app.server, &request("GET /nowhere", &[line], "")).await.unwrap();
+
+        assert_eq!(
+            (answer.status, answer.header("content-length"), answer.header("connection")),
+            (400, "0", "close"),
+            "{line:?}"
+        );
+    }
+}
+
+async fn the_longest_query_of_the_contract_fits(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    for character in ["漢", "𠮷"] {
+        let event = app.create_draft(&host).await;
+        app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+        let reason = character.repeat(2000);
+        let query = form_urlencoded::Serializer::new("approved=false".to_owned()).append_pair("reason", &reason).finish();
+
+        let uri = format!("{}?{query}", submission_of(&event.uri));
+        let decided = app.request("DELETE", &uri).key(&app.staff.key).send().await;
+
+        assert_eq!((decided.status, &decided.body["reason"]), (200, &json!(reason)));
+    }
+}
+
+async fn the_size_is_looked_at_before_all_else(app: TestApp) {
+    let large = headers_of_size(33 * 1024);
+    for operation in operations() {
+        let path = operation.path_with(&[]);
+
+        let long = say(app.server, &request(&format!("{} {}", operation.method, of_length(&path, LONG)), &[], "")).await;
+        let large = say(app.server, &request(&format!("{} {path}", operation.method), &[&large], "")).await;
+
+        assert_eq!(long.map(|answer| answer.status), Some(414), "{}", operation.id);
+        assert_eq!(large.map(|answer| answer.status), Some(431), "{}", operation.id);
+    }
+    let preflight = say(app.server, &request(&format!("OPTIONS {}", of_length("/regions", LONG)), &[], "")).await;
+    assert_eq!(preflight.map(|answer| answer.status), Some(414));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_mock_has_the_same_sizes() {
+    let mock = MockServer::start(Settings::default());
+
+    let long = say(mock.address(), &request(&format!("GET {}", of_length("/regions", LONG)), &[], "")).await.unwrap();
+    let large = say(mock.address(), &request("GET /regions", &[&headers_of_size(33 * 1024)], "")).await.unwrap();
+
+    assert_eq!((long.status, long.code()), (414, "uri.too-long"));
+    assert_eq!((large.status, large.code()), (431, "headers.too-large"));
+}
+
+/// dropshot's router decodes a path before it looks for it, and what refuses this has dropshot's shape.
+async fn a_path_that_cannot_be_read_does_not_exist(app: TestApp) {
+    for path in ["/hosts/%ff", "/hosts/%c3%28", "/%80/x", "/hosts/../regions", "/./regions", "/v3/hosts/%ff"] {
+        for method in ["GET", "DELETE", "PROPFIND", "FOO", "OPTIONS"] {
+            let answer = say(app.server, &request(&format!("{method} {path}"), &[], "")).await.unwrap();
+
+            let message = format!("The requested endpoint {path} does not exist on this server.");
+            assert_eq!((answer.status, &answer.body["message"]), (404, &json!(message)), "{method}");
+            assert_eq!(answer.body["error_code"], "endpoint.unknown");
+            assert!(!answer.header("x-request-id").is_empty());
+        }
+    }
+}
+
+async fn a_method_that_nobody_knows_is_not_allowed(app: TestApp) {
+    for method in ["PROPFIND", "QUERY", "VERSION-CONTROL", "TRACE"] {
+        let known = say(app.server, &request(&format!("{method} /regions"), &[], "")).await.unwrap();
+        let nowhere = say(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
+
+        assert_eq!((known.status, known.code(), known.header("allow")), (405, "method.not-allowed", "get, post"), "{method}");
+        assert_eq!((nowhere.status, nowhere.code()), (404, "endpoint.unknown"), "{method}");
+    }
+    for method in ["FOO", "Delete"] {
+        let known = say(app.server, &request(&format!("{method} /v3/regions"), &[], "")).await.unwrap();
+        let nowhere = say(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
+
+        assert_eq!((known.status, known.header("allow")), (405, "get, post"), "{method}");
+        let code = |answer: &Raw| answer.body["code"].as_str().or(answer.body["error_code"].as_str()).map(str::to_owned);
+        assert_eq!(code(&known).as_deref(), Some("method.not-allowed"), "{method}");
+        assert_eq!((nowhere.status, code(&nowhere).as_deref()), (404, Some("endpoint.unknown")), "{method}");
+    }
+}
+
+/// Some clients send them so, and dropshot's router knows no difference.
+async fn a_method_in_small_letters_is_served(app: TestApp) {
+    let key = format!("X-API-Key: {}", app.staff.key);
+    let region = r#"{"name": "Accra", "country": "Ghana"}"#;
+    let length = format!("Content-Length: {}", region.len());
+    let usual = [key.as_str(), "X-Client-Version: 3.0.0"];
+
+    let made = say(app.server, &request("post /v3/regions", &[&usual, [length.as_str()].as_slice()].concat(), region)).await;
+    let read = say(app.server, &request("Get /regions", &usual, "")).await.unwrap();
+
+    assert_eq!(made.map(|answer| answer.status), Some(201));
+    assert_eq!((read.status, &read.body["total"]), (200, &json!(1)));
+}

@@ -1,0 +1,254 @@
+//! How many requests may come in a minute.
+
+use std::net::SocketAddr;
+
+use boxoffice::auth::Scope;
+use boxoffice::base::address::TrustedProxies;
+use boxoffice::config::Settings;
+use boxoffice::http::LimitSettings;
+use boxoffice::log;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Operation, PASSWORD, Response, TestApp, operations, section};
+use crate::tokens::{global_token, key_of};
+
+on_both_databases![
+    every_operation_with_a_key_is_limited,
+    every_key_is_counted_for_itself,
+    whoever_is_refused_is_told_when_to_come_again,
+    guesses_are_counted_by_whom_they_are_about,
+    guesses_are_counted_by_where_they_come_from,
+    a_guess_counts_whatever_else_is_wrong_with_it,
+    guesses_about_many_are_counted_together,
+    guesses_are_counted_for_their_key_too,
+    a_name_of_other_letters_is_nobodys,
+    without_a_limit_nothing_is_told_of_it,
+];
+
+fn limited(app: &TestApp, limits: LimitSettings) -> Settings {
+    Settings { limits, ..app.state.settings.clone() }
+}
+
+/// So few that none comes back while a test runs.
+fn one_a_minute() -> LimitSettings {
+    LimitSettings { guesses: 1, keys: 1, ..LimitSettings::default() }
+}
+
+/// So many guesses, and any number of requests with a key.
+fn guesses(guesses: u32) -> LimitSettings {
+    LimitSettings { guesses, ..LimitSettings::default() }
+}
+
+fn assert_refused(answer: &Response, name: &str, limit: u32, about: &str) {
+    assert_eq!((answer.status, answer.code()), (429, "requests.too-many"), "{about}: {}", answer.body);
+    let wait: u64 = answer.header("retry-after").parse().unwrap();
+    assert!((1..=60).contains(&wait), "{about}: {wait}");
+    assert_eq!(answer.body["error"], format!("Too many requests. Try again in {wait} seconds."), "{about}");
+    assert_eq!(answer.header("ratelimit-policy"), format!("\"{name}\";q={limit};w=60"), "{about}");
+    assert!(answer.header("ratelimit").starts_with(&format!("\"{name}\";r=0;t=")), "{about}");
+}
+
+async fn every_operation_with_a_key_is_limited(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let redeemer = key_of(&app, &global_token(&host, &event).await).await;
+    let any_guesses = LimitSettings { guesses: 0, ..one_a_minute() };
+    let server = app.start_second_server(limited(&app, any_guesses), log::silent()).await;
+    let key = |operation: &Operation| match operation.scopes.contains(&Scope::Administrator) {
+        true => app.staff.key.clone(),
+        false => redeemer.clone(),
+    };
+    for key in [&app.staff.key, &redeemer] {
+        app.request("GET", "/events").at(server.address).key(key).send().await;
+    }
+
+    for operation in operations().iter().filter(|operation| operation.needs_key) {
+        let answer = operation.send(&app, |request| request.at(server.address).key(&key(operation))).await;
+
+        assert_refused(&answer, "key", 1, &operation.id);
+    }
+}
+
+async fn every_key_is_counted_for_itself(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let server = app.start_second_server(limited(&app, LimitSettings { keys: 2, ..one_a_minute() }), log::silent()).await;
+    let ask = async |key: &str| app.request("GET", "/time").at(server.address).key(key).send().await;
+
+    let (first, second, third) = (ask(&ama.key).await, ask(&ama.key).await, ask(&ama.key).await);
+    let other = ask(&kofi.key).await;
+    let unknown = ask("abcdefghijklmnopqrstuvwxyz012345").await;
+
+    assert_eq!([first.status, second.status, third.status, other.status, unknown.status], [200, 200, 429, 200, 403]);
+    assert_eq!(first.header("ratelimit-policy"), "\"key\";q=2;w=60");
+    assert!(first.header("ratelimit").starts_with("\"key\";r=1;t="), "{}", first.header("ratelimit"));
+    assert!(second.header("ratelimit").starts_with("\"key\";r=0;t="), "{}", second.header("ratelimit"));
+    assert_eq!((second.header("retry-after"), unknown.header("ratelimit")), ("", ""));
+}
+
+async fn whoever_is_refused_is_told_when_to_come_again(app: TestApp) {
+    let server = app.start_second_server(limited(&app, one_a_minute()), log::silent()).await;
+    let ask = async || app.request("GET", "/time").at(server.address).send().await;
+    ask().await;
+
+    let refused = ask().await;
+
+    assert_refused(&refused, "key", 1, "the second");
+    assert!(refused.header("access-control-expose-headers").contains("ratelimit, ratelimit-policy, retry-after"));
+    let outdated = app.request("GET", "/time").at(server.address).version(None).send().await;
+    let keyless = app.request("GET", "/time").at(server.address).no_key().send().await;
+    let wrong = app.request("GET", "/regions?page=x").at(server.address).send().await;
+    assert_eq!([outdated.status, keyless.status, wrong.status], [412, 401, 429], "the order of checks");
+}
+
+/// What a guess with this body is answered; from an address that the proxy names, where there is one.
+async fn guess(app: &TestApp, server: SocketAddr, path: &str, body: Value, from: Option<&str>) -> Response {
+    let request = app.request("POST", path).at(server).json(&body);
+    let request = match from {
+        Some(from) => request.header("X-Forwarded-For", from),
+        None => request,
+    };
+    request.send().await
+}
+
+async fn guesses_are_counted_by_whom_they_are_about(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let server = app.start_second_server(limited(&app, guesses(2)), log::silent()).await;
+    let sign_in = async |name: &str, password: &str| {
+        guess(&app, server.address, "/sessions", json!({ "identification": name, "password": password }), None).await
+    };
+
+    let first = sign_in(&ama.username, "a wrong password").await;
+    let second = sign_in(&ama.username.to_uppercase(), "another wrong one").await;
+    let third = sign_in(&format!(" {} ", ama.username), PASSWORD).await;
+    let nobody = sign_in("nobody", PASSWORD).await;
+    let lookup = guess(&app, server.address, "/lookups", json!({ "identification": ama.username }), None).await;
+
+    assert_eq!((first.status, second.status), (401, 401));
+    assert!(first.header("ratelimit").starts_with("\"guesses\";r=1;t="), "{}", first.header("ratelimit"));
+    assert_refused(&third, "guesses", 2, "the right password, too");
+    assert_eq!(nobody.status, 404);
+    assert_eq!(lookup.status, 429, "all guesses about one name count together");
+}
+
+async fn guesses_are_counted_by_where_they_come_from(app: TestApp) {
+    let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
+    let body = || json!({ "email": "nobody@example.com" });
+    let believing = LimitSettings { trusted_proxies, ..guesses(1) };
+    let believing = app.start_second_server(limited(&app, believing), log::silent()).await;
+    let wary = app.start_second_server(limited(&app, guesses(1)), log::silent()).await;
+
+    for (from, status) in [
+        ("198.51.100.7", 404),
+        ("198.51.100.7", 429),
+        ("6.6.6.6, 198.51.100.7", 429),
+        ("198.51.100.8", 404),
+        ("2001:db8:1:2::1", 404),
+        ("2001:db8:1:2:ffff::9", 429),
+        ("2001:db8:1:3::1", 404),
+    ] {
+        let answer = guess(&app, believing.address, "/resets", body(), Some(from)).await;
+        assert_eq!(answer.status, status, "{from}: {}", answer.body);
+    }
+    let first = guess(&app, wary.address, "/resets", body(), Some("198.51.100.7")).await;
+    let second = guess(&app, wary.address, "/resets", body(), Some("198.51.100.8")).await;
+    assert_eq!((first.status, second.status), (404, 429), "a stranger is not believed");
+}
+
+async fn a_guess_counts_whatever_else_is_wrong_with_it(app: TestApp) {
+    let server = app.start_second_server(limited(&app, guesses(1)), log::silent()).await;
+
+    for (path, body) in [
+        ("/sessions", json!({ "identification": "ama" })),
+        ("/sessions", json!({ "identification": "ama", "password": "x", "x": 1 })),
+        ("/sessions", json!({ "identification": 5, "password": "x" })),
+        ("/lookups", json!({})),
+    ] {
+        let answer = guess(&app, server.address, path, body.clone(), None).await;
+        let is_first_about_it = !body.as_object().unwrap().contains_key("x") && path == "/sessions";
+        assert_eq!(answer.status, if is_first_about_it { 400 } else { 429 }, "{body}: {}", answer.body);
+    }
+}
+
+/// Asking about everybody, or trying one password with every name.
+async fn guesses_about_many_are_counted_together(app: TestApp) {
+    let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
+    let server = app.start_second_server(limited(&app, LimitSettings { trusted_proxies, ..guesses(1) }), log::silent()).await;
+    let look_up = async |name: &str, from: &str| {
+        guess(&app, server.address, "/lookups", json!({ "identification": name }), Some(from)).await
+    };
+    for number in 0..10 {
+        assert_eq!(look_up(&format!("person{number}"), "198.51.100.7").await.status, 200, "{number}");
+    }
+
+    let one_too_many = look_up("person10", "198.51.100.7").await;
+    let body = json!({ "identification": "person11", "password": PASSWORD });
+    let sign_in = guess(&app, server.address, "/sessions", body, Some("198.51.100.7")).await;
+    let elsewhere = look_up("person12", "198.51.100.8").await;
+
+    assert_refused(&one_too_many, "address", 10, "whatever the name");
+    assert_refused(&sign_in, "address", 10, "all that guesses counts together");
+    assert_eq!(elsewhere.status, 200);
+    assert!(elsewhere.header("ratelimit").starts_with("\"guesses\";r=0;t="), "{}", elsewhere.header("ratelimit"));
+    let twice_too_many = look_up("person0", "198.51.100.7").await;
+    assert_refused(&twice_too_many, "guesses", 1, "its wait is the longest");
+}
+
+async fn guesses_are_counted_for_their_key_too(app: TestApp) {
+    let server = app.start_second_server(limited(&app, LimitSettings { keys: 3, ..guesses(100) }), log::silent()).await;
+    let look_up = async |name: &str| guess(&app, server.address, "/lookups", json!({ "identification": name }), None).await;
+
+    let first = look_up("person1").await;
+    let time = app.request("GET", "/time").at(server.address).send().await;
+    let third = look_up("person2").await;
+    let refused = look_up("person3").await;
+
+    assert_eq!([first.status, time.status, third.status], [200, 200, 200]);
+    assert!(first.header("ratelimit").starts_with("\"key\";r=2;t="), "{}", first.header("ratelimit"));
+    assert_refused(&refused, "key", 3, "a key's limit is one for all");
+}
+
+/// The sign of kelvins and the dotted I, which some databases and libraries fold to letters of ASCII, and others don't.
+async fn a_name_of_other_letters_is_nobodys(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let server = app.start_second_server(limited(&app, guesses(1)), log::silent()).await;
+    let sign_in = async |name: &str| {
+        let body = json!({ "identification": name, "password": PASSWORD });
+        guess(&app, server.address, "/sessions", body, None).await
+    };
+
+    let right = sign_in(&kofi.username).await;
+    assert_eq!(right.status, 201, "{}", right.body);
+    for name in ["\u{212a}ofi", "kof\u{130}", "kof\u{131}", "\u{212a}ofi@example.com"] {
+        let nobody = sign_in(name).await;
+        let looked_up = app.request("POST", "/lookups").json(&json!({ "identification": name })).send().await;
+
+        assert_eq!((nobody.status, nobody.code()), (404, "account.unknown"), "{name}");
+        assert_eq!((looked_up.status, &looked_up.body["found"]), (200, &json!(false)), "{name}");
+    }
+}
+
+async fn without_a_limit_nothing_is_told_of_it(app: TestApp) {
+    for _ in 0..3 {
+        let answer = app.request("GET", "/time").send().await;
+        assert_eq!((answer.status, answer.header("ratelimit"), answer.header("ratelimit-policy")), (200, "", ""));
+    }
+}
+
+/// Codes and names can be tried by what takes them, and nothing else is counted so.
+#[test]
+fn what_can_be_used_to_guess_is_marked() {
+    let marked: Vec<_> = operations().into_iter().filter(|operation| operation.credential_param().is_some()).collect();
+    for operation in &marked {
+        let argument = operation.credential_param().unwrap();
+        let is_in_path = operation.path.contains(&format!("{{{argument}}}"));
+        let is_in_body = operation.body_schema().is_some_and(|schema| schema["properties"].get(argument).is_some());
+        assert!(is_in_path != is_in_body, "{}: {argument}", operation.id);
+    }
+    let places = ["/sessions", "/lookups", "/verifications", "/resets"];
+    for operation in operations().iter().filter(|operation| ["POST", "PATCH"].contains(&operation.method.as_str())) {
+        let place = operation.path.split("/{").next().unwrap();
+        assert_eq!(operation.credential_param().is_some(), places.contains(&place), "{} (decisions)", operation.id);
+    }
+}

@@ -1,0 +1,105 @@
+//! Senders that take their time.
+
+use std::time::Duration;
+
+use boxoffice::auth::Scope;
+use boxoffice::contract::Contract;
+use boxoffice::http::{BodyTime, Listener};
+use boxoffice::{log, mock};
+use futures::future::join_all;
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::raw::{Raw, listen};
+use crate::on_both_databases;
+use crate::support::{ANY_PORT, Operation, TestApp, operations, section};
+use crate::tokens::{global_token, key_of};
+
+on_both_databases![every_operation_with_a_body_gives_up_on_one_that_pauses, a_body_that_drips_has_an_end];
+
+const LONG: Duration = Duration::from_secs(600);
+
+/// What comes of this long before those times are over that the test doesn't ask for.
+async fn early<T>(answer: impl Future<Output = T>) -> T {
+    timeout(LONG / 20, answer).await.expect("an answer")
+}
+
+fn listener(body_time: BodyTime) -> Listener {
+    Listener { body_time, ..ANY_PORT.into() }
+}
+
+/// The head of a request that promises a body of ten bytes, without `Connection: close`.
+fn promise(operation: &Operation, key: &str) -> String {
+    let (method, path) = (&operation.method, format!("{}?{}", operation.path_with(&[]), operation.required_query()));
+    let version = "X-Client-Version: 3.0.0\r\nContent-Type: application/json\r\nContent-Length: 10\r\n";
+    format!("{method} {path} HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\n{version}\r\n")
+}
+
+fn assert_too_slow(answer: Option<Raw>, about: &str) {
+    let answer = answer.unwrap_or_else(|| panic!("{about}: no answer"));
+    let error = "The request's body did not arrive in time.";
+    assert_eq!((answer.status, &answer.body), (408, &json!({ "error": error, "code": "body.too-slow" })), "{about}");
+    assert_eq!(answer.header("connection"), "close", "{about}");
+}
+
+async fn every_operation_with_a_body_gives_up_on_one_that_pauses(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let redeemer = key_of(&app, &global_token(&host, &event).await).await;
+    let impatient = listener(BodyTime { pause: Duration::from_millis(50), whole: LONG });
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), impatient).await;
+    let with_body: Vec<_> = operations().into_iter().filter(|operation| operation.body_schema().is_some()).collect();
+    let key = |operation: &Operation| match operation.scopes.contains(&Scope::Administrator) {
+        true => app.staff.key.clone(),
+        false => redeemer.clone(),
+    };
+
+    let pause = async |operation: &Operation| {
+        let mut connection = TcpStream::connect(server.address).await.unwrap();
+        connection.write_all(format!("{}{{", promise(operation, &key(operation))).as_bytes()).await.unwrap();
+        listen(connection).await
+    };
+    let answers = early(join_all(with_body.iter().map(pause))).await;
+
+    assert!(with_body.len() > 30, "only {}", with_body.len());
+    for (operation, answer) in with_body.iter().zip(answers) {
+        assert_too_slow(answer, &operation.id);
+    }
+}
+
+async fn a_body_that_drips_has_an_end(app: TestApp) {
+    let hurried = listener(BodyTime { pause: LONG, whole: Duration::from_millis(500) });
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), hurried).await;
+    let operation = operations().into_iter().find(|operation| operation.id == "region_create").unwrap();
+    let head = promise(&operation, &app.staff.key).replace("Content-Length: 10", "Content-Length: 60000");
+    let connection = TcpStream::connect(server.server).await.unwrap();
+    let (reading, mut writing) = connection.into_split();
+
+    writing.write_all(head.as_bytes()).await.unwrap();
+    let drip = tokio::spawn(async move {
+        while writing.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    });
+    let mut answer = String::new();
+    let mut reading = tokio::io::BufReader::new(reading);
+    early(tokio::io::AsyncBufReadExt::read_line(&mut reading, &mut answer)).await.unwrap();
+
+    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    drip.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_mock_gives_up_on_a_body_that_pauses() {
+    let impatient = listener(BodyTime { pause: Duration::from_millis(50), whole: LONG });
+    let mock = mock::start(Contract::builtin().unwrap(), mock::Settings::default(), impatient, &log::silent()).unwrap();
+    let operation = operations().into_iter().find(|operation| operation.id == "region_create").unwrap();
+
+    let mut connection = TcpStream::connect(mock.address()).await.unwrap();
+    connection.write_all(promise(&operation, "any").as_bytes()).await.unwrap();
+
+    assert_too_slow(early(listen(connection)).await, "the mock");
+}

@@ -1,0 +1,142 @@
+//! What no client sends: contradictions, codings, paths in disguise.
+
+use serde_json::json;
+
+use super::raw::{Raw, request, say};
+use crate::on_both_databases;
+use crate::support::TestApp;
+
+on_both_databases![
+    a_body_of_two_lengths_hides_no_second_request,
+    a_compressed_body_is_refused,
+    a_coding_that_is_none_is_ignored,
+    a_tab_parts_tags_too,
+    whoever_asks_before_sending_is_answered,
+    a_path_in_disguise_leads_nowhere_else,
+    an_upgrade_is_not_made,
+];
+
+/// What is answered to a request with the staff's key.
+async fn ask(app: &TestApp, first: &str, lines: &[&str], body: &str) -> Option<Raw> {
+    let key = format!("X-API-Key: {}", app.staff.key);
+    let usual = [key.as_str(), "X-Client-Version: 3.0.0", "Content-Type: application/json"];
+    say(app.server, &request(first, &[&usual, lines].concat(), body)).await
+}
+
+async fn regions(app: &TestApp) -> i64 {
+    app.request("GET", "/regions").send().await.body["total"].as_i64().unwrap()
+}
+
+/// Where a proxy before the server believes one length and the server another, one caller's request hides in another's.
+async fn a_body_of_two_lengths_hides_no_second_request(app: TestApp) {
+    let hidden = format!(
+        "POST /regions HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\nX-Client-Version: 3.0.0\r\nContent-Length: 36\r\n\r\n{}",
+        app.staff.key, r#"{"name":"Smuggled","country":"None"}"#,
+    );
+    let chunked = format!("0\r\n\r\n{hidden}");
+    let whole = format!("Content-Length: {}", chunked.len());
+    for (lines, body) in [
+        ([whole.as_str(), "Transfer-Encoding: chunked"].as_slice(), &chunked),
+        (&["Content-Length: 0", "Content-Length: 5"], &hidden),
+        (&["Content-Length: 0, 5"], &hidden),
+        (&["Content-Length: +0"], &hidden),
+        (&["Transfer-Encoding: identity"], &hidden),
+        (&["Transfer-Encoding: xchunked"], &chunked),
+        (&["Transfer-Encoding: chunked, gzip"], &chunked),
+        (&["Transfer-Encoding : chunked"], &chunked),
+    ] {
+        // Without `Connection: close`, which would forbid the second request anyway.
+        let sent = format!(
+            "POST /regions HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\nX-Client-Version: 3.0.0\r\n{}\r\n\r\n{body}",
+            app.staff.key,
+            lines.join("\r\n"),
+        );
+        let answer = say(app.server, sent.as_bytes()).await.unwrap();
+
+        assert_eq!(answer.status, 400, "{lines:?}");
+    }
+    assert_eq!(regions(&app).await, 0);
+}
+
+async fn a_compressed_body_is_refused(app: TestApp) {
+    let region = r#"{"name": "Accra", "country": "Ghana"}"#;
+    let length = format!("Content-Length: {}", region.len());
+    let error = "The request's body must not be compressed: it is taken as it is, without Content-Encoding.";
+    for coding in ["gzip", "X-GZIP", "deflate", "compress", "x-compress", "br", "zstd", "identity, gzip"] {
+        let coding = format!("Content-Encoding: {coding}");
+        let answer = ask(&app, "POST /regions", &[&coding, &length], region).await.unwrap();
+
+        assert_eq!(
+            (answer.status, &answer.body),
+            (415, &json!({ "error": error, "code": "media-type.unsupported" })),
+            "{coding}"
+        );
+    }
+    let chunked = format!("{:x}\r\n{region}\r\n0\r\n\r\n", region.len());
+    let transferred = ask(&app, "POST /regions", &["Transfer-Encoding: gzip, chunked"], &chunked).await.unwrap();
+    assert_eq!((transferred.status, transferred.code()), (415, "media-type.unsupported"));
+    assert_eq!(regions(&app).await, 0);
+
+    let plain = ask(&app, "POST /regions", &["Content-Encoding: identity", "Transfer-Encoding: chunked"], &chunked).await;
+    assert_eq!(plain.map(|answer| answer.status), Some(201));
+}
+
+async fn a_coding_that_is_none_is_ignored(app: TestApp) {
+    for (number, coding) in ["", "utf-8", "identity", "none", "x"].into_iter().enumerate() {
+        let region = format!(r#"{{"name": "Region {number}", "country": "Ghana"}}"#);
+        let lines = [format!("Content-Encoding: {coding}"), format!("Content-Length: {}", region.len())];
+
+        let made = ask(&app, "POST /regions", &[&lines[0], &lines[1]], &region).await.unwrap();
+
+        assert_eq!(made.status, 201, "{coding}: {}", made.body);
+    }
+}
+
+async fn a_tab_parts_tags_too(app: TestApp) {
+    let region = app.create_region().await;
+    let read = ask(&app, &format!("GET {region}"), &[], "").await.unwrap();
+    let tag = app.request("GET", &region).send().await.header("etag").to_owned();
+
+    let known = ask(&app, &format!("GET {region}"), &[&format!("If-None-Match: \"x\",\t{tag}")], "").await;
+    let deleted = ask(&app, &format!("DELETE {region}"), &[&format!("If-Match: \"x\",\t{tag}")], "").await;
+
+    assert_eq!(read.status, 200);
+    assert_eq!(known.map(|answer| answer.status), Some(304));
+    assert!(deleted.is_some_and(|answer| answer.status < 300));
+}
+
+async fn whoever_asks_before_sending_is_answered(app: TestApp) {
+    let refused = say(app.server, &request("POST /regions", &["Expect: 100-continue", "Content-Length: 9"], "")).await.unwrap();
+    let large = ask(&app, "POST /regions", &["Expect: 100-continue", "Content-Length: 99999999999"], "").await.unwrap();
+
+    assert_eq!((refused.status, refused.code()), (412, "client.outdated"));
+    assert_eq!((large.status, large.code()), (413, "body.too-large"));
+}
+
+async fn a_path_in_disguise_leads_nowhere_else(app: TestApp) {
+    let region = app.create_region().await;
+    let id = region.rsplit('/').next().unwrap();
+    for (path, status) in [
+        (format!("/regions%2F{id}"), 404),
+        (format!("/regions/{id}%2F"), 400),
+        (format!("/regions/{id}%00"), 400),
+        (format!("/regions/%2e%2e%2Fregions%2F{id}"), 400),
+        (format!("/hosts/%2e%2e/regions/{id}"), 404),
+        (format!("/hosts/../regions/{id}"), 404),
+        (format!("/regions;a=b/{id}"), 404),
+        (format!("/regions\\{id}"), 404),
+        ("/media/..%2f..%2f..%2fetc%2fpasswd".to_owned(), 400),
+        ("/media/banner/..%2f..%2fboxoffice.db".to_owned(), 400),
+    ] {
+        let answer = ask(&app, &format!("GET {path}"), &[], "").await.unwrap();
+        assert_eq!(answer.status, status, "{path}: {}", answer.body);
+    }
+}
+
+async fn an_upgrade_is_not_made(app: TestApp) {
+    for upgrade in ["h2c", "websocket", "TLS/1.2"] {
+        let upgrade = format!("Upgrade: {upgrade}");
+        let answer = ask(&app, "GET /time", &[&upgrade, "Connection: Upgrade, close"], "").await.unwrap();
+        assert_eq!(answer.status, 200, "{upgrade}");
+    }
+}

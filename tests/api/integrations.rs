@@ -1,0 +1,209 @@
+//! Integrations: keys for programs.
+
+use std::time::Duration;
+
+use boxoffice::auth::Scope;
+use boxoffice::setup;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Response, TestApp, User};
+
+on_both_databases![
+    a_key_acts_as_its_account,
+    a_key_is_shown_once,
+    an_integration_acts_as_its_maker_by_default,
+    a_role_sets_how_far_a_key_reaches,
+    a_key_works_until_it_expires,
+    a_key_cannot_have_expired_already,
+    an_integration_needs_an_account_that_exists,
+    what_an_integration_says_is_checked,
+    staff_alone_make_and_read_integrations,
+    what_is_no_integration_is_not_found,
+    integrations_are_listed_without_their_keys,
+    an_integration_that_is_ended_is_gone,
+];
+
+impl TestApp {
+    /// Sends a body that makes an integration, with the staff's key.
+    async fn integrate(&self, body: &Value) -> Response {
+        self.request("POST", "/integrations").key(&self.staff.key).json(body).send().await
+    }
+
+    /// The key of an integration that acts as this person.
+    pub async fn integration_of(&self, person: &User) -> String {
+        let made = self.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": person.number })).await;
+        made.body["key"].as_str().unwrap().to_owned()
+    }
+}
+
+async fn a_key_acts_as_its_account(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+
+    let integration = app.integration_of(&ama).await;
+
+    let status = async |number| app.request("GET", &format!("/accounts/{number}")).key(&integration).send().await.status;
+    assert_eq!(status(&ama.number).await, 200);
+    assert_eq!(status(&kofi.number).await, 403);
+}
+
+async fn a_key_is_shown_once(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let expires = "2999-11-21T01:00:00+01:00";
+    let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number, "expires": expires });
+
+    let made = app.integrate(&body).await;
+
+    let uri = made.body["self"].as_str().unwrap();
+    let key = made.body["key"].as_str().unwrap();
+    assert_eq!((made.status, made.header("location")), (201, uri));
+    assert!(key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()), "{key}");
+    let mut expected = json!({
+        "self": uri, "name": "Kiosk", "role": "customer", "account": ama.number, "expires": "2999-11-21T00:00:00+00:00",
+        "created": made.body["created"], "lastUsed": null, "key": key,
+    });
+    assert_eq!(made.body, expected);
+    expected.as_object_mut().unwrap().remove("key");
+    assert_eq!(app.request("GET", uri).key(&app.staff.key).send().await.body, expected);
+}
+
+async fn an_integration_acts_as_its_maker_by_default(app: TestApp) {
+    let made = app.integrate(&json!({ "name": "Reports", "role": "administrator", "account": null, "expires": null })).await;
+
+    assert_eq!((&made.body["account"], &made.body["expires"]), (&json!(app.staff.number), &Value::Null));
+    let reports = app.client(made.body["key"].as_str().unwrap());
+    assert_eq!(reports.account_list().send().await.unwrap().total, 1);
+}
+
+async fn a_role_sets_how_far_a_key_reaches(app: TestApp) {
+    let own = format!("/accounts/{}", app.staff.number);
+    for (role, statuses) in [("public", [200, 403, 403]), ("customer", [200, 200, 403]), ("administrator", [200, 200, 200])] {
+        let made = app.integrate(&json!({ "name": role, "role": role })).await;
+        let key = made.body["key"].as_str().unwrap();
+
+        let get = |path| app.request("GET", path).key(key).send();
+        let answers = [get("/time").await, get(&own).await, get("/accounts").await];
+
+        assert_eq!(answers.map(|answer| answer.status), statuses, "{role}");
+    }
+}
+
+async fn a_key_works_until_it_expires(app: TestApp) {
+    let soon = app.state.clock.now().plus(Duration::from_secs(3600)).to_offset_seconds();
+    let made = app.integrate(&json!({ "name": "Kiosk", "role": "public", "expires": soon })).await;
+    let status = async || app.request("GET", "/time").key(made.body["key"].as_str().unwrap()).send().await.status;
+
+    app.advance_clock(Duration::from_secs(3590));
+    assert_eq!(status().await, 200);
+    app.advance_clock(Duration::from_secs(11));
+    assert_eq!(status().await, 403);
+    let read = app.request("GET", made.body["self"].as_str().unwrap()).key(&app.staff.key).send().await;
+    assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still told");
+}
+
+async fn a_key_cannot_have_expired_already(app: TestApp) {
+    let moment = |seconds| app.state.clock.now().minus(Duration::from_secs(seconds)).to_offset_seconds();
+
+    for expires in [moment(1), "1970-01-01T00:00:00Z".to_owned()] {
+        let body = json!({ "name": "Kiosk", "role": "public", "account": "ZZ-00000000", "expires": expires });
+        let refused = app.integrate(&body).await;
+
+        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["account".to_owned(), "expires".to_owned()]));
+        assert_eq!(refused.body["fields"][1]["detail"], "must be in the future");
+    }
+    assert_eq!(app.staff.client.integration_list().send().await.unwrap().total, 1);
+}
+
+async fn an_integration_needs_an_account_that_exists(app: TestApp) {
+    let unknown = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": "ZZ-00000000" })).await;
+    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
+
+    let nobodys = setup::create_key(&app.state, "nobody's", Scope::Administrator, None).await.unwrap();
+    let body = json!({ "name": "Kiosk", "role": "customer" });
+    let nobody = app.request("POST", "/integrations").key(&nobodys).json(&body).send().await;
+    assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-account".to_owned()]));
+}
+
+async fn what_an_integration_says_is_checked(app: TestApp) {
+    let wrong = json!({ "name": "x".repeat(201), "role": "redeemer", "account": "ama", "expires": "tomorrow" });
+
+    let nothing = app.integrate(&json!({ "name": " " })).await;
+    let wrong = app.integrate(&wrong).await;
+
+    assert_eq!((nothing.status, nothing.invalid_arguments()), (400, vec!["-name".to_owned(), "-role".to_owned()]));
+    assert_eq!(wrong.invalid_arguments(), ["name", "role", "account", "expires"]);
+}
+
+async fn staff_alone_make_and_read_integrations(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
+    let made = app.integrate(&body).await;
+
+    for key in [&ama.key, &app.public_key, made.body["key"].as_str().unwrap()] {
+        let making = app.request("POST", "/integrations").key(key).json(&body).send().await;
+        let listing = app.request("GET", "/integrations").key(key).send().await;
+        let reading = app.request("GET", made.body["self"].as_str().unwrap()).key(key).send().await;
+        let ending = app.request("DELETE", made.body["self"].as_str().unwrap()).key(key).send().await;
+
+        for refused in [making, listing, reading, ending] {
+            assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+        }
+    }
+}
+
+async fn what_is_no_integration_is_not_found(app: TestApp) {
+    app.sign_up("ama").await;
+    let session = app.sign_in("ama", crate::support::PASSWORD).await.unwrap();
+
+    for id in ["17637000000001".to_owned(), "till".to_owned(), session.id.to_string()] {
+        for method in ["GET", "DELETE"] {
+            let answer = app.request(method, &format!("/integrations/{id}")).key(&app.staff.key).send().await;
+
+            assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{method} {id}");
+        }
+    }
+    assert!(app.client(&session.key).session_active_get().send().await.is_ok(), "a session is none");
+}
+
+async fn integrations_are_listed_without_their_keys(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let soon = app.state.clock.now().plus(Duration::from_secs(60)).to_offset_seconds();
+    let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number, "expires": soon });
+    let mut integration = app.integrate(&integration).await.body;
+    let mut reports = app.integrate(&json!({ "name": "Reports", "role": "administrator" })).await.body;
+    for integration in [&mut integration, &mut reports] {
+        integration.as_object_mut().unwrap().remove("key");
+    }
+    let list = |query: &str| app.request("GET", &format!("/integrations?{query}")).key(&app.staff.key).send();
+
+    let page = list("").await;
+
+    // The staff's own key is one; the application's belongs to nobody, and Ama's session is none.
+    assert_eq!((page.status, &page.body["total"]), (200, &json!(3)));
+    assert_eq!(page.body["entries"][0]["name"], "first start");
+    assert_eq!(page.body["entries"].as_array().unwrap()[1..], [integration.clone(), reports.clone()]);
+    assert_eq!(list("records=2&page=2").await.body["entries"], json!([reports]));
+    let past = list("records=2&page=3").await;
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+    app.advance_clock(Duration::from_secs(61));
+    assert_eq!(list("").await.body, page.body, "one that has expired is still told");
+}
+
+async fn an_integration_that_is_ended_is_gone(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let integration = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": ama.number })).await.body;
+    let other = app.integration_of(&ama).await;
+    let uri = integration["self"].as_str().unwrap();
+
+    let ended = app.request("DELETE", uri).key(&app.staff.key).send().await;
+
+    assert_eq!((ended.status, ended.body), (204, Value::Null));
+    let refused = app.request("GET", "/time").key(integration["key"].as_str().unwrap()).send().await;
+    assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+    assert_eq!(app.request("GET", "/time").key(&other).send().await.status, 200);
+    for method in ["GET", "DELETE"] {
+        let gone = app.request(method, uri).key(&app.staff.key).send().await;
+        assert_eq!((gone.status, gone.code()), (404, "resource.not-found"), "{method}");
+    }
+    assert_eq!(app.staff.client.integration_list().send().await.unwrap().total, 2);
+}

@@ -1,0 +1,386 @@
+//! The ledger: what is entered when, who reads it, and what of it is a host's.
+
+use std::time::Duration;
+
+use boxoffice::base::clock::Timestamp;
+use futures::future::join;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, section};
+
+on_both_databases![
+    a_payment_is_entered_as_a_sale,
+    payments_fill_the_subtotal_and_then_the_fees,
+    what_is_given_back_whole_carries_the_fees_of_its_sale,
+    what_is_owed_is_entered_once_it_is_given_back,
+    what_was_not_taken_is_not_entered,
+    a_payment_that_comes_too_late_has_no_fees_and_is_no_hosts,
+    a_payment_after_one_that_was_given_up_is_the_orders,
+    the_ledger_is_listed_in_pages_and_filtered,
+    the_ledger_is_for_staff,
+    a_host_reads_its_own_part,
+    a_hosts_part_is_exact_however_the_order_is_paid,
+    a_hosts_list_is_for_its_administrators_and_staff,
+    payments_made_before_the_ledger_are_entered,
+];
+
+fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
+    (kind.to_owned(), amount, fees)
+}
+
+fn id_of(uri: &str) -> i64 {
+    uri.rsplit('/').next().unwrap().parse().unwrap()
+}
+
+/// Ama, and her order of two tickets at 100.00, which is 203.98 with fees.
+async fn sale(app: &TestApp) -> (User, Event, String) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    (ama, event, order)
+}
+
+/// An order of Ama's for one ticket at 100.00 of Kofi's host, a free one of it, and two at 30.00 of Esi's: 163.97 with fees.
+struct Mixed {
+    kofi: User,
+    esi: User,
+    ama: User,
+    hosts: [String; 2],
+    order: String,
+}
+
+async fn mixed(app: &TestApp) -> Mixed {
+    let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
+    let (live, players) = (app.create_host(&kofi).await, app.create_host(&esi).await);
+    let jazz = app.create_listed_event(&live, &[section("Stalls", 100.0, 10), section("Standing", 0.0, 10)]).await;
+    let play = app.create_listed_event(&players, &[section("Balcony", 30.0, 10)]).await;
+    let hosts = [live.uri, players.uri];
+    let items = json!({ jazz.sections[0].as_str(): 1, jazz.sections[1].as_str(): 1, play.sections[0].as_str(): 2 });
+    let order = app.place_order(&ama.key, items).await.body;
+    assert_eq!(order["total"], 163.97);
+    let order = order["self"].as_str().unwrap().to_owned();
+    Mixed { kofi, esi, ama, hosts, order }
+}
+
+async fn a_payment_is_entered_as_a_sale(app: TestApp) {
+    let (ama, _, order) = sale(&app).await;
+    assert_eq!(app.read("/transactions").await, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+    let payment = app.pay(&ama.key, &order, card_payment()).await.body;
+
+    let ledger = app.read("/transactions").await;
+
+    let found = &ledger["entries"][0];
+    let number = found["number"].as_str().unwrap();
+    let expected = json!({
+        "self": format!("/transactions/{number}"), "number": number, "type": "Sale", "order": order,
+        "payment": payment["self"], "amount": 203.98, "fees": 3.98, "placed": found["placed"],
+    });
+    assert_eq!(ledger["entries"], json!([expected]));
+    assert!(found["placed"].as_str().unwrap().ends_with("+00:00"));
+    assert_eq!(app.read(found["self"].as_str().unwrap()).await, expected);
+    assert_eq!(app.read(found["payment"].as_str().unwrap()).await, payment);
+}
+
+async fn payments_fill_the_subtotal_and_then_the_fees(app: TestApp) {
+    let (ama, _, order) = sale(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(150.0)).await;
+    app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 51.01, "reference": "Receipt 7" })).await;
+    app.pay(&ama.key, &order, partial_card_payment(0.97)).await;
+    app.pay(&ama.key, &order, card_payment()).await;
+
+    let sales = [entry("Sale", 150.0, 0.0), entry("Sale", 51.01, 1.01), entry("Sale", 0.97, 0.97), entry("Sale", 2.0, 2.0)];
+    assert_eq!(app.transactions("/transactions").await, sales);
+}
+
+async fn what_is_given_back_whole_carries_the_fees_of_its_sale(app: TestApp) {
+    let (ama, event, order) = sale(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
+    app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 2, "reference": "Receipt 7" })).await;
+    app.cancel_order(&ama.key, &order).await;
+
+    let mut ledger = app.transactions("/transactions").await;
+    ledger.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let expected = [entry("Refund", 2.0, 2.0), entry("Refund", 201.0, 1.0), entry("Sale", 2.0, 2.0), entry("Sale", 201.0, 1.0)];
+    assert_eq!(ledger, expected);
+    let host = app.read(&event.uri).await["host"].as_str().unwrap().to_owned();
+    let mut ledger = app.transactions(&format!("{host}/transactions")).await;
+    ledger.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(ledger, expected, "all of it was the host's");
+}
+
+async fn what_is_owed_is_entered_once_it_is_given_back(app: TestApp) {
+    let (ama, _, order) = sale(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
+    app.gateway.reject_refunds(true);
+    app.advance_clock(RESERVATION_TTL);
+
+    app.expire_due().await;
+    assert_eq!(app.transactions("/transactions").await, [entry("Sale", 50.0, 0.0)]);
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+
+    assert_eq!(app.transactions("/transactions").await, [entry("Sale", 50.0, 0.0), entry("Refund", 50.0, 0.0)]);
+    app.expire_due().await;
+    assert_eq!(app.transactions("/transactions").await.len(), 2);
+}
+
+async fn what_was_not_taken_is_not_entered(app: TestApp) {
+    let (ama, _, order) = sale(&app).await;
+
+    for token in ["tok_decline", "tok_error"] {
+        let refused = app.pay(&ama.key, &order, json!({ "method": "card", "token": token })).await;
+        assert!(refused.status >= 400, "{}", refused.body);
+    }
+    app.gateway.fail_after_charge(true);
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 502);
+    app.expire_due().await;
+
+    assert_eq!(app.transactions("/transactions").await, []);
+}
+
+async fn a_payment_that_comes_too_late_has_no_fees_and_is_no_hosts(app: TestApp) {
+    let (ama, event, order) = sale(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
+    app.gateway.block();
+
+    let meanwhile = async {
+        app.gateway.wait_for_charges(2).await;
+        assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
+        app.gateway.unblock();
+    };
+    let (late, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    assert_eq!((late.status, late.code()), (409, "order.not-open"));
+    let expected = [entry("Sale", 201.0, 1.0), entry("Refund", 201.0, 1.0), entry("Sale", 2.98, 0.0), entry("Refund", 2.98, 0.0)];
+    assert_eq!(app.transactions("/transactions").await, expected);
+    let host = app.read(&event.uri).await["host"].as_str().unwrap().to_owned();
+    assert_eq!(app.transactions(&format!("{host}/transactions")).await, expected[..2]);
+    assert_eq!(app.gateway.total(), 0.0);
+}
+
+async fn a_payment_after_one_that_was_given_up_is_the_orders(app: TestApp) {
+    let (ama, _, order) = sale(&app).await;
+    app.gateway.block();
+    let meanwhile = async {
+        app.gateway.wait_for_charges(1).await;
+        app.advance_clock(Duration::from_secs(180));
+        app.gateway.reject_refunds(true);
+        app.expire_due().await;
+        app.gateway.unblock();
+    };
+    let (late, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+    assert_eq!(late.code(), "order.not-open");
+
+    // It is owed back and not back yet, and counts for nothing.
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 203.98);
+    assert_eq!(app.read(&order).await["status"], "Fulfilled");
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+
+    let expected = [entry("Sale", 203.98, 0.0), entry("Sale", 203.98, 3.98), entry("Refund", 203.98, 0.0)];
+    assert_eq!(app.transactions("/transactions").await, expected);
+    let statuses: Vec<_> = app.payments(&order).await.into_iter().map(|payment| payment.1).collect();
+    assert_eq!((statuses, app.gateway.total()), (vec!["Refunded".to_owned(), "Confirmed".to_owned()], 203.98));
+}
+
+async fn the_ledger_is_listed_in_pages_and_filtered(app: TestApp) {
+    let (ama, _, order) = sale(&app).await;
+    for amount in [1.0, 2.0] {
+        app.pay(&ama.key, &order, partial_card_payment(amount)).await;
+        app.advance_clock(Duration::from_secs(60));
+    }
+    app.cancel_order(&ama.key, &order).await;
+    let ledger = app.read("/transactions").await;
+    let entries = ledger["entries"].as_array().unwrap();
+    let amounts = |ledger: &[(String, f64, f64)]| ledger.iter().map(|entry| entry.1).collect::<Vec<_>>();
+    let all = amounts(&app.transactions("/transactions").await);
+    assert_eq!((all.len(), &all[..2]), (4, [1.0, 2.0].as_slice()));
+    assert!(entries.is_sorted_by(|a, b| a["number"].as_str() < b["number"].as_str()));
+
+    assert_eq!(amounts(&app.transactions("/transactions?type=Sale").await), [1.0, 2.0]);
+    assert_eq!(amounts(&app.transactions("/transactions?type=Refund").await), all[2..]);
+    let page = app.read("/transactions?records=3&page=2").await;
+    assert_eq!((&page["total"], page["entries"].as_array().unwrap().len()), (&json!(4), 1));
+    // The time that an entry shows is within, at either end.
+    let placed = |entry: &Value| {
+        let placed = entry["placed"].as_str().unwrap();
+        form_urlencoded::byte_serialize(placed.as_bytes()).collect::<String>()
+    };
+    let (first, second) = (placed(&entries[0]), placed(&entries[1]));
+    for (query, expected) in [
+        (format!("to={first}"), &all[..1]),
+        (format!("from={first}&to={second}"), &all[..2]),
+        (format!("from={second}"), &all[1..]),
+        (format!("from={second}&type=Sale"), &all[1..2]),
+        ("from=2998-01-01T00:00".to_owned(), &[]),
+        ("to=2020-01-01T00:00".to_owned(), &[]),
+    ] {
+        assert_eq!(amounts(&app.transactions(&format!("/transactions?{query}")).await), expected, "{query}");
+    }
+    let reversed = app.request("GET", &format!("/transactions?from={second}&to={first}")).key(&app.staff.key).send().await;
+    assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["to".to_owned()]));
+    let past_end = app.request("GET", "/transactions?page=2").key(&app.staff.key).send().await;
+    assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
+}
+
+async fn the_ledger_is_for_staff(app: TestApp) {
+    let (ama, _, order) = sale(&app).await;
+    app.pay(&ama.key, &order, card_payment()).await;
+    let found = app.read("/transactions").await["entries"][0]["self"].as_str().unwrap().to_owned();
+
+    for path in ["/transactions", found.as_str()] {
+        let refused = app.request("GET", path).key(&ama.key).send().await;
+        assert_eq!((refused.status, refused.code()), (403, "key.refused"), "{path}");
+    }
+    for path in ["/transactions/17637000000001", "/transactions/none"] {
+        let missing = app.request("GET", path).key(&app.staff.key).send().await;
+        assert_eq!((missing.status, missing.code()), (404, "resource.not-found"), "{path}");
+    }
+}
+
+async fn a_host_reads_its_own_part(app: TestApp) {
+    let Mixed { kofi, ama, hosts, order, .. } = mixed(&app).await;
+    app.pay(&ama.key, &order, card_payment()).await;
+    let of = async |host: &str| app.transactions(&format!("{host}/transactions")).await;
+
+    let (live, players) = (of(&hosts[0]).await, of(&hosts[1]).await);
+
+    assert_eq!(live, [entry("Sale", 101.99, 1.99)]);
+    assert_eq!(players, [entry("Sale", 61.98, 1.98)]);
+    let path = format!("{}/transactions", hosts[0]);
+    let found = app.request("GET", &path).key(&kofi.key).send().await.body;
+    let whole = app.read("/transactions").await["entries"][0].clone();
+    let mut expected = whole.clone();
+    (expected["amount"], expected["fees"]) = (json!(101.99), json!(1.99));
+    assert_eq!(found["entries"], json!([expected]), "but for the amounts it is the ledger's entry");
+
+    // A return of Kofi's tickets is nothing to Esi; the free one is nothing to either.
+    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    let mut entries = wallet["entries"].as_array().unwrap().clone();
+    entries.retain(|ticket| ticket["section"]["name"] != "Balcony");
+    let serials: Vec<&str> = entries.iter().map(|ticket| ticket["serial"].as_str().unwrap()).collect();
+    assert_eq!(serials.len(), 2);
+    assert_eq!(app.return_tickets(&app.staff.key, &order, json!({ "tickets": serials })).await.status, 200);
+    assert_eq!(of(&hosts[0]).await, [entry("Sale", 101.99, 1.99), entry("Refund", 101.99, 1.99)]);
+    assert_eq!(of(&hosts[1]).await, players);
+    assert_eq!(app.transactions(&format!("{}/transactions?type=Refund", hosts[0])).await.len(), 1);
+    assert_eq!(app.transactions(&format!("{}/transactions?to=2020-01-01T00:00", hosts[0])).await, []);
+}
+
+async fn a_hosts_part_is_exact_however_the_order_is_paid(app: TestApp) {
+    let Mixed { ama, hosts, order, .. } = mixed(&app).await;
+    for amount in [99.99, 0.02, 60.0, 1.0] {
+        assert_eq!(app.pay(&ama.key, &order, partial_card_payment(amount)).await.status, 201);
+    }
+    app.pay(&ama.key, &order, card_payment()).await;
+    assert_eq!(app.read(&order).await["status"], "Fulfilled");
+
+    let mut sums = Vec::new();
+    for host in &hosts {
+        let entries = app.transactions(&format!("{host}/transactions")).await;
+        let cents = |amounts: Vec<f64>| amounts.iter().sum::<f64>().mul_add(100.0, 0.5) as i64;
+        sums.push((cents(entries.iter().map(|e| e.1).collect()), cents(entries.iter().map(|e| e.2).collect())));
+    }
+    assert_eq!(sums, [(10_199, 199), (6198, 198)]);
+
+    // What is given back whole takes away what its sales had given each host.
+    app.return_tickets(&app.staff.key, &order, json!({})).await;
+    for host in &hosts {
+        let entries = app.transactions(&format!("{host}/transactions")).await;
+        let signed = |e: &(String, f64, f64)| if e.0 == "Sale" { e.1 } else { -e.1 };
+        assert!(entries.iter().map(signed).sum::<f64>().abs() < 0.001, "{entries:?}");
+    }
+}
+
+async fn a_hosts_list_is_for_its_administrators_and_staff(app: TestApp) {
+    let Mixed { kofi, esi, ama, hosts, order } = mixed(&app).await;
+    app.pay(&ama.key, &order, card_payment()).await;
+    let path = format!("{}/transactions", hosts[0]);
+    let get = async |key: &str, path: &str| app.request("GET", path).key(key).send().await;
+
+    for (key, status) in [(&kofi.key, 200), (&app.staff.key, 200), (&esi.key, 403), (&ama.key, 403)] {
+        assert_eq!(get(key, &path).await.status, status);
+    }
+    assert_eq!(get(&esi.key, &path).await.code(), "resource.not-yours");
+    for path in ["/hosts/17637000000001/transactions", "/hosts/none/transactions"] {
+        assert_eq!(get(&kofi.key, path).await.code(), "resource.not-found", "{path}");
+    }
+    assert_eq!(get(&kofi.key, &format!("{path}?page=2")).await.code(), "page.past-end");
+
+    app.execute_sql("update hosts set removed = true").await;
+    for key in [&kofi.key, &app.staff.key] {
+        let gone = get(key, &path).await;
+        assert_eq!((gone.status, gone.code()), (404, "resource.not-found"));
+    }
+    assert_eq!(app.transactions("/transactions").await.len(), 1, "staff have the whole ledger");
+}
+
+/// Payment, type, amount, fees, host, and the host's amount and fees: the whole ledger, whatever its numbers.
+async fn whole_ledger(app: &TestApp) -> Vec<(i64, String, i64, i64, i64, i64, i64)> {
+    let mut tx = app.state.db.read().await.unwrap();
+    let all = tx.query(
+        "select t.payment_id, t.type, t.amount, t.fees, coalesce(s.host_id, 0), coalesce(s.amount, 0), coalesce(s.fees, 0)
+         from transactions t left join transaction_shares s on s.transaction_id = t.id
+         order by t.payment_id, t.type, s.host_id",
+    );
+    all.all().await.unwrap()
+}
+
+/// The migration that brings the ledger is run once more on payments as they were kept before it.
+async fn payments_made_before_the_ledger_are_entered(app: TestApp) {
+    let Mixed { ama, order, .. } = mixed(&app).await;
+    for body in [partial_card_payment(99.99), partial_card_payment(60.5), card_payment()] {
+        assert_eq!(app.pay(&ama.key, &order, body).await.status, 201);
+    }
+    let items: Value = app.read(&order).await["items"].clone();
+    let items: serde_json::Map<String, Value> =
+        items.as_array().unwrap().iter().map(|item| (item["section"].as_str().unwrap().to_owned(), json!(1))).collect();
+    let cancelled = app.place_order(&ama.key, Value::Object(items.clone())).await.body["self"].as_str().unwrap().to_owned();
+    app.pay(&ama.key, &cancelled, partial_card_payment(130.5)).await;
+    app.pay(&app.staff.key, &cancelled, json!({ "method": "external", "amount": 1, "reference": "Receipt 7" })).await;
+    app.pay(&ama.key, &cancelled, json!({ "method": "card", "token": "tok_decline" })).await;
+    app.cancel_order(&ama.key, &cancelled).await;
+    app.gateway.reject_refunds(true);
+    let owed = app.place_order(&ama.key, Value::Object(items)).await.body["self"].as_str().unwrap().to_owned();
+    app.pay(&ama.key, &owed, partial_card_payment(5.0)).await;
+    app.cancel_order(&ama.key, &owed).await;
+    let before = whole_ledger(&app).await;
+    assert_eq!(before.iter().filter(|entry| entry.1 == "Refund").count(), 3, "one of two hosts, one of one");
+    let mut tx = app.state.db.begin().await.unwrap();
+    let update = tx.query("update payments set status = 'Refunding' where order_id = $1").bind(id_of(&owed));
+    update.execute().await.unwrap();
+    tx.commit().await.unwrap();
+    for table in [
+        "drop table transaction_shares",
+        "drop table transactions",
+        "drop table refund_shares",
+        "drop table refunds",
+        "drop table revocations",
+    ] {
+        app.execute_sql(table).await;
+    }
+
+    let migration = match app.database_url.starts_with("sqlite") {
+        true => include_str!("../../migrations/sqlite/0014_refunds_and_ledger.sql"),
+        false => include_str!("../../migrations/postgres/0014_refunds_and_ledger.sql"),
+    };
+    let mut tx = app.state.db.begin().await.unwrap();
+    for statement in migration.split(";\n").filter(|statement| !statement.trim().is_empty()) {
+        tx.query(statement).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    assert_eq!(whole_ledger(&app).await, before);
+    let Timestamp(now) = app.state.clock.now();
+    let mut tx = app.state.db.read().await.unwrap();
+    assert!(tx.query("select max(id) from transactions").scalar::<i64>().await.unwrap() < now / 100, "later ones come after");
+    drop(tx);
+    // What was owed is owed still.
+    assert_eq!(app.payments(&owed).await, [(5.0, "Confirmed".to_owned())]);
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+    assert_eq!(app.payments(&owed).await, [(5.0, "Refunded".to_owned())]);
+    assert_eq!(app.gateway.total(), 163.97);
+    assert_eq!(app.transactions("/transactions").await.len(), 9);
+}

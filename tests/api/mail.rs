@@ -1,0 +1,372 @@
+//! Mail: what is written down leaves, once, whatever the mail server does.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use boxoffice::app::{App, Platform};
+use boxoffice::config::{MailRoute, MailSettings, Settings, SmtpSettings, SmtpTls};
+use boxoffice::log;
+use boxoffice::outbox::{self, Mail};
+use tokio::net::TcpListener;
+
+use crate::on_both_databases;
+use crate::support::{ANY_PORT, MailServer, SmtpBehavior, TestApp, TlsMode, wait_until};
+
+on_both_databases![
+    without_a_mail_server_a_mail_becomes_a_file,
+    a_mail_is_handed_to_the_mail_server_once,
+    a_mail_of_a_transaction_that_fails_does_not_leave,
+    a_temporary_refusal_is_tried_again_with_growing_pauses_until_the_mail_is_given_up,
+    a_permanent_refusal_gives_the_mail_up_at_once,
+    an_address_that_no_mail_can_have_is_given_up_at_once,
+    a_server_that_wants_to_be_signed_in_to_is_tried_again,
+    a_server_that_is_down_is_tried_again,
+    a_silent_server_is_tried_again,
+    a_server_that_dies_in_the_middle_of_a_mail_gets_it_again,
+    a_server_that_dies_before_taking_a_mail_gets_the_same_again,
+    a_server_that_says_no_goodbye_has_taken_the_mail,
+    one_refused_mail_does_not_keep_the_others_back,
+    two_platforms_send_each_mail_once,
+    the_mail_of_a_platform_that_hangs_is_sent_by_another_once,
+    mail_goes_over_an_encrypted_connection,
+    nothing_is_told_to_a_server_that_cannot_be_trusted,
+    a_silent_server_does_not_keep_the_platform_from_stopping,
+];
+
+/// The pauses after each failed try but the last, in seconds.
+const PAUSES: [u64; 7] = [10, 60, 300, 1800, 7200, 14_400, 28_800];
+
+/// A mail in the outbox.
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    subject: String,
+    body: String,
+    attempts: i64,
+    due: Option<i64>,
+    failed: Option<i64>,
+}
+
+impl TestApp {
+    /// Writes a mail down.
+    async fn write_to(&self, recipient: &str, subject: &str) {
+        let mut tx = self.state.db.begin().await.unwrap();
+        let mail = Mail { recipient, subject, body: "It is well.\n.\nStill.\n".to_owned() };
+        outbox::push(&self.state, &mut tx, [mail]).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn outbox(&self) -> Vec<Row> {
+        let mut tx = self.state.db.read().await.unwrap();
+        tx.query("select subject, body, attempts, due, failed from outbox order by id").all().await.unwrap()
+    }
+
+    /// Waits until the only mail has failed that often, and waits for its next try.
+    async fn waits_after(&self, tries: i64, pause: u64) -> Row {
+        let pause = Duration::from_secs(pause);
+        let is_waiting = |row: &Row| {
+            let (Some(due), now) = (row.due, self.state.clock.now()) else { return false };
+            let sooner = now.plus(pause.saturating_sub(Duration::from_secs(30)));
+            row.attempts == tries && (sooner.0..=now.plus(pause).0).contains(&due)
+        };
+        wait_until(async || is_waiting(&self.outbox().await[0])).await;
+        self.outbox().await.remove(0)
+    }
+
+    async fn until_given_up(&self) -> Row {
+        wait_until(async || self.outbox().await[0].failed.is_some()).await;
+        self.outbox().await.remove(0)
+    }
+
+    async fn until_empty(&self) {
+        self.deliver_mail().await;
+        wait_until(async || self.outbox().await.is_empty()).await;
+    }
+
+    /// Throws the outbox away.
+    async fn empty_the_outbox(&self) {
+        let mut tx = self.state.db.begin().await.unwrap();
+        tx.query("delete from outbox").execute().await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Another platform on the same database, which sends its mail to this server.
+    async fn another(&self, server: SmtpSettings) -> Arc<App> {
+        let from = "Box office <tickets@boxoffice.example>".parse().unwrap();
+        let mail = MailSettings { from, route: MailRoute::Smtp(server) };
+        let settings = Settings { mail, ..self.state.settings.clone() };
+        App::open(&self.database_url, settings, log::silent()).await.unwrap()
+    }
+}
+
+fn line<'a>(mail: &'a str, header: &str) -> &'a str {
+    mail.lines().find(|line| line.starts_with(header)).unwrap()
+}
+
+async fn without_a_mail_server_a_mail_becomes_a_file(app: TestApp) {
+    app.write_to("ama@example.com", "Good news").await;
+
+    let mail = app.mail_to("ama@example.com", 1).await;
+
+    assert_eq!(line(&mail, "From:"), "From: \"Box office\" <tickets@boxoffice.example>");
+    assert_eq!((line(&mail, "Subject:"), line(&mail, "Auto-")), ("Subject: Good news", "Auto-Submitted: auto-generated"));
+    assert!(line(&mail, "Message-ID:").ends_with(".outbox@boxoffice.example>"), "{mail}");
+    assert!(mail.ends_with("\n\nIt is well.\n.\nStill.\n"), "{mail}");
+    let file = app.mailbox.files_to("ama@example.com").remove(0);
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+    app.until_empty().await;
+}
+
+async fn a_mail_is_handed_to_the_mail_server_once(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+
+    app.write_to("ama@example.com", "Good news").await;
+    app.until_empty().await;
+
+    app.advance_clock(Duration::from_secs(24 * 60 * 60));
+    app.deliver_mail().await;
+    let taken = server.accepted();
+    assert_eq!((taken.len(), server.connection_count()), (1, 1));
+    assert_eq!((line(&taken[0], "To:"), line(&taken[0], "Subject:")), ("To: ama@example.com", "Subject: Good news"));
+    assert!(server.commands().contains(&"MAIL FROM:<tickets@boxoffice.example>".to_owned()), "{:?}", server.commands());
+    assert!(server.commands().contains(&"RCPT TO:<ama@example.com>".to_owned()));
+}
+
+async fn a_mail_of_a_transaction_that_fails_does_not_leave(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+
+    let mut tx = app.state.db.begin().await.unwrap();
+    let mail = Mail { recipient: "ama@example.com", subject: "Good news", body: "Too early.".to_owned() };
+    outbox::push(&app.state, &mut tx, [mail]).await.unwrap();
+    drop(tx);
+
+    app.deliver_mail().await;
+    assert_eq!((app.outbox().await.len(), server.connection_count()), (0, 0));
+}
+
+async fn a_temporary_refusal_is_tried_again_with_growing_pauses_until_the_mail_is_given_up(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::RejectRecipient("451 later")).await;
+    app.mailbox.use_smtp(server.settings());
+    app.write_to("ama@example.com", "Good news").await;
+
+    for (tries, pause) in (1..).zip(PAUSES) {
+        app.deliver_mail().await;
+        let row = app.waits_after(tries, pause).await;
+        assert_eq!((row.failed, row.body.is_empty()), (None, false), "it is not given up after {tries}");
+        app.deliver_mail().await;
+        assert_eq!(server.connection_count(), usize::try_from(tries).unwrap(), "nothing is tried before its time");
+        app.advance_clock(Duration::from_secs(pause));
+    }
+    app.deliver_mail().await;
+    let row = app.until_given_up().await;
+
+    assert_eq!((row.attempts, row.due, row.subject.as_str(), row.body.as_str()), (8, None, "Good news", ""));
+    server.set_behavior(SmtpBehavior::Accept);
+    app.advance_clock(Duration::from_secs(7 * 24 * 60 * 60));
+    app.deliver_mail().await;
+    assert_eq!((server.connection_count(), server.accepted().len()), (8, 0));
+}
+
+async fn a_permanent_refusal_gives_the_mail_up_at_once(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::RejectRecipient("550 nobody of that name")).await;
+    app.mailbox.use_smtp(server.settings());
+
+    app.write_to("ama@example.com", "Good news").await;
+    let row = app.until_given_up().await;
+
+    assert_eq!((row.attempts, row.due, row.body.as_str(), server.connection_count()), (1, None, "", 1));
+}
+
+async fn an_address_that_no_mail_can_have_is_given_up_at_once(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+
+    app.write_to("ama@example.com\r\nBcc: kofi@example.com", "Good news").await;
+    let row = app.until_given_up().await;
+
+    assert_eq!((row.attempts, row.body.as_str(), server.connection_count()), (1, "", 0));
+}
+
+async fn a_server_that_wants_to_be_signed_in_to_is_tried_again(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::RejectSender("530 sign in first")).await;
+    app.mailbox.use_smtp(server.settings());
+    app.write_to("ama@example.com", "Good news").await;
+    app.waits_after(1, 10).await;
+
+    server.set_behavior(SmtpBehavior::Accept);
+    app.advance_clock(Duration::from_secs(10));
+    app.until_empty().await;
+
+    assert_eq!(server.accepted().len(), 1);
+}
+
+async fn a_server_that_is_down_is_tried_again(app: TestApp) {
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(SmtpSettings { port: nobody.local_addr().unwrap().port(), ..server.settings() });
+    drop(nobody);
+    app.write_to("ama@example.com", "Good news").await;
+    app.waits_after(1, 10).await;
+
+    app.mailbox.use_smtp(server.settings());
+    app.advance_clock(Duration::from_secs(10));
+    app.until_empty().await;
+
+    assert_eq!(server.accepted().len(), 1);
+}
+
+async fn a_silent_server_is_tried_again(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Unresponsive).await;
+    app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_millis(300), ..server.settings() });
+    app.write_to("ama@example.com", "Good news").await;
+    app.waits_after(1, 10).await;
+
+    server.set_behavior(SmtpBehavior::Accept);
+    app.mailbox.use_smtp(server.settings());
+    app.advance_clock(Duration::from_secs(10));
+    app.until_empty().await;
+
+    assert_eq!((server.accepted().len(), server.connection_count()), (1, 2));
+}
+
+async fn a_server_that_dies_in_the_middle_of_a_mail_gets_it_again(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::CloseDuringData).await;
+    app.mailbox.use_smtp(server.settings());
+    app.write_to("ama@example.com", "Good news").await;
+    app.waits_after(1, 10).await;
+    app.advance_clock(Duration::from_secs(10));
+    app.waits_after(2, 60).await;
+
+    server.set_behavior(SmtpBehavior::Accept);
+    app.advance_clock(Duration::from_secs(60));
+    app.until_empty().await;
+
+    assert_eq!((server.accepted().len(), server.connection_count()), (1, 3));
+    assert!(server.accepted()[0].contains("\n\nIt is well.\n..\nStill.\n"), "{}", server.accepted()[0]);
+}
+
+async fn a_server_that_dies_before_taking_a_mail_gets_the_same_again(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::CloseBeforeAccept).await;
+    app.mailbox.use_smtp(server.settings());
+    app.write_to("ama@example.com", "Good news").await;
+    app.waits_after(1, 10).await;
+
+    server.set_behavior(SmtpBehavior::Accept);
+    app.advance_clock(Duration::from_secs(10));
+    app.until_empty().await;
+
+    assert_eq!(server.accepted(), server.discarded(), "the second is the first to the last letter, and names itself as it");
+    assert_eq!(server.accepted().len(), 1);
+}
+
+async fn a_server_that_says_no_goodbye_has_taken_the_mail(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::HangAfterAccept).await;
+    app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() });
+
+    app.write_to("ama@example.com", "Good news").await;
+    app.until_empty().await;
+
+    assert_eq!((server.accepted().len(), server.connection_count()), (1, 1));
+}
+
+async fn one_refused_mail_does_not_keep_the_others_back(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+
+    for number in 0..12 {
+        app.write_to(if number == 0 { "no address" } else { "ama@example.com" }, &format!("Number {number}")).await;
+    }
+    app.deliver_mail().await;
+
+    wait_until(async || app.outbox().await.len() == 1).await;
+    assert_eq!((app.until_given_up().await.subject.as_str(), server.accepted().len()), ("Number 0", 11));
+}
+
+async fn two_platforms_send_each_mail_once(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+    let another = app.another(server.settings()).await;
+    for number in 0..40 {
+        app.write_to("ama@example.com", &format!("Number {number}")).await;
+    }
+
+    let work = async |state: &App| while outbox::deliver_due(state).await.unwrap() > 0 {};
+    tokio::join!(work(&app.state), work(&another), work(&app.state), work(&another));
+    app.until_empty().await;
+
+    let mut subjects: Vec<_> = server.accepted().iter().map(|mail| line(mail, "Subject:").to_owned()).collect();
+    assert_eq!(subjects.len(), 40);
+    subjects.sort();
+    subjects.dedup();
+    assert_eq!(subjects.len(), 40);
+}
+
+async fn the_mail_of_a_platform_that_hangs_is_sent_by_another_once(app: TestApp) {
+    let (silent, server) = (MailServer::start(SmtpBehavior::Unresponsive).await, MailServer::start(SmtpBehavior::Accept).await);
+    app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(5), ..silent.settings() });
+    let another = app.another(server.settings()).await;
+    app.write_to("ama@example.com", "Good news").await;
+    wait_until(async || silent.connection_count() == 1).await;
+
+    assert_eq!(outbox::deliver_due(&another).await.unwrap(), 0, "the mail is taken");
+    another.clock.advance(Duration::from_secs(5 + 2 * 60));
+    assert_eq!(outbox::deliver_due(&another).await.unwrap(), 1, "and comes back");
+
+    assert_eq!((server.accepted().len(), app.outbox().await.len()), (1, 0));
+    // The first one's failure, when it comes, does not bring the mail back.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!((silent.connection_count(), server.accepted().len(), app.outbox().await.len()), (1, 1, 0));
+}
+
+async fn mail_goes_over_an_encrypted_connection(app: TestApp) {
+    for (secure, tls) in [(TlsMode::Implicit, SmtpTls::Tls), (TlsMode::Starttls, SmtpTls::Starttls)] {
+        let server = MailServer::start_with_tls(secure).await;
+        app.mailbox.use_smtp(server.tls_settings(tls));
+
+        app.write_to("ama@example.com", "Good news").await;
+        app.until_empty().await;
+
+        assert_eq!(server.accepted().len(), 1, "{secure:?}");
+        let heard = server.commands();
+        let place = |what: &str| heard.iter().position(|command| command.starts_with(what));
+        assert_eq!(place("STARTTLS").is_some(), secure == TlsMode::Starttls);
+        assert!(place("AUTH PLAIN ") > place("STARTTLS") && place("MAIL") > place("AUTH"), "{heard:?}");
+    }
+}
+
+async fn nothing_is_told_to_a_server_that_cannot_be_trusted(app: TestApp) {
+    let (secure, plain) = (MailServer::start_with_tls(TlsMode::Starttls).await, MailServer::start(SmtpBehavior::Accept).await);
+    let other = MailServer::start_with_tls(TlsMode::Starttls).await;
+    let strange = SmtpSettings { port: secure.address.port(), ..other.tls_settings(SmtpTls::Starttls) };
+    let clear = SmtpSettings { port: plain.address.port(), ..secure.tls_settings(SmtpTls::Starttls) };
+
+    for (server, settings) in [(&secure, strange), (&plain, clear)] {
+        app.mailbox.use_smtp(settings);
+        app.write_to("ama@example.com", "Good news").await;
+        app.waits_after(1, 10).await;
+        let heard = server.commands();
+        assert!(heard[0].starts_with("EHLO"), "{heard:?}");
+        assert!(heard.iter().all(|command| !["AUTH", "MAIL"].iter().any(|told| command.starts_with(told))), "{heard:?}");
+        app.empty_the_outbox().await;
+    }
+}
+
+async fn a_silent_server_does_not_keep_the_platform_from_stopping(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Unresponsive).await;
+    app.mailbox.use_smtp(server.settings());
+    let another = app.another(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() }).await;
+    let platform = Platform::start(Arc::clone(&another), ANY_PORT).unwrap();
+    for number in 0..9 {
+        app.write_to("ama@example.com", &format!("Number {number}")).await;
+    }
+    wait_until(async || server.connection_count() > 8).await;
+
+    let before = Instant::now();
+    platform.stop().await.unwrap();
+
+    assert!(before.elapsed() < Duration::from_secs(30), "{:?}", before.elapsed());
+    assert_eq!(app.outbox().await.len(), 9, "no mail is lost");
+}

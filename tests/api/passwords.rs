@@ -1,0 +1,164 @@
+//! Passwords: which ones nobody may have, how they are kept, and how many are checked at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use argon2::password_hash::PasswordHasher;
+use argon2::{Algorithm, Argon2, Params, Version};
+use boxoffice::app::{App, Platform};
+use boxoffice::auth::{Passwords, Scope};
+use boxoffice::{log, setup};
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use crate::on_both_databases;
+use crate::support::{ANY_PORT, PASSWORD, Response, TestApp, User, rejection};
+
+on_both_databases![
+    a_password_that_many_have_is_refused_wherever_one_is_set,
+    nobody_has_their_own_name_for_a_password,
+    a_refused_password_uses_up_no_reset_but_a_try,
+    a_hash_of_other_costs_is_made_anew_at_the_next_log_in,
+    log_ins_at_once_get_in_while_the_hash_is_made_anew,
+    who_cannot_wait_for_a_password_is_told_to_come_back,
+];
+
+impl TestApp {
+    async fn sign_up_with(&self, password: &str) -> Response {
+        let body = json!({ "username": "kwame", "email": "kwame@example.com", "password": password });
+        self.request("POST", "/accounts").json(&body).send().await
+    }
+
+    async fn change(&self, person: &User, change: Value) -> Response {
+        self.request("PUT", &format!("/accounts/{}", person.number)).key(&person.key).json(&change).send().await
+    }
+
+    async fn hash_of(&self, person: &User) -> String {
+        let mut tx = self.state.db.read().await.unwrap();
+        let find = tx.query("select password_hash from accounts where number = $1");
+        find.bind(person.number.clone()).scalar().await.unwrap()
+    }
+
+    /// Keeps this person's password as an earlier version of the platform may have.
+    async fn keep_weakly(&self, person: &User) -> String {
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::new(8, 1, 1, None).unwrap());
+        let hash = argon2.hash_password(PASSWORD.as_bytes()).unwrap().to_string();
+        let mut tx = self.state.db.begin().await.unwrap();
+        let update = tx.query("update accounts set password_hash = $1 where number = $2");
+        assert_eq!(update.bind(hash.clone()).bind(person.number.clone()).execute().await.unwrap(), 1);
+        tx.commit().await.unwrap();
+        hash
+    }
+}
+
+fn assert_refused(answer: &Response, detail: &str) {
+    assert_eq!((answer.status, answer.invalid_arguments()), (400, vec!["password".to_owned()]), "{}", answer.body);
+    assert_eq!(answer.body["fields"][0]["detail"], detail);
+}
+
+async fn a_password_that_many_have_is_refused_wherever_one_is_set(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let (reset, code) = app.code_for("/resets", "ama@example.com", 1).await;
+
+    for common in ["password1", "PassWord1", "123456789", "Qwertyuiop", "ILOVEYOU"] {
+        let refusals = [
+            app.sign_up_with(common).await,
+            app.change(&ama, json!({ "password": common })).await,
+            app.answer(&reset, json!({ "code": code, "password": common })).await,
+        ];
+        for refused in &refusals {
+            assert_refused(refused, "is among the most common passwords: choose another one");
+        }
+        let by_command = setup::create_account(&app.state, "esi", "esi@example.com", common, Scope::Customer).await;
+        assert!(by_command.unwrap_err().to_string().contains("most common"));
+    }
+
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "nothing was changed");
+    assert_eq!(app.sign_up_with("password1 and more").await.status, 201);
+}
+
+async fn nobody_has_their_own_name_for_a_password(app: TestApp) {
+    let ama = app.sign_up("ama.mensah").await;
+    let own = "must not be the account's own username or e-mail address: choose another one";
+
+    assert_refused(&app.sign_up_with("Kwame@Example.com").await, own);
+    for password in ["AMA.mensah", "ama.mensah@example.com"] {
+        assert_refused(&app.change(&ama, json!({ "password": password })).await, own);
+    }
+    let both = json!({ "username": "Ama.Owusu", "password": "ama.OWUSU" });
+    assert_refused(&app.change(&ama, both).await, own);
+    let renamed = json!({ "username": "ama.owusu", "password": "ama.mensah" });
+    assert_eq!(app.change(&ama, renamed).await.status, 200, "it is her name no more");
+}
+
+async fn a_refused_password_uses_up_no_reset_but_a_try(app: TestApp) {
+    let ama = app.sign_up("ama.mensah").await;
+    let (reset, code) = app.code_for("/resets", "ama.mensah@example.com", 1).await;
+
+    for _ in 0..4 {
+        let refused = app.answer(&reset, json!({ "code": code, "password": "ama.mensah" })).await;
+        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["password".to_owned()]));
+    }
+
+    let changed = app.answer(&reset, json!({ "code": code, "password": "a third horse" })).await;
+    assert_eq!(changed.status, 200);
+    assert!(app.sign_in(&ama.username, "a third horse").await.is_ok());
+    // That the digits are right is told by the rejection, too.
+    let (reset, code) = app.code_for("/resets", "ama.mensah@example.com", 2).await;
+    for status in [400, 400, 400, 400, 400, 409] {
+        let refused = app.answer(&reset, json!({ "code": code, "password": "ama.mensah" })).await;
+        assert_eq!(refused.status, status);
+    }
+}
+
+async fn a_hash_of_other_costs_is_made_anew_at_the_next_log_in(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let weak = app.keep_weakly(&ama).await;
+
+    assert!(app.sign_in("ama", "a wrong one").await.is_err());
+    assert_eq!(app.hash_of(&ama).await, weak, "nobody knew the password");
+    let session = app.sign_in("ama", PASSWORD).await.unwrap();
+
+    let strong = app.hash_of(&ama).await;
+    assert!(strong.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{strong}");
+    assert!(app.client(&session.key).session_active_get().send().await.is_ok());
+    assert!(app.client(&ama.key).session_active_get().send().await.is_ok(), "the password is the same");
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok());
+    assert_eq!(app.hash_of(&ama).await, strong, "once is enough");
+}
+
+async fn log_ins_at_once_get_in_while_the_hash_is_made_anew(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    app.keep_weakly(&ama).await;
+
+    let sessions = join_all((0..6).map(|_| app.sign_in("ama", PASSWORD))).await;
+
+    assert!(sessions.iter().all(Result::is_ok), "{sessions:?}");
+    assert!(app.hash_of(&ama).await.contains("m=19456"));
+}
+
+async fn who_cannot_wait_for_a_password_is_told_to_come_back(app: TestApp) {
+    app.sign_up("ama").await;
+    let mut state = App::open(&app.database_url, app.state.settings.clone(), log::silent()).await.unwrap();
+    // No hash can run here, so nobody may wait for one.
+    Arc::get_mut(&mut state).unwrap().passwords = Passwords::new(0);
+    let platform = Platform::start(state, ANY_PORT).unwrap();
+    let sign_in = async |name: &str| {
+        let body = json!({ "identification": name, "password": PASSWORD });
+        let answer = app.request("POST", "/sessions").at(platform.address()).json(&body).send();
+        // Or whoever is let in waits for ever.
+        timeout(Duration::from_secs(30), answer).await.expect("an answer")
+    };
+
+    let refused = sign_in("ama").await;
+    let nobody = sign_in("nobody").await;
+    let time = app.request("GET", "/time").at(platform.address()).send().await;
+
+    assert_eq!((refused.status, refused.code()), (503, "server.unavailable"));
+    assert!(refused.header("retry-after").parse::<u32>().is_ok(), "{:?}", refused.headers);
+    assert_eq!(rejection(&nobody), (503, "server.unavailable"), "a name that nobody has costs the same work");
+    assert_eq!(time.status, 200, "only who needs a hash has to wait for one");
+    platform.stop().await.unwrap();
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "and no other server has to");
+}

@@ -1,0 +1,353 @@
+//! What happens at the same moment: nothing is oversold, and no money is taken twice or kept for nothing.
+
+use std::time::Duration;
+
+use futures::future::{join, join_all};
+use serde_json::json;
+
+use crate::race_tests;
+use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
+
+race_tests![
+    the_last_places_are_sold_once,
+    free_places_are_given_away_once,
+    orders_of_the_same_sections_in_any_order_do_not_block_each_other,
+    an_order_that_the_database_refuses_fails_alone,
+    places_that_time_out_are_sold_once,
+    of_eleven_orders_at_once_ten_are_open,
+    an_order_paid_twice_at_once_is_paid_once,
+    parts_paid_at_once_do_not_exceed_the_total,
+    of_many_who_pay_at_once_each_has_an_outcome_of_their_own,
+    a_payment_that_the_database_refuses_fails_alone,
+    a_payment_of_an_order_cancelled_meanwhile_is_given_back,
+    a_payment_of_an_order_timed_out_meanwhile_is_given_back,
+    a_payment_that_a_job_has_given_up_is_given_back,
+    cancelling_and_paying_at_once_leave_one_of_the_two,
+    timing_out_and_paying_at_once_leave_one_of_the_two,
+];
+
+async fn concert(app: &TestApp, sections: &[(f64, i64)]) -> Event {
+    let kofi = app.sign_up("kofi").await;
+    let sections =
+        sections.iter().enumerate().map(|(number, (price, places))| section(&format!("Block {number}"), *price, *places));
+    app.create_listed_event(&app.create_host(&kofi).await, &sections.collect::<Vec<_>>()).await
+}
+
+/// This many people, who have signed up.
+async fn crowd(app: &TestApp, people: usize) -> Vec<User> {
+    let mut crowd = Vec::new();
+    for number in 0..people {
+        crowd.push(app.sign_up(&format!("person-{number}")).await);
+    }
+    crowd
+}
+
+/// An order of two tickets of a section for each of them.
+async fn orders_of(crowd: &[User], section: &str) -> Vec<String> {
+    let mut orders = Vec::new();
+    for person in crowd {
+        orders.push(person.order(section, 2).await.unwrap().self_.clone());
+    }
+    orders
+}
+
+/// How many were answered with each status, of those that a test expects; any other is a failure.
+pub fn tally<const N: usize>(answers: &[Response], statuses: [u16; N]) -> [usize; N] {
+    let tally = statuses.map(|status| answers.iter().filter(|answer| answer.status == status).count());
+    let others: Vec<_> = answers.iter().filter(|answer| !statuses.contains(&answer.status)).collect();
+    assert!(others.is_empty(), "{others:?}");
+    tally
+}
+
+async fn the_last_places_are_sold_once(app: TestApp) {
+    let event = concert(&app, &[(10.0, 7)]).await;
+    let crowd = crowd(&app, 6).await;
+    let vip = event.sections[0].as_str();
+
+    let wants = crowd.iter().flat_map(|person| [person; 4]).map(|person| app.place_order(&person.key, json!({ vip: 1 })));
+    let answers = join_all(wants).await;
+
+    assert_eq!(tally(&answers, [201, 409]), [7, 17]);
+    assert!(answers.iter().filter(|answer| answer.status == 409).all(|answer| answer.code() == "section.sold-out"));
+    assert_eq!(app.sold_and_reserved(vip).await, (0, 7));
+}
+
+async fn free_places_are_given_away_once(app: TestApp) {
+    let event = concert(&app, &[(0.0, 7)]).await;
+    let crowd = crowd(&app, 6).await;
+    let standing = event.sections[0].as_str();
+
+    let wants = crowd.iter().flat_map(|person| [person; 4]).map(|person| app.place_order(&person.key, json!({ standing: 2 })));
+    let answers = join_all(wants).await;
+
+    assert_eq!(tally(&answers, [201, 409]), [3, 21]);
+    assert_eq!(app.sold_and_reserved(standing).await, (6, 0));
+    assert_eq!(app.read(&event.uri).await["popularity"], 6);
+    let mut tx = app.state.db.read().await.unwrap();
+    assert_eq!(tx.query("select count(*) from tickets").scalar::<i64>().await.unwrap(), 6);
+}
+
+/// Orders that come at the same time are committed together.
+async fn an_order_that_the_database_refuses_fails_alone(app: TestApp) {
+    app.allow_server_errors();
+    let event = concert(&app, &[(10.0, 100)]).await;
+    let crowd = crowd(&app, 6).await;
+    let floor = event.sections[0].as_str();
+    app.execute_sql("create unique index one_order_of_thirteen on order_items (quantity) where quantity = 13").await;
+
+    let wanted = crowd.iter().flat_map(|person| [person; 4]).zip([1, 1, 13, 1, 1, 1, 1, 13].into_iter().chain([1; 16]));
+    let answers = join_all(wanted.map(|(person, tickets)| app.place_order(&person.key, json!({ floor: tickets })))).await;
+
+    assert_eq!(tally(&answers, [201, 500]), [23, 1]);
+    assert_eq!(app.sold_and_reserved(floor).await, (0, 22 + 13));
+}
+
+async fn orders_of_the_same_sections_in_any_order_do_not_block_each_other(app: TestApp) {
+    let event = concert(&app, &[(10.0, 12), (10.0, 12), (10.0, 12)]).await;
+    let crowd = crowd(&app, 6).await;
+    let [a, b, c] = [0, 1, 2].map(|section| event.sections[section].as_str());
+    let wanted =
+        [json!({ a: 1, b: 1, c: 1 }), json!({ c: 1, b: 1, a: 1 }), json!({ b: 1, c: 1, a: 1 }), json!({ c: 1, a: 1, b: 1 })];
+
+    let wants = crowd.iter().flat_map(|person| wanted.clone().map(|items| (person, items)));
+    let answers = join_all(wants.map(|(person, items)| app.place_order(&person.key, items))).await;
+
+    assert_eq!(tally(&answers, [201, 409]), [12, 12]);
+    for section in [a, b, c] {
+        assert_eq!(app.sold_and_reserved(section).await, (0, 12), "what was refused holds nothing");
+    }
+}
+
+async fn places_that_time_out_are_sold_once(app: TestApp) {
+    let event = concert(&app, &[(10.0, 6), (10.0, 6)]).await;
+    let [a, b] = [0, 1].map(|section| event.sections[section].as_str());
+    let crowd = crowd(&app, 6).await;
+    for person in &crowd {
+        assert_eq!(app.place_order(&person.key, json!({ a: 1, b: 1 })).await.status, 201);
+    }
+    app.advance_clock(RESERVATION_TTL);
+
+    // Everyone comes back at the moment at which two servers' jobs free the places.
+    let wants = crowd.iter().flat_map(|person| [json!({ a: 1, b: 1 }), json!({ b: 1, a: 1 })].map(|items| (person, items)));
+    let wants = join_all(wants.map(|(person, items)| app.place_order(&person.key, items)));
+    let (answers, _) = join(wants, join(app.expire_due(), app.expire_due())).await;
+
+    assert_eq!(tally(&answers, [201, 409]), [6, 6]);
+    app.expire_due().await;
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 6), (0, 6)], 12), "what the tables themselves say");
+}
+
+async fn of_eleven_orders_at_once_ten_are_open(app: TestApp) {
+    let event = concert(&app, &[(10.0, 100)]).await;
+    let ama = app.sign_up("ama").await;
+    let section = event.sections[0].as_str();
+
+    let answers = join_all((0..15).map(|_| app.place_order(&ama.key, json!({ section: 1 })))).await;
+
+    assert_eq!(tally(&answers, [201, 409]), [10, 5]);
+    assert!(answers.iter().filter(|answer| answer.status == 409).all(|answer| answer.code() == "order.too-many"));
+    assert_eq!(app.sold_and_reserved(section).await, (0, 10));
+}
+
+/// Ama's order of two tickets at 100.00, which is 203.98 with fees, of a section with two places.
+async fn sale(app: &TestApp) -> (User, Event, String) {
+    let event = concert(app, &[(100.0, 2)]).await;
+    let ama = app.sign_up("ama").await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    (ama, event, order)
+}
+
+async fn an_order_paid_twice_at_once_is_paid_once(app: TestApp) {
+    let (ama, event, order) = sale(&app).await;
+    app.gateway.block();
+
+    // The second is asked for while the gateway thinks about the first.
+    let second = async {
+        app.gateway.wait_for_charges(1).await;
+        let refused = app.pay(&ama.key, &order, card_payment()).await;
+        app.gateway.unblock();
+        refused
+    };
+    let (first, second) = join(app.pay(&ama.key, &order, card_payment()), second).await;
+
+    assert_eq!(first.status, 201, "{}", first.body);
+    assert_eq!((second.status, second.code()), (409, "order.not-open"));
+    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 203.98));
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+}
+
+async fn parts_paid_at_once_do_not_exceed_the_total(app: TestApp) {
+    let (ama, event, order) = sale(&app).await;
+    let answers = join_all((0..8).map(|_| app.pay(&ama.key, &order, partial_card_payment(50.0)))).await;
+
+    assert_eq!(tally(&answers, [201, 400]), [4, 4]);
+    assert_eq!(app.gateway.total(), 200.0);
+    let answers = join_all((0..4).map(|_| app.pay(&ama.key, &order, card_payment()))).await;
+    assert_eq!(tally(&answers, [201, 409]), [1, 3]);
+    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (5, 203.98));
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+    assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 2);
+}
+
+async fn of_many_who_pay_at_once_each_has_an_outcome_of_their_own(app: TestApp) {
+    let event = concert(&app, &[(10.0, 40)]).await;
+    let crowd = crowd(&app, 8).await;
+    let orders = orders_of(&crowd, &event.sections[0]).await;
+    app.gateway.block();
+
+    let declined = json!({ "method": "card", "token": "tok_decline" });
+    let wanted = [
+        (0, 0, card_payment(), (201, "")),
+        (1, 1, card_payment(), (201, "")),
+        (2, 2, declined, (402, "payment.declined")),
+        (3, 0, card_payment(), (403, "resource.not-yours")),
+        (4, 4, partial_card_payment(50.0), (400, "arguments.invalid")),
+        (5, 5, card_payment(), (409, "order.not-open")),
+        // Both parts of one order.
+        (6, 6, partial_card_payment(20.0), (201, "")),
+        (6, 6, partial_card_payment(1.98), (201, "")),
+        (7, 7, card_payment(), (201, "")),
+    ];
+    let pays = wanted.iter().map(|(person, order, body, _)| app.pay(&crowd[*person].key, &orders[*order], body.clone()));
+    let meanwhile = async {
+        app.gateway.wait_for_charges(6).await;
+        assert_eq!(app.cancel_order(&crowd[5].key, &orders[5]).await.status, 200);
+        app.gateway.unblock();
+    };
+    let (paid, ()) = join(join_all(pays), meanwhile).await;
+
+    for ((.., expected), answer) in wanted.iter().zip(&paid) {
+        assert_eq!((answer.status, answer.code()), *expected, "{}", answer.body);
+    }
+    for (person, tickets) in crowd.iter().zip([2, 2, 0, 0, 0, 0, 2, 2]) {
+        assert_eq!(app.read(&format!("/accounts/{}/tickets", person.number)).await["total"], tickets);
+    }
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (8, 6));
+    assert_eq!(app.gateway.total(), 4.0 * 21.98);
+    app.check_gateway_balance().await;
+}
+
+async fn a_payment_that_the_database_refuses_fails_alone(app: TestApp) {
+    app.allow_server_errors();
+    let event = concert(&app, &[(10.0, 40)]).await;
+    let crowd = crowd(&app, 6).await;
+    let orders = orders_of(&crowd, &event.sections[0]).await;
+    app.execute_sql("create unique index one_payment_of_thirteen on payments (amount) where amount = 1300").await;
+
+    let buyers = crowd.iter().zip(&orders).flat_map(|buyer| [buyer; 4]);
+    let amounts = [1.0, 1.0, 13.0, 1.0, 1.0, 1.0, 1.0, 13.0].into_iter().chain([1.0; 16]);
+    let pays = buyers.zip(amounts).map(|((person, order), amount)| app.pay(&person.key, order, partial_card_payment(amount)));
+    let paid = join_all(pays).await;
+
+    assert_eq!(tally(&paid, [201, 500]), [23, 1]);
+    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (23, 35.0));
+    app.check_gateway_balance().await;
+}
+
+async fn a_payment_of_an_order_cancelled_meanwhile_is_given_back(app: TestApp) {
+    let (ama, event, order) = sale(&app).await;
+    app.gateway.block();
+
+    let meanwhile = async {
+        app.gateway.wait_for_charges(1).await;
+        assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
+        assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
+        app.gateway.unblock();
+    };
+    let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
+    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
+    assert_eq!(app.payments(&order).await, [(203.98, "Refunded".to_owned())]);
+    assert_eq!(app.read(&order).await["status"], "Cancelled");
+    assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 0);
+}
+
+async fn a_payment_of_an_order_timed_out_meanwhile_is_given_back(app: TestApp) {
+    let (ama, event, order) = sale(&app).await;
+    let yaw = app.sign_up("yaw").await;
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
+    app.gateway.block();
+
+    let meanwhile = async {
+        app.gateway.wait_for_charges(2).await;
+        app.advance_clock(RESERVATION_TTL);
+        yaw.order(&event.sections[0], 2).await.unwrap();
+        app.gateway.unblock();
+    };
+    let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
+    assert_eq!(app.read(&order).await["status"], "Timed Out");
+    app.expire_due().await;
+    assert_eq!(app.gateway.total(), 0.0);
+    assert_eq!(app.payments(&order).await, [(3.98, "Refunded".to_owned()), (200.0, "Refunded".to_owned())]);
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2), "they are Yaw's");
+}
+
+async fn a_payment_that_a_job_has_given_up_is_given_back(app: TestApp) {
+    let (ama, event, order) = sale(&app).await;
+    app.gateway.block();
+
+    let meanwhile = async {
+        app.gateway.wait_for_charges(1).await;
+        app.advance_clock(Duration::from_secs(180));
+        app.expire_due().await;
+        app.gateway.unblock();
+    };
+    let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
+    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
+    assert_eq!(app.read(&order).await["status"], "Placed");
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
+    assert_eq!(app.gateway.total(), 203.98);
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+}
+
+async fn cancelling_and_paying_at_once_leave_one_of_the_two(app: TestApp) {
+    let event = concert(&app, &[(10.0, 20)]).await;
+    let ama = app.sign_up("ama").await;
+    let mut fulfilled = 0;
+
+    for _ in 0..10 {
+        let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+        let (paid, cancelled) = join(app.pay(&ama.key, &order, card_payment()), app.cancel_order(&ama.key, &order)).await;
+
+        match app.read(&order).await["status"].as_str().unwrap() {
+            "Fulfilled" => {
+                assert_eq!((paid.status, cancelled.status), (201, 409));
+                fulfilled += 1;
+            }
+            "Cancelled" => assert_eq!((paid.status, cancelled.status), (409, 200)),
+            other => panic!("an order is {other}"),
+        }
+    }
+
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2 * fulfilled, 0));
+    let expected = f64::from(i32::try_from(fulfilled).unwrap()) * 21.98;
+    assert!((app.gateway.total() - expected).abs() < 0.001, "{} is kept for {fulfilled} orders", app.gateway.total());
+}
+
+async fn timing_out_and_paying_at_once_leave_one_of_the_two(app: TestApp) {
+    let event = concert(&app, &[(10.0, 20)]).await;
+    let crowd = crowd(&app, 4).await;
+    let orders = orders_of(&crowd, &event.sections[0]).await;
+    app.gateway.block();
+
+    let pays = join_all(crowd.iter().zip(&orders).map(|(person, order)| app.pay(&person.key, order, card_payment())));
+    let meanwhile = async {
+        app.gateway.wait_for_charges(4).await;
+        app.gateway.unblock();
+        app.advance_clock(RESERVATION_TTL);
+        app.expire_due().await;
+    };
+    let (paid, ()) = join(pays, meanwhile).await;
+    app.expire_due().await;
+
+    let [kept, lost] = tally(&paid, [201, 409]);
+    assert_eq!(kept + lost, 4);
+    let kept = i32::try_from(kept).unwrap();
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (i64::from(kept) * 2, 0));
+    assert!((app.gateway.total() - f64::from(kept) * 21.98).abs() < 0.001);
+}

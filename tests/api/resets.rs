@@ -1,0 +1,241 @@
+//! Resets: whoever reads an account's mail may choose another password.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::json;
+
+use crate::support::{PASSWORD, Rejection, TestApp, types};
+use crate::verifications::other_than;
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    a_password_is_reset_by_the_code_from_the_mail,
+    a_reset_ends_every_session_and_no_integration,
+    an_email_that_no_account_has_gets_no_reset,
+    a_reset_that_is_not_there_is_not_found,
+    what_a_reset_needs_is_checked,
+    wrong_codes_use_a_reset_up,
+    one_code_after_the_other_is_not_guessed_either,
+    nothing_is_told_of_a_code_when_the_days_tries_are_used_up,
+    another_password_ends_the_open_reset,
+    a_reset_counts_for_fifteen_minutes,
+    a_newer_reset_ends_the_earlier_ones,
+    a_reset_for_another_address_than_the_accounts_does_not_count,
+    a_reset_does_not_activate_an_account,
+];
+
+race_tests![of_two_resets_at_once_one_counts];
+
+const NEW: &str = "another horse entirely";
+
+async fn a_password_is_reset_by_the_code_from_the_mail(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let (uri, code) = app.code_for("/resets", "Ama@Example.com", 1).await;
+    let pending = app.request("GET", &uri).send().await.body;
+
+    let reset = app.public_client.reset_update().reset(uri.strip_prefix("/resets/").unwrap());
+    let reset = reset.body_map(|body| body.code(code.as_str()).password(NEW)).send().await.unwrap().into_inner();
+
+    assert_eq!(pending, json!({ "self": uri, "email": "ama@example.com", "status": "Pending" }));
+    assert_eq!((reset.self_.as_str(), reset.status), (uri.as_str(), types::ResetStatus::Used));
+    assert_eq!(app.standing(&uri).await, "Used");
+    assert_eq!(app.sign_in("ama", PASSWORD).await.rejection(), (401, "session.wrong-password".to_owned()));
+    let session = app.sign_in("ama", NEW).await.unwrap();
+    assert_eq!((session.account.number.as_str(), session.account.verified), (ama.number.as_str(), false));
+    let again = app.answer(&uri, json!({ "code": code, "password": PASSWORD })).await;
+    assert_eq!((again.status, again.code()), (409, "reset.closed"));
+    assert!(app.sign_in("ama", NEW).await.is_ok());
+}
+
+async fn a_reset_ends_every_session_and_no_integration(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let other = app.sign_in("ama", PASSWORD).await.unwrap();
+    let integration = app.integration_of(&ama).await;
+    let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
+
+    // Asked with the account's own key, too.
+    let body = json!({ "code": code, "password": NEW });
+    let reset = app.request("PATCH", &uri).key(&ama.key).json(&body).send().await;
+
+    assert_eq!(reset.status, 200);
+    for (key, status) in [(&ama.key, 403), (&other.key, 403), (&integration, 200), (&kofi.key, 200)] {
+        assert_eq!(app.request("GET", "/time").key(key).send().await.status, status);
+    }
+}
+
+async fn an_email_that_no_account_has_gets_no_reset(app: TestApp) {
+    let refused = app.public_client.reset_create().body_map(|body| body.email("kofi@example.com")).send().await;
+
+    assert_eq!(refused.rejection(), (404, "account.unknown".to_owned()));
+    app.deliver_mail().await;
+    assert_eq!(app.mailbox.files_to("kofi@example.com").len(), 0);
+}
+
+async fn a_reset_that_is_not_there_is_not_found(app: TestApp) {
+    app.sign_up("ama").await;
+    let (verification, code) = app.code_for("/verifications", "ama@example.com", 1).await;
+    let of_a_verification = verification.replace("/verifications/", "/resets/");
+
+    for uri in ["/resets/m4x8c5v0b3n6z7l2j9h4g1f8q7w2k9d1", &of_a_verification] {
+        let read = app.request("GET", uri).send().await;
+        let answered = app.answer(uri, json!({ "code": code, "password": NEW })).await;
+
+        assert_eq!((read.status, read.code()), (404, "resource.not-found"), "{uri}");
+        assert_eq!((answered.status, answered.code()), (404, "resource.not-found"), "{uri}");
+    }
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "a verification's code is none for a password");
+}
+
+async fn what_a_reset_needs_is_checked(app: TestApp) {
+    app.sign_up("ama").await;
+    let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
+
+    let nothing = app.answer(&uri, json!({ "password": " " })).await;
+    let short = app.answer(&uri, json!({ "code": code, "password": "short" })).await;
+
+    assert_eq!((nothing.status, nothing.invalid_arguments()), (400, vec!["-code".to_owned(), "-password".to_owned()]));
+    assert_eq!((short.status, short.invalid_arguments()), (400, vec!["password".to_owned()]));
+    assert_eq!(app.answer(&uri, json!({ "code": code, "password": NEW })).await.status, 200, "neither was a try");
+}
+
+async fn wrong_codes_use_a_reset_up(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
+
+    for _ in 0..5 {
+        let wrong = app.answer(&uri, json!({ "code": other_than(&code), "password": NEW })).await;
+        assert_eq!((wrong.status, wrong.invalid_arguments()), (400, vec!["code".to_owned()]));
+    }
+    let right = app.answer(&uri, json!({ "code": code, "password": NEW })).await;
+
+    assert_eq!((right.status, right.code()), (409, "reset.closed"));
+    assert_eq!(app.standing(&uri).await, "Expired");
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok());
+    assert_eq!(app.request("GET", "/time").key(&ama.key).send().await.status, 200);
+}
+
+async fn a_reset_counts_for_fifteen_minutes(app: TestApp) {
+    app.sign_up("ama").await;
+    let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
+    app.advance_clock(Duration::from_secs(15 * 60));
+
+    let refused = app.answer(&uri, json!({ "code": code, "password": NEW })).await;
+
+    assert_eq!((refused.status, refused.code()), (409, "reset.closed"));
+    assert_eq!(app.standing(&uri).await, "Expired");
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok());
+}
+
+async fn a_newer_reset_ends_the_earlier_ones(app: TestApp) {
+    app.sign_up("ama").await;
+    let (first, first_code) = app.code_for("/resets", "ama@example.com", 1).await;
+    let (second, code) = app.code_for("/resets", "ama@example.com", 2).await;
+
+    let refused = app.answer(&first, json!({ "code": first_code, "password": "a third one" })).await;
+
+    assert_eq!((refused.status, refused.code()), (409, "reset.closed"));
+    assert_eq!(app.answer(&second, json!({ "code": code, "password": NEW })).await.status, 200);
+    assert!(app.sign_in("ama", NEW).await.is_ok());
+}
+
+async fn a_reset_for_another_address_than_the_accounts_does_not_count(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
+    let change = ama.client.account_update().number(ama.number.as_str());
+    change.body_map(|body| body.email("mensah@example.com".to_owned())).send().await.unwrap();
+
+    let refused = app.answer(&uri, json!({ "code": code, "password": NEW })).await;
+
+    assert_eq!((refused.status, refused.code()), (409, "reset.closed"));
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok());
+}
+
+async fn a_reset_does_not_activate_an_account(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    app.execute("update accounts set activated = false where number = $1", &ama.number).await;
+    let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
+
+    let reset = app.answer(&uri, json!({ "code": code, "password": NEW })).await;
+
+    assert_eq!(reset.status, 200);
+    assert_eq!(app.sign_in("ama", NEW).await.rejection(), (403, "account.deactivated".to_owned()));
+}
+
+async fn of_two_resets_at_once_one_counts(app: TestApp) {
+    app.sign_up("ama").await;
+    let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
+    let passwords: Vec<_> = (0..4).map(|number| format!("{NEW} {number}")).collect();
+
+    let answers =
+        join_all(passwords.iter().map(|password| app.answer(&uri, json!({ "code": code, "password": password })))).await;
+
+    let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+    let winner = &passwords[statuses.iter().position(|status| *status == 200).unwrap()];
+    assert!(app.sign_in("ama", winner).await.is_ok());
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 409, 409, 409]);
+}
+
+async fn one_code_after_the_other_is_not_guessed_either(app: TestApp) {
+    app.sign_up("ama").await;
+    app.sign_up("kofi").await;
+    let ask = async |email: &str| app.request("POST", "/resets").json(&json!({ "email": email })).send().await.body;
+    let guess = json!({ "code": "000000", "password": NEW });
+    for _ in 0..10 {
+        let asked = ask("ama@example.com").await;
+        for _ in 0..5 {
+            // The right one is as good as wrong: it is one in a million.
+            app.answer(asked["self"].as_str().unwrap(), guess.clone()).await;
+        }
+    }
+
+    let (uri, code) = app.code_for("/resets", "ama@example.com", 11).await;
+    let right = app.answer(&uri, json!({ "code": code, "password": NEW })).await;
+    assert_eq!((right.status, right.code()), (409, "reset.closed"), "fifty tries a day");
+    let (others, others_code) = app.code_for("/resets", "kofi@example.com", 1).await;
+    assert_eq!(app.answer(&others, json!({ "code": others_code, "password": NEW })).await.status, 200);
+
+    app.advance_clock(Duration::from_secs(25 * 60 * 60));
+    let (uri, code) = app.code_for("/resets", "ama@example.com", 12).await;
+    assert_eq!(app.answer(&uri, json!({ "code": code, "password": NEW })).await.status, 200);
+}
+
+async fn nothing_is_told_of_a_code_when_the_days_tries_are_used_up(app: TestApp) {
+    app.sign_up("ama").await;
+    let (open, open_code) = app.code_for("/resets", "ama@example.com", 1).await;
+    // As if it and nine others had been tried, all but once to the day's end.
+    app.execute_sql("update codes set tries = 49").await;
+    let (last, last_code) = app.code_for("/resets", "ama@example.com", 2).await;
+    assert_eq!(app.standing(&last).await, "Pending");
+    let wrong = app.answer(&last, json!({ "code": other_than(&last_code), "password": NEW })).await;
+    assert_eq!(wrong.status, 400, "the fiftieth try of the day");
+    let (fresh, fresh_code) = app.code_for("/resets", "ama@example.com", 3).await;
+
+    for (uri, code) in [(&open, &open_code), (&last, &last_code), (&fresh, &fresh_code)] {
+        for digits in [code, &other_than(code)] {
+            for password in [NEW, "password1", "ama@example.com"] {
+                let answer = app.answer(uri, json!({ "code": digits, "password": password })).await;
+                assert_eq!((answer.status, answer.code()), (409, "reset.closed"), "{digits} {password}");
+            }
+        }
+        assert_eq!(app.standing(uri).await, "Expired");
+    }
+
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok());
+}
+
+async fn another_password_ends_the_open_reset(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let (reset, reset_code) = app.code_for("/resets", "ama@example.com", 1).await;
+    let (verification, code) = app.code_for("/verifications", "ama@example.com", 2).await;
+    let change = ama.client.account_update().number(ama.number.as_str());
+    change.body_map(|body| body.password("a third horse".to_owned())).send().await.unwrap();
+
+    let refused = app.answer(&reset, json!({ "code": reset_code, "password": NEW })).await;
+
+    assert_eq!((refused.status, refused.code()), (409, "reset.closed"));
+    assert_eq!(app.standing(&reset).await, "Expired");
+    assert!(app.sign_in("ama", "a third horse").await.is_ok());
+    assert_eq!(app.answer(&verification, json!({ "code": code })).await.status, 200, "the address is still hers");
+}

@@ -1,0 +1,370 @@
+//! Requests that are sent again with their `Idempotency-Key`: each has one effect, and one answer.
+
+mod each;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use boxoffice::app::{App, Platform};
+use boxoffice::base::secret;
+use boxoffice::journal;
+use futures::future::{Either, join, join_all, select};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::on_both_databases;
+use crate::races::tally;
+use crate::support::{
+    ANY_PORT, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection, section,
+};
+
+on_both_databases![
+    what_is_sent_again_is_the_same_request_however_it_is_written,
+    a_key_belongs_to_its_caller,
+    what_is_kept_is_given_to_the_key_that_sent_it_alone,
+    a_key_has_the_contracts_form,
+    a_refusal_is_given_again_too,
+    a_declined_payment_is_declined_once,
+    what_the_gateway_failed_at_may_be_asked_for_again,
+    an_answer_is_kept_for_a_day,
+    what_is_kept_shows_no_secret,
+    many_other_requests_at_once_are_refused,
+    a_request_sent_to_two_servers_at_once_has_one_effect,
+    many_tries_at_once_have_one_effect,
+    a_payment_whose_server_ended_is_made_anew,
+    a_failure_that_comes_late_takes_no_answer_away,
+    nothing_is_done_without_its_answer,
+];
+
+/// A zone in the making, which two may be called alike.
+fn zone() -> Value {
+    json!({ "name": "Sidebar", "width": 300, "height": 250 })
+}
+
+/// Sends a request for a zone, again and again alike.
+async fn make_zone(app: &TestApp, key: &str, body: Value) -> Response {
+    let request = app.request("POST", "/zones").key(&app.staff.key).header("Idempotency-Key", key);
+    request.json(&body).send().await
+}
+
+/// Whether it was given before.
+fn is_replayed(answer: &Response) -> bool {
+    answer.header("idempotency-replayed") == "true"
+}
+
+async fn count(app: &TestApp, sql: &'static str) -> i64 {
+    app.state.db.read().await.unwrap().query(sql).scalar().await.unwrap()
+}
+
+/// Ama, and an order of hers of two tickets at 100.00, which is 203.98 with fees.
+async fn sale(app: &TestApp) -> (User, String, String) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 2)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    (ama, order, event.sections[0].clone())
+}
+
+/// Pays for an order with this `Idempotency-Key`.
+async fn pay(app: &TestApp, person: &User, order: &str, key: &str, payment: Value) -> Response {
+    let request = app.request("POST", &format!("{order}/payments")).key(&person.key).header("Idempotency-Key", key);
+    request.json(&payment).send().await
+}
+
+async fn what_is_sent_again_is_the_same_request_however_it_is_written(app: TestApp) {
+    let first = make_zone(&app, "one", zone()).await;
+
+    let text = r#"{ "width": 300, "name": "Sidebar", "description": null,
+        "height": 250 }"#;
+    let reordered = app.request("POST", "/v3/zones").key(&app.staff.key).header("Idempotency-Key", "one");
+    let same = make_zone(&app, "one", zone()).await;
+    let other = reordered.header("Content-Type", "application/json").body(text).send().await;
+
+    assert_eq!((first.status, is_replayed(&first)), (201, false));
+    for again in [&same, &other] {
+        assert_eq!((again.status, is_replayed(again), &again.body), (201, true, &first.body), "{again:?}");
+        assert_eq!(again.header("location"), first.header("location"));
+        assert!(again.header("access-control-expose-headers").contains("idempotency-replayed"));
+    }
+    assert_eq!(count(&app, "select count(*) from zones").await, 1);
+}
+
+async fn a_key_belongs_to_its_caller(app: TestApp) {
+    let lookup = async |key: &str, who: &str| {
+        let body = json!({ "identification": who });
+        let request = app.request("POST", "/lookups").key(key).header("Idempotency-Key", "one");
+        request.json(&body).send().await
+    };
+
+    let first = lookup(&app.public_key, "ama").await;
+    let of_another = lookup(&app.staff.key, "kofi").await;
+
+    assert_eq!((first.status, of_another.status), (200, 200));
+    assert_eq!(of_another.body["identification"], "kofi");
+    assert!(!is_replayed(&of_another));
+}
+
+/// Not even to whoever writes a key of their own into the database.
+async fn what_is_kept_is_given_to_the_key_that_sent_it_alone(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let look_up = async |key: &str| {
+        let request = app.request("POST", "/lookups").key(key).header("Idempotency-Key", "one");
+        request.json(&json!({ "identification": "ama" })).send().await
+    };
+    let first = look_up(&ama.key).await;
+    let forged = secret::api_key();
+    let mut tx = app.state.db.begin().await.unwrap();
+    let update = tx.query("update api_keys set hash = $1 where hash = $2");
+    assert_eq!(update.bind(secret::hash(&forged)).bind(secret::hash(&ama.key)).execute().await.unwrap(), 1);
+    tx.commit().await.unwrap();
+
+    let stolen = look_up(&forged).await;
+
+    assert_eq!(first.status, 200, "{}", first.body);
+    assert_eq!(rejection(&stolen), (422, "idempotency.other-request"), "{}", stolen.body);
+}
+
+async fn a_key_has_the_contracts_form(app: TestApp) {
+    for wrong in ["", "two words", &"x".repeat(256)] {
+        let refused = make_zone(&app, wrong, zone()).await;
+        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["Idempotency-Key".to_owned()]), "{wrong}");
+    }
+    assert_eq!(make_zone(&app, &"x".repeat(255), zone()).await.status, 201);
+}
+
+async fn a_refusal_is_given_again_too(app: TestApp) {
+    let (ama, order, stalls) = sale(&app).await;
+    let esi = app.sign_up("esi").await;
+    let place = async |key: &str| {
+        let request = app.request("POST", "/orders").key(&esi.key).header("Idempotency-Key", key);
+        request.json(&json!({ "items": { stalls.as_str(): 1 } })).send().await
+    };
+
+    let refused = place("one").await;
+    assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
+    let (again, anew) = (place("one").await, place("two").await);
+
+    assert_eq!(rejection(&refused), (409, "section.sold-out"));
+    assert_eq!((rejection(&again), &again.body, is_replayed(&again)), (rejection(&refused), &refused.body, true));
+    assert_eq!((anew.status, is_replayed(&anew)), (201, false));
+}
+
+async fn a_declined_payment_is_declined_once(app: TestApp) {
+    let (ama, order, _) = sale(&app).await;
+    let declined = json!({ "method": "card", "token": "tok_decline" });
+
+    let first = pay(&app, &ama, &order, "one", declined.clone()).await;
+    let again = pay(&app, &ama, &order, "one", declined).await;
+
+    assert_eq!((rejection(&first), is_replayed(&first)), ((402, "payment.declined"), false));
+    assert_eq!((rejection(&again), is_replayed(&again)), ((402, "payment.declined"), true));
+    assert_eq!(app.payments(&order).await, [(203.98, "Declined".to_owned())]);
+}
+
+async fn what_the_gateway_failed_at_may_be_asked_for_again(app: TestApp) {
+    let (ama, order, _) = sale(&app).await;
+    app.gateway.fail_after_charge(true);
+    let failed = pay(&app, &ama, &order, "one", card_payment()).await;
+    app.gateway.fail_after_charge(false);
+
+    let paid = pay(&app, &ama, &order, "one", card_payment()).await;
+    let again = pay(&app, &ama, &order, "one", card_payment()).await;
+
+    assert_eq!(rejection(&failed), (502, "payment.gateway"));
+    assert_eq!((paid.status, is_replayed(&paid)), (201, false));
+    assert_eq!((again.status, is_replayed(&again), &again.body), (201, true, &paid.body));
+    assert_eq!(app.gateway.total(), 203.98);
+}
+
+async fn an_answer_is_kept_for_a_day(app: TestApp) {
+    let first = make_zone(&app, "one", zone()).await;
+    app.advance_clock(Duration::from_secs(24 * 60 * 60 - 60));
+    let within = make_zone(&app, "one", zone()).await;
+    assert_eq!(journal::forget_old(&app.state).await.unwrap(), 0);
+    app.advance_clock(Duration::from_secs(60));
+
+    let after = make_zone(&app, "one", json!({ "name": "Another", "width": 300, "height": 250 })).await;
+
+    assert_eq!((is_replayed(&within), &within.body), (true, &first.body));
+    assert_eq!((after.status, is_replayed(&after), after.body["name"].as_str()), (201, false, Some("Another")));
+    app.advance_clock(Duration::from_secs(24 * 60 * 60));
+    assert_eq!(journal::forget_old(&app.state).await.unwrap(), 1);
+    assert_eq!(count(&app, "select count(*) from idempotency").await, 0);
+}
+
+async fn what_is_kept_shows_no_secret(app: TestApp) {
+    app.sign_up("ama").await;
+    let log_in = || app.request("POST", "/sessions").header("Idempotency-Key", "a-key-of-my-own");
+    let body = json!({ "identification": "ama", "password": PASSWORD });
+    let session = log_in().json(&body).send().await;
+
+    let again = log_in().json(&body).send().await;
+
+    let key = session.body["key"].as_str().unwrap();
+    assert_eq!((again.status, &again.body), (201, &session.body), "the key, too, is in the answer once more");
+    assert_eq!(app.request("GET", "/sessions/active").key(key).send().await.status, 200);
+    // What whoever reads the table could try passwords against.
+    let said = ["POST", "/sessions", "{}", &body.to_string()];
+    let plain = said.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part.len().to_be_bytes()).chain_update(part));
+    let plain = secret::hex(&plain.finalize());
+    let mut tx = app.state.db.read().await.unwrap();
+    // The client has kept answers of its own before.
+    let ours =
+        tx.query("select hash, fingerprint, answer from idempotency where hash = $1").bind(secret::hash("a-key-of-my-own"));
+    let kept: Vec<(String, String, Vec<u8>)> = ours.all().await.unwrap();
+    let (hash, fingerprint, answer) = &kept[0];
+    let shown = format!("{hash} {fingerprint} {}", String::from_utf8_lossy(answer));
+    for secret in [key, "a-key-of-my-own", PASSWORD, "ama", "session", &plain] {
+        assert!(!shown.contains(secret), "{secret}");
+    }
+    drop(tx);
+    app.request("POST", "/sessions").header("Idempotency-Key", "another").json(&body).send().await;
+    let all = count(&app, "select count(*) from idempotency").await;
+    assert_eq!(count(&app, "select count(distinct fingerprint) from idempotency").await, all, "of one request under two keys");
+}
+
+/// More than the database has connections.
+async fn many_other_requests_at_once_are_refused(app: TestApp) {
+    let keys: Vec<String> = (0..40).map(|number| format!("key-{number}")).collect();
+    let made = join_all(keys.iter().map(|key| make_zone(&app, key, zone()))).await;
+    let other = json!({ "name": "Another", "width": 300, "height": 250 });
+
+    let refused = join_all(keys.iter().map(|key| make_zone(&app, key, other.clone()))).await;
+
+    assert_eq!((tally(&made, [201]), tally(&refused, [422])), ([40], [40]));
+    assert_eq!(count(&app, "select count(*) from zones").await, 40);
+}
+
+async fn a_request_sent_to_two_servers_at_once_has_one_effect(app: TestApp) {
+    let neighbour = app.start_second_server(app.state.settings.clone(), boxoffice::log::silent()).await;
+    for round in 0..8 {
+        let key = format!("round-{round}");
+        let send = |request: Request| request.key(&app.staff.key).header("Idempotency-Key", &key).json(&zone()).send();
+        let here = send(app.request("POST", "/zones"));
+        let there = send(app.request("POST", "/zones").at(neighbour.address));
+
+        let (here, there) = join(here, there).await;
+
+        let answers = [&here, &there];
+        assert!(answers.iter().any(|answer| answer.status == 201 && !is_replayed(answer)), "{here:?} {there:?}");
+        let made = |answer: &&&Response| answer.status == 201;
+        let uris: Vec<&Value> = answers.iter().filter(made).map(|answer| &answer.body["self"]).collect();
+        assert!(uris.iter().all(|uri| *uri == uris[0]), "{here:?} {there:?}");
+        let others = answers.iter().filter(|answer| answer.status != 201);
+        assert!(others.into_iter().all(|answer| answer.code() == "idempotency.under-way"), "{here:?} {there:?}");
+        assert_eq!(count(&app, "select count(*) from zones").await, round + 1);
+    }
+    neighbour.stop().await;
+}
+
+async fn many_tries_at_once_have_one_effect(app: TestApp) {
+    let answers = join_all((0..20).map(|_| make_zone(&app, "one", zone()))).await;
+
+    let [made, under_way] = tally(&answers, [201, 409]);
+    assert_eq!(made + under_way, 20);
+    assert_eq!(answers.iter().filter(|answer| answer.status == 201 && !is_replayed(answer)).count(), 1);
+    assert_eq!(count(&app, "select count(*) from zones").await, 1);
+    assert!(is_replayed(&make_zone(&app, "one", zone()).await));
+}
+
+/// Ama pays at a server that is as good as gone: it has the gateway's answer to wait for. She pays with the same key at another one,
+/// whose gateway doesn't let anybody wait.
+struct TwicePaid {
+    ama: User,
+    order: String,
+    /// What the second server answers at once, within the lease of the first, and after it.
+    second: [Response; 3],
+    /// What the first answers in the end.
+    first: Response,
+}
+
+/// `meanwhile` is done before the gateway answers the first server.
+async fn pay_twice(app: &TestApp, meanwhile: impl FnOnce()) -> TwicePaid {
+    let (ama, order, _) = sale(app).await;
+    let second = App::open(&app.database_url, app.state.settings.clone(), boxoffice::log::silent()).await.unwrap();
+    let server = Platform::start(Arc::clone(&second), ANY_PORT).unwrap();
+    app.gateway.block();
+    let first = pay(app, &ama, &order, "one", partial_card_payment(203.98));
+    let again = || {
+        let request = app.request("POST", &format!("{order}/payments")).at(server.address()).key(&ama.key);
+        request.header("Idempotency-Key", "one").json(&partial_card_payment(203.98)).send()
+    };
+
+    let then = async {
+        app.gateway.wait_for_charges(1).await;
+        let at_once = again().await;
+        let advance = |time| {
+            app.advance_clock(time);
+            second.clock.advance(time);
+        };
+        advance(Duration::from_secs(150));
+        let within_the_lease = again().await;
+        advance(Duration::from_secs(30));
+        // A job gives up what the first had begun, and the gateway its money back.
+        app.expire_due().await;
+        let anew = again().await;
+        meanwhile();
+        app.gateway.unblock();
+        [at_once, within_the_lease, anew]
+    };
+    let (first, second) = join(first, then).await;
+    server.stop().await.unwrap();
+    TwicePaid { ama, order, second, first }
+}
+
+impl TwicePaid {
+    /// The second server's payment is the one that counts, and what its sender is told from then on.
+    async fn check(&self, app: &TestApp) {
+        let [at_once, within_the_lease, anew] = &self.second;
+        assert_eq!(rejection(at_once), (409, "idempotency.under-way"));
+        assert_eq!(rejection(within_the_lease), (409, "idempotency.under-way"), "longer than a payment may be pending");
+        assert_eq!((anew.status, is_replayed(anew)), (201, false), "{anew:?}");
+        let replayed = pay(app, &self.ama, &self.order, "one", partial_card_payment(203.98)).await;
+        assert_eq!((replayed.status, is_replayed(&replayed), &replayed.body), (201, true, &anew.body));
+        let confirmed = app.payments(&self.order).await.into_iter().filter(|(_, status)| status == "Confirmed").count();
+        assert_eq!((app.read(&self.order).await["status"].as_str(), confirmed), (Some("Fulfilled"), 1));
+    }
+}
+
+async fn a_payment_whose_server_ended_is_made_anew(app: TestApp) {
+    let paid = pay_twice(&app, || ()).await;
+
+    assert_eq!(rejection(&paid.first), (409, "order.not-open"), "what came too late is given back");
+    paid.check(&app).await;
+}
+
+async fn a_failure_that_comes_late_takes_no_answer_away(app: TestApp) {
+    let paid = pay_twice(&app, || app.gateway.fail_after_charge(true)).await;
+    app.gateway.fail_after_charge(false);
+
+    assert_eq!(rejection(&paid.first), (502, "payment.gateway"));
+    paid.check(&app).await;
+}
+
+async fn nothing_is_done_without_its_answer(app: TestApp) {
+    app.allow_server_errors();
+    let kept = make_zone(&app, "one", zone()).await;
+    app.execute_sql("create unique index one_answer on idempotency (key_id) where answer is not null").await;
+
+    let failed = make_zone(&app, "two", zone()).await;
+
+    assert_eq!((kept.status, failed.status), (201, 500));
+    assert_eq!(count(&app, "select count(*) from zones").await, 1);
+    assert_eq!(count(&app, "select count(*) from idempotency").await, 1);
+    app.execute_sql("drop index one_answer").await;
+    assert_eq!(make_zone(&app, "two", zone()).await.status, 201);
+}
+
+/// Sends a request twice at once, while everything that it would write waits for the test: the one that is told that the
+/// other is under way, and what that one is answered then.
+async fn twice_at_once(app: &TestApp, send: impl AsyncFn() -> Response) -> (Response, Response) {
+    let mut gate = app.state.db.begin().await.unwrap();
+    if gate.is_postgres() {
+        gate.query("lock table idempotency in exclusive mode").execute().await.unwrap();
+    }
+    match select(Box::pin(send()), Box::pin(send())).await {
+        Either::Left((told, other)) | Either::Right((told, other)) => {
+            drop(gate);
+            (told, other.await)
+        }
+    }
+}

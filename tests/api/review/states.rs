@@ -1,0 +1,59 @@
+//! Every decision on every submission, wherever it stands.
+
+use serde_json::Value;
+
+use super::{add_venue, decide, read, rejection, submission_of, submit};
+use crate::on_both_databases;
+use crate::support::TestApp;
+
+on_both_databases![an_events_submission_is_decided_while_it_is_pending, a_venues_submission_is_decided_while_it_is_pending];
+
+/// The submission and its content, as the staff read them, and what somebody else reads of the content.
+async fn everything(app: &TestApp, content: &str) -> [Value; 3] {
+    let staff = &app.staff.key;
+    [
+        read(app, staff, &submission_of(content)).await.body,
+        read(app, staff, content).await.body,
+        read(app, &app.public_key, content).await.body,
+    ]
+}
+
+/// Tries both decisions on a submission in each state; `make` gives content that waits for review.
+async fn try_all(app: &TestApp, make: impl AsyncFn() -> String) {
+    for (earlier, status) in [(None, "Pending"), (Some("approved=true"), "Approved"), (Some("approved=false"), "Rejected")] {
+        for (decision, decided) in [("approved=true", "Approved"), ("approved=false", "Rejected")] {
+            let content = make().await;
+            if let Some(earlier) = earlier {
+                assert_eq!(decide(app, &content, earlier).await.status, 200);
+            }
+            let before = everything(app, &content).await;
+            assert_eq!(before[0]["status"], status);
+
+            let answer = decide(app, &content, decision).await;
+
+            let after = everything(app, &content).await;
+            if earlier.is_none() {
+                assert_eq!((answer.status, &answer.body, &after[0]["status"]), (200, &after[0], &Value::from(decided)));
+            } else {
+                assert_eq!(rejection(&answer), (409, "submission.decided"), "{decision} of what is {status}");
+                assert_eq!(after, before, "{decision} of what is {status}");
+            }
+        }
+    }
+}
+
+async fn an_events_submission_is_decided_while_it_is_pending(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    try_all(&app, async || {
+        let event = app.create_draft(&host).await;
+        assert_eq!(submit(&app, &kofi.key, &event.uri).await.status, 201);
+        event.uri
+    })
+    .await;
+}
+
+async fn a_venues_submission_is_decided_while_it_is_pending(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    try_all(&app, async || add_venue(&app, &kofi.key, &format!("Backyard {}", app.state.clock.next_id())).await).await;
+}

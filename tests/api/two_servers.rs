@@ -1,0 +1,245 @@
+//! Two servers on one PostgreSQL database that draw the same identifiers: what each makes is its own all the same.
+//!
+//! Everything else that two servers may do to each other is in the tests of races, which run on two servers as well.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use boxoffice::base::id::Id;
+use boxoffice::log;
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use crate::on_two_servers;
+use crate::support::{
+    MailServer, PASSWORD, RESERVATION_TTL, SmtpBehavior, TestApp, card_payment, partial_card_payment, section, wait_until,
+};
+
+on_two_servers![
+    whatever_is_made_at_once_is_two,
+    payments_begun_at_once_are_two,
+    images_stored_at_once_are_two,
+    mails_written_at_once_are_two,
+    a_key_that_is_ended_is_refused_by_both_at_once,
+    what_is_owed_is_given_back_once,
+    places_are_sold_by_whichever_clock,
+];
+
+/// Lets both servers draw the same identifiers from here on, a minute ahead of their clocks.
+fn align(app: &TestApp) {
+    let drawn = app.states().map(|app| app.clock.next_id()).max().unwrap();
+    let ahead = Id(drawn.0.max(app.state.clock.now().0 / 100 + 600_000));
+    app.states().for_each(|app| app.clock.rise_above(ahead));
+}
+
+/// Of two requests that follow each other, one goes to each server.
+async fn whatever_is_made_at_once_is_two(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
+    let floor = event.sections[0].as_str();
+    let serials = ama.order_free_tickets(floor, 4).await;
+    let make = async |key: &str, path: &str, bodies: [Value; 2]| {
+        align(&app);
+        let mut made = BTreeSet::new();
+        for body in bodies {
+            let answer = app.request("POST", path).key(key).json(&body).send().await;
+            assert_eq!(answer.status, 201, "{path}: {}", answer.body);
+            let one = if answer.body.is_array() { &answer.body[0] } else { &answer.body };
+            made.insert(one["self"].as_str().unwrap().to_owned());
+        }
+        assert_eq!(made.len(), 2, "{path}: {made:?}");
+    };
+
+    let account = |name: &str| json!({ "username": name, "email": format!("{name}@example.com"), "password": PASSWORD });
+    make(&app.public_key, "/accounts", [account("yaw"), account("abena")]).await;
+    make(&app.staff.key, "/regions", ["Ashanti", "Volta"].map(|name| json!({ "name": name, "country": "Ghana" }))).await;
+    make(&ama.key, "/orders", [5, 7].map(|tickets| json!({ "items": { floor: tickets } }))).await;
+    let offer = |ticket: usize| json!({ "recipient": esi.number, "tickets": [serials[ticket]] });
+    make(&ama.key, "/transfers", [offer(0), offer(1)]).await;
+    let admit = |ticket: usize| json!({ "serials": [serials[ticket]] });
+    make(&kofi.key, &format!("{}/admissions", event.uri), [admit(2), admit(3)]).await;
+    let code = |email: &str| json!({ "email": email });
+    make(&app.public_key, "/verifications", [code("ama@example.com"), code("esi@example.com")]).await;
+}
+
+async fn payments_begun_at_once_are_two(app: TestApp) {
+    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
+    let hers = ama.order(&event.sections[0], 1).await.unwrap().self_;
+    let his = yaw.order(&event.sections[0], 2).await.unwrap().self_;
+    align(&app);
+    app.gateway.block();
+
+    let release = async {
+        app.gateway.wait_for_charges(2).await;
+        app.gateway.unblock();
+    };
+    let pays = join(app.pay(&ama.key, &hers, card_payment()), app.pay(&yaw.key, &his, card_payment()));
+    let ((first, second), ()) = join(pays, release).await;
+
+    assert_eq!((first.status, second.status), (201, 201), "{} {}", first.body, second.body);
+    assert_ne!(first.body["number"], second.body["number"]);
+    assert_eq!(app.gateway.total(), 305.97);
+    assert_eq!(app.payments(&hers).await, [(101.99, "Confirmed".to_owned())]);
+    assert_eq!(app.payments(&his).await, [(203.98, "Confirmed".to_owned())]);
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (3, 0));
+}
+
+async fn images_stored_at_once_are_two(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let (one, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
+    align(&app);
+    let put = async |event: &str, image: &str| {
+        app.request("PUT", event).key(&kofi.key).json(&json!({ "banner": image })).send().await.status
+    };
+    let get = async |event: &str| {
+        let banner = app.read(event).await["banner"].as_str().unwrap().to_owned();
+        let path = banner.strip_prefix(&app.state.settings.public_url).unwrap();
+        app.request("GET", path).no_key().version(None).send().await.header("etag").to_owned()
+    };
+
+    assert_eq!((put(&one.uri, WHITE).await, put(&other.uri, BLACK).await), (200, 200));
+    assert_ne!(get(&one.uri).await, get(&other.uri).await);
+
+    // They are named by chance, and no measure for a server that starts afterwards.
+    let next = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    assert_eq!(next.state.clock.next_id().to_string().len(), 14);
+    next.stop().await;
+
+    // What one of them takes away is not the other's.
+    assert_eq!(put(&other.uri, "").await, 200);
+    assert!(!get(&one.uri).await.is_empty(), "the first event has its banner still");
+}
+
+/// A server remembers keys, and no longer than they are good: whatever ends them, both servers refuse them once it is answered.
+/// Meanwhile others keep both busy, so that they have asked the database just before.
+async fn a_key_that_is_ended_is_refused_by_both_at_once(app: TestApp) {
+    let others = async || {
+        loop {
+            let time = || app.request("GET", "/time").send();
+            join_all([time(), time(), time(), time()]).await;
+        }
+    };
+    tokio::select! {
+        () = others() => {}
+        () = end_keys(&app) => {}
+    }
+}
+
+async fn end_keys(app: &TestApp) {
+    let (ama, kofi, yaw) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("yaw").await);
+    let asked = async |key: &str| {
+        let mut statuses = Vec::new();
+        for _ in 0..4 {
+            statuses.push(app.request("GET", "/time").key(key).send().await.status);
+        }
+        statuses
+    };
+    // Both have believed it just before, and one of them at least at the very moment.
+    let ends = async |what: &str, key: &str, method: &str, path: &str, by: &str, body: Value| {
+        assert_eq!(asked(key).await, vec![200; 4], "before {what}");
+        let request = app.request(method, path).key(by);
+        let answer = if body.is_null() { request.send().await } else { request.json(&body).send().await };
+        assert!(answer.status < 300, "{what}: {} {}", answer.status, answer.body);
+        assert_eq!(asked(key).await, vec![403; 4], "after {what}");
+    };
+    let session = async |name: &str, password: &str| app.sign_in(name, password).await.unwrap().key.clone();
+    let staff = app.staff.key.as_str();
+
+    let key = session("ama", PASSWORD).await;
+    ends("a log-out", &key, "DELETE", "/sessions/active", &key, Value::Null).await;
+    let key = session("ama", PASSWORD).await;
+    let active = app.request("GET", "/sessions/active").key(&key).send().await;
+    let path = active.body["self"].as_str().unwrap();
+    ends("the end of one session", &key, "DELETE", path, &ama.key, Value::Null).await;
+    let key = session("ama", PASSWORD).await;
+    let (account, another) = (format!("/accounts/{}", ama.number), json!({ "password": "another-Passw0rd-of-hers" }));
+    ends("another password", &key, "PUT", &account, &ama.key, another).await;
+    let program = app.request("POST", "/integrations").key(staff).json(&json!({ "name": "Shop", "role": "public" })).send().await;
+    let (key, path) = (program.body["key"].as_str().unwrap(), program.body["self"].as_str().unwrap());
+    ends("the end of an integration", key, "DELETE", path, staff, Value::Null).await;
+    let toggles = format!("/accounts/{}/toggles", kofi.number);
+    ends("a deactivation", &kofi.key, "POST", &toggles, staff, Value::Null).await;
+    assert_eq!(app.toggle(&kofi.number).await.status, 200);
+    assert_eq!(asked(&session("kofi", PASSWORD).await).await, vec![200; 4]);
+    ends("an account's removal", &yaw.key, "DELETE", &format!("/accounts/{}", yaw.number), staff, Value::Null).await;
+}
+
+async fn mails_written_at_once_are_two(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+    for name in ["ama", "yaw"] {
+        app.sign_up(name).await;
+    }
+    align(&app);
+
+    for (count, email) in [(1, "ama@example.com"), (2, "yaw@example.com")] {
+        let asked = app.request("POST", "/verifications").json(&json!({ "email": email })).send().await;
+        assert_eq!(asked.status, 201, "{}", asked.body);
+        wait_until(async || server.accepted().len() >= count).await;
+        // Forgotten, so that nothing stands against its identifier.
+        app.deliver_mail().await;
+    }
+
+    let mails = server.accepted();
+    let names: BTreeSet<_> =
+        mails.iter().map(|mail| mail.lines().find(|line| line.starts_with("Message-ID:")).unwrap()).collect();
+    assert_eq!((mails.len(), names.len()), (2, 2), "a mail system that sees a name again throws the mail away: {names:?}");
+}
+
+/// Twenty orders that were paid in part time out while the gateway is out of order; then both servers' jobs give back at once.
+async fn what_is_owed_is_given_back_once(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 10.0, 40)]).await;
+    for number in 0..4 {
+        let person = app.sign_up(&format!("person-{number}")).await;
+        for _ in 0..5 {
+            let order = person.order(&event.sections[0], 2).await.unwrap().self_;
+            assert_eq!(app.pay(&person.key, &order, partial_card_payment(5.0)).await.status, 201);
+            assert_eq!(app.pay(&person.key, &order, partial_card_payment(7.0)).await.status, 201);
+        }
+    }
+    app.gateway.reject_refunds(true);
+    app.advance_clock(RESERVATION_TTL);
+    app.expire_due().await;
+    assert_eq!(app.gateway.total(), 240.0);
+
+    app.gateway.reject_refunds(false);
+    join(app.expire_due(), app.expire_due()).await;
+
+    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (40, 0.0));
+    assert_eq!(app.read("/transactions?type=Refund").await["total"], 40);
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0)], 0));
+    let mut tx = app.state.db.read().await.unwrap();
+    let states: Vec<(String, i64)> = tx.query("select status, count(*) from refunds group by status").all().await.unwrap();
+    assert_eq!(states, [("Done".to_owned(), 40)]);
+}
+
+/// One server's clock is ten minutes ahead: to it a reservation ends sooner, and still no place is sold twice.
+async fn places_are_sold_by_whichever_clock(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 10.0, 4)]).await;
+    let stalls = event.sections[0].as_str();
+    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
+    let hers = [ama.order(stalls, 2).await.unwrap().self_, ama.order(stalls, 2).await.unwrap().self_];
+    let ahead = app.other_state.as_ref().unwrap();
+    ahead.clock.advance(Duration::from_secs(10 * 60));
+    app.advance_clock(Duration::from_secs(6 * 60));
+
+    // To one of the servers the places are free, to the other they are hers for nine more minutes.
+    let [first, second] =
+        [app.place_order(&yaw.key, json!({ stalls: 3 })).await, app.place_order(&yaw.key, json!({ stalls: 3 })).await];
+    assert_eq!(first.status + second.status, 201 + 409, "{} {}", first.body, second.body);
+    let paid = [app.pay(&ama.key, &hers[0], card_payment()).await, app.pay(&ama.key, &hers[1], card_payment()).await];
+
+    assert!(paid.iter().all(|paid| (paid.status, paid.code()) == (409, "order.not-open")), "{paid:?}");
+    app.expire_due().await;
+    assert_eq!(app.gateway.total(), 0.0, "what she paid too late is given back");
+    assert_eq!(app.sold_and_reserved(stalls).await, (0, 3));
+}
+
+/// A pixel in base64.
+const WHITE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4//8/AAX+Av4zEpUUAAAAAElFTkSuQmCC";
+/// Another.
+const BLACK: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mNgYGAAAAAEAAHI6uv5AAAAAElFTkSuQmCC";

@@ -1,0 +1,78 @@
+//! Two servers hand over the same mail, and one of them is killed again and again: every mail arrives, and none twice but those
+//! that the killed one had in its hands, eight at the most.
+//!
+//! `BOXOFFICE_KILLS` says how often.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use boxoffice_client::Client;
+use futures::future::join_all;
+
+use super::kills::Site;
+use super::{figure, short_or_full};
+use crate::support::server_process::ServerProcess;
+use crate::support::{FakeGateway, MailServer, SmtpBehavior, postgres, wait_until};
+
+/// Mails between one kill and the next.
+const MAILS: usize = 40;
+/// Mails that one server hands over at the same time.
+const AT_ONCE: usize = 8;
+/// After this a killed server's mails are anybody's again.
+const RELEASED: Duration = Duration::from_secs(3 * 60);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_mail_arrives_whoever_is_killed() {
+    let Some(database) = postgres::new_database().await else { return };
+    let (site, post, gateway) =
+        (Site::open(Some(&database.url)), MailServer::start(SmtpBehavior::AcceptSlowly).await, FakeGateway::default());
+    let gateway = gateway.listen().await;
+    let start = |ahead| {
+        let mut command = site.with_till(gateway, ahead);
+        command.env("BOXOFFICE_SMTP", post.address.to_string()).env("BOXOFFICE_SMTP_TLS", "none");
+        ServerProcess::start(command)
+    };
+    let kills: usize = short_or_full(1, 50);
+    let survivor = start(Duration::ZERO);
+    let anyone = Client::connect(&survivor.address, &site.public_key).unwrap();
+    anyone
+        .account_create()
+        .body_map(|body| body.username("ama").email("ama@example.com").password("correct horse"))
+        .send()
+        .await
+        .unwrap();
+    let ask = async || {
+        let asked = anyone.verification_create().body_map(|body| body.email("ama@example.com"));
+        asked.send().await.unwrap();
+    };
+
+    for kill in 0..kills {
+        let doomed = start(Duration::ZERO);
+        let before = post.accepted().len();
+        join_all((0..MAILS).map(|_| ask())).await;
+        wait_until(async || post.accepted().len() > before).await;
+        doomed.signal("KILL");
+        doomed.wait();
+        assert!(post.accepted().len() <= (kill + 1) * (MAILS + AT_ONCE));
+    }
+    // Not dropped, which kills it: what it has in its hands would be sent again.
+    survivor.stop();
+    let last = start(RELEASED);
+    let db = site.db().await;
+    let waiting = async || db.read().await.unwrap().query("select count(*) from outbox").scalar::<i64>().await.unwrap();
+    let limit = Instant::now() + Duration::from_secs(30 + 5 * u64::try_from(kills).unwrap());
+    while waiting().await > 0 {
+        assert!(Instant::now() < limit, "mails are left");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    drop(last);
+
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
+    for mail in post.accepted() {
+        *times.entry(mail.lines().find(|line| line.starts_with("Message-ID:")).unwrap().to_owned()).or_default() += 1;
+    }
+    let again: usize = times.values().map(|times| times - 1).sum();
+    assert_eq!(times.len(), kills * MAILS, "each mail has arrived");
+    assert!(again <= kills * AT_ONCE && times.values().all(|times| *times <= 2), "{times:?}");
+    figure(format!("two servers, one killed {kills} times: {} mails promised, 0 lost, {again} sent again", times.len()));
+}

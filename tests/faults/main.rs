@@ -1,0 +1,110 @@
+//! Faults under load: the database goes away, the disk is full, the clock jumps, the server is stopped or killed, and another
+//! server works beside it.
+//!
+//! By default each test has a short form of a few seconds. `BOXOFFICE_FAULTS=full` makes the faults last longer, kills the server
+//! 50 times instead of once, and lets 10,000 users compete for tickets instead of 500. `BOXOFFICE_SEED` repeats a run; the tests
+//! that use random numbers print their seed. Each test prints its figures to standard error:
+//!
+//! ```sh
+//! BOXOFFICE_FAULTS=full TMPDIR=/dev/shm cargo test --test faults kills::
+//! ```
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+#[allow(dead_code, unused_imports, clippy::allow_attributes, reason = "shared by several test binaries")]
+mod support;
+
+mod contention;
+mod disk;
+mod durability;
+mod kills;
+mod load;
+mod mail_delivery;
+mod money;
+mod outage;
+mod retrying_client;
+mod server;
+mod stop;
+
+use std::env;
+use std::fmt::Display;
+use std::io::{Write, stderr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use load::Crowd;
+
+use crate::support::{TestApp, wait_until};
+
+on_both_databases![a_load_leaves_what_it_was_told, what_was_acknowledged_and_is_gone_is_told];
+
+/// Returns a test's parameter: `short` by default, `full` with `BOXOFFICE_FAULTS=full`.
+fn short_or_full<T>(short: T, full: T) -> T {
+    if env::var("BOXOFFICE_FAULTS").is_ok_and(|form| form == "full") { full } else { short }
+}
+
+/// Returns the duration of a fault: this many seconds, and at least 10 in the full form.
+fn fault_duration(seconds: u64) -> Duration {
+    Duration::from_secs(short_or_full(seconds, seconds.max(10)))
+}
+
+/// Returns a test's random seed: `BOXOFFICE_SEED`, or a new one.
+fn seed() -> u64 {
+    env::var("BOXOFFICE_SEED").map_or_else(|_| rand::random(), |seed| seed.parse().unwrap())
+}
+
+/// Tells a figure, past the harness that keeps what a test prints.
+pub fn figure(what: impl Display) {
+    // Where nobody can read it, the test still tells.
+    let _ = writeln!(stderr(), "figure: {what}");
+}
+
+/// Tells how a load has fared with a fault that was over at a moment.
+fn tell(name: &str, crowd: &Crowd, over: Instant) {
+    let (first, last) = crowd.recovery(over);
+    let (first, last) = (first.as_secs_f64(), last.as_secs_f64());
+    figure(format!("{name}: done again {first:.2} s after it was over, the last failure {last:.2} s; {}", crowd.figures()));
+}
+
+/// Six buyers at a app's server.
+async fn crowd_of(app: &TestApp) -> Arc<Crowd> {
+    Crowd::gather(&app.address, &app.staff.key, &app.public_key, 6, 5000).await
+}
+
+/// What was acknowledged is there, nothing was answered wrong or not at all, and the till has what the ledger says.
+async fn check(app: &TestApp, crowd: &Crowd) {
+    crowd.check(&mut app.state.db.read().await.unwrap()).await;
+    assert!(crowd.heard().lost.is_empty() && crowd.heard().unconnected.is_empty(), "{}", crowd.figures());
+    // What was charged and could not be written down is undone once nobody can be waiting for it any more.
+    app.advance_clock(Duration::from_secs(3600));
+    app.expire_due().await;
+    app.check_gateway_balance().await;
+}
+
+async fn a_load_leaves_what_it_was_told(app: TestApp) {
+    let crowd = crowd_of(&app).await;
+
+    let work = crowd.set_to_work(&app.address);
+    tokio::time::sleep(fault_duration(1)).await;
+    // However slow the machine is, everything is asked for.
+    wait_until(async || !crowd.heard().transfers.is_empty()).await;
+    work.stop().await;
+
+    check(&app, &crowd).await;
+    figure(format!("a load and no fault: {}", crowd.figures()));
+    assert!(crowd.heard().unavailable.is_empty(), "nothing was the matter");
+}
+
+async fn what_was_acknowledged_and_is_gone_is_told(app: TestApp) {
+    let crowd = crowd_of(&app).await;
+    let work = crowd.set_to_work(&app.address);
+    wait_until(async || !crowd.heard().payments.is_empty()).await;
+    work.stop().await;
+
+    app.execute_sql("update payments set status = 'Declined' where id = (select max(id) from payments)").await;
+    let mut tx = app.state.db.read().await.unwrap();
+    let told = tokio::spawn(async move { crowd.check(&mut tx).await }).await.unwrap_err().into_panic();
+
+    let told = told.downcast::<String>().unwrap();
+    assert!(told.contains("is not there") && told.contains("ledger"), "{told}");
+}

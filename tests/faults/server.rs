@@ -1,0 +1,65 @@
+//! The platform as a process of its own that can be killed, whose money is in a till outside of it and whose clock is ahead: the
+//! test program itself, started again.
+
+use std::env;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use boxoffice::app::{App, Platform};
+use boxoffice::config::PlatformOptions;
+use boxoffice::log;
+use clap::Parser;
+use slog::Level;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::support::RemoteFakeGateway;
+use crate::support::server_process::boxoffice;
+
+/// The variable with the address of the payment gateway.
+const GATEWAY: &str = "TEST_GATEWAY";
+
+#[derive(Parser)]
+struct Options {
+    #[command(flatten)]
+    platform: PlatformOptions,
+    /// Where the till is.
+    #[arg(long, env = GATEWAY)]
+    gateway: SocketAddr,
+    /// How many seconds the clock is ahead.
+    #[arg(long, env = "TEST_AHEAD")]
+    ahead: u64,
+}
+
+/// The command for a server with its data in this folder, which takes money into the till at this address.
+pub fn command(folder: &Path, gateway: SocketAddr, ahead: Duration) -> Command {
+    let like = boxoffice(folder, &[]);
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["server::server_process", "--exact", "--ignored", "--nocapture"]);
+    command.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env(GATEWAY, gateway.to_string()).env("TEST_AHEAD", ahead.as_secs().to_string());
+    command
+}
+
+/// Runs the server. The tests start this program with this test alone, in a process that they can kill.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the server process of other tests"]
+async fn server_process() {
+    serve(Options::parse_from(["server"])).await.unwrap();
+}
+
+async fn serve(options: Options) -> anyhow::Result<()> {
+    let (log, _written_when_dropped) = log::open(Level::Warning);
+    let mut state = App::open(&options.platform.database_url(), options.platform.settings(), log).await?;
+    let parts = Arc::get_mut(&mut state).unwrap();
+    parts.gateway = Box::new(RemoteFakeGateway(options.gateway));
+    parts.clock.advance(Duration::from_secs(options.ahead));
+    let mut asked_to_stop = signal(SignalKind::terminate())?;
+    let platform = Platform::start(state, options.platform.listener()?)?;
+    // As the program's log tells it.
+    eprintln!("{}", serde_json::json!({ "address": platform.address() }));
+    asked_to_stop.recv().await;
+    platform.stop().await
+}
