@@ -8,26 +8,26 @@ use crate::support::{PASSWORD, Rejection, Response, TestApp};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    an_email_address_is_an_address_alone,
-    an_account_is_made_with_all_particulars,
-    a_username_a_password_and_an_email_are_enough,
-    an_account_is_read_by_itself_and_by_staff,
-    staff_alone_make_staff,
-    a_username_and_an_email_belong_to_one_account,
-    what_a_new_account_says_is_checked,
-    staff_list_accounts_and_filter_them,
-    a_list_of_accounts_has_pages,
-    a_change_leaves_what_it_does_not_name,
-    a_change_may_not_blank_what_an_account_needs,
-    an_account_is_changed_by_itself_and_by_staff,
-    a_change_may_not_take_what_another_account_holds,
-    a_new_password_ends_the_other_sessions,
-    a_password_set_by_staff_ends_every_session,
-    signing_in_while_the_password_changes_leaves_no_session,
-    another_email_has_not_been_verified,
+    rejects_malformed_email_addresses,
+    creates_account_with_all_properties,
+    creates_account_with_required_properties_only,
+    account_is_readable_by_owner_and_staff,
+    only_staff_create_staff_accounts,
+    username_and_email_are_unique,
+    rejects_invalid_new_account,
+    staff_list_and_filter_accounts,
+    lists_accounts_in_pages,
+    update_keeps_omitted_properties,
+    update_rejects_blank_required_properties,
+    account_is_updated_by_owner_and_staff,
+    update_rejects_taken_username_and_email,
+    password_change_ends_other_sessions,
+    password_change_by_staff_ends_all_sessions,
+    login_during_password_change_leaves_no_session,
+    concurrent_sign_ups_with_same_username_create_one_account,
 ];
 
-race_tests![of_many_who_want_a_username_at_once_one_gets_it];
+race_tests![email_change_resets_verification];
 
 impl TestApp {
     /// Sends a body that makes an account, with the public key.
@@ -40,7 +40,7 @@ fn new_account(username: &str, email: &str) -> Value {
     json!({ "username": username, "email": email, "password": PASSWORD })
 }
 
-async fn an_account_is_made_with_all_particulars(app: TestApp) {
+async fn creates_account_with_all_properties(app: TestApp) {
     let particulars = json!({
         "firstName": "Ama", "lastName": "Mensah", "title": "Ms", "dateOfBirth": "18-04-1992", "phone": "+233 24 555 0134",
         "country": "Ghana", "firstAddressLine": "12 Oxford Street", "secondAddressLine": "", "city": "Accra",
@@ -66,7 +66,7 @@ async fn an_account_is_made_with_all_particulars(app: TestApp) {
     assert_eq!(app.request("GET", &uri).key(&app.staff.key).send().await.body, expected);
 }
 
-async fn a_username_a_password_and_an_email_are_enough(app: TestApp) {
+async fn creates_account_with_required_properties_only(app: TestApp) {
     let mut body = new_account("kofi", "kofi@example.com");
     body["firstName"] = Value::Null;
 
@@ -83,7 +83,7 @@ async fn a_username_a_password_and_an_email_are_enough(app: TestApp) {
     }
 }
 
-async fn an_account_is_read_by_itself_and_by_staff(app: TestApp) {
+async fn account_is_readable_by_owner_and_staff(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let get = async |client: &Client| client.account_get().number(ama.number.as_str()).send().await;
 
@@ -97,7 +97,7 @@ async fn an_account_is_read_by_itself_and_by_staff(app: TestApp) {
     assert_eq!((unreadable.status, unreadable.invalid_arguments()), (400, vec!["number".to_owned()]));
 }
 
-async fn staff_alone_make_staff(app: TestApp) {
+async fn only_staff_create_staff_accounts(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let mut body = new_account("esi", "esi@example.com");
     body["role"] = json!("administrator");
@@ -114,7 +114,7 @@ async fn staff_alone_make_staff(app: TestApp) {
     assert_eq!(app.client(&esi.key).account_list().send().await.unwrap().total, 3);
 }
 
-async fn a_username_and_an_email_belong_to_one_account(app: TestApp) {
+async fn username_and_email_are_unique(app: TestApp) {
     app.sign_up("ama").await;
 
     for (username, email, text) in [
@@ -129,7 +129,7 @@ async fn a_username_and_an_email_belong_to_one_account(app: TestApp) {
     }
 }
 
-async fn of_many_who_want_a_username_at_once_one_gets_it(app: TestApp) {
+async fn email_change_resets_verification(app: TestApp) {
     let bodies: Vec<_> = (0..8).map(|number| new_account("ama", &format!("ama{number}@example.com"))).collect();
 
     let answers = join_all(bodies.iter().map(|body| app.create_account(body))).await;
@@ -140,7 +140,7 @@ async fn of_many_who_want_a_username_at_once_one_gets_it(app: TestApp) {
     assert_eq!(outcomes[1..], [(409, "account.taken"); 7]);
 }
 
-async fn what_a_new_account_says_is_checked(app: TestApp) {
+async fn rejects_invalid_new_account(app: TestApp) {
     for (argument, value) in [
         ("username", json!("am")),
         ("username", json!("ama mensah")),
@@ -167,7 +167,7 @@ async fn what_a_new_account_says_is_checked(app: TestApp) {
     assert_eq!(nothing.invalid_arguments(), ["-username", "-password", "-email"]);
 }
 
-async fn staff_list_accounts_and_filter_them(app: TestApp) {
+async fn staff_list_and_filter_accounts(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let list = async |query: &str| {
         let answer = app.request("GET", &format!("/accounts{query}")).key(&app.staff.key).send().await;
@@ -189,7 +189,7 @@ async fn staff_list_accounts_and_filter_them(app: TestApp) {
     assert_eq!(unreadable.invalid_arguments(), ["number", "email", "username"]);
 }
 
-async fn a_list_of_accounts_has_pages(app: TestApp) {
+async fn lists_accounts_in_pages(app: TestApp) {
     for name in ["ama", "kofi", "esi"] {
         app.sign_up(name).await;
     }
@@ -204,7 +204,7 @@ async fn a_list_of_accounts_has_pages(app: TestApp) {
     assert_eq!((third.status, third.code()), (404, "page.past-end"));
 }
 
-async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
+async fn update_keeps_omitted_properties(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
     let before = app.request("GET", &path).key(&ama.key).send().await.body;
@@ -228,7 +228,7 @@ async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
     assert_eq!((blank.status, &blank.body), (200, &emptied.body));
 }
 
-async fn a_change_may_not_blank_what_an_account_needs(app: TestApp) {
+async fn update_rejects_blank_required_properties(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let change = json!({ "username": " ", "password": "", "email": null, "title": "Sir" });
 
@@ -237,7 +237,7 @@ async fn a_change_may_not_blank_what_an_account_needs(app: TestApp) {
     assert_eq!(refused.invalid_arguments(), ["-username", "-password", "-email", "title"]);
 }
 
-async fn an_account_is_changed_by_itself_and_by_staff(app: TestApp) {
+async fn account_is_updated_by_owner_and_staff(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let change = |key: &str, number: &str, city: &str| {
         app.request("PUT", &format!("/accounts/{number}")).key(key).json(&json!({ "city": city })).send()
@@ -253,7 +253,7 @@ async fn an_account_is_changed_by_itself_and_by_staff(app: TestApp) {
     assert_eq!(account.city, "Tema");
 }
 
-async fn a_change_may_not_take_what_another_account_holds(app: TestApp) {
+async fn update_rejects_taken_username_and_email(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.sign_up("kofi").await;
     let path = format!("/accounts/{}", ama.number);
@@ -272,7 +272,7 @@ async fn a_change_may_not_take_what_another_account_holds(app: TestApp) {
     assert_eq!((own.status, &own.body["username"]), (200, &json!("Ama")), "its own are no one else's");
 }
 
-async fn a_new_password_ends_the_other_sessions(app: TestApp) {
+async fn password_change_ends_other_sessions(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
     let integration = app.integration_of(&ama).await;
@@ -289,7 +289,7 @@ async fn a_new_password_ends_the_other_sessions(app: TestApp) {
     assert!(app.sign_in("ama", "another one").await.is_ok());
 }
 
-async fn a_password_set_by_staff_ends_every_session(app: TestApp) {
+async fn password_change_by_staff_ends_all_sessions(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
     let path = format!("/accounts/{}", ama.number);
@@ -300,7 +300,7 @@ async fn a_password_set_by_staff_ends_every_session(app: TestApp) {
     assert!(kofi.client.session_active_get().send().await.is_ok());
 }
 
-async fn signing_in_while_the_password_changes_leaves_no_session(app: TestApp) {
+async fn login_during_password_change_leaves_no_session(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
     let change = app.request("PUT", &path).key(&ama.key).json(&json!({ "password": "another one" })).send();
@@ -315,7 +315,7 @@ async fn signing_in_while_the_password_changes_leaves_no_session(app: TestApp) {
     assert!(ama.client.session_active_get().send().await.is_ok());
 }
 
-async fn another_email_has_not_been_verified(app: TestApp) {
+async fn concurrent_sign_ups_with_same_username_create_one_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.execute("update accounts set verified = true where number = $1", &ama.number).await;
     let path = format!("/accounts/{}", ama.number);
@@ -327,7 +327,7 @@ async fn another_email_has_not_been_verified(app: TestApp) {
     assert_eq!(verified(json!({ "email": "mensah@example.com" })).await, false);
 }
 
-async fn an_email_address_is_an_address_alone(app: TestApp) {
+async fn rejects_malformed_email_addresses(app: TestApp) {
     for email in ["You won <ama@example.com>", "<ama@example.com>", "ama@[127.0.0.1]", "ama", "ama@example.com, kofi@example.com"]
     {
         let body = json!({ "username": "ama", "email": email, "password": PASSWORD });

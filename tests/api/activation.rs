@@ -9,17 +9,17 @@ use crate::support::{PASSWORD, Rejection, Response, TestApp, User};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    staff_deactivate_an_account_and_activate_it_again,
-    staff_alone_toggle_accounts,
-    a_person_asks_for_their_deletion,
-    the_staff_are_mailed_of_a_deletion_that_is_asked_for,
-    staff_ask_for_a_deletion_once,
-    a_deletion_is_asked_for_by_the_account_or_the_staff,
-    the_last_active_administrator_stays,
-    every_step_from_every_state_of_an_account,
+    staff_deactivate_and_reactivate_account,
+    only_staff_toggle_accounts,
+    user_requests_deletion,
+    deletion_request_notifies_staff_by_mail,
+    staff_request_deletion_once,
+    deletion_is_requested_by_owner_or_staff,
+    last_active_administrator_cannot_be_deactivated,
+    every_transition_from_every_account_state,
 ];
 
-race_tests![of_administrators_deactivated_at_once_one_stays];
+race_tests![concurrent_deactivations_leave_one_administrator];
 
 impl TestApp {
     /// Deactivates an account that is active, and activates any other.
@@ -53,7 +53,7 @@ impl TestApp {
     }
 }
 
-async fn staff_deactivate_an_account_and_activate_it_again(app: TestApp) {
+async fn staff_deactivate_and_reactivate_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let integration = app.integration_of(&ama).await;
     let mut account = app.read(&format!("/accounts/{}", ama.number)).await;
@@ -74,7 +74,7 @@ async fn staff_deactivate_an_account_and_activate_it_again(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
-async fn staff_alone_toggle_accounts(app: TestApp) {
+async fn only_staff_toggle_accounts(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}/toggles", ama.number);
 
@@ -87,7 +87,7 @@ async fn staff_alone_toggle_accounts(app: TestApp) {
     assert!(app.accepts(&ama.key).await);
 }
 
-async fn a_person_asks_for_their_deletion(app: TestApp) {
+async fn user_requests_deletion(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
     let integration = app.integration_of(&ama).await;
@@ -112,7 +112,7 @@ async fn a_person_asks_for_their_deletion(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
-async fn the_staff_are_mailed_of_a_deletion_that_is_asked_for(app: TestApp) {
+async fn deletion_request_notifies_staff_by_mail(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let colleague = json!({ "username": "yaa", "email": "yaa@example.com", "password": PASSWORD, "role": "administrator" });
     assert_eq!(app.request("POST", "/accounts").key(&app.staff.key).json(&colleague).send().await.status, 201);
@@ -128,7 +128,7 @@ async fn the_staff_are_mailed_of_a_deletion_that_is_asked_for(app: TestApp) {
     assert!(app.mailbox.files_to("ama@example.com").is_empty());
 }
 
-async fn staff_ask_for_a_deletion_once(app: TestApp) {
+async fn staff_request_deletion_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
     let first = app.ask_for_deletion(&app.staff.key, &ama.number).await;
@@ -139,7 +139,7 @@ async fn staff_ask_for_a_deletion_once(app: TestApp) {
     assert_eq!(app.read(&format!("/accounts/{}", ama.number)).await, first.body);
 }
 
-async fn a_deletion_is_asked_for_by_the_account_or_the_staff(app: TestApp) {
+async fn deletion_is_requested_by_owner_or_staff(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
     for (key, number, expected) in [
@@ -153,7 +153,7 @@ async fn a_deletion_is_asked_for_by_the_account_or_the_staff(app: TestApp) {
     assert!(app.accepts(&ama.key).await);
 }
 
-async fn the_last_active_administrator_stays(app: TestApp) {
+async fn last_active_administrator_cannot_be_deactivated(app: TestApp) {
     let (staff, key) = (app.staff.number.clone(), app.nobodys_key().await);
     let ways = async |number: &str| {
         let send = |method, below: &str| app.request(method, &format!("/accounts/{number}{below}")).key(&key).send();
@@ -179,7 +179,7 @@ async fn the_last_active_administrator_stays(app: TestApp) {
     assert_eq!(removed.status, 204);
 }
 
-async fn of_administrators_deactivated_at_once_one_stays(app: TestApp) {
+async fn concurrent_deactivations_leave_one_administrator(app: TestApp) {
     let key = app.nobodys_key().await;
     for _ in 0..3 {
         let mut numbers = vec![app.staff.number.clone()];
@@ -250,7 +250,7 @@ async fn state(app: &TestApp, person: &User) -> &'static str {
     }
 }
 
-async fn every_step_from_every_state_of_an_account(app: TestApp) {
+async fn every_transition_from_every_account_state(app: TestApp) {
     let active = ("active", None);
     let deactivated = ("deactivated", Some(Step::Toggle));
     let removed = ("removed", Some(Step::Remove));

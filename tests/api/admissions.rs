@@ -12,19 +12,19 @@ use crate::tokens::{global_token, key_of, token_for};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    patrons_are_admitted_in_the_order_of_their_serials,
-    what_cannot_be_admitted_is_passed_over,
-    when_none_can_be_admitted_nothing_changes,
-    two_gates_never_admit_the_same_ticket,
-    admitting_is_for_redeemers_of_the_event_its_host_and_staff,
-    an_admission_tells_who_redeemed_it,
-    a_gate_sees_the_admissions_to_its_own_sections,
-    admissions_are_found_by_every_filter,
-    an_admission_is_read_by_whoever_may_admit_there,
-    an_admission_needs_serials,
+    admits_tickets_in_serial_order,
+    skips_tickets_that_cannot_be_admitted,
+    changes_nothing_if_no_ticket_can_be_admitted,
+    second_scan_does_not_admit_again,
+    admission_requires_redeemer_host_or_staff,
+    admission_names_redeemer,
+    redeemer_sees_admissions_of_own_sections,
+    filters_admissions,
+    admission_is_readable_by_redeemers_host_and_staff,
+    requires_serials,
 ];
 
-race_tests![two_gates_may_send_the_same_tickets_at_once];
+race_tests![concurrent_scans_admit_each_ticket_once];
 
 /// Asks to admit these serials.
 async fn admit(app: &TestApp, key: &str, event: &Event, serials: &[&str]) -> Response {
@@ -38,7 +38,7 @@ fn admitted(answer: &Response) -> Vec<&str> {
     admissions.iter().map(|admission| admission["ticket"].as_str().unwrap()).collect()
 }
 
-async fn patrons_are_admitted_in_the_order_of_their_serials(app: TestApp) {
+async fn admits_tickets_in_serial_order(app: TestApp) {
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -70,7 +70,7 @@ async fn patrons_are_admitted_in_the_order_of_their_serials(app: TestApp) {
     assert_eq!((&list.body["total"], &list.body["entries"]), (&json!(3), &answer.body));
 }
 
-async fn what_cannot_be_admitted_is_passed_over(app: TestApp) {
+async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -95,7 +95,7 @@ async fn what_cannot_be_admitted_is_passed_over(app: TestApp) {
     assert_eq!((host_admits.status, admitted(&host_admits)), (201, vec![other_section.as_str()]), "the host admits everywhere");
 }
 
-async fn when_none_can_be_admitted_nothing_changes(app: TestApp) {
+async fn changes_nothing_if_no_ticket_can_be_admitted(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -112,7 +112,7 @@ async fn when_none_can_be_admitted_nothing_changes(app: TestApp) {
     assert_eq!(admissions.body["total"], 0);
 }
 
-async fn two_gates_never_admit_the_same_ticket(app: TestApp) {
+async fn second_scan_does_not_admit_again(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 20)]).await;
@@ -136,7 +136,7 @@ async fn two_gates_never_admit_the_same_ticket(app: TestApp) {
     assert_eq!(list.body["total"], serials.len());
 }
 
-async fn two_gates_may_send_the_same_tickets_at_once(app: TestApp) {
+async fn concurrent_scans_admit_each_ticket_once(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 50)]).await;
@@ -153,7 +153,7 @@ async fn two_gates_may_send_the_same_tickets_at_once(app: TestApp) {
     assert!(answers.iter().all(|answer| answer.status == 201 || answer.code() == "admission.none"), "{answers:?}");
 }
 
-async fn admitting_is_for_redeemers_of_the_event_its_host_and_staff(app: TestApp) {
+async fn admission_requires_redeemer_host_or_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
@@ -180,7 +180,7 @@ async fn admitting_is_for_redeemers_of_the_event_its_host_and_staff(app: TestApp
     }
 }
 
-async fn an_admission_tells_who_redeemed_it(app: TestApp) {
+async fn admission_names_redeemer(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
@@ -198,7 +198,7 @@ async fn an_admission_tells_who_redeemed_it(app: TestApp) {
     assert_eq!((&blank.body[0]["redeemer"], &blank.body[0]["device"]), (&json!(token.self_), &json!("")));
 }
 
-async fn a_gate_sees_the_admissions_to_its_own_sections(app: TestApp) {
+async fn redeemer_sees_admissions_of_own_sections(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -224,7 +224,7 @@ async fn a_gate_sees_the_admissions_to_its_own_sections(app: TestApp) {
     assert_eq!((past_the_end.status, past_the_end.code()), (404, "page.past-end"));
 }
 
-async fn admissions_are_found_by_every_filter(app: TestApp) {
+async fn filters_admissions(app: TestApp) {
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -274,7 +274,7 @@ async fn admissions_are_found_by_every_filter(app: TestApp) {
     assert_eq!((bad.status, bad.invalid_arguments()), (400, ["ticket", "patron", "section"].map(str::to_owned).to_vec()));
 }
 
-async fn an_admission_is_read_by_whoever_may_admit_there(app: TestApp) {
+async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -302,7 +302,7 @@ async fn an_admission_is_read_by_whoever_may_admit_there(app: TestApp) {
     }
 }
 
-async fn an_admission_needs_serials(app: TestApp) {
+async fn requires_serials(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;

@@ -15,22 +15,22 @@ use crate::review::submission_of;
 use crate::support::{Event, Response, TestApp, rejection, section};
 
 on_both_databases![
-    an_advertisement_begins_as_a_draft,
-    times_are_taken_in_every_shape_and_given_back_in_utc,
-    an_advertisement_is_booked_by_an_administrator_of_its_events_host,
-    what_is_missing_is_named_at_once,
-    what_names_nothing_is_named_at_once,
-    a_name_belongs_to_one_advertisement,
-    a_removed_host_books_nothing,
-    an_event_that_is_cancelled_or_over_is_not_advertised,
-    advertising_of_an_event_that_is_cancelled_or_over_is_not_approved,
-    a_draft_is_seen_by_its_hosts_administrators_and_the_staff,
-    an_advertisement_of_an_event_that_is_not_public_is_not_either,
-    an_advertisement_is_removed_with_all_that_is_its,
-    an_event_that_is_removed_takes_its_advertisements_along,
-    an_event_is_not_removed_between_a_booking,
-    an_event_is_removed_while_its_advertisement_is_changed,
-    an_event_is_removed_while_its_advertisements_are_read,
+    creates_draft,
+    normalizes_times_to_utc,
+    only_host_administrators_create_advertisement,
+    names_all_missing_arguments,
+    names_all_unknown_references,
+    name_is_unique,
+    removed_host_cannot_advertise,
+    rejects_cancelled_or_past_event,
+    does_not_approve_for_cancelled_or_past_event,
+    draft_is_visible_to_host_and_staff,
+    advertisement_of_private_event_is_private,
+    delete_removes_everything,
+    deleting_event_deletes_its_advertisements,
+    event_deletion_waits_for_booking,
+    deletes_event_while_advertisement_is_updated,
+    deletes_event_while_advertisements_are_read,
 ];
 
 /// A PNG of these dimensions, in base64. Nobody looks at its pixels, so that those of another one do.
@@ -108,7 +108,7 @@ fn files(app: &TestApp) -> usize {
     std::fs::read_dir(folder).map_or(0, Iterator::count)
 }
 
-async fn an_advertisement_begins_as_a_draft(app: TestApp) {
+async fn creates_draft(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let (first, second) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -143,7 +143,7 @@ async fn an_advertisement_begins_as_a_draft(app: TestApp) {
     assert_eq!(app.fetch_image("artwork", &uri).await.header("content-type"), "image/png");
 }
 
-async fn times_are_taken_in_every_shape_and_given_back_in_utc(app: TestApp) {
+async fn normalizes_times_to_utc(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let mut body = advertisement("Jazz", &event, &[&app.create_zone(300, 250).await]);
@@ -165,7 +165,7 @@ async fn times_are_taken_in_every_shape_and_given_back_in_utc(app: TestApp) {
     }
 }
 
-async fn an_advertisement_is_booked_by_an_administrator_of_its_events_host(app: TestApp) {
+async fn only_host_administrators_create_advertisement(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -186,7 +186,7 @@ async fn an_advertisement_is_booked_by_an_administrator_of_its_events_host(app: 
     assert_eq!((before, staff.status), (0, 201));
 }
 
-async fn what_is_missing_is_named_at_once(app: TestApp) {
+async fn names_all_missing_arguments(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
 
     let nothing = make(&app, &kofi.key, &json!({})).await;
@@ -205,7 +205,7 @@ async fn what_is_missing_is_named_at_once(app: TestApp) {
     assert_eq!((wrong.status, wrong.invalid_arguments()), (400, expected.map(str::to_owned).to_vec()));
 }
 
-async fn what_names_nothing_is_named_at_once(app: TestApp) {
+async fn names_all_unknown_references(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let zone = app.create_zone(300, 250).await;
@@ -229,7 +229,7 @@ async fn what_names_nothing_is_named_at_once(app: TestApp) {
     assert_eq!(make(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
 }
 
-async fn a_name_belongs_to_one_advertisement(app: TestApp) {
+async fn name_is_unique(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (his, hers) =
         (app.create_draft(&app.create_host(&kofi).await).await, app.create_draft(&app.create_host(&ama).await).await);
@@ -255,7 +255,7 @@ async fn a_name_belongs_to_one_advertisement(app: TestApp) {
     assert_eq!(stored_artwork(&app).await.len(), files(&app));
 }
 
-async fn a_removed_host_books_nothing(app: TestApp) {
+async fn removed_host_cannot_advertise(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let (zone, schedule) = (app.create_zone(300, 250).await, json!([{ "start": "2998-01-01 00:00", "end": "2998-01-02 00:00" }]));
@@ -280,7 +280,7 @@ async fn a_removed_host_books_nothing(app: TestApp) {
     assert_eq!((corrected.status, decide(&app, &waiting, false).await.status), (200, 200), "that books nothing");
 }
 
-async fn an_event_that_is_cancelled_or_over_is_not_advertised(app: TestApp) {
+async fn rejects_cancelled_or_past_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (event, cancelled, over) = (app.create_draft(&host).await, app.create_draft(&host).await, app.create_draft(&host).await);
@@ -307,7 +307,7 @@ async fn an_event_that_is_cancelled_or_over_is_not_advertised(app: TestApp) {
     assert_eq!((rejection(&rescheduled), renamed.status), ((409, "event.over"), 200));
 }
 
-async fn a_draft_is_seen_by_its_hosts_administrators_and_the_staff(app: TestApp) {
+async fn draft_is_visible_to_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -335,7 +335,7 @@ async fn a_draft_is_seen_by_its_hosts_administrators_and_the_staff(app: TestApp)
     assert_eq!(read(&app, &ama.key, "/advertisements/jazz").await.invalid_arguments(), ["advertisement"]);
 }
 
-async fn an_advertisement_of_an_event_that_is_not_public_is_not_either(app: TestApp) {
+async fn advertisement_of_private_event_is_private(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
@@ -355,7 +355,7 @@ async fn an_advertisement_of_an_event_that_is_not_public_is_not_either(app: Test
     assert_eq!(shown(&ama.key).await, (200, (json!(1), json!(1))));
 }
 
-async fn an_advertisement_is_removed_with_all_that_is_its(app: TestApp) {
+async fn delete_removes_everything(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -382,7 +382,7 @@ async fn an_advertisement_is_removed_with_all_that_is_its(app: TestApp) {
     assert_eq!((app.request("GET", &image).no_key().version(None).send().await.status, files(&app)), (404, 0));
 }
 
-async fn an_event_that_is_removed_takes_its_advertisements_along(app: TestApp) {
+async fn deleting_event_deletes_its_advertisements(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (event, other) = (app.create_listed_event(&host, &[]).await, app.create_listed_event(&host, &[]).await);
@@ -406,7 +406,7 @@ async fn an_event_that_is_removed_takes_its_advertisements_along(app: TestApp) {
     assert_eq!((stored_artwork(&app).await.len(), files(&app)), (1, 1));
 }
 
-async fn an_event_is_not_removed_between_a_booking(app: TestApp) {
+async fn event_deletion_waits_for_booking(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let zone = app.create_zone(300, 250).await;
@@ -422,7 +422,7 @@ async fn an_event_is_not_removed_between_a_booking(app: TestApp) {
     assert_eq!((stored_artwork(&app).await.len(), files(&app)), (0, 0));
 }
 
-async fn an_event_is_removed_while_its_advertisement_is_changed(app: TestApp) {
+async fn deletes_event_while_advertisement_is_updated(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let zone = app.create_zone(300, 250).await;
@@ -439,7 +439,7 @@ async fn an_event_is_removed_while_its_advertisement_is_changed(app: TestApp) {
     assert_eq!((stored_artwork(&app).await.len(), files(&app)), (0, 0));
 }
 
-async fn an_event_is_removed_while_its_advertisements_are_read(app: TestApp) {
+async fn deletes_event_while_advertisements_are_read(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let zone = app.create_zone(300, 250).await;
@@ -458,7 +458,7 @@ async fn an_event_is_removed_while_its_advertisements_are_read(app: TestApp) {
     }
 }
 
-async fn advertising_of_an_event_that_is_cancelled_or_over_is_not_approved(app: TestApp) {
+async fn does_not_approve_for_cancelled_or_past_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let zone = app.create_zone(300, 250).await;

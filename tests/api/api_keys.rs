@@ -9,13 +9,13 @@ use crate::support::{Response, TestApp};
 use crate::{on_both_databases, on_two_servers};
 
 on_both_databases![
-    an_integration_tells_when_it_was_last_used,
-    a_session_tells_when_it_was_last_used,
-    a_key_that_ends_ends_on_every_server,
-    no_secret_is_kept_as_it_is,
+    integration_shows_last_use,
+    session_shows_last_use,
+    revoked_key_is_rejected_by_every_server,
+    stores_no_secret_in_plain_text,
 ];
 
-on_two_servers![a_key_that_ends_after_lost_commits_ends_on_both];
+on_two_servers![key_revoked_by_lost_commit_is_rejected_by_both_servers];
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
@@ -29,7 +29,7 @@ impl TestApp {
     }
 }
 
-async fn an_integration_tells_when_it_was_last_used(app: TestApp) {
+async fn integration_shows_last_use(app: TestApp) {
     let body = json!({ "name": "Kiosk", "role": "public" });
     let made = app.request("POST", "/integrations").key(&app.staff.key).json(&body).send().await.body;
     let (uri, key) = (made["self"].as_str().unwrap(), made["key"].as_str().unwrap());
@@ -50,7 +50,7 @@ async fn an_integration_tells_when_it_was_last_used(app: TestApp) {
     assert!(after_it.as_str().unwrap() > now.minus(HOUR).to_offset_seconds().as_str(), "{after_it}");
 }
 
-async fn a_session_tells_when_it_was_last_used(app: TestApp) {
+async fn session_shows_last_use(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let sessions = format!("/accounts/{}/sessions", ama.number);
     let entry = async || app.read(&sessions).await["entries"][0].clone();
@@ -66,7 +66,7 @@ async fn a_session_tells_when_it_was_last_used(app: TestApp) {
     assert_eq!(app.last_used(used["self"].as_str().unwrap()).await, used["lastUsed"]);
 }
 
-async fn a_key_that_ends_ends_on_every_server(app: TestApp) {
+async fn revoked_key_is_rejected_by_every_server(app: TestApp) {
     let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
     let status = async |key: &str| {
         let here = app.use_key(key).await.status;
@@ -92,7 +92,7 @@ async fn a_key_that_ends_ends_on_every_server(app: TestApp) {
     neighbour.stop().await;
 }
 
-async fn a_key_that_ends_after_lost_commits_ends_on_both(app: TestApp) {
+async fn key_revoked_by_lost_commit_is_rejected_by_both_servers(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     kofi.client.session_active_delete().send().await.unwrap();
     for _ in 0..2 {
@@ -108,7 +108,7 @@ async fn a_key_that_ends_after_lost_commits_ends_on_both(app: TestApp) {
     }
 }
 
-async fn no_secret_is_kept_as_it_is(app: TestApp) {
+async fn stores_no_secret_in_plain_text(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let integration = app.integration_of(&ama).await;
     let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;

@@ -15,20 +15,20 @@ use crate::on_both_databases;
 use crate::support::{PASSWORD, Response, TestApp, card_payment, section};
 
 on_both_databases![
-    a_change_leaves_an_entry,
-    a_refused_change_leaves_an_entry,
-    what_is_refused_for_its_scope_is_limited,
-    what_changes_nothing_leaves_none,
-    a_redeemers_key_is_made_with_an_entry,
-    everyone_whom_a_stampede_turns_away_has_an_entry,
-    nobody_fails_for_what_another_did,
-    entries_are_found_by_what_they_tell,
-    entries_are_never_changed,
-    nothing_personal_and_no_secret_is_in_it,
-    what_is_no_identifier_is_not_in_it,
-    an_identifier_is_in_it_however_it_was_written,
-    the_trail_stays_when_an_account_is_erased,
-    nothing_is_done_without_its_entry,
+    successful_change_is_recorded,
+    rejected_change_is_recorded,
+    limits_entries_for_missing_scope,
+    unchanging_requests_are_not_recorded,
+    creation_of_redeemer_key_is_recorded,
+    every_rejection_under_load_is_recorded,
+    failed_entry_does_not_fail_other_requests,
+    filters_entries,
+    entries_are_immutable,
+    contains_no_personal_data_or_secrets,
+    redacts_invalid_identifiers,
+    normalizes_identifiers,
+    entries_survive_account_deletion,
+    change_without_entry_is_rolled_back,
 ];
 
 /// What the staff find in the trail.
@@ -53,7 +53,7 @@ async fn id_of_key(app: &TestApp, key: &str) -> String {
     format!("{:014}", id.scalar::<i64>().await.unwrap())
 }
 
-async fn a_change_leaves_an_entry(app: TestApp) {
+async fn successful_change_is_recorded(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let path = format!("/accounts/{}", ama.number);
     let changed = app.request("PUT", &format!("/v3{path}")).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
@@ -69,7 +69,7 @@ async fn a_change_leaves_an_entry(app: TestApp) {
     assert!(found[0]["at"].as_str().unwrap().ends_with("+00:00"));
 }
 
-async fn a_refused_change_leaves_an_entry(app: TestApp) {
+async fn rejected_change_is_recorded(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let host = "/hosts/17637000000001";
     let with_one_key = async |name: &str| {
@@ -98,7 +98,7 @@ async fn a_refused_change_leaves_an_entry(app: TestApp) {
 }
 
 /// Or a key could fill the trail for ever.
-async fn what_is_refused_for_its_scope_is_limited(app: TestApp) {
+async fn limits_entries_for_missing_scope(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
@@ -118,7 +118,7 @@ async fn what_is_refused_for_its_scope_is_limited(app: TestApp) {
     server.stop().await;
 }
 
-async fn what_changes_nothing_leaves_none(app: TestApp) {
+async fn unchanging_requests_are_not_recorded(app: TestApp) {
     let before = entries(&app, "").await.len();
 
     for path in ["/regions", "/accounts", "/regions/17637000000001", "/audit"] {
@@ -129,7 +129,7 @@ async fn what_changes_nothing_leaves_none(app: TestApp) {
 }
 
 /// By a GET, which changes something all the same.
-async fn a_redeemers_key_is_made_with_an_entry(app: TestApp) {
+async fn creation_of_redeemer_key_is_recorded(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
@@ -143,7 +143,7 @@ async fn a_redeemers_key_is_made_with_an_entry(app: TestApp) {
     assert_eq!((&found[0]["resource"], &found[0]["account"]), (&json!("/tokens/{code}"), &Value::Null));
 }
 
-async fn everyone_whom_a_stampede_turns_away_has_an_entry(app: TestApp) {
+async fn every_rejection_under_load_is_recorded(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 3)]).await;
     let floor = event.sections[0].as_str();
@@ -162,7 +162,7 @@ async fn everyone_whom_a_stampede_turns_away_has_an_entry(app: TestApp) {
 }
 
 /// Though they are written down together.
-async fn nobody_fails_for_what_another_did(app: TestApp) {
+async fn failed_entry_does_not_fail_other_requests(app: TestApp) {
     app.allow_server_errors();
     let guilty = "/hosts/17637000000007";
     app.execute_sql("create unique index one_of_it on audit (resource) where resource = '/hosts/17637000000007'").await;
@@ -177,7 +177,7 @@ async fn nobody_fails_for_what_another_did(app: TestApp) {
     assert_eq!(entries(&app, "operation=host_delete").await.len(), 20);
 }
 
-async fn entries_are_found_by_what_they_tell(app: TestApp) {
+async fn filters_entries(app: TestApp) {
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let path = format!("/accounts/{}", ama.number);
     for (key, city) in [(&ama.key, "Accra"), (&ama.key, "Tema"), (&esi.key, "Ho")] {
@@ -208,7 +208,7 @@ async fn entries_are_found_by_what_they_tell(app: TestApp) {
     assert_eq!((wrong.status, wrong.invalid_arguments()), (400, vec!["to".to_owned()]));
 }
 
-async fn entries_are_never_changed(app: TestApp) {
+async fn entries_are_immutable(app: TestApp) {
     make_region(&app, &app.staff.key, "Volta").await;
     let before = entries(&app, "").await;
 
@@ -225,7 +225,7 @@ async fn entries_are_never_changed(app: TestApp) {
     assert_eq!(entries(&app, "").await, before);
 }
 
-async fn nothing_personal_and_no_secret_is_in_it(app: TestApp) {
+async fn contains_no_personal_data_or_secrets(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 3)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
@@ -253,7 +253,7 @@ async fn nothing_personal_and_no_secret_is_in_it(app: TestApp) {
 }
 
 /// Or it would stay there for ever, if it is not too long for the database.
-async fn what_is_no_identifier_is_not_in_it(app: TestApp) {
+async fn redacts_invalid_identifiers(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     // By chance, so that no database can make it shorter.
     let long: String = (0..250).map(|_| secret::api_key()).collect();
@@ -278,7 +278,7 @@ async fn what_is_no_identifier_is_not_in_it(app: TestApp) {
     }
 }
 
-async fn an_identifier_is_in_it_however_it_was_written(app: TestApp) {
+async fn normalizes_identifiers(app: TestApp) {
     let event = "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ==";
     let sent = [
         ("/hosts/17637000000001".to_owned(), "/hosts/17637000000001".to_owned()),
@@ -299,7 +299,7 @@ async fn an_identifier_is_in_it_however_it_was_written(app: TestApp) {
     }
 }
 
-async fn the_trail_stays_when_an_account_is_erased(app: TestApp) {
+async fn entries_survive_account_deletion(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&json!({ "city": "Accra" })).send().await;
     let erased = app.request("DELETE", &format!("/accounts/{}", ama.number)).key(&ama.key).send().await;
@@ -311,7 +311,7 @@ async fn the_trail_stays_when_an_account_is_erased(app: TestApp) {
     assert_eq!(operations, ["account_delete", "account_update"]);
 }
 
-async fn nothing_is_done_without_its_entry(app: TestApp) {
+async fn change_without_entry_is_rolled_back(app: TestApp) {
     app.allow_server_errors();
     app.execute_sql("alter table audit rename column resource to gone").await;
 

@@ -6,14 +6,14 @@ use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 
 on_both_databases![
-    a_category_keeps_its_subcategories_in_their_order,
-    a_name_belongs_to_one_category,
-    a_subcategory_appears_once_in_a_category,
-    new_subcategories_replace_the_old_ones,
-    a_change_leaves_what_it_does_not_name,
-    a_subcategory_of_an_event_cannot_go,
-    a_category_without_events_can_be_removed,
-    the_staff_alone_keep_categories,
+    preserves_order_of_subcategories,
+    name_is_unique,
+    rejects_duplicate_subcategories,
+    update_replaces_subcategories,
+    update_keeps_omitted_properties,
+    subcategory_in_use_cannot_be_removed,
+    deletes_category_without_events,
+    only_staff_manage_categories,
 ];
 
 async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response {
@@ -26,7 +26,7 @@ async fn made(app: &TestApp, name: &str, subcategories: &[&str]) -> String {
     made.body["self"].as_str().unwrap().to_owned()
 }
 
-async fn a_category_keeps_its_subcategories_in_their_order(app: TestApp) {
+async fn preserves_order_of_subcategories(app: TestApp) {
     let music = json!({ "name": "Music", "subcategories": ["Jazz", "Highlife", "Afro \"beat\" ü"] });
 
     let answer = send(&app, "POST", "/categories", music).await;
@@ -45,7 +45,7 @@ async fn a_category_keeps_its_subcategories_in_their_order(app: TestApp) {
     assert_eq!((past.status, past.code()), (404, "page.past-end"));
 }
 
-async fn a_name_belongs_to_one_category(app: TestApp) {
+async fn name_is_unique(app: TestApp) {
     made(&app, "Music", &["Jazz"]).await;
     let art = made(&app, "Art", &["Painting"]).await;
 
@@ -58,7 +58,7 @@ async fn a_name_belongs_to_one_category(app: TestApp) {
     assert_eq!((its_own.status, &its_own.body["subcategories"]), (200, &json!(["Painting"])));
 }
 
-async fn a_subcategory_appears_once_in_a_category(app: TestApp) {
+async fn rejects_duplicate_subcategories(app: TestApp) {
     let music = made(&app, "Music", &["Jazz"]).await;
 
     made(&app, "Dance", &["Jazz"]).await;
@@ -73,7 +73,7 @@ async fn a_subcategory_appears_once_in_a_category(app: TestApp) {
     assert_eq!(nothing.invalid_arguments(), ["-name", "-subcategories"]);
 }
 
-async fn new_subcategories_replace_the_old_ones(app: TestApp) {
+async fn update_replaces_subcategories(app: TestApp) {
     let music = made(&app, "Music", &["Jazz", "Highlife", "Gospel"]).await;
     let dance = made(&app, "Dance", &["Jazz", "Ballet"]).await;
 
@@ -85,7 +85,7 @@ async fn new_subcategories_replace_the_old_ones(app: TestApp) {
     assert_eq!(app.request("GET", &dance).send().await.body["subcategories"], json!(["Jazz", "Ballet"]));
 }
 
-async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
+async fn update_keeps_omitted_properties(app: TestApp) {
     let music = made(&app, "Music", &["Jazz", "Gospel"]).await;
 
     let renamed = send(&app, "PUT", &music, json!({ "name": "Concerts" })).await;
@@ -97,7 +97,7 @@ async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
     assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
 }
 
-async fn a_subcategory_of_an_event_cannot_go(app: TestApp) {
+async fn subcategory_in_use_cannot_be_removed(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_draft(&app.create_host(&ama).await).await;
     let event = ama.client.event_get().event(event.id.as_str()).send().await.unwrap();
@@ -114,7 +114,7 @@ async fn a_subcategory_of_an_event_cannot_go(app: TestApp) {
     assert_eq!((with.status, &with.body["subcategories"]), (200, &json!(["Gospel", "Jazz"])));
 }
 
-async fn a_category_without_events_can_be_removed(app: TestApp) {
+async fn deletes_category_without_events(app: TestApp) {
     let music = made(&app, "Music", &["Jazz"]).await;
     let remove = || app.request("DELETE", &music).key(&app.staff.key).send();
 
@@ -127,7 +127,7 @@ async fn a_category_without_events_can_be_removed(app: TestApp) {
     made(&app, "Music", &["Jazz"]).await;
 }
 
-async fn the_staff_alone_keep_categories(app: TestApp) {
+async fn only_staff_manage_categories(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let music = made(&app, "Music", &["Jazz"]).await;
 

@@ -13,10 +13,10 @@ use crate::on_both_databases;
 use crate::support::{Client, Rejection, TestApp, operations, section};
 
 on_both_databases![
-    what_was_done_though_its_answer_was_lost_is_done_once,
-    a_code_whose_answer_was_lost_counts_once,
-    what_has_not_changed_is_told_from_an_error,
-    a_change_is_made_upon_what_was_read,
+    lost_response_is_retried_without_second_effect,
+    lost_response_counts_code_attempt_once,
+    unchanged_resource_is_not_an_error,
+    update_requires_current_etag,
 ];
 
 const REGION: &str = r#"{"self":"/regions/1","name":"Volta","country":"Ghana","district":"","city":"","icon":"http://x/a.png"}"#;
@@ -96,7 +96,7 @@ fn keys(heads: &[String]) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_post_is_sent_again_with_its_key() {
+async fn retries_post_with_same_idempotency_key() {
     let made = Answers("201 Created\r\nLocation: /regions/1", REGION);
     let (client, heads) = server([Cuts, Cuts, made.clone(), made]).await;
     let create = || client.region_create().body_map(|body| body.name("Volta").country("Ghana"));
@@ -111,7 +111,7 @@ async fn a_post_is_sent_again_with_its_key() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_callers_own_key_is_sent() {
+async fn sends_idempotency_key_of_caller() {
     let (client, heads) = server([Cuts, Answers("201 Created\r\nLocation: /regions/1", REGION)]).await;
 
     let create = client.region_create().idempotency_key("mine").body_map(|body| body.name("Volta").country("Ghana"));
@@ -121,7 +121,7 @@ async fn a_callers_own_key_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_that_is_cut_off_is_asked_for_again() {
+async fn retries_truncated_response() {
     let (client, heads) = server([Stumbles, Answers("200 OK", REGION)]).await;
 
     assert_eq!(client.region_get().region("1").send().await.unwrap().name, "Volta");
@@ -130,7 +130,7 @@ async fn an_answer_that_is_cut_off_is_asked_for_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_has_too_much_to_do_is_asked_again() {
+async fn retries_overloaded_server() {
     let (many, unavailable) = ("429 Too Many Requests\r\nRetry-After: 1", "503 Service Unavailable\r\nRetry-After: 1");
     let without = "503 Service Unavailable";
     let answers = [Answers(many, BUSY), Answers(unavailable, BUSY), Answers(without, BUSY), Answers("200 OK", REGION)];
@@ -142,7 +142,7 @@ async fn a_server_that_has_too_much_to_do_is_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_still_under_way_is_asked_for_again() {
+async fn retries_request_in_progress() {
     let under_way = r#"{"error":"Still under way.","code":"idempotency.under-way"}"#;
     let made = Answers("201 Created\r\nLocation: /regions/1", REGION);
     let (client, heads) = server([Cuts, Answers("409 Conflict", under_way), made]).await;
@@ -153,7 +153,7 @@ async fn what_is_still_under_way_is_asked_for_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refusal_is_told_at_once() {
+async fn does_not_retry_rejection() {
     let taken = r#"{"error":"Another region has this name.","code":"region.taken"}"#;
     let (client, heads) = server([Answers("409 Conflict", taken)]).await;
 
@@ -164,7 +164,7 @@ async fn a_refusal_is_told_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn attempts_come_to_an_end() {
+async fn stops_after_last_attempt() {
     let (client, heads) = server([const { Answers("503 Service Unavailable", BUSY) }; 3]).await;
     let client = client.with_retries(Retries { attempts: 3, ..Retries::default() });
 
@@ -174,7 +174,7 @@ async fn attempts_come_to_an_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wait_that_is_too_long_is_not_begun() {
+async fn does_not_wait_longer_than_limit() {
     let (client, heads) = server([Answers("429 Too Many Requests\r\nRetry-After: 3600", BUSY)]).await;
     let client = client.with_retries(Retries { attempts: 100, total: Duration::from_secs(3599), ..Retries::default() });
 
@@ -185,7 +185,7 @@ async fn a_wait_that_is_too_long_is_not_begun() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_sent_again_where_that_is_not_wanted() {
+async fn does_not_retry_without_policy() {
     let (client, _heads) = server([Cuts, Answers("200 OK", REGION)]).await;
     let client = client.with_retries(Retries::NONE);
 
@@ -195,7 +195,7 @@ async fn nothing_is_sent_again_where_that_is_not_wanted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_lost_delete_has_removed_is_gone() {
+async fn retries_after_timeout() {
     let absent = Answers("404 Not Found", NOT_FOUND);
     let (client, heads) = server([Cuts, absent.clone(), absent]).await;
     let delete = || client.region_delete().region("1");
@@ -207,7 +207,7 @@ async fn what_a_lost_delete_has_removed_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_takes_too_long_is_asked_for_again() {
+async fn retried_delete_accepts_not_found() {
     let (client, heads) = server([Hangs, Answers("200 OK", REGION)]).await;
     let client = client.with_retries(Retries { attempt: Duration::from_secs(2), ..Retries::default() });
 
@@ -221,7 +221,7 @@ async fn what_takes_too_long_is_asked_for_again() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_lost_delete_has_ended_is_over() {
+async fn retried_cancellation_accepts_not_open() {
     let ended = Answers("409 Conflict", r#"{"error":"This session has ended already.","code":"session.ended"}"#);
     let refused = Answers("403 Forbidden", r#"{"error":"You are restricted.","code":"key.refused"}"#);
     let cancelled = Answers("200 OK", r#"{"self":"/transfers/1","status":"Cancelled"}"#);
@@ -255,7 +255,7 @@ async fn what_a_lost_delete_has_ended_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_lost_delete_is_not_taken_for_what_another_did() {
+async fn first_delete_reports_not_found() {
     let claimed = Answers("200 OK", r#"{"self":"/transfers/1","status":"Claimed"}"#);
     let absent = Answers("404 Not Found", NOT_FOUND);
     let (client, heads) = server([Cuts, Answers("409 Conflict", NOT_OPEN), claimed, Cuts, absent]).await;
@@ -273,7 +273,7 @@ async fn a_lost_delete_is_not_taken_for_what_another_did() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_request_that_never_arrived_has_done_nothing() {
+async fn refused_connection_does_not_count_as_lost_response() {
     let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let client = Client::connect(&format!("http://{port}"), "a key").unwrap();
     let heads = tokio::spawn(async move {
@@ -287,7 +287,7 @@ async fn a_request_that_never_arrived_has_done_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_request_too_many_has_done_nothing() {
+async fn rate_limited_request_does_not_count_as_lost_response() {
     let (client, heads) = server([Answers("429 Too Many Requests", BUSY), Answers("404 Not Found", NOT_FOUND)]).await;
 
     assert_eq!(client.region_delete().region("1").send().await.rejection(), (404, "resource.not-found".to_owned()));
@@ -314,7 +314,7 @@ async fn losing_the_first_answer(server: SocketAddr) -> SocketAddr {
     address
 }
 
-async fn what_was_done_though_its_answer_was_lost_is_done_once(app: TestApp) {
+async fn lost_response_is_retried_without_second_effect(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let server = app.address.trim_start_matches("http://").parse().unwrap();
@@ -329,7 +329,7 @@ async fn what_was_done_though_its_answer_was_lost_is_done_once(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2), "reserved once");
 }
 
-async fn a_code_whose_answer_was_lost_counts_once(app: TestApp) {
+async fn lost_response_counts_code_attempt_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = app.address.trim_start_matches("http://").parse().unwrap();
     let before = async || {
@@ -351,7 +351,7 @@ async fn a_code_whose_answer_was_lost_counts_once(app: TestApp) {
     assert!(app.sign_in(&ama.username, "another horse battery").await.is_ok());
 }
 
-async fn what_has_not_changed_is_told_from_an_error(app: TestApp) {
+async fn unchanged_resource_is_not_an_error(app: TestApp) {
     let region = app.create_region().await;
     let id = region.rsplit('/').next().unwrap();
     let read = || app.public_client.region_get().region(id);
@@ -367,7 +367,7 @@ async fn what_has_not_changed_is_told_from_an_error(app: TestApp) {
     assert!(matches!(absent, Err(boxoffice_client::Error::ErrorResponse(_))), "{absent:?}");
 }
 
-async fn a_change_is_made_upon_what_was_read(app: TestApp) {
+async fn update_requires_current_etag(app: TestApp) {
     let region = app.create_region().await;
     let id = region.rsplit('/').next().unwrap();
     let read = app.staff.client.region_get().region(id).send().await.unwrap();

@@ -5,14 +5,14 @@ use serde_json::json;
 use crate::on_both_databases;
 use crate::support::{Operation, TestApp, operations};
 
-on_both_databases![every_operation_asks_for_a_version_that_is_recent_enough, what_a_browser_fetches_by_itself_is_open];
+on_both_databases![every_operation_requires_current_client_version, media_operations_need_no_key_or_version];
 
 /// What isn't fetched by browsers alone.
 fn guarded_operations() -> impl Iterator<Item = Operation> {
     operations().into_iter().filter(|operation| operation.needs_key)
 }
 
-async fn every_operation_asks_for_a_version_that_is_recent_enough(app: TestApp) {
+async fn every_operation_requires_current_client_version(app: TestApp) {
     let error = "Please upgrade your client to complete this request";
     let expected = json!({ "error": error, "code": "client.outdated" });
     for operation in guarded_operations() {
@@ -24,7 +24,7 @@ async fn every_operation_asks_for_a_version_that_is_recent_enough(app: TestApp) 
     }
 }
 
-async fn what_a_browser_fetches_by_itself_is_open(app: TestApp) {
+async fn media_operations_need_no_key_or_version(app: TestApp) {
     let open: Vec<_> = operations().into_iter().filter(|operation| !operation.needs_key).collect();
     for operation in &open {
         let answer = operation.send(&app, |request| request.no_key().version(None)).await;

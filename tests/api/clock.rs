@@ -9,16 +9,16 @@ use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, TestApp, card_payment, check_invariants, section, wait_until};
 
 on_both_databases![
-    identifiers_rise_though_the_clock_steps_back,
-    identifiers_rise_though_a_server_starts_with_its_clock_back,
-    what_has_expired_stays_so_though_the_clock_steps_back,
-    what_is_due_does_not_wait_though_the_clock_steps_back,
-    a_step_forward_expires_everything_once,
+    ids_increase_after_clock_steps_back,
+    ids_increase_after_restart_with_earlier_clock,
+    expired_order_stays_expired_after_clock_steps_back,
+    due_jobs_run_after_clock_steps_back,
+    clock_step_forward_expires_everything_once,
 ];
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-async fn identifiers_rise_though_the_clock_steps_back(app: TestApp) {
+async fn ids_increase_after_clock_steps_back(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
 
@@ -30,7 +30,7 @@ async fn identifiers_rise_though_the_clock_steps_back(app: TestApp) {
     assert!(before.placed <= after.placed);
 }
 
-async fn identifiers_rise_though_a_server_starts_with_its_clock_back(app: TestApp) {
+async fn ids_increase_after_restart_with_earlier_clock(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     app.advance_clock(HOUR);
@@ -44,7 +44,7 @@ async fn identifiers_rise_though_a_server_starts_with_its_clock_back(app: TestAp
     assert!(before.number.as_str() < after.body["number"].as_str().unwrap(), "{} {}", before.number.as_str(), after.body);
 }
 
-async fn what_has_expired_stays_so_though_the_clock_steps_back(app: TestApp) {
+async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].as_str();
@@ -76,7 +76,7 @@ async fn what_has_expired_stays_so_though_the_clock_steps_back(app: TestApp) {
     assert_eq!((late.status, later.status), (403, 403), "a session that has ended doesn't come back");
 }
 
-async fn what_is_due_does_not_wait_though_the_clock_steps_back(app: TestApp) {
+async fn due_jobs_run_after_clock_steps_back(app: TestApp) {
     app.sign_up("ama").await;
     let asked = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
     app.state.clock.set_back(HOUR);
@@ -89,7 +89,7 @@ async fn what_is_due_does_not_wait_though_the_clock_steps_back(app: TestApp) {
     wait_until(async || now().await > before).await;
 }
 
-async fn a_step_forward_expires_everything_once(app: TestApp) {
+async fn clock_step_forward_expires_everything_once(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].as_str();

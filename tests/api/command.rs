@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn drift_tells_by_its_status_and_in_json() {
+fn drift_reports_by_exit_status_and_json() {
     let folder = tempfile::tempdir().unwrap();
     let mut document = Contract::builtin().unwrap().document;
     document["paths"]["/time"]["get"]["tags"] = json!(["Time"]);
@@ -39,7 +39,7 @@ fn drift_tells_by_its_status_and_in_json() {
 }
 
 #[test]
-fn a_database_that_cannot_be_had_is_told() {
+fn reports_unreachable_database() {
     let folder = tempfile::tempdir().unwrap();
 
     for (url, told) in [
@@ -53,7 +53,7 @@ fn a_database_that_cannot_be_had_is_told() {
 }
 
 #[test]
-fn a_mail_server_that_cannot_be_used_is_told_and_its_password_never() {
+fn reports_invalid_mail_server_without_password() {
     let folder = tempfile::tempdir().unwrap();
     let password = "the post is slow";
 
@@ -69,7 +69,7 @@ fn a_mail_server_that_cannot_be_used_is_told_and_its_password_never() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_start_tells_its_keys_once() {
+async fn first_start_prints_keys_once() {
     let folder = tempfile::tempdir().unwrap();
 
     let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
@@ -91,7 +91,7 @@ async fn the_first_start_tells_its_keys_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_and_accounts_are_made_beside_a_server() {
+async fn creates_keys_and_accounts_beside_running_server() {
     let folder = tempfile::tempdir().unwrap();
     let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
     let account = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
@@ -115,7 +115,7 @@ async fn keys_and_accounts_are_made_beside_a_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_demo_fills_an_empty_database_and_no_other() {
+async fn demo_fills_empty_database_only() {
     let folder = tempfile::tempdir().unwrap();
 
     let filled = run(folder.path(), &["demo"]);
@@ -136,7 +136,7 @@ async fn the_demo_fills_an_empty_database_and_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_database_is_named_by_its_url() {
+async fn database_url_selects_database() {
     let Some(database) = postgres::new_database().await else { return };
     let folder = tempfile::tempdir().unwrap();
 
@@ -154,7 +154,7 @@ async fn another_database_is_named_by_its_url() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_mock_answers_from_any_document_until_it_is_stopped() {
+async fn mock_serves_any_document_until_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("greetings.yaml");
     let document = "{openapi: 3.0.3, info: {title: greetings, version: '1'}, paths: {/hello: {get: {responses: {'200': \

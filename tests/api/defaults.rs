@@ -7,14 +7,9 @@ use serde_json::json;
 use crate::on_both_databases;
 use crate::support::TestApp;
 
-on_both_databases![
-    countries_are_told_in_alphabetical_order,
-    the_time_is_that_of_the_platforms_clock,
-    the_defaults_are_the_platforms_settings,
-    any_key_may_read_them,
-];
+on_both_databases![lists_countries_in_alphabetical_order, returns_server_time, returns_server_settings, any_key_reads_defaults,];
 
-async fn countries_are_told_in_alphabetical_order(app: TestApp) {
+async fn lists_countries_in_alphabetical_order(app: TestApp) {
     let countries = app.public_client.country_list().send().await.unwrap().into_inner().countries;
 
     assert!(countries.is_sorted_by(|a, b| a < b), "{countries:?}");
@@ -23,7 +18,7 @@ async fn countries_are_told_in_alphabetical_order(app: TestApp) {
     }
 }
 
-async fn the_time_is_that_of_the_platforms_clock(app: TestApp) {
+async fn returns_server_time(app: TestApp) {
     app.advance_clock(Duration::from_secs(1_000_000));
     let before = app.state.clock.now().seconds();
 
@@ -32,7 +27,7 @@ async fn the_time_is_that_of_the_platforms_clock(app: TestApp) {
     assert!((before..=app.state.clock.now().seconds()).contains(&time), "{time}");
 }
 
-async fn the_defaults_are_the_platforms_settings(app: TestApp) {
+async fn returns_server_settings(app: TestApp) {
     let defaults = app.request("GET", "/defaults").send().await;
 
     let expected = json!({
@@ -53,7 +48,7 @@ async fn the_defaults_are_the_platforms_settings(app: TestApp) {
     assert_eq!((defaults.status, defaults.body), (200, expected));
 }
 
-async fn any_key_may_read_them(app: TestApp) {
+async fn any_key_reads_defaults(app: TestApp) {
     let ama = app.sign_up("ama").await;
     for path in ["/countries", "/time", "/defaults"] {
         for key in [&app.public_key, &ama.key, &app.staff.key] {

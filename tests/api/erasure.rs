@@ -10,26 +10,26 @@ use crate::tickets::set_status;
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    a_removed_account_leaves_its_number_for_the_books,
-    a_removed_account_is_found_nowhere,
-    open_transfers_end_with_the_account,
-    codes_and_mail_go_with_the_account,
-    a_removed_accounts_names_are_free_for_others,
-    a_removed_accounts_keys_are_refused,
-    a_removed_account_administers_and_prefers_nothing,
-    open_orders_are_cancelled_and_given_back,
-    what_the_gateway_fails_to_give_back_is_asked_for_again,
-    tickets_to_coming_events_stand_against_a_removal,
-    tickets_that_nobody_can_use_any_more_do_not,
-    an_account_is_removed_by_itself_and_by_staff,
-    a_payment_under_way_is_given_back,
+    deletion_keeps_account_number_in_ledger,
+    deleted_account_is_not_found,
+    deletion_ends_open_transfers,
+    deletion_removes_codes_and_mail,
+    names_of_deleted_account_are_free,
+    keys_of_deleted_account_are_rejected,
+    deletion_removes_host_roles_and_preferences,
+    deletion_cancels_and_refunds_open_orders,
+    failed_refund_is_retried,
+    valid_tickets_for_future_events_prevent_deletion,
+    unusable_tickets_do_not_prevent_deletion,
+    account_is_deleted_by_owner_and_staff,
+    deletion_refunds_payment_in_progress,
 ];
 
 race_tests![
-    removing_and_claiming_at_once_leave_no_ticket_behind,
-    removing_and_paying_at_once_leave_one_of_the_two,
-    removing_and_ordering_at_once_leave_no_ticket_behind,
-    of_many_removals_at_once_one_removes,
+    concurrent_deletion_and_claim_leave_no_ticket,
+    concurrent_deletion_and_payment_leave_one,
+    concurrent_deletion_and_order_leave_no_ticket,
+    concurrent_deletions_delete_once,
 ];
 
 impl TestApp {
@@ -66,7 +66,7 @@ async fn stage(app: &TestApp, prices: &[f64]) -> (User, Event) {
     (kofi, event)
 }
 
-async fn a_removed_account_leaves_its_number_for_the_books(app: TestApp) {
+async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
     let (kofi, event) = stage(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
     let particulars = json!({
@@ -102,7 +102,7 @@ async fn a_removed_account_leaves_its_number_for_the_books(app: TestApp) {
     assert_eq!(app.count(old, &ama).await, 0);
 }
 
-async fn a_removed_account_is_found_nowhere(app: TestApp) {
+async fn deleted_account_is_not_found(app: TestApp) {
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let session = ama.client.session_active_get().send().await.unwrap().self_.clone();
 
@@ -141,7 +141,7 @@ async fn a_removed_account_is_found_nowhere(app: TestApp) {
     assert_eq!((anothers.status, anothers.code()), (403, "resource.not-yours"));
 }
 
-async fn open_transfers_end_with_the_account(app: TestApp) {
+async fn deletion_ends_open_transfers(app: TestApp) {
     let (kofi, event) = stage(&app, &[0.0]).await;
     let (ama, esi, yaw) = (app.sign_up("ama").await, app.sign_up("esi").await, app.sign_up("yaw").await);
     let offer = async |from: &User, to: &User| {
@@ -169,7 +169,7 @@ async fn open_transfers_end_with_the_account(app: TestApp) {
     assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["recipient".to_owned()]));
 }
 
-async fn removing_and_claiming_at_once_leave_no_ticket_behind(app: TestApp) {
+async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
     let (_, event) = stage(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
     for round in 0..5 {
@@ -190,7 +190,7 @@ async fn removing_and_claiming_at_once_leave_no_ticket_behind(app: TestApp) {
     }
 }
 
-async fn codes_and_mail_go_with_the_account(app: TestApp) {
+async fn deletion_removes_codes_and_mail(app: TestApp) {
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let ask = async |kind: &str, person: &User| {
         let email = json!({ "email": format!("{}@example.com", person.username) });
@@ -212,7 +212,7 @@ async fn codes_and_mail_go_with_the_account(app: TestApp) {
     assert_eq!(lookup.body["found"], false);
 }
 
-async fn a_removed_accounts_names_are_free_for_others(app: TestApp) {
+async fn names_of_deleted_account_are_free(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let esi = app.sign_up("esi").await;
     app.remove(&ama.key, &ama).await;
@@ -234,7 +234,7 @@ async fn a_removed_accounts_names_are_free_for_others(app: TestApp) {
     }
 }
 
-async fn a_removed_accounts_keys_are_refused(app: TestApp) {
+async fn keys_of_deleted_account_are_rejected(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
     let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
@@ -254,7 +254,7 @@ async fn a_removed_accounts_keys_are_refused(app: TestApp) {
     assert_eq!(app.count(open, &ama).await, 0);
 }
 
-async fn a_removed_account_administers_and_prefers_nothing(app: TestApp) {
+async fn deletion_removes_host_roles_and_preferences(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let host = app.create_host(&ama).await.uri;
     let region = app.create_region().await;
@@ -273,7 +273,7 @@ async fn a_removed_account_administers_and_prefers_nothing(app: TestApp) {
     assert_eq!(app.request("GET", &host).send().await.status, 200, "the host stays");
 }
 
-async fn open_orders_are_cancelled_and_given_back(app: TestApp) {
+async fn deletion_cancels_and_refunds_open_orders(app: TestApp) {
     let (_, event) = stage(&app, &[10.0, 20.0]).await;
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let late = ama.order(&event.sections[0], 5).await.unwrap().self_.clone();
@@ -298,7 +298,7 @@ async fn open_orders_are_cancelled_and_given_back(app: TestApp) {
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 4)], 4));
 }
 
-async fn what_the_gateway_fails_to_give_back_is_asked_for_again(app: TestApp) {
+async fn failed_refund_is_retried(app: TestApp) {
     let (_, event) = stage(&app, &[10.0]).await;
     let ama = app.sign_up("ama").await;
     let order = ama.order(&event.sections[0], 5).await.unwrap().self_.clone();
@@ -314,7 +314,7 @@ async fn what_the_gateway_fails_to_give_back_is_asked_for_again(app: TestApp) {
     assert_eq!(app.payments(&order).await, [(30.0, "Refunded".to_owned())]);
 }
 
-async fn tickets_to_coming_events_stand_against_a_removal(app: TestApp) {
+async fn valid_tickets_for_future_events_prevent_deletion(app: TestApp) {
     let (_, event) = stage(&app, &[0.0, 10.0]).await;
     let ama = app.sign_up("ama").await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
@@ -336,7 +336,7 @@ async fn tickets_to_coming_events_stand_against_a_removal(app: TestApp) {
     assert!(ama.client.session_active_get().send().await.is_ok());
 }
 
-async fn tickets_that_nobody_can_use_any_more_do_not(app: TestApp) {
+async fn unusable_tickets_do_not_prevent_deletion(app: TestApp) {
     let (kofi, event) = stage(&app, &[0.0]).await;
     let over = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     let ama = app.sign_up("ama").await;
@@ -349,7 +349,7 @@ async fn tickets_that_nobody_can_use_any_more_do_not(app: TestApp) {
     assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
 }
 
-async fn an_account_is_removed_by_itself_and_by_staff(app: TestApp) {
+async fn account_is_deleted_by_owner_and_staff(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
     let anothers = app.remove(&kofi.key, &ama).await;
@@ -364,7 +364,7 @@ async fn an_account_is_removed_by_itself_and_by_staff(app: TestApp) {
     assert_eq!(app.remove(&app.staff.key, &kofi).await.status, 204);
 }
 
-async fn a_payment_under_way_is_given_back(app: TestApp) {
+async fn deletion_refunds_payment_in_progress(app: TestApp) {
     let (_, event) = stage(&app, &[100.0]).await;
     let ama = app.sign_up("ama").await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
@@ -383,7 +383,7 @@ async fn a_payment_under_way_is_given_back(app: TestApp) {
     assert_eq!(app.usable_tickets(&ama).await, 0);
 }
 
-async fn removing_and_paying_at_once_leave_one_of_the_two(app: TestApp) {
+async fn concurrent_deletion_and_payment_leave_one(app: TestApp) {
     let (_, event) = stage(&app, &[10.0]).await;
     for number in 0..6 {
         let person = app.sign_up(&format!("person-{number}")).await;
@@ -411,7 +411,7 @@ async fn removing_and_paying_at_once_leave_one_of_the_two(app: TestApp) {
     }
 }
 
-async fn removing_and_ordering_at_once_leave_no_ticket_behind(app: TestApp) {
+async fn concurrent_deletion_and_order_leave_no_ticket(app: TestApp) {
     let (_, event) = stage(&app, &[0.0, 10.0]).await;
     for number in 0..6 {
         let person = app.sign_up(&format!("person-{number}")).await;
@@ -436,7 +436,7 @@ async fn removing_and_ordering_at_once_leave_no_ticket_behind(app: TestApp) {
     }
 }
 
-async fn of_many_removals_at_once_one_removes(app: TestApp) {
+async fn concurrent_deletions_delete_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
     let answers = join_all((0..6).map(|_| app.remove(&app.staff.key, &ama))).await;

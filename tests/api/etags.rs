@@ -12,15 +12,15 @@ use crate::on_both_databases;
 use crate::support::{Request as PlainRequest, Response, TestApp, rejection, section};
 
 on_both_databases![
-    what_the_caller_has_is_not_sent_again,
-    what_is_made_has_the_tag_that_it_is_read_with,
-    what_has_changed_is_changed_by_nobody_who_has_not_seen_it,
-    of_two_who_have_read_the_same_one_changes_it,
-    of_many_on_two_servers_each_change_is_made_upon_the_one_before,
-    conditions_on_one_resource_do_not_wait_for_those_who_wait_for_it,
-    whether_it_is_there_and_whose_it_is_is_told_first,
-    what_is_changed_otherwise_has_another_tag,
-    who_reads_otherwise_has_another_tag,
+    if_none_match_returns_not_modified,
+    created_resource_has_etag_of_get,
+    if_match_rejects_stale_etag,
+    one_of_two_updates_with_same_etag_succeeds,
+    concurrent_updates_on_two_servers_are_serialized,
+    preconditions_do_not_block_on_locked_resource,
+    not_found_and_forbidden_precede_precondition,
+    other_changes_change_etag,
+    etag_depends_on_representation,
 ];
 
 /// A tag that nothing has.
@@ -79,7 +79,7 @@ fn is_success(reply: &Reply) -> bool {
     (200..300).contains(&reply.status)
 }
 
-async fn what_the_caller_has_is_not_sent_again(app: TestApp) {
+async fn if_none_match_returns_not_modified(app: TestApp) {
     let stage = Stage::on(&app).await;
     // Images are no one caller's (`media::an_image_that_is_known_is_not_sent_again`).
     let reads: Vec<_> = stage.taking("If-None-Match").into_iter().filter(|operation| operation.needs_key).collect();
@@ -108,7 +108,7 @@ async fn what_the_caller_has_is_not_sent_again(app: TestApp) {
 }
 
 /// Where whoever has made it reads just what the answer was.
-async fn what_is_made_has_the_tag_that_it_is_read_with(app: TestApp) {
+async fn created_resource_has_etag_of_get(app: TestApp) {
     let stage = Stage::on(&app).await;
     let mut wrong = Vec::new();
     for operation in stage.contract.operations().filter(|operation| operation.statuses.contains(&201)) {
@@ -125,7 +125,7 @@ async fn what_is_made_has_the_tag_that_it_is_read_with(app: TestApp) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-async fn what_has_changed_is_changed_by_nobody_who_has_not_seen_it(app: TestApp) {
+async fn if_match_rejects_stale_etag(app: TestApp) {
     let stage = Stage::on(&app).await;
     let changes = stage.taking("If-Match");
     assert!(changes.len() > 30, "only {}", changes.len());
@@ -158,7 +158,7 @@ async fn what_has_changed_is_changed_by_nobody_who_has_not_seen_it(app: TestApp)
 }
 
 /// Each of the two by another server.
-async fn of_two_who_have_read_the_same_one_changes_it(app: TestApp) {
+async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
     let stage = Stage::on(&app).await;
     let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
     let other = Server::at(&format!("http://{}", neighbour.address)).unwrap();
@@ -189,7 +189,7 @@ async fn rename(app: &TestApp, host: &str, key: &str, name: &str, tag: Option<&s
 }
 
 /// Everyone reads, adds a letter, and begins anew where somebody else was faster: no letter is lost.
-async fn of_many_on_two_servers_each_change_is_made_upon_the_one_before(app: TestApp) {
+async fn concurrent_updates_on_two_servers_are_serialized(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await.uri;
     let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
@@ -218,7 +218,7 @@ async fn of_many_on_two_servers_each_change_is_made_upon_the_one_before(app: Tes
 }
 
 /// Those who wait for a row take every connection; the one that they wait for still gets to ask.
-async fn conditions_on_one_resource_do_not_wait_for_those_who_wait_for_it(app: TestApp) {
+async fn preconditions_do_not_block_on_locked_resource(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await.uri;
     let seen = app.request("GET", &host).send().await.header("etag").to_owned();
@@ -233,7 +233,7 @@ async fn conditions_on_one_resource_do_not_wait_for_those_who_wait_for_it(app: T
     assert!(answers.iter().filter(|answer| answer.status == 200).count() >= 40, "{answers:?}");
 }
 
-async fn whether_it_is_there_and_whose_it_is_is_told_first(app: TestApp) {
+async fn not_found_and_forbidden_precede_precondition(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
@@ -266,7 +266,7 @@ async fn whether_it_is_there_and_whose_it_is_is_told_first(app: TestApp) {
 }
 
 /// By a POST, which takes no condition.
-async fn what_is_changed_otherwise_has_another_tag(app: TestApp) {
+async fn other_changes_change_etag(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
@@ -281,7 +281,7 @@ async fn what_is_changed_otherwise_has_another_tag(app: TestApp) {
 }
 
 /// A session is shown with the key by which it is asked for: a tag is one caller's.
-async fn who_reads_otherwise_has_another_tag(app: TestApp) {
+async fn etag_depends_on_representation(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let again = app.sign_in("ama", crate::support::PASSWORD).await.unwrap().key;
     let active = async |key: &str| app.request("GET", "/sessions/active").key(key).send().await;

@@ -14,22 +14,22 @@ use crate::on_both_databases;
 use crate::support::{Host, Response, TestApp, rejection, section};
 
 on_both_databases![
-    an_event_begins_as_a_draft,
-    an_event_without_times_starts_now_and_never_ends,
-    times_are_taken_in_every_shape_and_given_back_in_utc,
-    an_event_is_made_by_an_administrator_of_its_host,
-    what_is_missing_is_named_at_once,
-    what_names_nothing_is_named_at_once,
-    a_venue_that_waits_for_review_is_its_creators,
-    a_title_belongs_to_one_event,
-    a_removed_host_makes_no_events,
-    a_draft_is_seen_by_its_hosts_administrators_and_the_staff,
-    a_redeemer_reads_the_event_of_its_token_alone,
-    an_event_without_sales_is_removed_with_all_that_is_its,
-    an_event_that_has_sold_tickets_stays,
-    an_event_with_open_orders_stays_until_they_are_over,
-    a_draft_is_submitted_for_review_once,
-    a_removed_host_submits_no_events,
+    creates_draft,
+    default_times_are_now_and_never,
+    normalizes_times_to_utc,
+    only_host_administrators_create_event,
+    names_all_missing_arguments,
+    names_all_unknown_references,
+    pending_venue_is_usable_by_creator_only,
+    title_is_unique,
+    removed_host_cannot_create_events,
+    draft_is_visible_to_host_and_staff,
+    redeemer_reads_event_of_own_token_only,
+    deletes_event_without_sales,
+    event_with_sold_tickets_cannot_be_deleted,
+    event_with_open_orders_cannot_be_deleted,
+    draft_is_submitted_once,
+    removed_host_cannot_submit_events,
 ];
 
 /// An event of this host's with all that is required, and times.
@@ -78,7 +78,7 @@ async fn own_venue(app: &TestApp, key: &str) -> String {
     uri(&venue)
 }
 
-async fn an_event_begins_as_a_draft(app: TestApp) {
+async fn creates_draft(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let mut body = event(&app, &host, "Jazz Night").await;
@@ -106,7 +106,7 @@ async fn an_event_begins_as_a_draft(app: TestApp) {
     assert_eq!((&tokens.body["total"], &tokens.body["entries"][0]["global"]), (&json!(1), &json!(true)));
 }
 
-async fn an_event_without_times_starts_now_and_never_ends(app: TestApp) {
+async fn default_times_are_now_and_never(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event(&app, &app.create_host(&kofi).await, "Open End").await;
     body["start"] = Value::Null;
@@ -121,7 +121,7 @@ async fn an_event_without_times_starts_now_and_never_ends(app: TestApp) {
     assert_eq!(made.body["end"], "9999-12-31T23:59");
 }
 
-async fn times_are_taken_in_every_shape_and_given_back_in_utc(app: TestApp) {
+async fn normalizes_times_to_utc(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["start"] = "2998-12-20 19:30:15.250+01:00".into();
@@ -135,7 +135,7 @@ async fn times_are_taken_in_every_shape_and_given_back_in_utc(app: TestApp) {
     assert_eq!(make(&app, &kofi.key, &body).await.invalid_arguments(), ["start", "end"]);
 }
 
-async fn an_event_is_made_by_an_administrator_of_its_host(app: TestApp) {
+async fn only_host_administrators_create_event(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let body = event(&app, &host, "Jazz Night").await;
@@ -153,7 +153,7 @@ async fn an_event_is_made_by_an_administrator_of_its_host(app: TestApp) {
     assert_eq!((staff.status, &staff.body["host"]), (201, &json!(host.uri)));
 }
 
-async fn what_is_missing_is_named_at_once(app: TestApp) {
+async fn names_all_missing_arguments(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
 
     let nothing = make(&app, &kofi.key, &json!({})).await;
@@ -173,7 +173,7 @@ async fn what_is_missing_is_named_at_once(app: TestApp) {
     assert_eq!(wrong.invalid_arguments(), expected);
 }
 
-async fn what_names_nothing_is_named_at_once(app: TestApp) {
+async fn names_all_unknown_references(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     let whole = body.clone();
@@ -195,7 +195,7 @@ async fn what_names_nothing_is_named_at_once(app: TestApp) {
     assert_eq!(make(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
 }
 
-async fn a_venue_that_waits_for_review_is_its_creators(app: TestApp) {
+async fn pending_venue_is_usable_by_creator_only(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     let venue = own_venue(&app, &ama.key).await;
@@ -210,7 +210,7 @@ async fn a_venue_that_waits_for_review_is_its_creators(app: TestApp) {
     assert_eq!((own.status, &own.body["venue"]["self"]), (201, &json!(venue)));
 }
 
-async fn a_title_belongs_to_one_event(app: TestApp) {
+async fn title_is_unique(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     make(&app, &kofi.key, &event(&app, &kofis, "Jazz Night").await).await;
@@ -225,7 +225,7 @@ async fn a_title_belongs_to_one_event(app: TestApp) {
     assert_eq!(kept.status, 200);
 }
 
-async fn a_removed_host_makes_no_events(app: TestApp) {
+async fn removed_host_cannot_create_events(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     remove_hosts(&app).await;
@@ -235,7 +235,7 @@ async fn a_removed_host_makes_no_events(app: TestApp) {
     assert_eq!(rejection(&answer), (409, "host.removed"));
 }
 
-async fn a_draft_is_seen_by_its_hosts_administrators_and_the_staff(app: TestApp) {
+async fn draft_is_visible_to_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
@@ -262,7 +262,7 @@ async fn a_draft_is_seen_by_its_hosts_administrators_and_the_staff(app: TestApp)
     }
 }
 
-async fn a_redeemer_reads_the_event_of_its_token_alone(app: TestApp) {
+async fn redeemer_reads_event_of_own_token_only(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (event, other) = (app.create_draft(&host).await, app.create_listed_event(&host, &[]).await);
@@ -279,7 +279,7 @@ async fn a_redeemer_reads_the_event_of_its_token_alone(app: TestApp) {
     assert_eq!(rejection(&list), (403, "key.refused"));
 }
 
-async fn an_event_without_sales_is_removed_with_all_that_is_its(app: TestApp) {
+async fn deletes_event_without_sales(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let tokens = kofi.client.event_token_list().event(event.id.as_str()).send().await.unwrap();
@@ -300,7 +300,7 @@ async fn an_event_without_sales_is_removed_with_all_that_is_its(app: TestApp) {
     assert_eq!(read(&app, &app.staff.key, &submission).await.status, 404);
 }
 
-async fn an_event_that_has_sold_tickets_stays(app: TestApp) {
+async fn event_with_sold_tickets_cannot_be_deleted(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     ama.order(&event.sections[0], 2).await.unwrap();
@@ -312,7 +312,7 @@ async fn an_event_that_has_sold_tickets_stays(app: TestApp) {
     assert_eq!((&event["popularity"], &event["sections"][0]["sold"]), (&json!(2), &json!(2)));
 }
 
-async fn an_event_with_open_orders_stays_until_they_are_over(app: TestApp) {
+async fn event_with_open_orders_cannot_be_deleted(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     ama.order(&event.sections[0], 2).await.unwrap();
@@ -325,7 +325,7 @@ async fn an_event_with_open_orders_stays_until_they_are_over(app: TestApp) {
     assert_eq!(over.status, 204);
 }
 
-async fn a_draft_is_submitted_for_review_once(app: TestApp) {
+async fn draft_is_submitted_once(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let submit = |key: &str| app.request("POST", &format!("{}/submissions", event.uri)).key(key).send();
@@ -349,7 +349,7 @@ async fn a_draft_is_submitted_for_review_once(app: TestApp) {
     assert_eq!(rejection(&nothing), (404, "resource.not-found"));
 }
 
-async fn a_removed_host_submits_no_events(app: TestApp) {
+async fn removed_host_cannot_submit_events(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     remove_hosts(&app).await;

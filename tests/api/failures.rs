@@ -12,10 +12,10 @@ use crate::on_both_databases;
 use crate::support::{Operation, Response, TestApp, operations};
 
 on_both_databases![
-    what_a_path_names_is_looked_for_first,
-    every_operation_tells_that_the_database_is_gone,
-    every_operation_tells_that_its_tables_are_gone,
-    what_caused_a_failure_is_in_the_log_alone,
+    unknown_path_parameter_is_not_found,
+    every_operation_returns_unavailable_without_database,
+    every_operation_returns_server_error_without_tables,
+    error_cause_is_logged_but_not_sent,
 ];
 
 /// Asks as whoever of the callers without an event reaches furthest.
@@ -37,7 +37,7 @@ fn assert_unavailable(answer: &Response, operation: &Operation) {
 }
 
 /// The contract's examples name nothing in an empty database, and neither do those of the bodies: what the path names is told.
-async fn what_a_path_names_is_looked_for_first(app: TestApp) {
+async fn unknown_path_parameter_is_not_found(app: TestApp) {
     let mut asked = 0;
     for operation in operations().iter().filter(|operation| !operation.parameters("path").is_empty()) {
         let answer = ask(&app, operation).await;
@@ -49,7 +49,7 @@ async fn what_a_path_names_is_looked_for_first(app: TestApp) {
     assert!(asked > 40, "only {asked}");
 }
 
-async fn every_operation_tells_that_the_database_is_gone(app: TestApp) {
+async fn every_operation_returns_unavailable_without_database(app: TestApp) {
     app.state.db.close().await;
     for operation in operations() {
         assert_unavailable(&ask(&app, &operation).await, &operation);
@@ -57,7 +57,7 @@ async fn every_operation_tells_that_the_database_is_gone(app: TestApp) {
 }
 
 /// Past the front door, which still finds the caller: what the operation itself begins must end well.
-async fn every_operation_tells_that_its_tables_are_gone(app: TestApp) {
+async fn every_operation_returns_server_error_without_tables(app: TestApp) {
     app.allow_server_errors();
     let (of_the_front_door, others): (Vec<_>, Vec<_>) =
         tables(&app).await.into_iter().partition(|table| ["accounts", "api_keys"].contains(&table.as_str()));
@@ -101,7 +101,7 @@ impl io::Write for Pages {
     }
 }
 
-async fn what_caused_a_failure_is_in_the_log_alone(app: TestApp) {
+async fn error_cause_is_logged_but_not_sent(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let pages = Pages::default();
     let log = Logger::root(Mutex::new(slog_json::Json::default(pages.clone())).fuse(), o!());

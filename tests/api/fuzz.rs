@@ -105,7 +105,7 @@ fn like(models: &'static [&'static str]) -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn dates_and_times() {
+fn timestamps() {
     const MODELS: &[&str] =
         &["2026-12-01T19:30", "2026-02-29 19:30:15.123456789Z", "9999-12-31T23:59-23:59", "0000-01-01T00:00:00+0100"];
     fuzz("tests/api/fuzz/dates_and_times.txt", like(MODELS), |text| {
@@ -120,7 +120,7 @@ fn dates_and_times() {
 }
 
 #[test]
-fn dates_of_birth() {
+fn birth_dates() {
     const MODELS: &[&str] = &["1990-02-28", "28-02-1990", "29-02-2000", "0001-01-01", "31-12-9999"];
     // With the pattern, without which the parser is never asked.
     let schema = json!({ "format": "birth-date", "pattern": r"^(\d{4}-\d{2}-\d{2}|\d{2}-\d{2}-\d{4})$" });
@@ -137,7 +137,7 @@ fn dates_of_birth() {
 }
 
 #[test]
-fn identifiers() {
+fn ids() {
     fuzz("tests/api/fuzz/identifiers.txt", like(&["17637000000051", "00000000000000", "99999999999999"]), |text| {
         if let Some(id) = Id::parse(&text) {
             prop_assert_eq!(id.to_string(), text);
@@ -161,7 +161,7 @@ fn section_uris() {
 }
 
 #[test]
-fn submission_identifiers() {
+fn submission_ids() {
     const MODELS: &[&str] = &["L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ==", "L3ZlbnVlcy8xNzYzNzAwMDAwMDAzMg==", "L2V2ZW50cy8="];
     let of_texts =
         like(&["/events/17637000000051", "/advertisements/17637000000051"]).prop_map(|uri| BASE64_STANDARD.encode(uri));

@@ -11,16 +11,16 @@ use crate::on_both_databases;
 use crate::support::{PASSWORD, Response, TestApp};
 
 on_both_databases![
-    whoever_makes_a_host_administers_it,
-    an_address_may_have_lines,
-    a_host_has_at_least_a_name_a_contact_and_an_email,
-    a_host_is_made_by_somebody,
-    a_name_belongs_to_one_host,
-    a_host_is_changed_by_its_administrators_and_the_staff,
-    a_change_leaves_what_it_does_not_name,
-    hosts_are_listed_in_pages_the_oldest_first,
-    an_account_lists_the_hosts_that_it_administers,
-    an_accounts_hosts_are_its_own_and_the_staffs,
+    creator_administers_host,
+    address_may_have_several_lines,
+    requires_name_contact_and_email,
+    requires_key_with_account,
+    name_is_unique,
+    host_is_updated_by_administrators_and_staff,
+    update_keeps_omitted_properties,
+    lists_in_pages_in_order_of_creation,
+    lists_hosts_of_administrator,
+    host_list_of_account_requires_owner_or_staff,
 ];
 
 fn host(name: &str) -> Value {
@@ -39,7 +39,7 @@ fn names(page: &Response) -> Vec<&str> {
     page.body["entries"].as_array().unwrap().iter().map(|host| host["name"].as_str().unwrap()).collect()
 }
 
-async fn whoever_makes_a_host_administers_it(app: TestApp) {
+async fn creator_administers_host(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let mut all = json!({
         "name": "Accra Live", "contact": "Ama Mensah", "email": "hello@accralive.example", "description": "Concerts.",
@@ -62,7 +62,7 @@ async fn whoever_makes_a_host_administers_it(app: TestApp) {
 }
 
 /// Many forms have one field for all of a street's address; an account's is like a host's.
-async fn an_address_may_have_lines(app: TestApp) {
+async fn address_may_have_several_lines(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let address = json!({ "firstAddressLine": "Jubilee House\r\n7 Liberation Road", "secondAddressLine": "Block B\nOsu" });
     let with_address = |body: Value| {
@@ -87,7 +87,7 @@ async fn an_address_may_have_lines(app: TestApp) {
     }
 }
 
-async fn a_host_has_at_least_a_name_a_contact_and_an_email(app: TestApp) {
+async fn requires_name_contact_and_email(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
     let made = make(&app, &ama.key, &host("Accra Live")).await;
@@ -100,7 +100,7 @@ async fn a_host_has_at_least_a_name_a_contact_and_an_email(app: TestApp) {
     assert_eq!(wrong.invalid_arguments(), ["-name", "email", "website"]);
 }
 
-async fn a_host_is_made_by_somebody(app: TestApp) {
+async fn requires_key_with_account(app: TestApp) {
     let program = setup::create_key(&app.state, "a program", Scope::Customer, None).await.unwrap();
 
     let application = make(&app, &app.public_key, &host("Accra Live")).await;
@@ -111,7 +111,7 @@ async fn a_host_is_made_by_somebody(app: TestApp) {
     assert_eq!(app.public_client.host_list().send().await.unwrap().total, 0);
 }
 
-async fn a_name_belongs_to_one_host(app: TestApp) {
+async fn name_is_unique(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     make(&app, &ama.key, &host("Accra Live")).await;
     let other = make(&app, &kofi.key, &host("Kumasi Live")).await;
@@ -128,7 +128,7 @@ async fn a_name_belongs_to_one_host(app: TestApp) {
     assert_eq!(of.total, 1, "a refused host has no administrator");
 }
 
-async fn a_host_is_changed_by_its_administrators_and_the_staff(app: TestApp) {
+async fn host_is_updated_by_administrators_and_staff(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let uri = app.create_host(&ama).await.uri;
 
@@ -145,7 +145,7 @@ async fn a_host_is_changed_by_its_administrators_and_the_staff(app: TestApp) {
     assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
 }
 
-async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
+async fn update_keeps_omitted_properties(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let before = make(&app, &ama.key, &json!({ "name": "A", "contact": "B", "email": "c@example.com", "city": "Accra" })).await;
     let uri = before.body["self"].as_str().unwrap();
@@ -161,7 +161,7 @@ async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
     assert_eq!(app.request("GET", uri).send().await.body, expected);
 }
 
-async fn hosts_are_listed_in_pages_the_oldest_first(app: TestApp) {
+async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     let ama = app.sign_up("ama").await;
     for name in ["Cape Coast Live", "Accra Live", "Bolgatanga Live"] {
         make(&app, &ama.key, &host(name)).await;
@@ -177,7 +177,7 @@ async fn hosts_are_listed_in_pages_the_oldest_first(app: TestApp) {
     assert_eq!((past.status, past.code()), (404, "page.past-end"));
 }
 
-async fn an_account_lists_the_hosts_that_it_administers(app: TestApp) {
+async fn lists_hosts_of_administrator(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let path = format!("/accounts/{}/hosts", ama.number);
     let list = |query: &str, key: &str| app.request("GET", &format!("{path}?{query}")).key(key).send();
@@ -202,7 +202,7 @@ async fn an_account_lists_the_hosts_that_it_administers(app: TestApp) {
     assert_eq!(names(&list("", &ama.key).await), ["Cape Coast Live", "Bolgatanga Live"]);
 }
 
-async fn an_accounts_hosts_are_its_own_and_the_staffs(app: TestApp) {
+async fn host_list_of_account_requires_owner_or_staff(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
     for (key, number, expected) in [

@@ -10,18 +10,18 @@ use crate::on_both_databases;
 use crate::support::{Response, TestApp, User};
 
 on_both_databases![
-    a_key_acts_as_its_account,
-    a_key_is_shown_once,
-    an_integration_acts_as_its_maker_by_default,
-    a_role_sets_how_far_a_key_reaches,
-    a_key_works_until_it_expires,
-    a_key_cannot_have_expired_already,
-    an_integration_needs_an_account_that_exists,
-    what_an_integration_says_is_checked,
-    staff_alone_make_and_read_integrations,
-    what_is_no_integration_is_not_found,
-    integrations_are_listed_without_their_keys,
-    an_integration_that_is_ended_is_gone,
+    key_acts_as_its_account,
+    key_is_shown_once,
+    integration_acts_as_creator_by_default,
+    role_limits_scope_of_key,
+    key_works_until_it_expires,
+    rejects_expiry_in_the_past,
+    rejects_unknown_account,
+    rejects_invalid_integration,
+    only_staff_manage_integrations,
+    unknown_integration_is_not_found,
+    lists_integrations_without_keys,
+    revoked_integration_is_not_found,
 ];
 
 impl TestApp {
@@ -37,7 +37,7 @@ impl TestApp {
     }
 }
 
-async fn a_key_acts_as_its_account(app: TestApp) {
+async fn key_acts_as_its_account(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
     let integration = app.integration_of(&ama).await;
@@ -47,7 +47,7 @@ async fn a_key_acts_as_its_account(app: TestApp) {
     assert_eq!(status(&kofi.number).await, 403);
 }
 
-async fn a_key_is_shown_once(app: TestApp) {
+async fn key_is_shown_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let expires = "2999-11-21T01:00:00+01:00";
     let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number, "expires": expires });
@@ -67,7 +67,7 @@ async fn a_key_is_shown_once(app: TestApp) {
     assert_eq!(app.request("GET", uri).key(&app.staff.key).send().await.body, expected);
 }
 
-async fn an_integration_acts_as_its_maker_by_default(app: TestApp) {
+async fn integration_acts_as_creator_by_default(app: TestApp) {
     let made = app.integrate(&json!({ "name": "Reports", "role": "administrator", "account": null, "expires": null })).await;
 
     assert_eq!((&made.body["account"], &made.body["expires"]), (&json!(app.staff.number), &Value::Null));
@@ -75,7 +75,7 @@ async fn an_integration_acts_as_its_maker_by_default(app: TestApp) {
     assert_eq!(reports.account_list().send().await.unwrap().total, 1);
 }
 
-async fn a_role_sets_how_far_a_key_reaches(app: TestApp) {
+async fn role_limits_scope_of_key(app: TestApp) {
     let own = format!("/accounts/{}", app.staff.number);
     for (role, statuses) in [("public", [200, 403, 403]), ("customer", [200, 200, 403]), ("administrator", [200, 200, 200])] {
         let made = app.integrate(&json!({ "name": role, "role": role })).await;
@@ -88,7 +88,7 @@ async fn a_role_sets_how_far_a_key_reaches(app: TestApp) {
     }
 }
 
-async fn a_key_works_until_it_expires(app: TestApp) {
+async fn key_works_until_it_expires(app: TestApp) {
     let soon = app.state.clock.now().plus(Duration::from_secs(3600)).to_offset_seconds();
     let made = app.integrate(&json!({ "name": "Kiosk", "role": "public", "expires": soon })).await;
     let status = async || app.request("GET", "/time").key(made.body["key"].as_str().unwrap()).send().await.status;
@@ -101,7 +101,7 @@ async fn a_key_works_until_it_expires(app: TestApp) {
     assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still told");
 }
 
-async fn a_key_cannot_have_expired_already(app: TestApp) {
+async fn rejects_expiry_in_the_past(app: TestApp) {
     let moment = |seconds| app.state.clock.now().minus(Duration::from_secs(seconds)).to_offset_seconds();
 
     for expires in [moment(1), "1970-01-01T00:00:00Z".to_owned()] {
@@ -114,7 +114,7 @@ async fn a_key_cannot_have_expired_already(app: TestApp) {
     assert_eq!(app.staff.client.integration_list().send().await.unwrap().total, 1);
 }
 
-async fn an_integration_needs_an_account_that_exists(app: TestApp) {
+async fn rejects_unknown_account(app: TestApp) {
     let unknown = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": "ZZ-00000000" })).await;
     assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
 
@@ -124,7 +124,7 @@ async fn an_integration_needs_an_account_that_exists(app: TestApp) {
     assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-account".to_owned()]));
 }
 
-async fn what_an_integration_says_is_checked(app: TestApp) {
+async fn rejects_invalid_integration(app: TestApp) {
     let wrong = json!({ "name": "x".repeat(201), "role": "redeemer", "account": "ama", "expires": "tomorrow" });
 
     let nothing = app.integrate(&json!({ "name": " " })).await;
@@ -134,7 +134,7 @@ async fn what_an_integration_says_is_checked(app: TestApp) {
     assert_eq!(wrong.invalid_arguments(), ["name", "role", "account", "expires"]);
 }
 
-async fn staff_alone_make_and_read_integrations(app: TestApp) {
+async fn only_staff_manage_integrations(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
     let made = app.integrate(&body).await;
@@ -151,7 +151,7 @@ async fn staff_alone_make_and_read_integrations(app: TestApp) {
     }
 }
 
-async fn what_is_no_integration_is_not_found(app: TestApp) {
+async fn unknown_integration_is_not_found(app: TestApp) {
     app.sign_up("ama").await;
     let session = app.sign_in("ama", crate::support::PASSWORD).await.unwrap();
 
@@ -165,7 +165,7 @@ async fn what_is_no_integration_is_not_found(app: TestApp) {
     assert!(app.client(&session.key).session_active_get().send().await.is_ok(), "a session is none");
 }
 
-async fn integrations_are_listed_without_their_keys(app: TestApp) {
+async fn lists_integrations_without_keys(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let soon = app.state.clock.now().plus(Duration::from_secs(60)).to_offset_seconds();
     let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number, "expires": soon });
@@ -189,7 +189,7 @@ async fn integrations_are_listed_without_their_keys(app: TestApp) {
     assert_eq!(list("").await.body, page.body, "one that has expired is still told");
 }
 
-async fn an_integration_that_is_ended_is_gone(app: TestApp) {
+async fn revoked_integration_is_not_found(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let integration = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": ama.number })).await.body;
     let other = app.integration_of(&ama).await;

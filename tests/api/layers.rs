@@ -27,7 +27,7 @@ const LAYERS: &[&[&str]] = &[
 const FOUNDATIONS: [&str; 6] = ["base", "db", "http", "auth", "contract", "journal"];
 
 #[test]
-fn no_feature_knows_one_above_it() {
+fn features_depend_on_lower_layers_only() {
     let mut wrong = Vec::new();
     for (height, layer) in LAYERS.iter().enumerate() {
         let above: BTreeSet<&str> = LAYERS[height + 1..].iter().copied().flatten().copied().collect();
@@ -43,7 +43,7 @@ fn no_feature_knows_one_above_it() {
 }
 
 #[test]
-fn every_feature_has_its_place() {
+fn every_feature_has_a_layer() {
     let placed: BTreeSet<&str> = LAYERS.iter().copied().flatten().chain(&FOUNDATIONS).copied().collect();
     for folder in fs::read_dir("src").unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();

@@ -10,19 +10,19 @@ use crate::on_both_databases;
 use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, section};
 
 on_both_databases![
-    a_payment_is_entered_as_a_sale,
-    payments_fill_the_subtotal_and_then_the_fees,
-    what_is_given_back_whole_carries_the_fees_of_its_sale,
-    what_is_owed_is_entered_once_it_is_given_back,
-    what_was_not_taken_is_not_entered,
-    a_payment_that_comes_too_late_has_no_fees_and_is_no_hosts,
-    a_payment_after_one_that_was_given_up_is_the_orders,
-    the_ledger_is_listed_in_pages_and_filtered,
-    the_ledger_is_for_staff,
-    a_host_reads_its_own_part,
-    a_hosts_part_is_exact_however_the_order_is_paid,
-    a_hosts_list_is_for_its_administrators_and_staff,
-    payments_made_before_the_ledger_are_entered,
+    payment_is_recorded_as_sale,
+    payments_fill_subtotal_before_fees,
+    full_refund_includes_fees_of_sale,
+    owed_refund_is_recorded_when_paid,
+    uncollected_payment_is_not_recorded,
+    late_payment_has_no_fees_or_host,
+    payment_after_abandoned_one_belongs_to_order,
+    lists_and_filters_transactions,
+    ledger_requires_staff,
+    host_reads_own_share,
+    host_share_is_exact_for_any_payments,
+    host_list_requires_administrators_or_staff,
+    migration_records_earlier_payments,
 ];
 
 fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
@@ -63,7 +63,7 @@ async fn mixed(app: &TestApp) -> Mixed {
     Mixed { kofi, esi, ama, hosts, order }
 }
 
-async fn a_payment_is_entered_as_a_sale(app: TestApp) {
+async fn payment_is_recorded_as_sale(app: TestApp) {
     let (ama, _, order) = sale(&app).await;
     assert_eq!(app.read("/transactions").await, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
     let payment = app.pay(&ama.key, &order, card_payment()).await.body;
@@ -82,7 +82,7 @@ async fn a_payment_is_entered_as_a_sale(app: TestApp) {
     assert_eq!(app.read(found["payment"].as_str().unwrap()).await, payment);
 }
 
-async fn payments_fill_the_subtotal_and_then_the_fees(app: TestApp) {
+async fn payments_fill_subtotal_before_fees(app: TestApp) {
     let (ama, _, order) = sale(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(150.0)).await;
     app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 51.01, "reference": "Receipt 7" })).await;
@@ -93,7 +93,7 @@ async fn payments_fill_the_subtotal_and_then_the_fees(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await, sales);
 }
 
-async fn what_is_given_back_whole_carries_the_fees_of_its_sale(app: TestApp) {
+async fn full_refund_includes_fees_of_sale(app: TestApp) {
     let (ama, event, order) = sale(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
     app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 2, "reference": "Receipt 7" })).await;
@@ -109,7 +109,7 @@ async fn what_is_given_back_whole_carries_the_fees_of_its_sale(app: TestApp) {
     assert_eq!(ledger, expected, "all of it was the host's");
 }
 
-async fn what_is_owed_is_entered_once_it_is_given_back(app: TestApp) {
+async fn owed_refund_is_recorded_when_paid(app: TestApp) {
     let (ama, _, order) = sale(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.gateway.reject_refunds(true);
@@ -125,7 +125,7 @@ async fn what_is_owed_is_entered_once_it_is_given_back(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await.len(), 2);
 }
 
-async fn what_was_not_taken_is_not_entered(app: TestApp) {
+async fn uncollected_payment_is_not_recorded(app: TestApp) {
     let (ama, _, order) = sale(&app).await;
 
     for token in ["tok_decline", "tok_error"] {
@@ -139,7 +139,7 @@ async fn what_was_not_taken_is_not_entered(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await, []);
 }
 
-async fn a_payment_that_comes_too_late_has_no_fees_and_is_no_hosts(app: TestApp) {
+async fn late_payment_has_no_fees_or_host(app: TestApp) {
     let (ama, event, order) = sale(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
     app.gateway.block();
@@ -159,7 +159,7 @@ async fn a_payment_that_comes_too_late_has_no_fees_and_is_no_hosts(app: TestApp)
     assert_eq!(app.gateway.total(), 0.0);
 }
 
-async fn a_payment_after_one_that_was_given_up_is_the_orders(app: TestApp) {
+async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
     let (ama, _, order) = sale(&app).await;
     app.gateway.block();
     let meanwhile = async {
@@ -184,7 +184,7 @@ async fn a_payment_after_one_that_was_given_up_is_the_orders(app: TestApp) {
     assert_eq!((statuses, app.gateway.total()), (vec!["Refunded".to_owned(), "Confirmed".to_owned()], 203.98));
 }
 
-async fn the_ledger_is_listed_in_pages_and_filtered(app: TestApp) {
+async fn lists_and_filters_transactions(app: TestApp) {
     let (ama, _, order) = sale(&app).await;
     for amount in [1.0, 2.0] {
         app.pay(&ama.key, &order, partial_card_payment(amount)).await;
@@ -224,7 +224,7 @@ async fn the_ledger_is_listed_in_pages_and_filtered(app: TestApp) {
     assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
 }
 
-async fn the_ledger_is_for_staff(app: TestApp) {
+async fn ledger_requires_staff(app: TestApp) {
     let (ama, _, order) = sale(&app).await;
     app.pay(&ama.key, &order, card_payment()).await;
     let found = app.read("/transactions").await["entries"][0]["self"].as_str().unwrap().to_owned();
@@ -239,7 +239,7 @@ async fn the_ledger_is_for_staff(app: TestApp) {
     }
 }
 
-async fn a_host_reads_its_own_part(app: TestApp) {
+async fn host_reads_own_share(app: TestApp) {
     let Mixed { kofi, ama, hosts, order, .. } = mixed(&app).await;
     app.pay(&ama.key, &order, card_payment()).await;
     let of = async |host: &str| app.transactions(&format!("{host}/transactions")).await;
@@ -268,7 +268,7 @@ async fn a_host_reads_its_own_part(app: TestApp) {
     assert_eq!(app.transactions(&format!("{}/transactions?to=2020-01-01T00:00", hosts[0])).await, []);
 }
 
-async fn a_hosts_part_is_exact_however_the_order_is_paid(app: TestApp) {
+async fn host_share_is_exact_for_any_payments(app: TestApp) {
     let Mixed { ama, hosts, order, .. } = mixed(&app).await;
     for amount in [99.99, 0.02, 60.0, 1.0] {
         assert_eq!(app.pay(&ama.key, &order, partial_card_payment(amount)).await.status, 201);
@@ -293,7 +293,7 @@ async fn a_hosts_part_is_exact_however_the_order_is_paid(app: TestApp) {
     }
 }
 
-async fn a_hosts_list_is_for_its_administrators_and_staff(app: TestApp) {
+async fn host_list_requires_administrators_or_staff(app: TestApp) {
     let Mixed { kofi, esi, ama, hosts, order } = mixed(&app).await;
     app.pay(&ama.key, &order, card_payment()).await;
     let path = format!("{}/transactions", hosts[0]);
@@ -328,7 +328,7 @@ async fn whole_ledger(app: &TestApp) -> Vec<(i64, String, i64, i64, i64, i64, i6
 }
 
 /// The migration that brings the ledger is run once more on payments as they were kept before it.
-async fn payments_made_before_the_ledger_are_entered(app: TestApp) {
+async fn migration_records_earlier_payments(app: TestApp) {
     let Mixed { ama, order, .. } = mixed(&app).await;
     for body in [partial_card_payment(99.99), partial_card_payment(60.5), card_payment()] {
         assert_eq!(app.pay(&ama.key, &order, body).await.status, 201);

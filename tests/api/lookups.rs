@@ -5,12 +5,7 @@ use serde_json::{Value, json};
 use crate::on_both_databases;
 use crate::support::{TestApp, types};
 
-on_both_databases![
-    an_account_is_found_by_username_or_email,
-    a_role_narrows_the_lookup,
-    the_answer_repeats_what_was_asked,
-    a_deactivated_account_is_found,
-];
+on_both_databases![finds_account_by_username_or_email, role_restricts_lookup, response_echoes_request, finds_deactivated_account,];
 
 impl TestApp {
     async fn is_found(&self, identification: &str, role: Value) -> bool {
@@ -21,7 +16,7 @@ impl TestApp {
     }
 }
 
-async fn an_account_is_found_by_username_or_email(app: TestApp) {
+async fn finds_account_by_username_or_email(app: TestApp) {
     app.sign_up("ama").await;
 
     for (identification, found) in [
@@ -38,7 +33,7 @@ async fn an_account_is_found_by_username_or_email(app: TestApp) {
     }
 }
 
-async fn a_role_narrows_the_lookup(app: TestApp) {
+async fn role_restricts_lookup(app: TestApp) {
     app.sign_up("ama").await;
 
     for (identification, role, found) in [
@@ -54,7 +49,7 @@ async fn a_role_narrows_the_lookup(app: TestApp) {
     assert_eq!(app.request("POST", "/lookups").json(&body).send().await.invalid_arguments(), ["role"]);
 }
 
-async fn the_answer_repeats_what_was_asked(app: TestApp) {
+async fn response_echoes_request(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
     let asked = ama
@@ -73,7 +68,7 @@ async fn the_answer_repeats_what_was_asked(app: TestApp) {
     assert_eq!(without.body, json!({ "identification": "kofi", "role": null, "found": false }));
 }
 
-async fn a_deactivated_account_is_found(app: TestApp) {
+async fn finds_deactivated_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.execute("update accounts set activated = false where number = $1", &ama.number).await;
 

@@ -14,24 +14,24 @@ use crate::on_both_databases;
 use crate::support::{ANY_PORT, MailServer, SmtpBehavior, TestApp, TlsMode, wait_until};
 
 on_both_databases![
-    without_a_mail_server_a_mail_becomes_a_file,
-    a_mail_is_handed_to_the_mail_server_once,
-    a_mail_of_a_transaction_that_fails_does_not_leave,
-    a_temporary_refusal_is_tried_again_with_growing_pauses_until_the_mail_is_given_up,
-    a_permanent_refusal_gives_the_mail_up_at_once,
-    an_address_that_no_mail_can_have_is_given_up_at_once,
-    a_server_that_wants_to_be_signed_in_to_is_tried_again,
-    a_server_that_is_down_is_tried_again,
-    a_silent_server_is_tried_again,
-    a_server_that_dies_in_the_middle_of_a_mail_gets_it_again,
-    a_server_that_dies_before_taking_a_mail_gets_the_same_again,
-    a_server_that_says_no_goodbye_has_taken_the_mail,
-    one_refused_mail_does_not_keep_the_others_back,
-    two_platforms_send_each_mail_once,
-    the_mail_of_a_platform_that_hangs_is_sent_by_another_once,
-    mail_goes_over_an_encrypted_connection,
-    nothing_is_told_to_a_server_that_cannot_be_trusted,
-    a_silent_server_does_not_keep_the_platform_from_stopping,
+    writes_mail_to_file_without_smtp_server,
+    delivers_mail_once,
+    rolled_back_transaction_sends_no_mail,
+    retries_temporary_rejection_with_growing_delays,
+    permanent_rejection_is_final,
+    invalid_address_is_final,
+    retries_server_that_requires_authentication,
+    retries_unreachable_server,
+    retries_unresponsive_server,
+    retries_connection_closed_during_data,
+    retries_connection_closed_before_acceptance,
+    missing_goodbye_does_not_cause_retry,
+    rejected_mail_does_not_block_others,
+    two_servers_deliver_each_mail_once,
+    mail_of_hanging_server_is_delivered_by_another_once,
+    delivers_over_tls,
+    sends_no_credentials_to_untrusted_server,
+    unresponsive_server_does_not_block_shutdown,
 ];
 
 /// The pauses after each failed try but the last, in seconds.
@@ -103,7 +103,7 @@ fn line<'a>(mail: &'a str, header: &str) -> &'a str {
     mail.lines().find(|line| line.starts_with(header)).unwrap()
 }
 
-async fn without_a_mail_server_a_mail_becomes_a_file(app: TestApp) {
+async fn writes_mail_to_file_without_smtp_server(app: TestApp) {
     app.write_to("ama@example.com", "Good news").await;
 
     let mail = app.mail_to("ama@example.com", 1).await;
@@ -118,7 +118,7 @@ async fn without_a_mail_server_a_mail_becomes_a_file(app: TestApp) {
     app.until_empty().await;
 }
 
-async fn a_mail_is_handed_to_the_mail_server_once(app: TestApp) {
+async fn delivers_mail_once(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(server.settings());
 
@@ -134,7 +134,7 @@ async fn a_mail_is_handed_to_the_mail_server_once(app: TestApp) {
     assert!(server.commands().contains(&"RCPT TO:<ama@example.com>".to_owned()));
 }
 
-async fn a_mail_of_a_transaction_that_fails_does_not_leave(app: TestApp) {
+async fn rolled_back_transaction_sends_no_mail(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(server.settings());
 
@@ -147,7 +147,7 @@ async fn a_mail_of_a_transaction_that_fails_does_not_leave(app: TestApp) {
     assert_eq!((app.outbox().await.len(), server.connection_count()), (0, 0));
 }
 
-async fn a_temporary_refusal_is_tried_again_with_growing_pauses_until_the_mail_is_given_up(app: TestApp) {
+async fn retries_temporary_rejection_with_growing_delays(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::RejectRecipient("451 later")).await;
     app.mailbox.use_smtp(server.settings());
     app.write_to("ama@example.com", "Good news").await;
@@ -170,7 +170,7 @@ async fn a_temporary_refusal_is_tried_again_with_growing_pauses_until_the_mail_i
     assert_eq!((server.connection_count(), server.accepted().len()), (8, 0));
 }
 
-async fn a_permanent_refusal_gives_the_mail_up_at_once(app: TestApp) {
+async fn permanent_rejection_is_final(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::RejectRecipient("550 nobody of that name")).await;
     app.mailbox.use_smtp(server.settings());
 
@@ -180,7 +180,7 @@ async fn a_permanent_refusal_gives_the_mail_up_at_once(app: TestApp) {
     assert_eq!((row.attempts, row.due, row.body.as_str(), server.connection_count()), (1, None, "", 1));
 }
 
-async fn an_address_that_no_mail_can_have_is_given_up_at_once(app: TestApp) {
+async fn invalid_address_is_final(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(server.settings());
 
@@ -190,7 +190,7 @@ async fn an_address_that_no_mail_can_have_is_given_up_at_once(app: TestApp) {
     assert_eq!((row.attempts, row.body.as_str(), server.connection_count()), (1, "", 0));
 }
 
-async fn a_server_that_wants_to_be_signed_in_to_is_tried_again(app: TestApp) {
+async fn retries_server_that_requires_authentication(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::RejectSender("530 sign in first")).await;
     app.mailbox.use_smtp(server.settings());
     app.write_to("ama@example.com", "Good news").await;
@@ -203,7 +203,7 @@ async fn a_server_that_wants_to_be_signed_in_to_is_tried_again(app: TestApp) {
     assert_eq!(server.accepted().len(), 1);
 }
 
-async fn a_server_that_is_down_is_tried_again(app: TestApp) {
+async fn retries_unreachable_server(app: TestApp) {
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(SmtpSettings { port: nobody.local_addr().unwrap().port(), ..server.settings() });
@@ -218,7 +218,7 @@ async fn a_server_that_is_down_is_tried_again(app: TestApp) {
     assert_eq!(server.accepted().len(), 1);
 }
 
-async fn a_silent_server_is_tried_again(app: TestApp) {
+async fn retries_unresponsive_server(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Unresponsive).await;
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_millis(300), ..server.settings() });
     app.write_to("ama@example.com", "Good news").await;
@@ -232,7 +232,7 @@ async fn a_silent_server_is_tried_again(app: TestApp) {
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 2));
 }
 
-async fn a_server_that_dies_in_the_middle_of_a_mail_gets_it_again(app: TestApp) {
+async fn retries_connection_closed_during_data(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::CloseDuringData).await;
     app.mailbox.use_smtp(server.settings());
     app.write_to("ama@example.com", "Good news").await;
@@ -248,7 +248,7 @@ async fn a_server_that_dies_in_the_middle_of_a_mail_gets_it_again(app: TestApp) 
     assert!(server.accepted()[0].contains("\n\nIt is well.\n..\nStill.\n"), "{}", server.accepted()[0]);
 }
 
-async fn a_server_that_dies_before_taking_a_mail_gets_the_same_again(app: TestApp) {
+async fn retries_connection_closed_before_acceptance(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::CloseBeforeAccept).await;
     app.mailbox.use_smtp(server.settings());
     app.write_to("ama@example.com", "Good news").await;
@@ -262,7 +262,7 @@ async fn a_server_that_dies_before_taking_a_mail_gets_the_same_again(app: TestAp
     assert_eq!(server.accepted().len(), 1);
 }
 
-async fn a_server_that_says_no_goodbye_has_taken_the_mail(app: TestApp) {
+async fn missing_goodbye_does_not_cause_retry(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::HangAfterAccept).await;
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() });
 
@@ -272,7 +272,7 @@ async fn a_server_that_says_no_goodbye_has_taken_the_mail(app: TestApp) {
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 1));
 }
 
-async fn one_refused_mail_does_not_keep_the_others_back(app: TestApp) {
+async fn rejected_mail_does_not_block_others(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(server.settings());
 
@@ -285,7 +285,7 @@ async fn one_refused_mail_does_not_keep_the_others_back(app: TestApp) {
     assert_eq!((app.until_given_up().await.subject.as_str(), server.accepted().len()), ("Number 0", 11));
 }
 
-async fn two_platforms_send_each_mail_once(app: TestApp) {
+async fn two_servers_deliver_each_mail_once(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(server.settings());
     let another = app.another(server.settings()).await;
@@ -304,7 +304,7 @@ async fn two_platforms_send_each_mail_once(app: TestApp) {
     assert_eq!(subjects.len(), 40);
 }
 
-async fn the_mail_of_a_platform_that_hangs_is_sent_by_another_once(app: TestApp) {
+async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {
     let (silent, server) = (MailServer::start(SmtpBehavior::Unresponsive).await, MailServer::start(SmtpBehavior::Accept).await);
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(5), ..silent.settings() });
     let another = app.another(server.settings()).await;
@@ -321,7 +321,7 @@ async fn the_mail_of_a_platform_that_hangs_is_sent_by_another_once(app: TestApp)
     assert_eq!((silent.connection_count(), server.accepted().len(), app.outbox().await.len()), (1, 1, 0));
 }
 
-async fn mail_goes_over_an_encrypted_connection(app: TestApp) {
+async fn delivers_over_tls(app: TestApp) {
     for (secure, tls) in [(TlsMode::Implicit, SmtpTls::Tls), (TlsMode::Starttls, SmtpTls::Starttls)] {
         let server = MailServer::start_with_tls(secure).await;
         app.mailbox.use_smtp(server.tls_settings(tls));
@@ -337,7 +337,7 @@ async fn mail_goes_over_an_encrypted_connection(app: TestApp) {
     }
 }
 
-async fn nothing_is_told_to_a_server_that_cannot_be_trusted(app: TestApp) {
+async fn sends_no_credentials_to_untrusted_server(app: TestApp) {
     let (secure, plain) = (MailServer::start_with_tls(TlsMode::Starttls).await, MailServer::start(SmtpBehavior::Accept).await);
     let other = MailServer::start_with_tls(TlsMode::Starttls).await;
     let strange = SmtpSettings { port: secure.address.port(), ..other.tls_settings(SmtpTls::Starttls) };
@@ -354,7 +354,7 @@ async fn nothing_is_told_to_a_server_that_cannot_be_trusted(app: TestApp) {
     }
 }
 
-async fn a_silent_server_does_not_keep_the_platform_from_stopping(app: TestApp) {
+async fn unresponsive_server_does_not_block_shutdown(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Unresponsive).await;
     app.mailbox.use_smtp(server.settings());
     let another = app.another(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() }).await;

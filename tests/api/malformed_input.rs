@@ -13,17 +13,17 @@ use crate::support::{Client, PASSWORD, Response, TestApp, operations, section};
 use crate::support::{MockServer, mock_request};
 
 on_both_databases![
-    a_body_that_nests_without_end_is_malformed,
-    a_name_that_stands_twice_makes_a_body_malformed,
-    odd_numbers_are_taken_or_refused,
-    half_a_character_makes_a_body_malformed,
-    a_description_has_lines_and_a_name_has_one,
-    names_are_written_in_every_direction,
-    a_blank_of_odd_characters_counts_as_absent,
-    an_address_is_written_in_ascii,
-    a_filters_expression_is_bounded,
-    a_picture_that_would_fill_the_memory_is_refused,
-    what_a_path_names_oddly_is_not_found,
+    deeply_nested_body_is_malformed,
+    duplicate_key_makes_body_malformed,
+    validates_unusual_numbers,
+    lone_surrogate_makes_body_malformed,
+    only_descriptions_may_have_several_lines,
+    accepts_bidirectional_text,
+    unicode_blank_counts_as_missing,
+    email_address_must_be_ascii,
+    limits_filter_expression,
+    rejects_decompression_bomb,
+    malformed_path_parameter_is_not_found,
 ];
 
 impl TestApp {
@@ -38,7 +38,7 @@ impl TestApp {
     }
 }
 
-async fn a_body_that_nests_without_end_is_malformed(app: TestApp) {
+async fn deeply_nested_body_is_malformed(app: TestApp) {
     for (path, bytes) in [("/regions", 64 * 1024), ("/events", 1024 * 1024)] {
         for brackets in ["[", "{\"a\":", "{\"name\":["] {
             let refused = app.post(path, brackets.repeat(bytes / brackets.len())).await;
@@ -50,7 +50,7 @@ async fn a_body_that_nests_without_end_is_malformed(app: TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mock_refuses_what_nests_without_end() {
+async fn mock_rejects_deeply_nested_body() {
     let mock = MockServer::start(Settings::default());
     for body in ["[".repeat(64 * 1024), "{\"name\":".repeat(7000)] {
         let mut nested = mock_request("POST", "/regions").with_header(CONTENT_TYPE.as_str(), "application/json");
@@ -63,7 +63,7 @@ async fn a_mock_refuses_what_nests_without_end() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_client_stands_an_answer_that_nests_without_end() {
+async fn client_survives_deeply_nested_response() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let server = tokio::spawn(async move {
@@ -85,7 +85,7 @@ async fn a_client_stands_an_answer_that_nests_without_end() {
     server.await.unwrap();
 }
 
-async fn a_name_that_stands_twice_makes_a_body_malformed(app: TestApp) {
+async fn duplicate_key_makes_body_malformed(app: TestApp) {
     for body in [
         r#"{"name":"Volta","country":"Ghana","name":"Oti"}"#,
         r#"{"name":"Volta","country":"Ghana","n\u0061me":"Volta"}"#,
@@ -100,7 +100,7 @@ async fn a_name_that_stands_twice_makes_a_body_malformed(app: TestApp) {
 }
 
 /// Every number of every body, by turns.
-async fn odd_numbers_are_taken_or_refused(app: TestApp) {
+async fn validates_unusual_numbers(app: TestApp) {
     const ODD: [&str; 10] = [
         "1e400",
         "-1e400",
@@ -139,7 +139,7 @@ async fn odd_numbers_are_taken_or_refused(app: TestApp) {
     assert!(tried >= 100, "only {tried}");
 }
 
-async fn half_a_character_makes_a_body_malformed(app: TestApp) {
+async fn lone_surrogate_makes_body_malformed(app: TestApp) {
     for name in [r"\ud800", r"\udc00", r"\ud83c\ud83c", r"\u12"] {
         let refused = app.post("/regions", format!(r#"{{"name":"{name}","country":"Ghana"}}"#)).await;
         assert_eq!((refused.status, refused.code()), (400, "body.malformed"), "{name}");
@@ -150,7 +150,7 @@ async fn half_a_character_makes_a_body_malformed(app: TestApp) {
     assert_eq!((whole.status, &whole.body["name"]), (201, &json!("🎷")));
 }
 
-async fn a_description_has_lines_and_a_name_has_one(app: TestApp) {
+async fn only_descriptions_may_have_several_lines(app: TestApp) {
     let zone = |name: &str, description: &str| json!({ "name": name, "width": 300, "height": 250, "description": description });
     let make = async |zone: Value| app.post("/zones", zone.to_string()).await;
 
@@ -164,7 +164,7 @@ async fn a_description_has_lines_and_a_name_has_one(app: TestApp) {
     assert_eq!(both.body["fields"][0]["detail"], "must not contain the character U+202E");
 }
 
-async fn names_are_written_in_every_direction(app: TestApp) {
+async fn accepts_bidirectional_text(app: TestApp) {
     for name in ["\u{200f}أكرا", "תל אביב", "می\u{200c}خواهم", "東京", "Kpɔeta"] {
         let made = app.new_region(name).await;
         assert_eq!((made.status, &made.body["name"]), (201, &json!(name)));
@@ -175,7 +175,7 @@ async fn names_are_written_in_every_direction(app: TestApp) {
     }
 }
 
-async fn a_blank_of_odd_characters_counts_as_absent(app: TestApp) {
+async fn unicode_blank_counts_as_missing(app: TestApp) {
     let region = app.new_region("Volta").await.body["self"].as_str().unwrap().to_owned();
     let change = async |change: Value| app.request("PUT", &region).key(&app.staff.key).json(&change).send().await;
     change(json!({ "district": "Ho" })).await;
@@ -188,7 +188,7 @@ async fn a_blank_of_odd_characters_counts_as_absent(app: TestApp) {
 }
 
 /// SQLite's `lower` knows the letters of ASCII alone, PostgreSQL's more: where there are no others, both find the same.
-async fn an_address_is_written_in_ascii(app: TestApp) {
+async fn email_address_must_be_ascii(app: TestApp) {
     let sign_up = async |email: &str| {
         let body = json!({ "username": "emile", "email": email, "password": PASSWORD });
         app.request("POST", "/accounts").json(&body).send().await
@@ -207,7 +207,7 @@ async fn an_address_is_written_in_ascii(app: TestApp) {
     assert_eq!((odd.status, odd.code()), (404, "account.unknown"));
 }
 
-async fn a_filters_expression_is_bounded(app: TestApp) {
+async fn limits_filter_expression(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     kofi.order(&event.sections[0], 1).await.unwrap();
@@ -242,7 +242,7 @@ fn png(width: u32, height: u32, kind: &[u8], chunk: &[u8]) -> String {
     base64::prelude::BASE64_STANDARD.encode(file)
 }
 
-async fn a_picture_that_would_fill_the_memory_is_refused(app: TestApp) {
+async fn rejects_decompression_bomb(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_draft(&app.create_host(&ama).await).await;
     let put = async |banner: &str| {
@@ -270,7 +270,7 @@ async fn a_picture_that_would_fill_the_memory_is_refused(app: TestApp) {
 }
 
 /// Identifiers that are none, for every variable of every path.
-async fn what_a_path_names_oddly_is_not_found(app: TestApp) {
+async fn malformed_path_parameter_is_not_found(app: TestApp) {
     let odd = ["%E2%80%AE", "%07", "99999999999999999999999", "-1", "L2V2ZW50cy8%3D", "%25%30%30", "a%0d%0ab"];
     let contract = Contract::builtin().unwrap();
     for operation in operations() {

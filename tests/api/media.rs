@@ -11,16 +11,16 @@ use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, User};
 
 on_both_databases![
-    a_regions_icon_is_drawn,
-    an_icon_belongs_to_a_regions_country,
-    the_operators_own_icon_is_preferred,
-    an_events_images_are_served_as_they_were_sent,
-    what_not_everyone_may_see_is_kept_by_no_cache_of_many,
-    an_image_that_is_known_is_not_sent_again,
-    a_replaced_image_has_another_tag,
-    a_removed_image_is_gone,
-    an_image_that_no_event_has_is_not_found,
-    what_is_no_image_is_refused,
+    draws_region_icon,
+    icon_depends_on_country,
+    prefers_icon_from_operator_folder,
+    serves_event_images_unchanged,
+    private_image_is_not_publicly_cacheable,
+    known_image_is_not_modified,
+    replaced_image_has_new_etag,
+    removed_image_is_not_found,
+    unknown_image_is_not_found,
+    rejects_invalid_images,
 ];
 
 /// A PNG and a WebP of one pixel each.
@@ -45,7 +45,7 @@ async fn change(app: &TestApp, who: &User, event: &Event, body: serde_json::Valu
     app.request("PUT", &event.uri).key(&who.key).json(&body).send().await
 }
 
-async fn a_regions_icon_is_drawn(app: TestApp) {
+async fn draws_region_icon(app: TestApp) {
     app.create_region().await;
 
     let icon = fetch(&app, "/media/ghana.png").await;
@@ -59,7 +59,7 @@ async fn a_regions_icon_is_drawn(app: TestApp) {
     assert_eq!(fetch(&app, "/v3/media/ghana.png").await.bytes().await.unwrap(), bytes);
 }
 
-async fn an_icon_belongs_to_a_regions_country(app: TestApp) {
+async fn icon_depends_on_country(app: TestApp) {
     app.create_region().await;
 
     let unknown = app.request("GET", "/media/togo.png").no_key().version(None).send().await;
@@ -69,7 +69,7 @@ async fn an_icon_belongs_to_a_regions_country(app: TestApp) {
     assert_eq!((odd.status, odd.invalid_arguments()), (400, vec!["image".to_owned()]));
 }
 
-async fn the_operators_own_icon_is_preferred(app: TestApp) {
+async fn prefers_icon_from_operator_folder(app: TestApp) {
     let own = media::parse("icon", WEBP).unwrap();
     app.state.media.put("icons/ghana.png", &own).await.unwrap();
     let without_region = fetch(&app, "/media/ghana.png").await;
@@ -82,7 +82,7 @@ async fn the_operators_own_icon_is_preferred(app: TestApp) {
     assert_eq!(icon.bytes().await.unwrap(), own.bytes);
 }
 
-async fn an_events_images_are_served_as_they_were_sent(app: TestApp) {
+async fn serves_event_images_unchanged(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
 
@@ -100,7 +100,7 @@ async fn an_events_images_are_served_as_they_were_sent(app: TestApp) {
     }
 }
 
-async fn what_not_everyone_may_see_is_kept_by_no_cache_of_many(app: TestApp) {
+async fn private_image_is_not_publicly_cacheable(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_draft(&app.create_host(&ama).await).await;
     let changed = change(&app, &ama, &event, json!({ "banner": PNG })).await;
@@ -115,7 +115,7 @@ async fn what_not_everyone_may_see_is_kept_by_no_cache_of_many(app: TestApp) {
     }
 }
 
-async fn an_image_that_is_known_is_not_sent_again(app: TestApp) {
+async fn known_image_is_not_modified(app: TestApp) {
     app.create_region().await;
     let tag = header(&fetch(&app, "/media/ghana.png").await, ETAG);
 
@@ -129,7 +129,7 @@ async fn an_image_that_is_known_is_not_sent_again(app: TestApp) {
     assert_eq!(fetch_unless(&app, "/media/ghana.png", "\"other\"").await.status().as_u16(), 200);
 }
 
-async fn a_replaced_image_has_another_tag(app: TestApp) {
+async fn replaced_image_has_new_etag(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
     let path = format!("/media/banner/{}", event.id);
@@ -145,7 +145,7 @@ async fn a_replaced_image_has_another_tag(app: TestApp) {
     assert_eq!((again.status().as_u16(), header(&again, ETAG)), (304, header(&after, ETAG)));
 }
 
-async fn a_removed_image_is_gone(app: TestApp) {
+async fn removed_image_is_not_found(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
     change(&app, &ama, &event, json!({ "banner": PNG, "thumbnail": PNG })).await;
@@ -159,7 +159,7 @@ async fn a_removed_image_is_gone(app: TestApp) {
     assert_eq!(status("thumbnail").await, 404);
 }
 
-async fn an_image_that_no_event_has_is_not_found(app: TestApp) {
+async fn unknown_image_is_not_found(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_draft(&app.create_host(&ama).await).await;
     // An image whose event was never committed, such as one of a transaction that failed.
@@ -177,7 +177,7 @@ async fn an_image_that_no_event_has_is_not_found(app: TestApp) {
     assert_eq!(odd.invalid_arguments(), ["image", "content"]);
 }
 
-async fn what_is_no_image_is_refused(app: TestApp) {
+async fn rejects_invalid_images(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_draft(&app.create_host(&ama).await).await;
 

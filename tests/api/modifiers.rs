@@ -9,27 +9,27 @@ use crate::on_both_databases;
 use crate::support::{Event, Rejection, Response, TestApp, rejection, section, types};
 
 on_both_databases![
-    a_modifier_begins_active_and_unbounded,
-    a_modifier_is_given_back_as_it_was_taken,
-    the_client_knows_modifiers,
-    what_is_wrong_with_a_modifier_is_named_at_once,
-    a_delta_is_an_amount_in_either_direction,
-    bounds_are_in_order,
-    changes_together_keep_the_bounds_in_order,
-    a_name_belongs_to_one_modifier_of_a_section,
-    a_modifier_is_for_its_events_administrators_to_change,
-    the_modifiers_of_a_draft_are_hidden,
-    a_modifier_has_one_path,
-    a_change_leaves_what_it_does_not_name,
-    nothing_is_changed_in_a_cancelled_event,
-    a_removed_host_adds_no_modifiers,
-    a_section_has_at_most_fifty_modifiers,
-    modifiers_go_with_their_section,
-    an_order_names_every_modifier_that_applied,
-    a_quantity_is_that_of_the_section_in_the_order,
-    a_price_that_falls_to_nothing_is_free,
-    an_order_keeps_its_price,
-    a_price_is_the_same_wherever_a_section_is_shown,
+    new_modifier_is_active_and_unbounded,
+    created_modifier_is_returned_unchanged,
+    client_supports_modifiers,
+    names_all_invalid_arguments,
+    delta_is_positive_or_negative,
+    rejects_reversed_bounds,
+    concurrent_updates_keep_bounds_in_order,
+    name_is_unique_in_section,
+    modifier_is_managed_by_event_administrators,
+    modifiers_of_draft_are_hidden,
+    modifier_has_one_path,
+    update_keeps_omitted_properties,
+    cancelled_event_is_immutable,
+    removed_host_cannot_add_modifiers,
+    section_has_at_most_fifty_modifiers,
+    deleting_section_deletes_its_modifiers,
+    order_names_applied_modifiers,
+    quantity_bound_counts_tickets_of_section,
+    price_does_not_fall_below_zero,
+    order_keeps_its_price,
+    price_is_same_in_every_representation,
 ];
 
 async fn add(app: &TestApp, key: &str, section: &str, body: &Value) -> Response {
@@ -61,7 +61,7 @@ async fn count(app: &TestApp) -> i64 {
     tx.query("select count(*) from modifiers").scalar().await.unwrap()
 }
 
-async fn a_modifier_begins_active_and_unbounded(app: TestApp) {
+async fn new_modifier_is_active_and_unbounded(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
 
@@ -79,7 +79,7 @@ async fn a_modifier_begins_active_and_unbounded(app: TestApp) {
     assert_eq!(read(&app, &app.public_key, uri).await.body, expected);
 }
 
-async fn a_modifier_is_given_back_as_it_was_taken(app: TestApp) {
+async fn created_modifier_is_returned_unchanged(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let mut told = json!({
@@ -95,7 +95,7 @@ async fn a_modifier_is_given_back_as_it_was_taken(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, told["self"].as_str().unwrap()).await.body, told);
 }
 
-async fn the_client_knows_modifiers(app: TestApp) {
+async fn client_supports_modifiers(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].rsplit('/').next().unwrap();
@@ -114,7 +114,7 @@ async fn the_client_knows_modifiers(app: TestApp) {
     assert_eq!(get().send().await.rejection(), (404, "resource.not-found".to_owned()));
 }
 
-async fn what_is_wrong_with_a_modifier_is_named_at_once(app: TestApp) {
+async fn names_all_invalid_arguments(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let wrong = json!({
@@ -137,7 +137,7 @@ async fn what_is_wrong_with_a_modifier_is_named_at_once(app: TestApp) {
     assert_eq!(count(&app).await, 0);
 }
 
-async fn a_delta_is_an_amount_in_either_direction(app: TestApp) {
+async fn delta_is_positive_or_negative(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let uri = modifier(&app, &kofi.key, &event.sections[0], json!({ "name": "Any", "priceDelta": 0 })).await;
@@ -152,7 +152,7 @@ async fn a_delta_is_an_amount_in_either_direction(app: TestApp) {
     }
 }
 
-async fn bounds_are_in_order(app: TestApp) {
+async fn rejects_reversed_bounds(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let body = json!({
@@ -180,7 +180,7 @@ async fn bounds_are_in_order(app: TestApp) {
     assert_eq!(change(&app, &kofi.key, &uri, moved).await.status, 200);
 }
 
-async fn changes_together_keep_the_bounds_in_order(app: TestApp) {
+async fn concurrent_updates_keep_bounds_in_order(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let body = json!({ "name": "Groups", "priceDelta": 1, "minOrder": 1, "maxOrder": 10 });
@@ -195,7 +195,7 @@ async fn changes_together_keep_the_bounds_in_order(app: TestApp) {
     }
 }
 
-async fn a_name_belongs_to_one_modifier_of_a_section(app: TestApp) {
+async fn name_is_unique_in_section(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let sections = [section("Floor", 20.0, 10), section("VIP", 90.0, 10)];
     let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
@@ -215,7 +215,7 @@ async fn a_name_belongs_to_one_modifier_of_a_section(app: TestApp) {
     assert_eq!(count(&app).await, 3);
 }
 
-async fn a_modifier_is_for_its_events_administrators_to_change(app: TestApp) {
+async fn modifier_is_managed_by_event_administrators(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     app.create_host(&ama).await;
@@ -237,7 +237,7 @@ async fn a_modifier_is_for_its_events_administrators_to_change(app: TestApp) {
     assert_eq!(rejection(&delete(&app, &kofi.key, &uri).await), (404, "resource.not-found"));
 }
 
-async fn the_modifiers_of_a_draft_are_hidden(app: TestApp) {
+async fn modifiers_of_draft_are_hidden(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
@@ -256,7 +256,7 @@ async fn the_modifiers_of_a_draft_are_hidden(app: TestApp) {
     assert_eq!([to_its_own.status, listed.status, cancelled.status], [200; 3]);
 }
 
-async fn a_modifier_has_one_path(app: TestApp) {
+async fn modifier_has_one_path(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
@@ -288,7 +288,7 @@ async fn a_modifier_has_one_path(app: TestApp) {
     assert_eq!(count(&app).await, 1);
 }
 
-async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
+async fn update_keeps_omitted_properties(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let body = json!({
@@ -315,7 +315,7 @@ async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
 }
 
-async fn nothing_is_changed_in_a_cancelled_event(app: TestApp) {
+async fn cancelled_event_is_immutable(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let gate = json!({ "name": "Gate", "priceDelta": 5 });
@@ -331,7 +331,7 @@ async fn nothing_is_changed_in_a_cancelled_event(app: TestApp) {
     assert_eq!(count(&app).await, 1);
 }
 
-async fn a_removed_host_adds_no_modifiers(app: TestApp) {
+async fn removed_host_cannot_add_modifiers(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     app.execute_sql("update hosts set removed = true").await;
@@ -342,7 +342,7 @@ async fn a_removed_host_adds_no_modifiers(app: TestApp) {
     assert_eq!(count(&app).await, 0);
 }
 
-async fn modifiers_go_with_their_section(app: TestApp) {
+async fn deleting_section_deletes_its_modifiers(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
@@ -364,7 +364,7 @@ async fn concert(app: &TestApp) -> (crate::support::User, Event) {
     (kofi, event)
 }
 
-async fn an_order_names_every_modifier_that_applied(app: TestApp) {
+async fn order_names_applied_modifiers(app: TestApp) {
     let (kofi, event) = concert(&app).await;
     let [floor, balcony] = [&event.sections[0], &event.sections[1]];
     let dear = modifier(&app, &kofi.key, balcony, json!({ "name": "Gate", "priceDelta": 15.5 })).await;
@@ -392,7 +392,7 @@ async fn an_order_names_every_modifier_that_applied(app: TestApp) {
     assert_eq!(ama.pay(&order).await.unwrap().amount, 125.97);
 }
 
-async fn a_quantity_is_that_of_the_section_in_the_order(app: TestApp) {
+async fn quantity_bound_counts_tickets_of_section(app: TestApp) {
     let (kofi, event) = concert(&app).await;
     let [floor, balcony] = [&event.sections[0], &event.sections[1]];
     modifier(&app, &kofi.key, floor, json!({ "name": "Groups", "priceDelta": -4, "minOrder": 3, "maxOrder": 5 })).await;
@@ -409,7 +409,7 @@ async fn a_quantity_is_that_of_the_section_in_the_order(app: TestApp) {
     }
 }
 
-async fn a_price_that_falls_to_nothing_is_free(app: TestApp) {
+async fn price_does_not_fall_below_zero(app: TestApp) {
     let (kofi, event) = concert(&app).await;
     let floor = &event.sections[0];
     let gift = modifier(&app, &kofi.key, floor, json!({ "name": "Gift", "priceDelta": -30 })).await;
@@ -427,7 +427,7 @@ async fn a_price_that_falls_to_nothing_is_free(app: TestApp) {
     assert_eq!((mixed.status, mixed.total), (types::OrderStatus::Placed, 40.99));
 }
 
-async fn an_order_keeps_its_price(app: TestApp) {
+async fn order_keeps_its_price(app: TestApp) {
     let (kofi, event) = concert(&app).await;
     let floor = &event.sections[0];
     let uri = modifier(&app, &kofi.key, floor, json!({ "name": "Early bird", "priceDelta": -5 })).await;
@@ -451,7 +451,7 @@ async fn an_order_keeps_its_price(app: TestApp) {
     assert_eq!((later.subtotal, later.items[0].modifiers.len(), later.items[0].modifier.clone()), (20.0, 0, None));
 }
 
-async fn a_price_is_the_same_wherever_a_section_is_shown(app: TestApp) {
+async fn price_is_same_in_every_representation(app: TestApp) {
     let (kofi, event) = concert(&app).await;
     let floor = &event.sections[0];
     let ends = app.state.clock.now().plus(Duration::from_secs(1800));
@@ -493,7 +493,7 @@ async fn a_price_is_the_same_wherever_a_section_is_shown(app: TestApp) {
     }
 }
 
-async fn a_section_has_at_most_fifty_modifiers(app: TestApp) {
+async fn section_has_at_most_fifty_modifiers(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let sections = [section("Floor", 20.0, 10), section("Balcony", 20.0, 10)];
     let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;

@@ -12,22 +12,22 @@ use crate::on_both_databases;
 use crate::support::{Event, Host, RESERVATION_TTL, Rejection, Response, TestApp, section, types};
 
 on_both_databases![
-    an_order_reserves_its_tickets,
-    fees_follow_the_price_of_each_ticket,
-    a_free_order_is_delivered_at_once,
-    a_partly_free_order_waits_for_its_payment,
-    everything_wrong_with_an_order_is_named_at_once,
-    the_contract_bounds_an_order,
-    customers_order_for_themselves_and_staff_for_anyone,
-    a_key_without_an_account_names_the_customer,
-    what_is_not_on_sale_cannot_be_ordered,
-    a_section_is_sold_out_for_the_whole_order,
-    an_account_has_at_most_ten_open_orders,
-    places_are_free_the_moment_their_reservation_is_over,
-    the_job_times_out_orders_and_frees_their_places,
-    an_order_is_read_by_its_customer_and_staff,
-    cancelling_frees_the_places,
-    only_an_open_order_is_cancelled_by_whom_it_belongs_to,
+    order_reserves_tickets,
+    fees_depend_on_ticket_price,
+    free_order_is_fulfilled_immediately,
+    partly_free_order_waits_for_payment,
+    names_all_invalid_arguments,
+    contract_limits_order,
+    customers_order_for_themselves_and_staff_for_any_account,
+    key_without_account_must_name_customer,
+    rejects_tickets_not_on_sale,
+    sold_out_section_rejects_whole_order,
+    account_has_at_most_ten_open_orders,
+    expired_reservation_frees_tickets_immediately,
+    job_expires_orders_and_releases_reservations,
+    order_is_readable_by_customer_and_staff,
+    cancellation_releases_reservation,
+    only_customer_and_staff_cancel_open_order,
 ];
 
 async fn get(app: &TestApp, key: &str, path: &str) -> Response {
@@ -51,7 +51,7 @@ fn short(section: &str) -> &str {
     &section[section.find("/sections/").unwrap()..]
 }
 
-async fn an_order_reserves_its_tickets(app: TestApp) {
+async fn order_reserves_tickets(app: TestApp) {
     let event = concert(&app, &[120.0, 0.0, 30.5]).await;
     let (stalls, standing, balcony) = (&event.sections[0], &event.sections[1], &event.sections[2]);
     let ama = app.sign_up("ama").await;
@@ -80,7 +80,7 @@ async fn an_order_reserves_its_tickets(app: TestApp) {
     }
 }
 
-async fn fees_follow_the_price_of_each_ticket(app: TestApp) {
+async fn fees_depend_on_ticket_price(app: TestApp) {
     let steps =
         [(0.0, 0.0), (0.01, 0.99), (50.0, 0.99), (50.01, 1.99), (100.0, 1.99), (150.0, 2.99), (200.0, 3.99), (200.01, 4.99)];
     let event = concert(&app, &steps.map(|(price, _)| price)).await;
@@ -93,7 +93,7 @@ async fn fees_follow_the_price_of_each_ticket(app: TestApp) {
     }
 }
 
-async fn a_free_order_is_delivered_at_once(app: TestApp) {
+async fn free_order_is_fulfilled_immediately(app: TestApp) {
     let event = concert(&app, &[0.0, 0.0]).await;
     let ama = app.sign_up("ama").await;
 
@@ -114,7 +114,7 @@ async fn a_free_order_is_delivered_at_once(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
 }
 
-async fn a_partly_free_order_waits_for_its_payment(app: TestApp) {
+async fn partly_free_order_waits_for_payment(app: TestApp) {
     let event = concert(&app, &[0.0, 10.0]).await;
     let ama = app.sign_up("ama").await;
 
@@ -128,7 +128,7 @@ async fn a_partly_free_order_waits_for_its_payment(app: TestApp) {
     assert_eq!(get(&app, &ama.key, &event.uri).await.body["popularity"], 3);
 }
 
-async fn everything_wrong_with_an_order_is_named_at_once(app: TestApp) {
+async fn names_all_invalid_arguments(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = event_at(&app, &host, &[10.0, 10.0]).await;
@@ -161,7 +161,7 @@ async fn everything_wrong_with_an_order_is_named_at_once(app: TestApp) {
     assert_eq!(app.place_order(&kofi.key, json!({ stalls: 30, balcony: 20 })).await.status, 201);
 }
 
-async fn the_contract_bounds_an_order(app: TestApp) {
+async fn contract_limits_order(app: TestApp) {
     let event = concert(&app, &[10.0]).await;
     let ama = app.sign_up("ama").await;
     let section = event.sections[0].as_str();
@@ -177,7 +177,7 @@ async fn the_contract_bounds_an_order(app: TestApp) {
     assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["-items".to_owned(), "customer".to_owned()]));
 }
 
-async fn customers_order_for_themselves_and_staff_for_anyone(app: TestApp) {
+async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) {
     let event = concert(&app, &[10.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let order = async |key: &str, customer: &str| {
@@ -200,7 +200,7 @@ async fn customers_order_for_themselves_and_staff_for_anyone(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 3));
 }
 
-async fn a_key_without_an_account_names_the_customer(app: TestApp) {
+async fn key_without_account_must_name_customer(app: TestApp) {
     let event = concert(&app, &[10.0]).await;
     let ama = app.sign_up("ama").await;
     let items = json!({ event.sections[0].as_str(): 1 });
@@ -215,7 +215,7 @@ async fn a_key_without_an_account_names_the_customer(app: TestApp) {
     }
 }
 
-async fn what_is_not_on_sale_cannot_be_ordered(app: TestApp) {
+async fn rejects_tickets_not_on_sale(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let open = event_at(&app, &host, &[10.0]).await;
@@ -258,7 +258,7 @@ async fn what_is_not_on_sale_cannot_be_ordered(app: TestApp) {
     assert_eq!((refused.status, refused.code()), (409, "host.removed"));
 }
 
-async fn a_section_is_sold_out_for_the_whole_order(app: TestApp) {
+async fn sold_out_section_rejects_whole_order(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Stalls", 10.0, 100), section("VIP", 0.0, 3)]).await;
@@ -278,7 +278,7 @@ async fn a_section_is_sold_out_for_the_whole_order(app: TestApp) {
     ama.order_items([(stalls, 1), (vip, 1)]).await.unwrap();
 }
 
-async fn an_account_has_at_most_ten_open_orders(app: TestApp) {
+async fn account_has_at_most_ten_open_orders(app: TestApp) {
     let event = concert(&app, &[10.0, 0.0]).await;
     let (paid, free) = (event.sections[0].as_str(), event.sections[1].as_str());
     let ama = app.sign_up("ama").await;
@@ -306,7 +306,7 @@ async fn an_account_has_at_most_ten_open_orders(app: TestApp) {
     ama.order(paid, 1).await.unwrap();
 }
 
-async fn places_are_free_the_moment_their_reservation_is_over(app: TestApp) {
+async fn expired_reservation_frees_tickets_immediately(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 10.0, 3)]).await;
@@ -326,7 +326,7 @@ async fn places_are_free_the_moment_their_reservation_is_over(app: TestApp) {
     assert_eq!(ama.pay(&order).await.rejection(), (409, "order.not-open".to_owned()));
 }
 
-async fn the_job_times_out_orders_and_frees_their_places(app: TestApp) {
+async fn job_expires_orders_and_releases_reservations(app: TestApp) {
     let event = concert(&app, &[10.0, 20.0]).await;
     let (stalls, balcony) = (event.sections[0].as_str(), event.sections[1].as_str());
     for number in 0..13 {
@@ -353,7 +353,7 @@ async fn the_job_times_out_orders_and_frees_their_places(app: TestApp) {
     assert_eq!(get(&app, &ama.key, &paid.self_).await.body["status"], "Fulfilled");
 }
 
-async fn an_order_is_read_by_its_customer_and_staff(app: TestApp) {
+async fn order_is_readable_by_customer_and_staff(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = event_at(&app, &host, &[10.0]).await;
@@ -368,7 +368,7 @@ async fn an_order_is_read_by_its_customer_and_staff(app: TestApp) {
     assert_eq!(get(&app, &ama.key, "/orders/1763700000000").await.invalid_arguments(), ["order"]);
 }
 
-async fn cancelling_frees_the_places(app: TestApp) {
+async fn cancellation_releases_reservation(app: TestApp) {
     let event = concert(&app, &[10.0, 20.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let items = [(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)];
@@ -388,7 +388,7 @@ async fn cancelling_frees_the_places(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
-async fn only_an_open_order_is_cancelled_by_whom_it_belongs_to(app: TestApp) {
+async fn only_customer_and_staff_cancel_open_order(app: TestApp) {
     let event = concert(&app, &[10.0, 0.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let order = async |section: usize| ama.order(&event.sections[section], 1).await.unwrap().self_.clone();

@@ -9,7 +9,7 @@ use crate::advertisements::{advertisement, make, publish};
 use crate::on_both_databases;
 use crate::support::{Operation, PASSWORD, TestApp, card_payment, operations, section};
 
-on_both_databases![a_list_in_pages_of_any_size_is_the_whole_list];
+on_both_databases![pages_of_any_size_form_the_whole_list];
 
 /// Entries that every list has at the least.
 const LEAST: usize = 3;
@@ -75,7 +75,7 @@ async fn crowded(app: &TestApp) -> Vec<(&'static str, String)> {
     ]
 }
 
-async fn a_list_in_pages_of_any_size_is_the_whole_list(app: TestApp) {
+async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
     let known = crowded(&app).await;
     let mut runner = TestRunner::default();
     let mut lists = 0;

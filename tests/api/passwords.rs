@@ -16,12 +16,12 @@ use crate::on_both_databases;
 use crate::support::{ANY_PORT, PASSWORD, Response, TestApp, User, rejection};
 
 on_both_databases![
-    a_password_that_many_have_is_refused_wherever_one_is_set,
-    nobody_has_their_own_name_for_a_password,
-    a_refused_password_uses_up_no_reset_but_a_try,
-    a_hash_of_other_costs_is_made_anew_at_the_next_log_in,
-    log_ins_at_once_get_in_while_the_hash_is_made_anew,
-    who_cannot_wait_for_a_password_is_told_to_come_back,
+    rejects_common_passwords,
+    rejects_own_names_as_password,
+    rejected_password_counts_as_reset_attempt,
+    outdated_hash_is_upgraded_at_login,
+    concurrent_logins_succeed_during_hash_upgrade,
+    overloaded_hashing_returns_unavailable,
 ];
 
 impl TestApp {
@@ -57,7 +57,7 @@ fn assert_refused(answer: &Response, detail: &str) {
     assert_eq!(answer.body["fields"][0]["detail"], detail);
 }
 
-async fn a_password_that_many_have_is_refused_wherever_one_is_set(app: TestApp) {
+async fn rejects_common_passwords(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (reset, code) = app.code_for("/resets", "ama@example.com", 1).await;
 
@@ -78,7 +78,7 @@ async fn a_password_that_many_have_is_refused_wherever_one_is_set(app: TestApp) 
     assert_eq!(app.sign_up_with("password1 and more").await.status, 201);
 }
 
-async fn nobody_has_their_own_name_for_a_password(app: TestApp) {
+async fn rejects_own_names_as_password(app: TestApp) {
     let ama = app.sign_up("ama.mensah").await;
     let own = "must not be the account's own username or e-mail address: choose another one";
 
@@ -92,7 +92,7 @@ async fn nobody_has_their_own_name_for_a_password(app: TestApp) {
     assert_eq!(app.change(&ama, renamed).await.status, 200, "it is her name no more");
 }
 
-async fn a_refused_password_uses_up_no_reset_but_a_try(app: TestApp) {
+async fn rejected_password_counts_as_reset_attempt(app: TestApp) {
     let ama = app.sign_up("ama.mensah").await;
     let (reset, code) = app.code_for("/resets", "ama.mensah@example.com", 1).await;
 
@@ -112,7 +112,7 @@ async fn a_refused_password_uses_up_no_reset_but_a_try(app: TestApp) {
     }
 }
 
-async fn a_hash_of_other_costs_is_made_anew_at_the_next_log_in(app: TestApp) {
+async fn outdated_hash_is_upgraded_at_login(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let weak = app.keep_weakly(&ama).await;
 
@@ -128,7 +128,7 @@ async fn a_hash_of_other_costs_is_made_anew_at_the_next_log_in(app: TestApp) {
     assert_eq!(app.hash_of(&ama).await, strong, "once is enough");
 }
 
-async fn log_ins_at_once_get_in_while_the_hash_is_made_anew(app: TestApp) {
+async fn concurrent_logins_succeed_during_hash_upgrade(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.keep_weakly(&ama).await;
 
@@ -138,7 +138,7 @@ async fn log_ins_at_once_get_in_while_the_hash_is_made_anew(app: TestApp) {
     assert!(app.hash_of(&ama).await.contains("m=19456"));
 }
 
-async fn who_cannot_wait_for_a_password_is_told_to_come_back(app: TestApp) {
+async fn overloaded_hashing_returns_unavailable(app: TestApp) {
     app.sign_up("ama").await;
     let mut state = App::open(&app.database_url, app.state.settings.clone(), log::silent()).await.unwrap();
     // No hash can run here, so nobody may wait for one.

@@ -12,26 +12,26 @@ use crate::on_both_databases;
 use crate::support::{Event, RESERVATION_TTL, Rejection, TestApp, User, card_payment, partial_card_payment, section, wait_until};
 
 on_both_databases![
-    a_payment_of_the_whole_fulfils_the_order,
-    an_order_is_paid_in_parts,
-    refunds_that_never_succeed_do_not_stand_before_others,
-    more_than_is_outstanding_is_refused,
-    a_declined_payment_leaves_the_order_open,
-    a_failing_gateway_leaves_nothing_behind,
-    a_charge_whose_answer_is_lost_is_undone,
-    a_charge_that_cannot_be_undone_is_undone_later,
-    a_card_payment_needs_the_gateways_token,
-    staff_alone_record_external_payments,
-    the_contract_bounds_a_payment,
-    only_an_open_order_is_paid_by_whom_it_belongs_to,
-    payments_are_listed_in_pages,
-    a_payment_is_read_by_whom_its_order_belongs_to,
-    cancelling_gives_back_what_was_paid,
-    timing_out_gives_back_what_was_paid,
-    what_the_gateway_fails_to_give_back_is_given_back_later,
-    a_payment_whose_server_ended_is_undone,
-    an_undoing_that_comes_after_the_refund_gives_nothing_more,
-    who_goes_away_while_paying_has_paid,
+    full_payment_fulfills_order,
+    order_is_paid_in_parts,
+    failing_refunds_do_not_block_others,
+    rejects_more_than_outstanding_amount,
+    declined_payment_keeps_order_open,
+    gateway_failure_leaves_no_payment,
+    charge_with_lost_response_is_undone,
+    failed_undo_is_retried,
+    card_payment_requires_gateway_token,
+    only_staff_record_external_payments,
+    contract_limits_payment,
+    only_customer_and_staff_pay_open_order,
+    lists_payments_in_pages,
+    payment_is_readable_by_customer_and_staff,
+    cancellation_refunds_payments,
+    expiry_refunds_payments,
+    failed_refund_is_retried,
+    payment_of_crashed_server_is_undone,
+    undo_after_refund_returns_nothing,
+    payment_completes_after_client_disconnects,
 ];
 
 /// Ama, and her order of two tickets at 100.00, which is 203.98 with fees.
@@ -56,7 +56,7 @@ fn is(amount: f64, status: &str) -> (f64, String) {
     (amount, status.to_owned())
 }
 
-async fn a_payment_of_the_whole_fulfils_the_order(app: TestApp) {
+async fn full_payment_fulfills_order(app: TestApp) {
     let Sale { ama, event, order } = sale(&app).await;
 
     let paid = app.pay(&ama.key, &order, card_payment()).await;
@@ -92,7 +92,7 @@ async fn a_payment_of_the_whole_fulfils_the_order(app: TestApp) {
     assert_eq!(app.gateway.total(), 203.98);
 }
 
-async fn an_order_is_paid_in_parts(app: TestApp) {
+async fn order_is_paid_in_parts(app: TestApp) {
     let Sale { ama, event, order } = sale(&app).await;
 
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
@@ -108,7 +108,7 @@ async fn an_order_is_paid_in_parts(app: TestApp) {
     assert_eq!(app.gateway.total(), 103.98);
 }
 
-async fn more_than_is_outstanding_is_refused(app: TestApp) {
+async fn rejects_more_than_outstanding_amount(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
 
@@ -123,7 +123,7 @@ async fn more_than_is_outstanding_is_refused(app: TestApp) {
     assert_eq!(status(&app, &order).await, "Fulfilled");
 }
 
-async fn a_declined_payment_leaves_the_order_open(app: TestApp) {
+async fn declined_payment_keeps_order_open(app: TestApp) {
     let Sale { ama, event, order } = sale(&app).await;
 
     let declined = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline", "amount": 50 })).await;
@@ -138,7 +138,7 @@ async fn a_declined_payment_leaves_the_order_open(app: TestApp) {
     assert_eq!(app.payments(&order).await, [is(50.0, "Declined"), is(203.98, "Confirmed")]);
 }
 
-async fn a_failing_gateway_leaves_nothing_behind(app: TestApp) {
+async fn gateway_failure_leaves_no_payment(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
 
     let failed = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_error" })).await;
@@ -149,7 +149,7 @@ async fn a_failing_gateway_leaves_nothing_behind(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 203.98);
 }
 
-async fn a_charge_whose_answer_is_lost_is_undone(app: TestApp) {
+async fn charge_with_lost_response_is_undone(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
     app.gateway.fail_after_charge(true);
 
@@ -163,7 +163,7 @@ async fn a_charge_whose_answer_is_lost_is_undone(app: TestApp) {
     assert_eq!(app.gateway.total(), 203.98);
 }
 
-async fn a_charge_that_cannot_be_undone_is_undone_later(app: TestApp) {
+async fn failed_undo_is_retried(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
     app.gateway.fail_after_charge(true);
     app.gateway.reject_refunds(true);
@@ -182,7 +182,7 @@ async fn a_charge_that_cannot_be_undone_is_undone_later(app: TestApp) {
     assert_eq!(app.payments(&order).await, [is(203.98, "Confirmed")]);
 }
 
-async fn a_card_payment_needs_the_gateways_token(app: TestApp) {
+async fn card_payment_requires_gateway_token(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
 
     for (body, complaint) in [
@@ -198,7 +198,7 @@ async fn a_card_payment_needs_the_gateways_token(app: TestApp) {
     assert_eq!((app.payments(&order).await, app.gateway.charge_count()), (vec![], 0));
 }
 
-async fn staff_alone_record_external_payments(app: TestApp) {
+async fn only_staff_record_external_payments(app: TestApp) {
     let Sale { ama, event, order } = sale(&app).await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
 
@@ -219,7 +219,7 @@ async fn staff_alone_record_external_payments(app: TestApp) {
     assert_eq!(app.gateway.charge_count(), 0);
 }
 
-async fn the_contract_bounds_a_payment(app: TestApp) {
+async fn contract_limits_payment(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
 
     for (body, complaints) in [
@@ -236,7 +236,7 @@ async fn the_contract_bounds_a_payment(app: TestApp) {
     }
 }
 
-async fn only_an_open_order_is_paid_by_whom_it_belongs_to(app: TestApp) {
+async fn only_customer_and_staff_pay_open_order(app: TestApp) {
     let Sale { ama, event, order } = sale(&app).await;
     let yaw = app.sign_up("yaw").await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
@@ -263,7 +263,7 @@ async fn only_an_open_order_is_paid_by_whom_it_belongs_to(app: TestApp) {
     assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 3);
 }
 
-async fn payments_are_listed_in_pages(app: TestApp) {
+async fn lists_payments_in_pages(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
     let list = format!("{order}/payments");
     let empty = json!({ "total": 0, "page": 1, "records": 25, "entries": [] });
@@ -279,7 +279,7 @@ async fn payments_are_listed_in_pages(app: TestApp) {
     assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
 }
 
-async fn a_payment_is_read_by_whom_its_order_belongs_to(app: TestApp) {
+async fn payment_is_readable_by_customer_and_staff(app: TestApp) {
     let Sale { ama, event, order } = sale(&app).await;
     let yaw = app.sign_up("yaw").await;
     let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
@@ -302,7 +302,7 @@ async fn a_payment_is_read_by_whom_its_order_belongs_to(app: TestApp) {
     }
 }
 
-async fn cancelling_gives_back_what_was_paid(app: TestApp) {
+async fn cancellation_refunds_payments(app: TestApp) {
     let Sale { ama, event, order } = sale(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 20, "reference": "Receipt 7" })).await;
@@ -317,7 +317,7 @@ async fn cancelling_gives_back_what_was_paid(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
-async fn timing_out_gives_back_what_was_paid(app: TestApp) {
+async fn expiry_refunds_payments(app: TestApp) {
     let Sale { ama, event, order } = sale(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.advance_clock(RESERVATION_TTL);
@@ -332,7 +332,7 @@ async fn timing_out_gives_back_what_was_paid(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 10));
 }
 
-async fn what_the_gateway_fails_to_give_back_is_given_back_later(app: TestApp) {
+async fn failed_refund_is_retried(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.gateway.reject_refunds(true);
@@ -349,7 +349,7 @@ async fn what_the_gateway_fails_to_give_back_is_given_back_later(app: TestApp) {
     assert_eq!(app.gateway.total(), 0.0);
 }
 
-async fn a_payment_whose_server_ended_is_undone(app: TestApp) {
+async fn payment_of_crashed_server_is_undone(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
     // A server has begun a payment, and the gateway has taken the money; then the server ended.
     let (payment, id): (i64, i64) = (app.state.clock.next_id().0, order.rsplit('/').next().unwrap().parse().unwrap());
@@ -381,7 +381,7 @@ async fn a_payment_whose_server_ended_is_undone(app: TestApp) {
     assert_eq!(status(&app, &order).await, "Fulfilled");
 }
 
-async fn an_undoing_that_comes_after_the_refund_gives_nothing_more(app: TestApp) {
+async fn undo_after_refund_returns_nothing(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
     app.gateway.block();
     app.gateway.block_undos(true);
@@ -409,7 +409,7 @@ async fn an_undoing_that_comes_after_the_refund_gives_nothing_more(app: TestApp)
     assert_eq!((app.gateway.total(), status(&app, &order).await), (203.98, "Fulfilled".into()));
 }
 
-async fn refunds_that_never_succeed_do_not_stand_before_others(app: TestApp) {
+async fn failing_refunds_do_not_block_others(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
     // More than the job asks for at a time.
     for _ in 0..25 {
@@ -426,7 +426,7 @@ async fn refunds_that_never_succeed_do_not_stand_before_others(app: TestApp) {
     assert_eq!(app.gateway.total(), 25.0, "the last payment was given back");
 }
 
-async fn who_goes_away_while_paying_has_paid(app: TestApp) {
+async fn payment_completes_after_client_disconnects(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
     app.gateway.block();
     let body = card_payment().to_string();

@@ -11,27 +11,27 @@ use crate::on_both_databases;
 use crate::support::{ANY_PORT, TestApp};
 
 on_both_databases![
-    an_unknown_path_is_named,
-    another_method_is_told_which_are_allowed,
-    every_path_is_served_below_v3_too,
-    a_request_is_served_in_every_way_of_writing_it,
-    an_outdated_client_is_told_to_upgrade,
-    a_key_is_asked_for,
-    a_key_that_is_unknown_or_too_low_is_refused,
-    an_unknown_resource_is_told_in_the_requirements_words,
-    a_browser_may_call_from_any_origin,
-    every_answer_carries_the_requests_identifier,
-    a_body_is_held_to_its_size_and_media_type,
-    a_body_that_is_no_json_object_is_refused,
-    no_body_is_one_without_arguments,
-    a_long_list_is_refused_for_its_length,
-    a_value_that_may_be_null_is_not_told_so,
-    everything_wrong_is_named_at_once_in_the_documents_order,
-    checks_come_in_their_order,
-    a_panic_is_answered_like_any_failure_inside,
+    unknown_path_is_named,
+    wrong_method_lists_allowed_methods,
+    serves_every_path_below_v3,
+    accepts_equivalent_request_forms,
+    outdated_client_must_upgrade,
+    requires_key,
+    rejects_unknown_key_and_insufficient_scope,
+    unknown_resource_has_required_message,
+    allows_any_origin,
+    every_response_has_request_id,
+    limits_body_size_and_media_type,
+    rejects_non_object_body,
+    missing_body_is_empty_object,
+    rejects_long_list,
+    omits_null_from_error_detail,
+    names_all_errors_in_document_order,
+    checks_run_in_documented_order,
+    panic_returns_server_error,
 ];
 
-async fn an_unknown_path_is_named(app: TestApp) {
+async fn unknown_path_is_named(app: TestApp) {
     for path in ["/nowhere", "/v3/nowhere", "/v3x", "/", "/regions/1/2", "/v4/regions"] {
         let answer = app.request("GET", path).no_key().version(None).send().await;
 
@@ -41,7 +41,7 @@ async fn an_unknown_path_is_named(app: TestApp) {
     }
 }
 
-async fn another_method_is_told_which_are_allowed(app: TestApp) {
+async fn wrong_method_lists_allowed_methods(app: TestApp) {
     for (method, path, allowed) in [
         ("DELETE", "/regions", "GET, POST"),
         ("POST", "/v3/regions/17637000000001", "GET, PUT, DELETE"),
@@ -54,7 +54,7 @@ async fn another_method_is_told_which_are_allowed(app: TestApp) {
     }
 }
 
-async fn every_path_is_served_below_v3_too(app: TestApp) {
+async fn serves_every_path_below_v3(app: TestApp) {
     let plain = app.request("GET", "/regions").send().await;
     let versioned = app.request("GET", "/v3/regions").send().await;
 
@@ -63,7 +63,7 @@ async fn every_path_is_served_below_v3_too(app: TestApp) {
     assert_eq!(plain.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
 }
 
-async fn a_request_is_served_in_every_way_of_writing_it(app: TestApp) {
+async fn accepts_equivalent_request_forms(app: TestApp) {
     let usual = app.request("GET", "/published-events").send().await;
 
     for (method, path) in [
@@ -80,7 +80,7 @@ async fn a_request_is_served_in_every_way_of_writing_it(app: TestApp) {
     assert_eq!(answer.status, 404);
 }
 
-async fn an_outdated_client_is_told_to_upgrade(app: TestApp) {
+async fn outdated_client_must_upgrade(app: TestApp) {
     for version in [None, Some(""), Some("2.9.9"), Some("2"), Some("three"), Some("3.0.0.0"), Some("-3")] {
         let answer = app.request("GET", "/regions").version(version).send().await;
 
@@ -93,7 +93,7 @@ async fn an_outdated_client_is_told_to_upgrade(app: TestApp) {
     }
 }
 
-async fn a_key_is_asked_for(app: TestApp) {
+async fn requires_key(app: TestApp) {
     let expected = json!({ "message": "Your request could not be authenticated.", "code": "key.missing" });
 
     let without = app.request("GET", "/regions").no_key().send().await;
@@ -105,7 +105,7 @@ async fn a_key_is_asked_for(app: TestApp) {
     }
 }
 
-async fn a_key_that_is_unknown_or_too_low_is_refused(app: TestApp) {
+async fn rejects_unknown_key_and_insufficient_scope(app: TestApp) {
     let expected = json!({ "message": "You are restricted from accessing this resource.", "code": "key.refused" });
     let ama = app.sign_up("ama").await;
 
@@ -118,7 +118,7 @@ async fn a_key_that_is_unknown_or_too_low_is_refused(app: TestApp) {
     }
 }
 
-async fn an_unknown_resource_is_told_in_the_requirements_words(app: TestApp) {
+async fn unknown_resource_has_required_message(app: TestApp) {
     for path in ["/regions/17637000000001", "/regions/no-such", "/events/1", "/v3/hosts/00000000000000"] {
         let answer = app.request("GET", path).send().await;
 
@@ -128,7 +128,7 @@ async fn an_unknown_resource_is_told_in_the_requirements_words(app: TestApp) {
     }
 }
 
-async fn a_browser_may_call_from_any_origin(app: TestApp) {
+async fn allows_any_origin(app: TestApp) {
     let preflight = app.request("OPTIONS", "/orders").no_key().version(None).header("Origin", "https://shop.example");
     let preflight = preflight.header("Access-Control-Request-Method", "POST").send().await;
     let found = app.request("GET", "/regions").header("Origin", "https://shop.example").send().await;
@@ -143,7 +143,7 @@ async fn a_browser_may_call_from_any_origin(app: TestApp) {
     }
 }
 
-async fn every_answer_carries_the_requests_identifier(app: TestApp) {
+async fn every_response_has_request_id(app: TestApp) {
     let found = app.request("GET", "/regions").send().await;
     let refused = app.request("GET", "/regions").no_key().send().await;
     let unknown = app.request("GET", "/nowhere").send().await;
@@ -153,7 +153,7 @@ async fn every_answer_carries_the_requests_identifier(app: TestApp) {
     assert_ne!(ids[0], ids[1]);
 }
 
-async fn a_body_is_held_to_its_size_and_media_type(app: TestApp) {
+async fn limits_body_size_and_media_type(app: TestApp) {
     let staff = &app.staff.key;
     let large = json!({ "name": "x".repeat(64 * 1024), "country": "Ghana" });
 
@@ -168,7 +168,7 @@ async fn a_body_is_held_to_its_size_and_media_type(app: TestApp) {
     assert_eq!(charset.status, 201);
 }
 
-async fn a_body_that_is_no_json_object_is_refused(app: TestApp) {
+async fn rejects_non_object_body(app: TestApp) {
     for body in ["{", "name", "[]", "\"name\"", "7", "{\"name\": \"Accra\"", "\u{feff}{}"] {
         let answer = app.request("POST", "/regions").key(&app.staff.key).header("Content-Type", "application/json");
         let answer = answer.body(body).send().await;
@@ -177,7 +177,7 @@ async fn a_body_that_is_no_json_object_is_refused(app: TestApp) {
     }
 }
 
-async fn no_body_is_one_without_arguments(app: TestApp) {
+async fn missing_body_is_empty_object(app: TestApp) {
     let region = app.create_region().await;
     let staff = &app.staff.key;
 
@@ -190,7 +190,7 @@ async fn no_body_is_one_without_arguments(app: TestApp) {
 }
 
 /// However much is wrong with what it holds: an error of each item would fill the memory.
-async fn a_long_list_is_refused_for_its_length(app: TestApp) {
+async fn rejects_long_list(app: TestApp) {
     let body = json!({ "name": "Music", "subcategories": vec![json!({}); 5000] });
     let answer = app.request("POST", "/categories").key(&app.staff.key).json(&body).send().await;
 
@@ -198,14 +198,14 @@ async fn a_long_list_is_refused_for_its_length(app: TestApp) {
     assert!(answer.body["fields"][0]["detail"].as_str().unwrap().starts_with("must have at most "), "{}", answer.body);
 }
 
-async fn a_value_that_may_be_null_is_not_told_so(app: TestApp) {
+async fn omits_null_from_error_detail(app: TestApp) {
     let body = json!({ "identification": "kofi", "role": "boss" });
     let answer = app.request("POST", "/lookups").key(&app.staff.key).json(&body).send().await;
 
     assert_eq!(answer.body["fields"][0]["detail"], "must be one of: customer, administrator");
 }
 
-async fn everything_wrong_is_named_at_once_in_the_documents_order(app: TestApp) {
+async fn names_all_errors_in_document_order(app: TestApp) {
     let venue = |body| app.request("POST", "/venues").key(&app.staff.key).json(&body).send();
 
     let nothing = venue(json!({})).await;
@@ -219,7 +219,7 @@ async fn everything_wrong_is_named_at_once_in_the_documents_order(app: TestApp) 
     assert_eq!(mixed.body["error"], text);
 }
 
-async fn checks_come_in_their_order(app: TestApp) {
+async fn checks_run_in_documented_order(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let nowhere = app.request("DELETE", "/nowhere").no_key().version(None).send().await;
     let version = app.request("POST", "/regions").no_key().version(None).send().await;
@@ -237,7 +237,7 @@ async fn panic_get(_rq: Rq) -> Result<HttpResponseOk<()>, Failure> {
     panic!("a mistake in an endpoint")
 }
 
-async fn a_panic_is_answered_like_any_failure_inside(app: TestApp) {
+async fn panic_returns_server_error(app: TestApp) {
     let contract = json!({ "paths": { "/panics": { "get": { "operationId": "panic_get", "responses": { "500": {} } } } } });
     let mut api = Api::new();
     api.add_open(panic_get, &[]);

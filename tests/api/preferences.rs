@@ -6,11 +6,11 @@ use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 
 on_both_databases![
-    an_account_prefers_nothing_at_first,
-    a_region_is_preferred_by_its_identifier_or_uri,
-    a_preference_is_for_a_region_that_exists,
-    a_region_that_is_removed_is_preferred_by_nobody,
-    preferences_are_their_accounts_and_the_staffs,
+    new_account_has_no_preferences,
+    region_is_given_by_id_or_uri,
+    rejects_unknown_region,
+    deleted_region_is_removed_from_preferences,
+    preferences_require_owner_or_staff,
 ];
 
 async fn put(app: &TestApp, key: &str, number: &str, body: Value) -> Response {
@@ -25,7 +25,7 @@ fn id(uri: &str) -> &str {
     uri.rsplit('/').next().unwrap()
 }
 
-async fn an_account_prefers_nothing_at_first(app: TestApp) {
+async fn new_account_has_no_preferences(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let account = ama.client.account_get().number(ama.number.as_str()).send().await.unwrap();
 
@@ -36,7 +36,7 @@ async fn an_account_prefers_nothing_at_first(app: TestApp) {
     assert_eq!((unchanged.status, unchanged.body), (200, read.body));
 }
 
-async fn a_region_is_preferred_by_its_identifier_or_uri(app: TestApp) {
+async fn region_is_given_by_id_or_uri(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (accra, volta) = (app.create_region().await, app.create_region().await);
 
@@ -50,7 +50,7 @@ async fn a_region_is_preferred_by_its_identifier_or_uri(app: TestApp) {
     }
 }
 
-async fn a_preference_is_for_a_region_that_exists(app: TestApp) {
+async fn rejects_unknown_region(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let accra = app.create_region().await;
     put(&app, &ama.key, &ama.number, json!({ "region": accra })).await;
@@ -64,7 +64,7 @@ async fn a_preference_is_for_a_region_that_exists(app: TestApp) {
     assert_eq!(get(&app, &ama.key, &ama.number).await.body["region"], id(&accra), "nothing was changed");
 }
 
-async fn a_region_that_is_removed_is_preferred_by_nobody(app: TestApp) {
+async fn deleted_region_is_removed_from_preferences(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let (accra, volta) = (app.create_region().await, app.create_region().await);
     put(&app, &ama.key, &ama.number, json!({ "region": accra })).await;
@@ -78,7 +78,7 @@ async fn a_region_that_is_removed_is_preferred_by_nobody(app: TestApp) {
     assert_eq!(put(&app, &ama.key, &ama.number, json!({ "region": volta })).await.body["region"], id(&volta));
 }
 
-async fn preferences_are_their_accounts_and_the_staffs(app: TestApp) {
+async fn preferences_require_owner_or_staff(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let accra = app.create_region().await;
     let body = json!({ "region": accra });

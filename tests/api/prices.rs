@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::on_both_databases;
 use crate::support::{Host, TestApp, User, section};
 
-on_both_databases![prices_are_those_of_the_model];
+on_both_databases![prices_match_model];
 
 /// Cases that are tried.
 const CASES: usize = 6;
@@ -111,7 +111,7 @@ fn amount(minor: i64) -> Value {
     json!(minor as f64 / 100.0)
 }
 
-async fn prices_are_those_of_the_model(app: TestApp) {
+async fn prices_match_model(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });

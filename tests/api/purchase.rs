@@ -3,9 +3,9 @@
 use crate::on_both_databases;
 use crate::support::{Rejection, TestApp, section, types};
 
-on_both_databases![a_sale_from_sign_up_to_admission];
+on_both_databases![purchase_from_sign_up_to_admission];
 
-async fn a_sale_from_sign_up_to_admission(app: TestApp) {
+async fn purchase_from_sign_up_to_admission(app: TestApp) {
     // Kofi stages a concert with free standing room and paid seats.
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;

@@ -9,21 +9,21 @@ use crate::race_tests;
 use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
 
 race_tests![
-    the_last_places_are_sold_once,
-    free_places_are_given_away_once,
-    orders_of_the_same_sections_in_any_order_do_not_block_each_other,
-    an_order_that_the_database_refuses_fails_alone,
-    places_that_time_out_are_sold_once,
-    of_eleven_orders_at_once_ten_are_open,
-    an_order_paid_twice_at_once_is_paid_once,
-    parts_paid_at_once_do_not_exceed_the_total,
-    of_many_who_pay_at_once_each_has_an_outcome_of_their_own,
-    a_payment_that_the_database_refuses_fails_alone,
-    a_payment_of_an_order_cancelled_meanwhile_is_given_back,
-    a_payment_of_an_order_timed_out_meanwhile_is_given_back,
-    a_payment_that_a_job_has_given_up_is_given_back,
-    cancelling_and_paying_at_once_leave_one_of_the_two,
-    timing_out_and_paying_at_once_leave_one_of_the_two,
+    last_tickets_are_sold_once,
+    free_tickets_are_issued_once,
+    orders_of_same_sections_do_not_deadlock,
+    failing_order_does_not_fail_its_batch,
+    expired_reservations_are_sold_once,
+    concurrent_orders_respect_open_order_limit,
+    concurrent_payments_pay_order_once,
+    concurrent_partial_payments_do_not_exceed_total,
+    concurrent_payments_have_independent_outcomes,
+    failing_payment_does_not_fail_its_batch,
+    payment_of_order_cancelled_meanwhile_is_refunded,
+    payment_of_order_expired_meanwhile_is_refunded,
+    payment_abandoned_by_job_is_refunded,
+    concurrent_cancellation_and_payment_leave_one,
+    concurrent_expiry_and_payment_leave_one,
 ];
 
 async fn concert(app: &TestApp, sections: &[(f64, i64)]) -> Event {
@@ -59,7 +59,7 @@ pub fn tally<const N: usize>(answers: &[Response], statuses: [u16; N]) -> [usize
     tally
 }
 
-async fn the_last_places_are_sold_once(app: TestApp) {
+async fn last_tickets_are_sold_once(app: TestApp) {
     let event = concert(&app, &[(10.0, 7)]).await;
     let crowd = crowd(&app, 6).await;
     let vip = event.sections[0].as_str();
@@ -72,7 +72,7 @@ async fn the_last_places_are_sold_once(app: TestApp) {
     assert_eq!(app.sold_and_reserved(vip).await, (0, 7));
 }
 
-async fn free_places_are_given_away_once(app: TestApp) {
+async fn free_tickets_are_issued_once(app: TestApp) {
     let event = concert(&app, &[(0.0, 7)]).await;
     let crowd = crowd(&app, 6).await;
     let standing = event.sections[0].as_str();
@@ -88,7 +88,7 @@ async fn free_places_are_given_away_once(app: TestApp) {
 }
 
 /// Orders that come at the same time are committed together.
-async fn an_order_that_the_database_refuses_fails_alone(app: TestApp) {
+async fn failing_order_does_not_fail_its_batch(app: TestApp) {
     app.allow_server_errors();
     let event = concert(&app, &[(10.0, 100)]).await;
     let crowd = crowd(&app, 6).await;
@@ -102,7 +102,7 @@ async fn an_order_that_the_database_refuses_fails_alone(app: TestApp) {
     assert_eq!(app.sold_and_reserved(floor).await, (0, 22 + 13));
 }
 
-async fn orders_of_the_same_sections_in_any_order_do_not_block_each_other(app: TestApp) {
+async fn orders_of_same_sections_do_not_deadlock(app: TestApp) {
     let event = concert(&app, &[(10.0, 12), (10.0, 12), (10.0, 12)]).await;
     let crowd = crowd(&app, 6).await;
     let [a, b, c] = [0, 1, 2].map(|section| event.sections[section].as_str());
@@ -118,7 +118,7 @@ async fn orders_of_the_same_sections_in_any_order_do_not_block_each_other(app: T
     }
 }
 
-async fn places_that_time_out_are_sold_once(app: TestApp) {
+async fn expired_reservations_are_sold_once(app: TestApp) {
     let event = concert(&app, &[(10.0, 6), (10.0, 6)]).await;
     let [a, b] = [0, 1].map(|section| event.sections[section].as_str());
     let crowd = crowd(&app, 6).await;
@@ -137,7 +137,7 @@ async fn places_that_time_out_are_sold_once(app: TestApp) {
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 6), (0, 6)], 12), "what the tables themselves say");
 }
 
-async fn of_eleven_orders_at_once_ten_are_open(app: TestApp) {
+async fn concurrent_orders_respect_open_order_limit(app: TestApp) {
     let event = concert(&app, &[(10.0, 100)]).await;
     let ama = app.sign_up("ama").await;
     let section = event.sections[0].as_str();
@@ -157,7 +157,7 @@ async fn sale(app: &TestApp) -> (User, Event, String) {
     (ama, event, order)
 }
 
-async fn an_order_paid_twice_at_once_is_paid_once(app: TestApp) {
+async fn concurrent_payments_pay_order_once(app: TestApp) {
     let (ama, event, order) = sale(&app).await;
     app.gateway.block();
 
@@ -176,7 +176,7 @@ async fn an_order_paid_twice_at_once_is_paid_once(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
 }
 
-async fn parts_paid_at_once_do_not_exceed_the_total(app: TestApp) {
+async fn concurrent_partial_payments_do_not_exceed_total(app: TestApp) {
     let (ama, event, order) = sale(&app).await;
     let answers = join_all((0..8).map(|_| app.pay(&ama.key, &order, partial_card_payment(50.0)))).await;
 
@@ -189,7 +189,7 @@ async fn parts_paid_at_once_do_not_exceed_the_total(app: TestApp) {
     assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 2);
 }
 
-async fn of_many_who_pay_at_once_each_has_an_outcome_of_their_own(app: TestApp) {
+async fn concurrent_payments_have_independent_outcomes(app: TestApp) {
     let event = concert(&app, &[(10.0, 40)]).await;
     let crowd = crowd(&app, 8).await;
     let orders = orders_of(&crowd, &event.sections[0]).await;
@@ -227,7 +227,7 @@ async fn of_many_who_pay_at_once_each_has_an_outcome_of_their_own(app: TestApp) 
     app.check_gateway_balance().await;
 }
 
-async fn a_payment_that_the_database_refuses_fails_alone(app: TestApp) {
+async fn failing_payment_does_not_fail_its_batch(app: TestApp) {
     app.allow_server_errors();
     let event = concert(&app, &[(10.0, 40)]).await;
     let crowd = crowd(&app, 6).await;
@@ -244,7 +244,7 @@ async fn a_payment_that_the_database_refuses_fails_alone(app: TestApp) {
     app.check_gateway_balance().await;
 }
 
-async fn a_payment_of_an_order_cancelled_meanwhile_is_given_back(app: TestApp) {
+async fn payment_of_order_cancelled_meanwhile_is_refunded(app: TestApp) {
     let (ama, event, order) = sale(&app).await;
     app.gateway.block();
 
@@ -263,7 +263,7 @@ async fn a_payment_of_an_order_cancelled_meanwhile_is_given_back(app: TestApp) {
     assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 0);
 }
 
-async fn a_payment_of_an_order_timed_out_meanwhile_is_given_back(app: TestApp) {
+async fn payment_of_order_expired_meanwhile_is_refunded(app: TestApp) {
     let (ama, event, order) = sale(&app).await;
     let yaw = app.sign_up("yaw").await;
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
@@ -285,7 +285,7 @@ async fn a_payment_of_an_order_timed_out_meanwhile_is_given_back(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2), "they are Yaw's");
 }
 
-async fn a_payment_that_a_job_has_given_up_is_given_back(app: TestApp) {
+async fn payment_abandoned_by_job_is_refunded(app: TestApp) {
     let (ama, event, order) = sale(&app).await;
     app.gateway.block();
 
@@ -305,7 +305,7 @@ async fn a_payment_that_a_job_has_given_up_is_given_back(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
 }
 
-async fn cancelling_and_paying_at_once_leave_one_of_the_two(app: TestApp) {
+async fn concurrent_cancellation_and_payment_leave_one(app: TestApp) {
     let event = concert(&app, &[(10.0, 20)]).await;
     let ama = app.sign_up("ama").await;
     let mut fulfilled = 0;
@@ -329,7 +329,7 @@ async fn cancelling_and_paying_at_once_leave_one_of_the_two(app: TestApp) {
     assert!((app.gateway.total() - expected).abs() < 0.001, "{} is kept for {fulfilled} orders", app.gateway.total());
 }
 
-async fn timing_out_and_paying_at_once_leave_one_of_the_two(app: TestApp) {
+async fn concurrent_expiry_and_payment_leave_one(app: TestApp) {
     let event = concert(&app, &[(10.0, 20)]).await;
     let crowd = crowd(&app, 4).await;
     let orders = orders_of(&crowd, &event.sections[0]).await;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::on_both_databases;
 use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, check_invariants, section};
 
-on_both_databases![whatever_is_done_the_books_agree];
+on_both_databases![random_actions_keep_invariants];
 
 const STEPS: usize = 150;
 
@@ -55,7 +55,7 @@ fn cents(value: &Value) -> i64 {
     (value.as_f64().unwrap() * 100.0).round() as i64
 }
 
-async fn whatever_is_done_the_books_agree(app: TestApp) {
+async fn random_actions_keep_invariants(app: TestApp) {
     let seed = env::var("BOXOFFICE_WALK").ok().and_then(|seed| seed.parse().ok()).unwrap_or_else(rand::random::<u64>);
     eprintln!("BOXOFFICE_WALK={seed}");
     let mut walk = Walk::begin(app, seed).await;

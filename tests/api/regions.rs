@@ -6,12 +6,12 @@ use crate::on_both_databases;
 use crate::support::{Response, TestApp, section};
 
 on_both_databases![
-    a_region_is_told_with_its_countrys_icon,
-    a_name_belongs_to_one_region,
-    a_change_leaves_what_it_does_not_name,
-    a_region_is_active_with_a_listed_event_to_come,
-    a_region_without_venues_can_be_removed,
-    the_staff_alone_keep_regions,
+    region_has_icon_of_country,
+    name_is_unique,
+    update_keeps_omitted_properties,
+    region_is_active_with_future_listed_event,
+    deletes_region_without_venues,
+    only_staff_manage_regions,
 ];
 
 async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response {
@@ -31,7 +31,7 @@ async fn listed(app: &TestApp, query: &str) -> Vec<String> {
     page.body["entries"].as_array().unwrap().iter().map(|region| region["self"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn a_region_is_told_with_its_countrys_icon(app: TestApp) {
+async fn region_has_icon_of_country(app: TestApp) {
     let abidjan = json!({ "name": "Abidjan", "country": "Côte d'Ivoire", "district": "Lagunes", "city": "Abidjan" });
 
     let full = send(&app, "POST", "/regions", abidjan.clone()).await;
@@ -49,7 +49,7 @@ async fn a_region_is_told_with_its_countrys_icon(app: TestApp) {
     assert_eq!(nothing.invalid_arguments(), ["-name", "-country"]);
 }
 
-async fn a_name_belongs_to_one_region(app: TestApp) {
+async fn name_is_unique(app: TestApp) {
     made(&app, "Greater Accra").await;
     let volta = made(&app, "Volta").await;
 
@@ -62,7 +62,7 @@ async fn a_name_belongs_to_one_region(app: TestApp) {
     assert_eq!(its_own.status, 200);
 }
 
-async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
+async fn update_keeps_omitted_properties(app: TestApp) {
     let body = json!({ "name": "Lomé", "country": "Ghana", "district": "Maritime", "city": "Lomé" });
     let before = send(&app, "POST", "/regions", body).await.body;
     let uri = before["self"].as_str().unwrap();
@@ -78,7 +78,7 @@ async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
     assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
 }
 
-async fn a_region_is_active_with_a_listed_event_to_come(app: TestApp) {
+async fn region_is_active_with_future_listed_event(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let host = app.create_host(&ama).await;
     let quiet = made(&app, "Volta").await;
@@ -96,7 +96,7 @@ async fn a_region_is_active_with_a_listed_event_to_come(app: TestApp) {
     assert!(listed(&app, "active=true").await.is_empty());
 }
 
-async fn a_region_without_venues_can_be_removed(app: TestApp) {
+async fn deletes_region_without_venues(app: TestApp) {
     let venue = app.create_venue().await;
     let venue = app.request("GET", &venue).send().await;
     let used = venue.body["region"].as_str().unwrap();
@@ -112,7 +112,7 @@ async fn a_region_without_venues_can_be_removed(app: TestApp) {
     assert_eq!(listed(&app, "").await, [used]);
 }
 
-async fn the_staff_alone_keep_regions(app: TestApp) {
+async fn only_staff_manage_regions(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let volta = made(&app, "Volta").await;
 

@@ -9,17 +9,17 @@ use crate::on_both_databases;
 use crate::support::{Event, Host, Response, TestApp, User, partial_card_payment, rejection, section};
 
 on_both_databases![
-    who_has_sold_nothing_has_zeros,
-    what_is_fulfilled_is_counted_and_nothing_else,
-    an_order_of_several_hosts_counts_for_each,
-    what_is_given_back_or_void_is_counted_no_more,
-    what_is_redeemed_or_passed_on_counts_still,
-    sales_are_counted_by_the_time_of_fulfilment,
-    a_period_is_given_with_or_without_zone,
-    sales_of_one_section,
-    what_sales_cannot_be_asked_for,
-    reports_are_for_the_hosts_administrators_and_the_staff,
-    a_removed_hosts_events_are_reported_still,
+    host_without_sales_has_zero_totals,
+    counts_fulfilled_orders_only,
+    order_of_several_hosts_counts_for_each,
+    excludes_returned_and_void_tickets,
+    includes_redeemed_and_transferred_tickets,
+    groups_sales_by_fulfillment_time,
+    accepts_period_with_or_without_zone,
+    reports_sales_of_section,
+    rejects_invalid_queries,
+    reports_require_host_or_staff,
+    events_of_removed_host_are_reported,
 ];
 
 async fn get(app: &TestApp, key: &str, path: &str) -> Response {
@@ -45,7 +45,7 @@ fn sold(units: i64, sales: f64, fees: f64) -> Value {
     json!({ "units": units, "sales": sales, "fees": fees })
 }
 
-async fn who_has_sold_nothing_has_zeros(app: TestApp) {
+async fn host_without_sales_has_zero_totals(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let empty = app.create_draft(&host).await;
@@ -66,7 +66,7 @@ async fn who_has_sold_nothing_has_zeros(app: TestApp) {
     assert_eq!(sales["breakdown"], json!({ "Stalls": zeros, "Balcony": zeros, "Lawn": zeros }));
 }
 
-async fn what_is_fulfilled_is_counted_and_nothing_else(app: TestApp) {
+async fn counts_fulfilled_orders_only(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let host = app.create_host(&kofi).await;
     let (first, second) = (concert(&app, &host).await, concert(&app, &host).await);
@@ -96,7 +96,7 @@ async fn what_is_fulfilled_is_counted_and_nothing_else(app: TestApp) {
     }
 }
 
-async fn an_order_of_several_hosts_counts_for_each(app: TestApp) {
+async fn order_of_several_hosts_counts_for_each(app: TestApp) {
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&esi).await);
     let (jazz, play) = (concert(&app, &his).await, concert(&app, &hers).await);
@@ -119,7 +119,7 @@ async fn an_order_of_several_hosts_counts_for_each(app: TestApp) {
     }
 }
 
-async fn what_is_given_back_or_void_is_counted_no_more(app: TestApp) {
+async fn excludes_returned_and_void_tickets(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let host = app.create_host(&kofi).await;
     let event = concert(&app, &host).await;
@@ -144,7 +144,7 @@ async fn what_is_given_back_or_void_is_counted_no_more(app: TestApp) {
     assert_eq!(counts().await, [0.0; 5]);
 }
 
-async fn what_is_redeemed_or_passed_on_counts_still(app: TestApp) {
+async fn includes_redeemed_and_transferred_tickets(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = concert(&app, &host).await;
@@ -168,7 +168,7 @@ fn exactly(time: Timestamp) -> String {
     format!("{}.{:06}Z", time.to_offset_seconds().trim_end_matches("+00:00"), time.0 % 1_000_000)
 }
 
-async fn sales_are_counted_by_the_time_of_fulfilment(app: TestApp) {
+async fn groups_sales_by_fulfillment_time(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = concert(&app, &app.create_host(&kofi).await).await;
     buy(&ama, &event, [1, 0, 0]).await;
@@ -209,7 +209,7 @@ async fn sales_are_counted_by_the_time_of_fulfilment(app: TestApp) {
     }
 }
 
-async fn a_period_is_given_with_or_without_zone(app: TestApp) {
+async fn accepts_period_with_or_without_zone(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = concert(&app, &app.create_host(&kofi).await).await;
     buy(&ama, &event, [1, 0, 0]).await;
@@ -227,7 +227,7 @@ async fn a_period_is_given_with_or_without_zone(app: TestApp) {
     }
 }
 
-async fn sales_of_one_section(app: TestApp) {
+async fn reports_sales_of_section(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = concert(&app, &host).await;
@@ -246,7 +246,7 @@ async fn sales_of_one_section(app: TestApp) {
     assert_eq!(lawn, json!({ "units": 0, "sales": 0.0, "fees": 0.0, "breakdown": { "Lawn": sold(0, 0.0, 0.0) } }));
 }
 
-async fn what_sales_cannot_be_asked_for(app: TestApp) {
+async fn rejects_invalid_queries(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (event, other) = (concert(&app, &host).await, app.create_listed_event(&host, &[section("Gallery", 5.0, 5)]).await);
@@ -271,7 +271,7 @@ async fn what_sales_cannot_be_asked_for(app: TestApp) {
     assert_eq!(get(&app, &kofi.key, &format!("{}/sales?{same}", event.uri)).await.status, 200);
 }
 
-async fn reports_are_for_the_hosts_administrators_and_the_staff(app: TestApp) {
+async fn reports_require_host_or_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = concert(&app, &host).await;
@@ -297,7 +297,7 @@ async fn reports_are_for_the_hosts_administrators_and_the_staff(app: TestApp) {
     }
 }
 
-async fn a_removed_hosts_events_are_reported_still(app: TestApp) {
+async fn events_of_removed_host_are_reported(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = concert(&app, &host).await;

@@ -10,26 +10,26 @@ use crate::verifications::other_than;
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    a_password_is_reset_by_the_code_from_the_mail,
-    a_reset_ends_every_session_and_no_integration,
-    an_email_that_no_account_has_gets_no_reset,
-    a_reset_that_is_not_there_is_not_found,
-    what_a_reset_needs_is_checked,
-    wrong_codes_use_a_reset_up,
-    one_code_after_the_other_is_not_guessed_either,
-    nothing_is_told_of_a_code_when_the_days_tries_are_used_up,
-    another_password_ends_the_open_reset,
-    a_reset_counts_for_fifteen_minutes,
-    a_newer_reset_ends_the_earlier_ones,
-    a_reset_for_another_address_than_the_accounts_does_not_count,
-    a_reset_does_not_activate_an_account,
+    resets_password_with_mailed_code,
+    reset_ends_sessions_but_no_integrations,
+    unknown_email_gets_no_reset,
+    unknown_reset_is_not_found,
+    rejects_invalid_reset,
+    wrong_codes_exhaust_reset,
+    attempts_are_limited_across_codes,
+    daily_limit_hides_whether_code_is_correct,
+    password_change_ends_open_reset,
+    reset_expires_after_fifteen_minutes,
+    newer_reset_replaces_earlier_ones,
+    reset_for_former_email_is_rejected,
+    reset_does_not_activate_account,
 ];
 
-race_tests![of_two_resets_at_once_one_counts];
+race_tests![concurrent_resets_succeed_once];
 
 const NEW: &str = "another horse entirely";
 
-async fn a_password_is_reset_by_the_code_from_the_mail(app: TestApp) {
+async fn resets_password_with_mailed_code(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (uri, code) = app.code_for("/resets", "Ama@Example.com", 1).await;
     let pending = app.request("GET", &uri).send().await.body;
@@ -48,7 +48,7 @@ async fn a_password_is_reset_by_the_code_from_the_mail(app: TestApp) {
     assert!(app.sign_in("ama", NEW).await.is_ok());
 }
 
-async fn a_reset_ends_every_session_and_no_integration(app: TestApp) {
+async fn reset_ends_sessions_but_no_integrations(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
     let integration = app.integration_of(&ama).await;
@@ -64,7 +64,7 @@ async fn a_reset_ends_every_session_and_no_integration(app: TestApp) {
     }
 }
 
-async fn an_email_that_no_account_has_gets_no_reset(app: TestApp) {
+async fn unknown_email_gets_no_reset(app: TestApp) {
     let refused = app.public_client.reset_create().body_map(|body| body.email("kofi@example.com")).send().await;
 
     assert_eq!(refused.rejection(), (404, "account.unknown".to_owned()));
@@ -72,7 +72,7 @@ async fn an_email_that_no_account_has_gets_no_reset(app: TestApp) {
     assert_eq!(app.mailbox.files_to("kofi@example.com").len(), 0);
 }
 
-async fn a_reset_that_is_not_there_is_not_found(app: TestApp) {
+async fn unknown_reset_is_not_found(app: TestApp) {
     app.sign_up("ama").await;
     let (verification, code) = app.code_for("/verifications", "ama@example.com", 1).await;
     let of_a_verification = verification.replace("/verifications/", "/resets/");
@@ -87,7 +87,7 @@ async fn a_reset_that_is_not_there_is_not_found(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "a verification's code is none for a password");
 }
 
-async fn what_a_reset_needs_is_checked(app: TestApp) {
+async fn rejects_invalid_reset(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
 
@@ -99,7 +99,7 @@ async fn what_a_reset_needs_is_checked(app: TestApp) {
     assert_eq!(app.answer(&uri, json!({ "code": code, "password": NEW })).await.status, 200, "neither was a try");
 }
 
-async fn wrong_codes_use_a_reset_up(app: TestApp) {
+async fn wrong_codes_exhaust_reset(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
 
@@ -115,7 +115,7 @@ async fn wrong_codes_use_a_reset_up(app: TestApp) {
     assert_eq!(app.request("GET", "/time").key(&ama.key).send().await.status, 200);
 }
 
-async fn a_reset_counts_for_fifteen_minutes(app: TestApp) {
+async fn reset_expires_after_fifteen_minutes(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
     app.advance_clock(Duration::from_secs(15 * 60));
@@ -127,7 +127,7 @@ async fn a_reset_counts_for_fifteen_minutes(app: TestApp) {
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
-async fn a_newer_reset_ends_the_earlier_ones(app: TestApp) {
+async fn newer_reset_replaces_earlier_ones(app: TestApp) {
     app.sign_up("ama").await;
     let (first, first_code) = app.code_for("/resets", "ama@example.com", 1).await;
     let (second, code) = app.code_for("/resets", "ama@example.com", 2).await;
@@ -139,7 +139,7 @@ async fn a_newer_reset_ends_the_earlier_ones(app: TestApp) {
     assert!(app.sign_in("ama", NEW).await.is_ok());
 }
 
-async fn a_reset_for_another_address_than_the_accounts_does_not_count(app: TestApp) {
+async fn reset_for_former_email_is_rejected(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
     let change = ama.client.account_update().number(ama.number.as_str());
@@ -151,7 +151,7 @@ async fn a_reset_for_another_address_than_the_accounts_does_not_count(app: TestA
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
-async fn a_reset_does_not_activate_an_account(app: TestApp) {
+async fn reset_does_not_activate_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.execute("update accounts set activated = false where number = $1", &ama.number).await;
     let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
@@ -162,7 +162,7 @@ async fn a_reset_does_not_activate_an_account(app: TestApp) {
     assert_eq!(app.sign_in("ama", NEW).await.rejection(), (403, "account.deactivated".to_owned()));
 }
 
-async fn of_two_resets_at_once_one_counts(app: TestApp) {
+async fn concurrent_resets_succeed_once(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
     let passwords: Vec<_> = (0..4).map(|number| format!("{NEW} {number}")).collect();
@@ -177,7 +177,7 @@ async fn of_two_resets_at_once_one_counts(app: TestApp) {
     assert_eq!(statuses, [200, 409, 409, 409]);
 }
 
-async fn one_code_after_the_other_is_not_guessed_either(app: TestApp) {
+async fn attempts_are_limited_across_codes(app: TestApp) {
     app.sign_up("ama").await;
     app.sign_up("kofi").await;
     let ask = async |email: &str| app.request("POST", "/resets").json(&json!({ "email": email })).send().await.body;
@@ -201,7 +201,7 @@ async fn one_code_after_the_other_is_not_guessed_either(app: TestApp) {
     assert_eq!(app.answer(&uri, json!({ "code": code, "password": NEW })).await.status, 200);
 }
 
-async fn nothing_is_told_of_a_code_when_the_days_tries_are_used_up(app: TestApp) {
+async fn daily_limit_hides_whether_code_is_correct(app: TestApp) {
     app.sign_up("ama").await;
     let (open, open_code) = app.code_for("/resets", "ama@example.com", 1).await;
     // As if it and nine others had been tried, all but once to the day's end.
@@ -225,7 +225,7 @@ async fn nothing_is_told_of_a_code_when_the_days_tries_are_used_up(app: TestApp)
     assert!(app.sign_in("ama", PASSWORD).await.is_ok());
 }
 
-async fn another_password_ends_the_open_reset(app: TestApp) {
+async fn password_change_ends_open_reset(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (reset, reset_code) = app.code_for("/resets", "ama@example.com", 1).await;
     let (verification, code) = app.code_for("/verifications", "ama@example.com", 2).await;

@@ -19,21 +19,21 @@ use crate::support::{
 };
 
 on_both_databases![
-    what_is_sent_again_is_the_same_request_however_it_is_written,
-    a_key_belongs_to_its_caller,
-    what_is_kept_is_given_to_the_key_that_sent_it_alone,
-    a_key_has_the_contracts_form,
-    a_refusal_is_given_again_too,
-    a_declined_payment_is_declined_once,
-    what_the_gateway_failed_at_may_be_asked_for_again,
-    an_answer_is_kept_for_a_day,
-    what_is_kept_shows_no_secret,
-    many_other_requests_at_once_are_refused,
-    a_request_sent_to_two_servers_at_once_has_one_effect,
-    many_tries_at_once_have_one_effect,
-    a_payment_whose_server_ended_is_made_anew,
-    a_failure_that_comes_late_takes_no_answer_away,
-    nothing_is_done_without_its_answer,
+    equivalent_requests_are_replayed,
+    idempotency_key_belongs_to_caller,
+    stored_response_belongs_to_api_key,
+    validates_idempotency_key,
+    rejection_is_replayed,
+    declined_payment_is_replayed,
+    gateway_failure_can_be_retried,
+    response_is_stored_for_a_day,
+    stored_response_contains_no_secret,
+    different_request_with_same_key_is_rejected,
+    duplicate_on_second_server_has_one_effect,
+    concurrent_duplicates_have_one_effect,
+    payment_of_crashed_server_is_repeated,
+    late_failure_keeps_stored_response,
+    change_without_stored_response_is_rolled_back,
 ];
 
 /// A zone in the making, which two may be called alike.
@@ -70,7 +70,7 @@ async fn pay(app: &TestApp, person: &User, order: &str, key: &str, payment: Valu
     request.json(&payment).send().await
 }
 
-async fn what_is_sent_again_is_the_same_request_however_it_is_written(app: TestApp) {
+async fn equivalent_requests_are_replayed(app: TestApp) {
     let first = make_zone(&app, "one", zone()).await;
 
     let text = r#"{ "width": 300, "name": "Sidebar", "description": null,
@@ -88,7 +88,7 @@ async fn what_is_sent_again_is_the_same_request_however_it_is_written(app: TestA
     assert_eq!(count(&app, "select count(*) from zones").await, 1);
 }
 
-async fn a_key_belongs_to_its_caller(app: TestApp) {
+async fn idempotency_key_belongs_to_caller(app: TestApp) {
     let lookup = async |key: &str, who: &str| {
         let body = json!({ "identification": who });
         let request = app.request("POST", "/lookups").key(key).header("Idempotency-Key", "one");
@@ -104,7 +104,7 @@ async fn a_key_belongs_to_its_caller(app: TestApp) {
 }
 
 /// Not even to whoever writes a key of their own into the database.
-async fn what_is_kept_is_given_to_the_key_that_sent_it_alone(app: TestApp) {
+async fn stored_response_belongs_to_api_key(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let look_up = async |key: &str| {
         let request = app.request("POST", "/lookups").key(key).header("Idempotency-Key", "one");
@@ -123,7 +123,7 @@ async fn what_is_kept_is_given_to_the_key_that_sent_it_alone(app: TestApp) {
     assert_eq!(rejection(&stolen), (422, "idempotency.other-request"), "{}", stolen.body);
 }
 
-async fn a_key_has_the_contracts_form(app: TestApp) {
+async fn validates_idempotency_key(app: TestApp) {
     for wrong in ["", "two words", &"x".repeat(256)] {
         let refused = make_zone(&app, wrong, zone()).await;
         assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["Idempotency-Key".to_owned()]), "{wrong}");
@@ -131,7 +131,7 @@ async fn a_key_has_the_contracts_form(app: TestApp) {
     assert_eq!(make_zone(&app, &"x".repeat(255), zone()).await.status, 201);
 }
 
-async fn a_refusal_is_given_again_too(app: TestApp) {
+async fn rejection_is_replayed(app: TestApp) {
     let (ama, order, stalls) = sale(&app).await;
     let esi = app.sign_up("esi").await;
     let place = async |key: &str| {
@@ -148,7 +148,7 @@ async fn a_refusal_is_given_again_too(app: TestApp) {
     assert_eq!((anew.status, is_replayed(&anew)), (201, false));
 }
 
-async fn a_declined_payment_is_declined_once(app: TestApp) {
+async fn declined_payment_is_replayed(app: TestApp) {
     let (ama, order, _) = sale(&app).await;
     let declined = json!({ "method": "card", "token": "tok_decline" });
 
@@ -160,7 +160,7 @@ async fn a_declined_payment_is_declined_once(app: TestApp) {
     assert_eq!(app.payments(&order).await, [(203.98, "Declined".to_owned())]);
 }
 
-async fn what_the_gateway_failed_at_may_be_asked_for_again(app: TestApp) {
+async fn gateway_failure_can_be_retried(app: TestApp) {
     let (ama, order, _) = sale(&app).await;
     app.gateway.fail_after_charge(true);
     let failed = pay(&app, &ama, &order, "one", card_payment()).await;
@@ -175,7 +175,7 @@ async fn what_the_gateway_failed_at_may_be_asked_for_again(app: TestApp) {
     assert_eq!(app.gateway.total(), 203.98);
 }
 
-async fn an_answer_is_kept_for_a_day(app: TestApp) {
+async fn response_is_stored_for_a_day(app: TestApp) {
     let first = make_zone(&app, "one", zone()).await;
     app.advance_clock(Duration::from_secs(24 * 60 * 60 - 60));
     let within = make_zone(&app, "one", zone()).await;
@@ -191,7 +191,7 @@ async fn an_answer_is_kept_for_a_day(app: TestApp) {
     assert_eq!(count(&app, "select count(*) from idempotency").await, 0);
 }
 
-async fn what_is_kept_shows_no_secret(app: TestApp) {
+async fn stored_response_contains_no_secret(app: TestApp) {
     app.sign_up("ama").await;
     let log_in = || app.request("POST", "/sessions").header("Idempotency-Key", "a-key-of-my-own");
     let body = json!({ "identification": "ama", "password": PASSWORD });
@@ -223,7 +223,7 @@ async fn what_is_kept_shows_no_secret(app: TestApp) {
 }
 
 /// More than the database has connections.
-async fn many_other_requests_at_once_are_refused(app: TestApp) {
+async fn different_request_with_same_key_is_rejected(app: TestApp) {
     let keys: Vec<String> = (0..40).map(|number| format!("key-{number}")).collect();
     let made = join_all(keys.iter().map(|key| make_zone(&app, key, zone()))).await;
     let other = json!({ "name": "Another", "width": 300, "height": 250 });
@@ -234,7 +234,7 @@ async fn many_other_requests_at_once_are_refused(app: TestApp) {
     assert_eq!(count(&app, "select count(*) from zones").await, 40);
 }
 
-async fn a_request_sent_to_two_servers_at_once_has_one_effect(app: TestApp) {
+async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
     let neighbour = app.start_second_server(app.state.settings.clone(), boxoffice::log::silent()).await;
     for round in 0..8 {
         let key = format!("round-{round}");
@@ -256,7 +256,7 @@ async fn a_request_sent_to_two_servers_at_once_has_one_effect(app: TestApp) {
     neighbour.stop().await;
 }
 
-async fn many_tries_at_once_have_one_effect(app: TestApp) {
+async fn concurrent_duplicates_have_one_effect(app: TestApp) {
     let answers = join_all((0..20).map(|_| make_zone(&app, "one", zone()))).await;
 
     let [made, under_way] = tally(&answers, [201, 409]);
@@ -325,14 +325,14 @@ impl TwicePaid {
     }
 }
 
-async fn a_payment_whose_server_ended_is_made_anew(app: TestApp) {
+async fn payment_of_crashed_server_is_repeated(app: TestApp) {
     let paid = pay_twice(&app, || ()).await;
 
     assert_eq!(rejection(&paid.first), (409, "order.not-open"), "what came too late is given back");
     paid.check(&app).await;
 }
 
-async fn a_failure_that_comes_late_takes_no_answer_away(app: TestApp) {
+async fn late_failure_keeps_stored_response(app: TestApp) {
     let paid = pay_twice(&app, || app.gateway.fail_after_charge(true)).await;
     app.gateway.fail_after_charge(false);
 
@@ -340,7 +340,7 @@ async fn a_failure_that_comes_late_takes_no_answer_away(app: TestApp) {
     paid.check(&app).await;
 }
 
-async fn nothing_is_done_without_its_answer(app: TestApp) {
+async fn change_without_stored_response_is_rolled_back(app: TestApp) {
     app.allow_server_errors();
     let kept = make_zone(&app, "one", zone()).await;
     app.execute_sql("create unique index one_answer on idempotency (key_id) where answer is not null").await;

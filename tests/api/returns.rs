@@ -9,30 +9,30 @@ use crate::support::{Client, Event, TestApp, User, card_payment, partial_card_pa
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    returning_all_gives_everything_back,
-    returning_some_gives_back_what_they_cost,
-    the_newest_payments_are_given_back_first,
-    used_tickets_are_not_returned,
-    a_ticket_in_an_open_transfer_is_returned,
-    only_tickets_of_the_order_are_returned,
-    hosts_of_every_event_and_staff_alone_return_tickets,
-    an_order_that_outlives_its_event_is_nobodys_to_return,
-    a_free_orders_return_gives_nothing_back,
-    returned_places_are_sold_again,
-    what_the_gateway_fails_to_give_back_is_given_back_later,
-    a_refund_whose_answer_is_lost_is_given_once,
-    voiding_gives_nothing_back,
-    used_tickets_stay_used_in_a_voided_order,
-    staff_alone_void_orders,
-    the_contract_bounds_returns_and_voids,
-    a_return_gives_back_the_fees_of_its_own_time,
+    full_return_refunds_everything,
+    partial_return_refunds_ticket_prices,
+    newest_payments_are_refunded_first,
+    used_tickets_cannot_be_returned,
+    ticket_in_open_transfer_can_be_returned,
+    rejects_tickets_of_other_orders,
+    only_hosts_of_all_events_and_staff_return_tickets,
+    order_of_deleted_event_cannot_be_returned_by_hosts,
+    return_of_free_order_refunds_nothing,
+    returned_tickets_are_sold_again,
+    failed_refund_is_retried,
+    refund_with_lost_response_is_made_once,
+    void_refunds_nothing,
+    used_tickets_stay_redeemed_in_void_order,
+    only_staff_void_orders,
+    contract_limits_returns_and_voids,
+    return_refunds_fees_at_time_of_order,
 ];
 
 race_tests![
-    returning_and_claiming_at_once_agree_on_every_ticket,
-    returns_at_once_give_back_once,
-    returning_and_admitting_at_once_agree_on_every_ticket,
-    returning_and_voiding_at_once_leave_one_of_the_two,
+    concurrent_return_and_claim_agree_on_tickets,
+    concurrent_returns_refund_once,
+    concurrent_return_and_admission_agree_on_tickets,
+    concurrent_return_and_void_leave_one,
 ];
 
 /// Kofi's event, and Ama's order of two tickets at 100.00 and one at 30.00, which is paid: 234.97 with fees.
@@ -92,7 +92,7 @@ fn paid(amount: f64, status: &str) -> (f64, String) {
     (amount, status.to_owned())
 }
 
-async fn returning_all_gives_everything_back(app: TestApp) {
+async fn full_return_refunds_everything(app: TestApp) {
     let Sale { kofi, ama, event, order } = sale(&app).await;
     let before = app.read(&order).await;
 
@@ -115,7 +115,7 @@ async fn returning_all_gives_everything_back(app: TestApp) {
     assert!(told[0].3.is_some(), "who did it is known");
 }
 
-async fn returning_some_gives_back_what_they_cost(app: TestApp) {
+async fn partial_return_refunds_ticket_prices(app: TestApp) {
     let Sale { kofi, ama, event, order } = sale(&app).await;
     let tickets = wallet(&app, &ama).await;
     let mut tx = app.state.db.read().await.unwrap();
@@ -148,7 +148,7 @@ async fn returning_some_gives_back_what_they_cost(app: TestApp) {
     assert_eq!(revocations(&app).await.iter().map(|told| told.1).collect::<Vec<_>>(), [1, 1, 1]);
 }
 
-async fn the_newest_payments_are_given_back_first(app: TestApp) {
+async fn newest_payments_are_refunded_first(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let sections = [section("Stalls", 100.0, 10), section("Balcony", 30.0, 10)];
     let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
@@ -181,7 +181,7 @@ async fn the_newest_payments_are_given_back_first(app: TestApp) {
     assert!((fees - 4.97).abs() < 0.001, "{fees}");
 }
 
-async fn used_tickets_are_not_returned(app: TestApp) {
+async fn used_tickets_cannot_be_returned(app: TestApp) {
     let Sale { kofi, ama, event, order } = sale(&app).await;
     let tickets = wallet(&app, &ama).await;
     assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 1);
@@ -206,7 +206,7 @@ async fn used_tickets_are_not_returned(app: TestApp) {
     assert_eq!(app.gateway.total(), 101.99);
 }
 
-async fn a_ticket_in_an_open_transfer_is_returned(app: TestApp) {
+async fn ticket_in_open_transfer_can_be_returned(app: TestApp) {
     let Sale { kofi, ama, order, .. } = sale(&app).await;
     let esi = app.sign_up("esi").await;
     let tickets = wallet(&app, &ama).await;
@@ -233,7 +233,7 @@ async fn offer(app: &TestApp, from: &User, to: &User, serials: &[&str]) -> Strin
     made.body["self"].as_str().unwrap().to_owned()
 }
 
-async fn returning_and_claiming_at_once_agree_on_every_ticket(app: TestApp) {
+async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {
     let Sale { kofi, ama, event, .. } = sale(&app).await;
     let esi = app.sign_up("esi").await;
     for _ in 0..5 {
@@ -256,7 +256,7 @@ async fn returning_and_claiming_at_once_agree_on_every_ticket(app: TestApp) {
     assert_eq!(app.stored_sold_and_reserved().await.0, vec![(2, 0), (1, 0)], "the first order's places alone are sold");
 }
 
-async fn only_tickets_of_the_order_are_returned(app: TestApp) {
+async fn rejects_tickets_of_other_orders(app: TestApp) {
     let Sale { kofi, ama, event, order } = sale(&app).await;
     let first = wallet(&app, &ama).await;
     let other = place(&ama, &event).await;
@@ -274,7 +274,7 @@ async fn only_tickets_of_the_order_are_returned(app: TestApp) {
     assert_eq!(app.gateway.total(), 234.97);
 }
 
-async fn hosts_of_every_event_and_staff_alone_return_tickets(app: TestApp) {
+async fn only_hosts_of_all_events_and_staff_return_tickets(app: TestApp) {
     let Sale { kofi, ama, event, order } = sale(&app).await;
     let (esi, yaw) = (app.sign_up("esi").await, app.sign_up("yaw").await);
     let elsewhere = app.create_listed_event(&app.create_host(&esi).await, &[section("Floor", 20.0, 10)]).await;
@@ -305,7 +305,7 @@ async fn hosts_of_every_event_and_staff_alone_return_tickets(app: TestApp) {
     assert_eq!(app.read(&elsewhere.uri).await["popularity"], 0);
 }
 
-async fn an_order_that_outlives_its_event_is_nobodys_to_return(app: TestApp) {
+async fn order_of_deleted_event_cannot_be_returned_by_hosts(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
@@ -316,7 +316,7 @@ async fn an_order_that_outlives_its_event_is_nobodys_to_return(app: TestApp) {
     assert_eq!(rejection(&app.return_tickets(&app.staff.key, &order, json!({})).await), (409, "order.not-fulfilled"));
 }
 
-async fn a_free_orders_return_gives_nothing_back(app: TestApp) {
+async fn return_of_free_order_refunds_nothing(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Standing", 0.0, 10)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
@@ -327,7 +327,7 @@ async fn a_free_orders_return_gives_nothing_back(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await, []);
 }
 
-async fn returned_places_are_sold_again(app: TestApp) {
+async fn returned_tickets_are_sold_again(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Box", 100.0, 2)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap();
@@ -342,7 +342,7 @@ async fn returned_places_are_sold_again(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
 }
 
-async fn what_the_gateway_fails_to_give_back_is_given_back_later(app: TestApp) {
+async fn failed_refund_is_retried(app: TestApp) {
     let Sale { kofi, order, .. } = sale(&app).await;
     app.gateway.reject_refunds(true);
 
@@ -359,7 +359,7 @@ async fn what_the_gateway_fails_to_give_back_is_given_back_later(app: TestApp) {
     assert_eq!(app.gateway.total(), 0.0);
 }
 
-async fn a_refund_whose_answer_is_lost_is_given_once(app: TestApp) {
+async fn refund_with_lost_response_is_made_once(app: TestApp) {
     let Sale { kofi, ama, order, .. } = sale(&app).await;
     let tickets = wallet(&app, &ama).await;
     app.gateway.fail_after_refund(true);
@@ -382,7 +382,7 @@ async fn a_refund_whose_answer_is_lost_is_given_once(app: TestApp) {
     assert_eq!(app.payments(&order).await, [paid(234.97, "Confirmed")]);
 }
 
-async fn voiding_gives_nothing_back(app: TestApp) {
+async fn void_refunds_nothing(app: TestApp) {
     let Sale { ama, event, order, .. } = sale(&app).await;
     let transfer = offer(&app, &ama, &app.sign_up("esi").await, &[&wallet(&app, &ama).await[0].0]).await;
     let mut expected = app.read(&order).await;
@@ -404,7 +404,7 @@ async fn voiding_gives_nothing_back(app: TestApp) {
     assert_eq!((told.len(), told[0].0.as_str(), told[0].1, told[0].2.as_str()), (1, "Void", 3, "A stolen card."));
 }
 
-async fn used_tickets_stay_used_in_a_voided_order(app: TestApp) {
+async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
     let Sale { kofi, ama, event, order } = sale(&app).await;
     let tickets = wallet(&app, &ama).await;
     admit(&kofi, &event, &[&tickets[2].0]).await;
@@ -417,7 +417,7 @@ async fn used_tickets_stay_used_in_a_voided_order(app: TestApp) {
     assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 0, "a void ticket lets nobody in");
 }
 
-async fn staff_alone_void_orders(app: TestApp) {
+async fn only_staff_void_orders(app: TestApp) {
     let Sale { kofi, ama, order, .. } = sale(&app).await;
     let reason = json!({ "reason": "x" });
 
@@ -429,7 +429,7 @@ async fn staff_alone_void_orders(app: TestApp) {
     assert_eq!(statuses(&app, &ama).await, ["Issued", "Issued", "Issued"]);
 }
 
-async fn the_contract_bounds_returns_and_voids(app: TestApp) {
+async fn contract_limits_returns_and_voids(app: TestApp) {
     let Sale { kofi, order, .. } = sale(&app).await;
 
     for (body, complaint) in [
@@ -450,7 +450,7 @@ async fn the_contract_bounds_returns_and_voids(app: TestApp) {
     assert_eq!(app.read(&order).await["status"], "Fulfilled");
 }
 
-async fn returns_at_once_give_back_once(app: TestApp) {
+async fn concurrent_returns_refund_once(app: TestApp) {
     let Sale { kofi, order, .. } = sale(&app).await;
 
     let (one, other) =
@@ -465,7 +465,7 @@ async fn returns_at_once_give_back_once(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await.len(), 2);
 }
 
-async fn returning_and_admitting_at_once_agree_on_every_ticket(app: TestApp) {
+async fn concurrent_return_and_admission_agree_on_tickets(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 100)]).await;
     for _ in 0..8 {
@@ -489,7 +489,7 @@ async fn returning_and_admitting_at_once_agree_on_every_ticket(app: TestApp) {
     assert!((app.gateway.total() - valid as f64 * 10.99).abs() < 0.001);
 }
 
-async fn returning_and_voiding_at_once_leave_one_of_the_two(app: TestApp) {
+async fn concurrent_return_and_void_leave_one(app: TestApp) {
     let Sale { kofi, order, .. } = sale(&app).await;
 
     let void = app.void_order(&app.staff.key, &order, json!({ "reason": "x" }));
@@ -503,7 +503,7 @@ async fn returning_and_voiding_at_once_leave_one_of_the_two(app: TestApp) {
 }
 
 /// A server with other fees, beside the first one on its database.
-async fn a_return_gives_back_the_fees_of_its_own_time(app: TestApp) {
+async fn return_refunds_fees_at_time_of_order(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event =
         app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10), section("Box", 20.01, 10)]).await;

@@ -10,18 +10,18 @@ use crate::on_both_databases;
 use crate::support::{Response, TestApp, rejection};
 
 on_both_databases![
-    what_waits_is_listed_the_oldest_first,
-    a_submission_is_named_by_its_content,
-    approval_lists_an_event,
-    rejection_makes_an_event_a_draft_again,
-    what_is_submitted_again_keeps_its_name,
-    approval_makes_a_venue_everyones,
-    rejection_leaves_a_venue_to_its_creator,
-    a_submission_is_decided_once,
-    a_decision_says_what_it_is,
-    review_is_for_the_staff,
-    a_removed_host_lists_no_events,
-    who_submitted_is_mailed_the_decision_and_its_reason,
+    lists_pending_submissions_oldest_first,
+    submission_id_is_derived_from_content,
+    approval_lists_event,
+    rejection_returns_event_to_draft,
+    resubmission_keeps_id,
+    approval_makes_venue_public,
+    rejected_venue_stays_with_creator,
+    submission_is_decided_once,
+    decision_is_validated,
+    review_requires_staff,
+    events_of_removed_host_cannot_be_approved,
+    submitter_is_mailed_decision_and_reason,
 ];
 
 /// The URI of the submissions of this content.
@@ -55,7 +55,7 @@ async fn contents(app: &TestApp, query: &str) -> Vec<String> {
     entries.iter().map(|submission| submission["content"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn what_waits_is_listed_the_oldest_first(app: TestApp) {
+async fn lists_pending_submissions_oldest_first(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (first, second, decided) = (app.create_draft(&host).await, app.create_draft(&host).await, app.create_draft(&host).await);
@@ -74,7 +74,7 @@ async fn what_waits_is_listed_the_oldest_first(app: TestApp) {
     assert_eq!(read(&app, &app.staff.key, "/submissions?type=host").await.invalid_arguments(), ["type"]);
 }
 
-async fn a_submission_is_named_by_its_content(app: TestApp) {
+async fn submission_id_is_derived_from_content(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let submitted = submit(&app, &kofi.key, &event.uri).await;
@@ -97,7 +97,7 @@ async fn a_submission_is_named_by_its_content(app: TestApp) {
     }
 }
 
-async fn approval_lists_an_event(app: TestApp) {
+async fn approval_lists_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     submit(&app, &kofi.key, &event.uri).await;
@@ -114,7 +114,7 @@ async fn approval_lists_an_event(app: TestApp) {
     assert!((before..=after).contains(&published), "{published}");
 }
 
-async fn rejection_makes_an_event_a_draft_again(app: TestApp) {
+async fn rejection_returns_event_to_draft(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     submit(&app, &kofi.key, &event.uri).await;
@@ -128,7 +128,7 @@ async fn rejection_makes_an_event_a_draft_again(app: TestApp) {
     assert_eq!(read(&app, &ama.key, &event.uri).await.status, 403);
 }
 
-async fn what_is_submitted_again_keeps_its_name(app: TestApp) {
+async fn resubmission_keeps_id(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let first = submit(&app, &kofi.key, &event.uri).await;
@@ -144,7 +144,7 @@ async fn what_is_submitted_again_keeps_its_name(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, &event.uri).await.body["status"], "Listed");
 }
 
-async fn approval_makes_a_venue_everyones(app: TestApp) {
+async fn approval_makes_venue_public(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let venue = add_venue(&app, &kofi.key, "Backyard").await;
     let before = read(&app, &ama.key, &venue).await;
@@ -157,7 +157,7 @@ async fn approval_makes_a_venue_everyones(app: TestApp) {
     assert!(contents(&app, "").await.is_empty());
 }
 
-async fn rejection_leaves_a_venue_to_its_creator(app: TestApp) {
+async fn rejected_venue_stays_with_creator(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let venue = add_venue(&app, &kofi.key, "Backyard").await;
 
@@ -168,7 +168,7 @@ async fn rejection_leaves_a_venue_to_its_creator(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, &venue).await.status, 200);
 }
 
-async fn a_submission_is_decided_once(app: TestApp) {
+async fn submission_is_decided_once(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (listed, rejected) = (app.create_listed_event(&host, &[]).await, app.create_draft(&host).await);
@@ -185,7 +185,7 @@ async fn a_submission_is_decided_once(app: TestApp) {
     assert_eq!(rejection(&decide(&app, "/events/17637000000001", "approved=true").await), (404, "resource.not-found"));
 }
 
-async fn a_decision_says_what_it_is(app: TestApp) {
+async fn decision_is_validated(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     submit(&app, &kofi.key, &event.uri).await;
@@ -198,7 +198,7 @@ async fn a_decision_says_what_it_is(app: TestApp) {
     assert_eq!(contents(&app, "").await, [event.uri.as_str()]);
 }
 
-async fn review_is_for_the_staff(app: TestApp) {
+async fn review_requires_staff(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     submit(&app, &kofi.key, &event.uri).await;
@@ -213,7 +213,7 @@ async fn review_is_for_the_staff(app: TestApp) {
     assert_eq!(contents(&app, "").await, [event.uri.as_str()]);
 }
 
-async fn a_removed_host_lists_no_events(app: TestApp) {
+async fn events_of_removed_host_cannot_be_approved(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
@@ -229,7 +229,7 @@ async fn a_removed_host_lists_no_events(app: TestApp) {
     assert_eq!((rejected.status, &rejected.body["status"]), (200, &json!("Rejected")));
 }
 
-async fn who_submitted_is_mailed_the_decision_and_its_reason(app: TestApp) {
+async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;

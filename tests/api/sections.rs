@@ -7,24 +7,24 @@ use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, rejection, section};
 
 on_both_databases![
-    a_section_begins_active_and_empty,
-    what_is_wrong_with_a_section_is_named_at_once,
-    a_name_belongs_to_one_section_of_an_event,
-    sales_end_after_they_start,
-    a_section_is_for_its_events_administrators_to_change,
-    the_sections_of_a_draft_are_hidden,
-    a_section_has_two_uris,
-    a_change_leaves_what_it_does_not_name,
-    a_new_price_is_for_later_orders,
-    the_capacity_covers_what_is_sold_and_reserved,
-    a_reservation_holds_places_until_it_is_over,
-    a_reservation_that_is_over_is_freed_once,
-    a_section_with_sales_or_reservations_stays,
-    a_section_is_removed_from_its_events_tokens,
-    nothing_is_changed_in_a_cancelled_event,
-    a_removed_host_adds_no_sections,
-    an_event_is_removed_while_a_section_is_added,
-    an_event_has_at_most_a_hundred_sections,
+    new_section_is_active_and_empty,
+    names_all_invalid_arguments,
+    name_is_unique_in_event,
+    sales_must_end_after_start,
+    section_is_managed_by_event_administrators,
+    sections_of_draft_are_hidden,
+    section_has_two_uris,
+    update_keeps_omitted_properties,
+    price_change_applies_to_later_orders,
+    capacity_covers_sold_and_reserved_tickets,
+    reservation_holds_tickets_until_it_expires,
+    expired_reservation_is_released_once,
+    section_with_sales_or_reservations_cannot_be_deleted,
+    deleted_section_is_removed_from_tokens,
+    cancelled_event_is_immutable,
+    removed_host_cannot_add_sections,
+    deletes_event_while_section_is_added,
+    event_has_at_most_hundred_sections,
 ];
 
 fn floor() -> Value {
@@ -62,7 +62,7 @@ fn long(event: &Event, section: &Value) -> Value {
     section
 }
 
-async fn a_section_begins_active_and_empty(app: TestApp) {
+async fn new_section_is_active_and_empty(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
 
@@ -90,7 +90,7 @@ async fn a_section_begins_active_and_empty(app: TestApp) {
     assert_eq!((&sections[0]["name"], &sections[1]["name"]), (&json!("Floor"), &json!("Balcony")), "the oldest first");
 }
 
-async fn what_is_wrong_with_a_section_is_named_at_once(app: TestApp) {
+async fn names_all_invalid_arguments(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
 
@@ -105,7 +105,7 @@ async fn what_is_wrong_with_a_section_is_named_at_once(app: TestApp) {
     assert_eq!(wrong.invalid_arguments(), ["name", "basePrice", "capacity", "salesStart", "salesEnd", "description", "active"]);
 }
 
-async fn a_name_belongs_to_one_section_of_an_event(app: TestApp) {
+async fn name_is_unique_in_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (event, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
@@ -124,7 +124,7 @@ async fn a_name_belongs_to_one_section_of_an_event(app: TestApp) {
     assert_eq!(elsewhere.status, 201);
 }
 
-async fn sales_end_after_they_start(app: TestApp) {
+async fn sales_must_end_after_start(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let mut body = floor();
@@ -139,7 +139,7 @@ async fn sales_end_after_they_start(app: TestApp) {
     assert_eq!((late.status, late.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
 }
 
-async fn a_section_is_for_its_events_administrators_to_change(app: TestApp) {
+async fn section_is_managed_by_event_administrators(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let uri = &event.sections[0];
@@ -159,7 +159,7 @@ async fn a_section_is_for_its_events_administrators_to_change(app: TestApp) {
     assert_eq!(rejection(&nowhere), (404, "resource.not-found"));
 }
 
-async fn the_sections_of_a_draft_are_hidden(app: TestApp) {
+async fn sections_of_draft_are_hidden(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
@@ -173,7 +173,7 @@ async fn the_sections_of_a_draft_are_hidden(app: TestApp) {
     assert_eq!(after.status, 200);
 }
 
-async fn a_section_has_two_uris(app: TestApp) {
+async fn section_has_two_uris(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
@@ -198,7 +198,7 @@ async fn a_section_has_two_uris(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, &event.uri).await.body["sections"], json!([]));
 }
 
-async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
+async fn update_keeps_omitted_properties(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let made = add(&app, &kofi.key, &event.uri, &floor()).await;
@@ -222,7 +222,7 @@ async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, uri).await.body, expected);
 }
 
-async fn a_new_price_is_for_later_orders(app: TestApp) {
+async fn price_change_applies_to_later_orders(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let before = ama.order(&event.sections[0], 1).await.unwrap();
@@ -234,7 +234,7 @@ async fn a_new_price_is_for_later_orders(app: TestApp) {
     assert_eq!(ama.order(&event.sections[0], 1).await.unwrap().subtotal, 40.0);
 }
 
-async fn the_capacity_covers_what_is_sold_and_reserved(app: TestApp) {
+async fn capacity_covers_sold_and_reserved_tickets(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let uri = &event.sections[0];
@@ -254,7 +254,7 @@ async fn the_capacity_covers_what_is_sold_and_reserved(app: TestApp) {
     assert_eq!(rejection(&sold_only), (409, "section.capacity"));
 }
 
-async fn a_reservation_holds_places_until_it_is_over(app: TestApp) {
+async fn reservation_holds_tickets_until_it_expires(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let counts = async || {
@@ -275,7 +275,7 @@ async fn a_reservation_holds_places_until_it_is_over(app: TestApp) {
     assert_eq!(counts().await, [10, 0, 10, 0]);
 }
 
-async fn a_reservation_that_is_over_is_freed_once(app: TestApp) {
+async fn expired_reservation_is_released_once(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let uri = &event.sections[0];
@@ -293,7 +293,7 @@ async fn a_reservation_that_is_over_is_freed_once(app: TestApp) {
     assert_eq!(reserved, 3);
 }
 
-async fn a_section_with_sales_or_reservations_stays(app: TestApp) {
+async fn section_with_sales_or_reservations_cannot_be_deleted(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let sections = [section("Free", 0.0, 10), section("Paid", 20.0, 10)];
     let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
@@ -316,7 +316,7 @@ async fn a_section_with_sales_or_reservations_stays(app: TestApp) {
     assert_eq!(rejection(&delete(&app, &kofi.key, free).await), (409, "section.in-use"), "void tickets keep it too");
 }
 
-async fn a_section_is_removed_from_its_events_tokens(app: TestApp) {
+async fn deleted_section_is_removed_from_tokens(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event =
         app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
@@ -329,7 +329,7 @@ async fn a_section_is_removed_from_its_events_tokens(app: TestApp) {
     assert_eq!(token.body["sections"], json!([event.sections[1]]));
 }
 
-async fn nothing_is_changed_in_a_cancelled_event(app: TestApp) {
+async fn cancelled_event_is_immutable(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Balcony", 20.0, 10)]).await;
     app.execute_sql("update events set status = 'Cancelled'").await;
@@ -341,7 +341,7 @@ async fn nothing_is_changed_in_a_cancelled_event(app: TestApp) {
     assert_eq!(rejection(&changed), (409, "event.cancelled"));
 }
 
-async fn a_removed_host_adds_no_sections(app: TestApp) {
+async fn removed_host_cannot_add_sections(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     app.execute_sql("update hosts set removed = true").await;
@@ -351,7 +351,7 @@ async fn a_removed_host_adds_no_sections(app: TestApp) {
     assert_eq!(rejection(&answer), (409, "host.removed"));
 }
 
-async fn an_event_is_removed_while_a_section_is_added(app: TestApp) {
+async fn deletes_event_while_section_is_added(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     for _ in 0..6 {
@@ -364,7 +364,7 @@ async fn an_event_is_removed_while_a_section_is_added(app: TestApp) {
     }
 }
 
-async fn an_event_has_at_most_a_hundred_sections(app: TestApp) {
+async fn event_has_at_most_hundred_sections(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (event, other) = (app.create_draft(&host).await, app.create_draft(&host).await);

@@ -9,20 +9,20 @@ use crate::on_both_databases;
 use crate::support::{PASSWORD, Rejection, TestApp, User, types};
 
 on_both_databases![
-    a_person_signs_in_by_username_or_email,
-    a_new_session_is_answered_whole,
-    who_cannot_sign_in_is_told_why,
-    what_signing_in_needs_is_checked,
-    a_session_is_read_with_its_key,
-    an_ended_session_is_refused_and_others_stay,
-    a_key_without_a_session_has_none_to_read_or_end,
-    a_session_lives_thirty_days_after_its_last_use,
-    a_deactivated_accounts_keys_are_refused,
-    an_account_lists_its_sessions_without_their_keys,
-    a_session_is_open_until_it_expires,
-    a_session_is_ended_by_its_account_and_by_staff,
-    sessions_are_their_accounts_and_the_staffs,
-    what_is_no_session_of_the_account_is_not_found,
+    logs_in_by_username_or_email,
+    new_session_is_returned_in_full,
+    rejected_login_states_reason,
+    rejects_invalid_login,
+    session_is_readable_with_its_key,
+    ended_session_is_rejected_and_others_stay,
+    key_without_session_has_no_current_session,
+    session_expires_thirty_days_after_last_use,
+    keys_of_deactivated_account_are_rejected,
+    lists_sessions_without_keys,
+    session_is_open_until_it_expires,
+    session_is_ended_by_owner_and_staff,
+    sessions_require_owner_or_staff,
+    unknown_session_is_not_found,
 ];
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -46,7 +46,7 @@ impl TestApp {
     }
 }
 
-async fn a_person_signs_in_by_username_or_email(app: TestApp) {
+async fn logs_in_by_username_or_email(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
     for identification in ["ama", "AMA", "ama@example.com", "Ama@Example.COM"] {
@@ -58,7 +58,7 @@ async fn a_person_signs_in_by_username_or_email(app: TestApp) {
     }
 }
 
-async fn a_new_session_is_answered_whole(app: TestApp) {
+async fn new_session_is_returned_in_full(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let account = app.request("GET", &format!("/accounts/{}", ama.number)).key(&ama.key).send().await.body;
 
@@ -75,7 +75,7 @@ async fn a_new_session_is_answered_whole(app: TestApp) {
     assert_eq!(session["account"], account);
 }
 
-async fn who_cannot_sign_in_is_told_why(app: TestApp) {
+async fn rejected_login_states_reason(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let rejection = async |identification, password| app.sign_in(identification, password).await.rejection();
 
@@ -88,7 +88,7 @@ async fn who_cannot_sign_in_is_told_why(app: TestApp) {
     assert_eq!(rejection("ama", PASSWORD).await, (403, "account.deactivated".to_owned()));
 }
 
-async fn what_signing_in_needs_is_checked(app: TestApp) {
+async fn rejects_invalid_login(app: TestApp) {
     let sign_in = |body| app.request("POST", "/sessions").json(&body).send();
 
     let nothing = sign_in(json!({ "password": " " })).await;
@@ -98,7 +98,7 @@ async fn what_signing_in_needs_is_checked(app: TestApp) {
     assert_eq!(unreadable.invalid_arguments(), ["identification", "password"]);
 }
 
-async fn a_session_is_read_with_its_key(app: TestApp) {
+async fn session_is_readable_with_its_key(app: TestApp) {
     app.sign_up("ama").await;
     let opened = app.sign_in("ama", PASSWORD).await.unwrap();
 
@@ -107,7 +107,7 @@ async fn a_session_is_read_with_its_key(app: TestApp) {
     assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&opened).unwrap());
 }
 
-async fn an_ended_session_is_refused_and_others_stay(app: TestApp) {
+async fn ended_session_is_rejected_and_others_stay(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
 
@@ -118,7 +118,7 @@ async fn an_ended_session_is_refused_and_others_stay(app: TestApp) {
     assert!(app.client(&other.key).session_active_get().send().await.is_ok());
 }
 
-async fn a_key_without_a_session_has_none_to_read_or_end(app: TestApp) {
+async fn key_without_session_has_no_current_session(app: TestApp) {
     for key in [&app.public_key, &app.staff.key] {
         for method in ["GET", "DELETE"] {
             let answer = app.request(method, "/sessions/active").key(key).send().await;
@@ -129,7 +129,7 @@ async fn a_key_without_a_session_has_none_to_read_or_end(app: TestApp) {
     }
 }
 
-async fn a_session_lives_thirty_days_after_its_last_use(app: TestApp) {
+async fn session_expires_thirty_days_after_last_use(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let used = async || ama.client.session_active_get().send().await;
 
@@ -141,7 +141,7 @@ async fn a_session_lives_thirty_days_after_its_last_use(app: TestApp) {
     assert_eq!(used().await.rejection(), (403, "key.refused".to_owned()));
 }
 
-async fn a_deactivated_accounts_keys_are_refused(app: TestApp) {
+async fn keys_of_deactivated_account_are_rejected(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let integration = app.integration_of(&ama).await;
 
@@ -153,7 +153,7 @@ async fn a_deactivated_accounts_keys_are_refused(app: TestApp) {
     }
 }
 
-async fn an_account_lists_its_sessions_without_their_keys(app: TestApp) {
+async fn lists_sessions_without_keys(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.sign_up("kofi").await;
     app.integration_of(&ama).await;
@@ -183,7 +183,7 @@ async fn an_account_lists_its_sessions_without_their_keys(app: TestApp) {
     assert_eq!((past.status, past.code()), (404, "page.past-end"));
 }
 
-async fn a_session_is_open_until_it_expires(app: TestApp) {
+async fn session_is_open_until_it_expires(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let uri = ama.client.session_active_get().send().await.unwrap().self_.clone();
 
@@ -196,7 +196,7 @@ async fn a_session_is_open_until_it_expires(app: TestApp) {
     assert_eq!((ended.status, ended.code()), (409, "session.ended"));
 }
 
-async fn a_session_is_ended_by_its_account_and_by_staff(app: TestApp) {
+async fn session_is_ended_by_owner_and_staff(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (second, third) = (app.sign_in("ama", PASSWORD).await.unwrap(), app.sign_in("ama", PASSWORD).await.unwrap());
     let end = |key: &str, uri: &str| app.request("DELETE", uri).key(key).send();
@@ -216,7 +216,7 @@ async fn a_session_is_ended_by_its_account_and_by_staff(app: TestApp) {
     assert_eq!(end(&ama.key, &own).await.code(), "key.refused");
 }
 
-async fn sessions_are_their_accounts_and_the_staffs(app: TestApp) {
+async fn sessions_require_owner_or_staff(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let session = ama.client.session_active_get().send().await.unwrap().self_.clone();
     let list = format!("/accounts/{}/sessions", ama.number);
@@ -230,7 +230,7 @@ async fn sessions_are_their_accounts_and_the_staffs(app: TestApp) {
     assert!(ama.client.session_active_get().send().await.is_ok());
 }
 
-async fn what_is_no_session_of_the_account_is_not_found(app: TestApp) {
+async fn unknown_session_is_not_found(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let kofis = kofi.client.session_active_get().send().await.unwrap().id;
     let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });

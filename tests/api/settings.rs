@@ -9,12 +9,9 @@ use serde_json::json;
 use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, TestApp, section};
 
-on_both_databases![
-    an_order_holds_its_places_as_long_as_the_setting_says,
-    a_client_below_the_lowest_version_of_the_setting_is_refused,
-];
+on_both_databases![reservation_time_is_configurable, minimum_client_version_is_configurable,];
 
-async fn an_order_holds_its_places_as_long_as_the_setting_says(app: TestApp) {
+async fn reservation_time_is_configurable(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let floor = &event.sections[0];
@@ -39,7 +36,7 @@ async fn an_order_holds_its_places_as_long_as_the_setting_says(app: TestApp) {
     assert_eq!((reserved().await, &read(&long).await["status"]), (0, &json!("Timed Out")));
 }
 
-async fn a_client_below_the_lowest_version_of_the_setting_is_refused(app: TestApp) {
+async fn minimum_client_version_is_configurable(app: TestApp) {
     let settings = Settings { minimum_client_version: "3.2.1".parse().unwrap(), ..app.state.settings.clone() };
     let other = app.start_second_server(settings, log::silent()).await;
     let ask = async |version| app.request("GET", "/defaults").at(other.address).version(Some(version)).send().await;

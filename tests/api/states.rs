@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::on_both_databases;
 use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
 
-on_both_databases![orders_do_what_their_state_allows, payments_go_where_their_state_allows];
+on_both_databases![orders_follow_state_machine, payments_follow_state_machine];
 
 const ORDER_STATES: [&str; 6] = ["Placed", "Cancelled", "Timed Out", "Fulfilled", "Voided", "Returned"];
 const ORDER_STEPS: [&str; 5] = ["pay", "cancel", "time out", "return", "void"];
@@ -77,7 +77,7 @@ async fn snapshot(app: &TestApp, order: &str) -> Vec<Value> {
     ]
 }
 
-async fn orders_do_what_their_state_allows(app: TestApp) {
+async fn orders_follow_state_machine(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 100.0, 100)]).await;
     for state in ORDER_STATES {
@@ -112,7 +112,7 @@ async fn orders_do_what_their_state_allows(app: TestApp) {
     }
 }
 
-async fn payments_go_where_their_state_allows(app: TestApp) {
+async fn payments_follow_state_machine(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 100.0, 100)]).await;
     let states = async |order: &str| app.payments(order).await.into_iter().map(|payment| payment.1).collect::<Vec<_>>();

@@ -8,11 +8,11 @@ use crate::on_both_databases;
 use crate::support::{Response, TestApp, operations, section};
 
 on_both_databases![
-    every_argument_of_every_body_is_held_to_its_schema,
-    every_argument_of_every_query_is_held_to_its_schema,
-    every_path_variable_is_held_to_its_pattern,
-    every_body_is_held_to_its_form,
-    every_list_has_an_end,
+    every_body_argument_is_validated,
+    every_query_argument_is_validated,
+    every_path_parameter_is_validated,
+    every_body_format_is_validated,
+    every_list_is_limited,
 ];
 
 /// How many resources of each kind there are.
@@ -30,7 +30,7 @@ fn assert_complains(answer: &Response, of: &str, about: &str) {
     assert_eq!(answer.invalid_arguments(), [of], "{about}: {}", answer.body);
 }
 
-async fn every_argument_of_every_body_is_held_to_its_schema(app: TestApp) {
+async fn every_body_argument_is_validated(app: TestApp) {
     let before = totals(&app).await;
     let mut tried = 0;
     for operation in operations() {
@@ -66,7 +66,7 @@ fn short(value: &Value) -> String {
     value.to_string().chars().take(60).collect()
 }
 
-async fn every_argument_of_every_query_is_held_to_its_schema(app: TestApp) {
+async fn every_query_argument_is_validated(app: TestApp) {
     let mut tried = 0;
     for operation in operations() {
         for parameter in operation.parameters("query") {
@@ -103,7 +103,7 @@ async fn every_argument_of_every_query_is_held_to_its_schema(app: TestApp) {
     assert!(tried > 150, "only {tried}");
 }
 
-async fn every_path_variable_is_held_to_its_pattern(app: TestApp) {
+async fn every_path_parameter_is_validated(app: TestApp) {
     for operation in operations() {
         for parameter in operation.parameters("path") {
             let name = parameter["name"].as_str().unwrap();
@@ -125,7 +125,7 @@ async fn every_path_variable_is_held_to_its_pattern(app: TestApp) {
     }
 }
 
-async fn every_body_is_held_to_its_form(app: TestApp) {
+async fn every_body_format_is_validated(app: TestApp) {
     for operation in operations().iter().filter(|operation| operation.body_schema().is_some()) {
         assert!([64 * 1024, 8 * 1024 * 1024].contains(&operation.body_limit), "{}: the decisions' limits", operation.id);
         let request = || app.request(&operation.method, &operation.path_with(&[])).key(&app.staff.key);
@@ -144,7 +144,7 @@ async fn every_body_is_held_to_its_form(app: TestApp) {
     }
 }
 
-async fn every_list_has_an_end(app: TestApp) {
+async fn every_list_is_limited(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;

@@ -9,13 +9,13 @@ use crate::support::{Client, Event, Rejection, TestApp, section, types};
 use crate::tokens::{gate, global_token, key_of, token_for};
 
 on_both_databases![
-    a_wallet_holds_every_ticket_of_an_account,
-    a_wallet_is_its_owners_alone,
-    a_ticket_is_read_by_its_owner_its_host_and_staff,
-    a_gate_lists_the_tickets_of_its_tokens_sections,
-    an_events_tickets_are_for_whoever_admits_to_it,
+    wallet_contains_all_tickets_of_account,
+    wallet_requires_owner,
+    ticket_is_readable_by_owner_host_and_staff,
+    redeemer_lists_tickets_of_own_sections,
+    event_tickets_require_redeemer_host_or_staff,
     void_tickets_are_not_valid,
-    a_gate_asks_for_what_has_changed_since,
+    redeemer_requests_changes_since_time,
 ];
 
 /// Brings a ticket into a state that nothing in the API leads to yet.
@@ -33,7 +33,7 @@ async fn serials(client: &Client, event: &Event) -> Vec<String> {
     tickets.entries.iter().map(|ticket| ticket.serial.to_string()).collect()
 }
 
-async fn a_wallet_holds_every_ticket_of_an_account(app: TestApp) {
+async fn wallet_contains_all_tickets_of_account(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let jazz = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -66,7 +66,7 @@ async fn a_wallet_holds_every_ticket_of_an_account(app: TestApp) {
     assert_eq!((past_the_end.status, past_the_end.code()), (404, "page.past-end"));
 }
 
-async fn a_wallet_is_its_owners_alone(app: TestApp) {
+async fn wallet_requires_owner(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
@@ -87,7 +87,7 @@ async fn a_wallet_is_its_owners_alone(app: TestApp) {
     assert_eq!((no_number.status, no_number.invalid_arguments()), (400, vec!["number".to_owned()]));
 }
 
-async fn a_ticket_is_read_by_its_owner_its_host_and_staff(app: TestApp) {
+async fn ticket_is_readable_by_owner_host_and_staff(app: TestApp) {
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let host = app.create_host(&kofi).await;
     app.create_host(&esi).await;
@@ -114,7 +114,7 @@ async fn a_ticket_is_read_by_its_owner_its_host_and_staff(app: TestApp) {
     }
 }
 
-async fn a_gate_lists_the_tickets_of_its_tokens_sections(app: TestApp) {
+async fn redeemer_lists_tickets_of_own_sections(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -141,7 +141,7 @@ async fn a_gate_lists_the_tickets_of_its_tokens_sections(app: TestApp) {
     assert_eq!(past_the_end.rejection(), (404, "page.past-end".to_owned()));
 }
 
-async fn an_events_tickets_are_for_whoever_admits_to_it(app: TestApp) {
+async fn event_tickets_require_redeemer_host_or_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
@@ -174,7 +174,7 @@ async fn void_tickets_are_not_valid(app: TestApp) {
     assert_eq!(statuses, [types::TicketStatus::Void, types::TicketStatus::Pending, types::TicketStatus::Issued]);
 }
 
-async fn a_gate_asks_for_what_has_changed_since(app: TestApp) {
+async fn redeemer_requests_changes_since_time(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;

@@ -8,17 +8,17 @@ use crate::on_both_databases;
 use crate::support::{Client, Event, Host, Rejection, TestApp, section, types};
 
 on_both_databases![
-    every_event_has_a_global_token_that_covers_later_sections_too,
-    a_token_covers_the_sections_it_was_given_in_either_form,
-    a_token_is_for_sections_of_its_own_event,
-    tokens_are_for_administrators_of_the_host_and_staff,
-    a_changed_token_changes_what_its_keys_reach,
-    the_global_token_is_neither_changed_nor_removed,
-    a_removed_token_ends_its_keys_at_once,
-    a_code_is_exchanged_for_a_fresh_key_each_time,
-    keys_and_codes_are_good_until_twelve_hours_after_the_event,
-    a_key_lives_as_long_as_its_event_wherever_that_is_moved,
-    an_event_that_is_removed_takes_its_tokens_along,
+    every_event_has_global_token_for_all_sections,
+    token_covers_its_sections_in_either_form,
+    rejects_sections_of_other_events,
+    tokens_require_host_or_staff,
+    token_update_changes_scope_of_its_keys,
+    global_token_is_immutable,
+    deleted_token_revokes_its_keys,
+    code_is_exchanged_for_new_key_each_time,
+    keys_and_codes_expire_twelve_hours_after_event,
+    key_expiry_follows_event_end,
+    deleting_event_deletes_its_tokens,
 ];
 
 /// A new token for these sections.
@@ -47,7 +47,7 @@ fn token_id(token: &types::Token) -> &str {
     token.self_.rsplit('/').next().unwrap()
 }
 
-async fn every_event_has_a_global_token_that_covers_later_sections_too(app: TestApp) {
+async fn every_event_has_global_token_for_all_sections(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
@@ -71,7 +71,7 @@ async fn every_event_has_a_global_token_that_covers_later_sections_too(app: Test
     assert_eq!(past_the_end.rejection(), (404, "page.past-end".to_owned()));
 }
 
-async fn a_token_covers_the_sections_it_was_given_in_either_form(app: TestApp) {
+async fn token_covers_its_sections_in_either_form(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -89,7 +89,7 @@ async fn a_token_covers_the_sections_it_was_given_in_either_form(app: TestApp) {
     assert_eq!((read.status, &read.body), (200, &made.body));
 }
 
-async fn a_token_is_for_sections_of_its_own_event(app: TestApp) {
+async fn rejects_sections_of_other_events(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
@@ -127,7 +127,7 @@ async fn a_token_is_for_sections_of_its_own_event(app: TestApp) {
     assert_eq!(tokens.entries, [token]);
 }
 
-async fn tokens_are_for_administrators_of_the_host_and_staff(app: TestApp) {
+async fn tokens_require_host_or_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
@@ -169,7 +169,7 @@ async fn tokens_are_for_administrators_of_the_host_and_staff(app: TestApp) {
     }
 }
 
-async fn a_changed_token_changes_what_its_keys_reach(app: TestApp) {
+async fn token_update_changes_scope_of_its_keys(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -194,7 +194,7 @@ async fn a_changed_token_changes_what_its_keys_reach(app: TestApp) {
     assert_eq!((unchanged.status, &unchanged.body["sections"]), (200, &json!([event.sections[1]])));
 }
 
-async fn the_global_token_is_neither_changed_nor_removed(app: TestApp) {
+async fn global_token_is_immutable(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
@@ -210,7 +210,7 @@ async fn the_global_token_is_neither_changed_nor_removed(app: TestApp) {
     assert_eq!(global_token(&host, &event).await, global);
 }
 
-async fn a_removed_token_ends_its_keys_at_once(app: TestApp) {
+async fn deleted_token_revokes_its_keys(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
@@ -238,7 +238,7 @@ async fn a_removed_token_ends_its_keys_at_once(app: TestApp) {
     assert_eq!(kept.body["entries"], admitted.body, "what was admitted with it stays");
 }
 
-async fn a_code_is_exchanged_for_a_fresh_key_each_time(app: TestApp) {
+async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -265,7 +265,7 @@ async fn a_code_is_exchanged_for_a_fresh_key_each_time(app: TestApp) {
     assert_eq!((of_another_shape.status, of_another_shape.code()), (404, "code.unknown"));
 }
 
-async fn a_key_lives_as_long_as_its_event_wherever_that_is_moved(app: TestApp) {
+async fn key_expiry_follows_event_end(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
@@ -288,7 +288,7 @@ async fn a_key_lives_as_long_as_its_event_wherever_that_is_moved(app: TestApp) {
     assert_eq!(status().await, 403, "it was long ago");
 }
 
-async fn keys_and_codes_are_good_until_twelve_hours_after_the_event(app: TestApp) {
+async fn keys_and_codes_expire_twelve_hours_after_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
@@ -312,7 +312,7 @@ async fn keys_and_codes_are_good_until_twelve_hours_after_the_event(app: TestApp
     assert_eq!((over.status, over.code()), (403, "key.refused"));
 }
 
-async fn an_event_that_is_removed_takes_its_tokens_along(app: TestApp) {
+async fn deleting_event_deletes_its_tokens(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;

@@ -18,24 +18,24 @@ use crate::tickets::set_status;
 use crate::tokens::key_of;
 
 on_both_databases![
-    neither_side_learns_where_the_other_lives,
-    tickets_change_hands_when_they_are_claimed,
-    a_rejected_transfer_leaves_the_tickets_with_the_sender,
-    either_side_cancels_an_open_transfer,
-    tickets_of_several_events_go_together,
-    what_is_offered_admits_nobody_until_it_is_claimed,
-    a_claimed_ticket_is_transferred_on,
-    a_transfer_tells_nothing_of_what_came_after_it,
-    the_recipient_reads_serials_once_it_has_claimed,
-    a_gate_learns_of_every_step,
-    a_transfer_is_read_by_both_sides_and_staff,
-    claims_and_rejections_are_the_recipients_alone,
-    cancelling_is_for_both_sides_alone,
-    no_transfer_no_answer,
-    tickets_are_offered_by_their_owner_alone,
-    a_wrong_offer_names_everything_and_changes_nothing,
-    tickets_that_are_not_issued_are_named_and_none_is_offered,
-    the_recipient_is_an_active_account,
+    transfer_hides_addresses_of_both_sides,
+    claim_transfers_ownership,
+    rejection_leaves_tickets_with_sender,
+    either_side_cancels_open_transfer,
+    transfers_tickets_of_several_events,
+    pending_tickets_admit_only_after_claim,
+    claimed_ticket_can_be_transferred_again,
+    transfer_does_not_reveal_later_changes,
+    recipient_reads_serials_after_claim,
+    redeemer_sees_every_status_change,
+    transfer_is_readable_by_both_sides_and_staff,
+    only_recipient_claims_or_rejects,
+    only_both_sides_cancel,
+    unknown_transfer_is_not_found,
+    only_owner_offers_tickets,
+    invalid_offer_names_all_errors_and_changes_nothing,
+    unissued_tickets_are_named_and_none_is_offered,
+    recipient_must_be_active_account,
 ];
 
 /// An event of Kofi's; Ama, who holds tickets to it, and Esi, whom she offers them to.
@@ -131,7 +131,7 @@ async fn tables(app: &TestApp) -> Tables {
     (tickets, transfers, held)
 }
 
-async fn tickets_change_hands_when_they_are_claimed(app: TestApp) {
+async fn claim_transfers_ownership(app: TestApp) {
     let Scene { ama, esi, event, serials, .. } = scene(&app, 3).await;
 
     let sent = offer(&app, &ama.key, &esi, &[serials[2].clone(), serials[0].clone()]).await;
@@ -176,7 +176,7 @@ async fn tickets_change_hands_when_they_are_claimed(app: TestApp) {
     assert_eq!(former.rejection(), (403, "resource.not-yours".to_owned()));
 }
 
-async fn a_rejected_transfer_leaves_the_tickets_with_the_sender(app: TestApp) {
+async fn rejection_leaves_tickets_with_sender(app: TestApp) {
     let scene = scene(&app, 2).await;
     let uri = scene.offer(&app, &scene.serials).await;
 
@@ -192,7 +192,7 @@ async fn a_rejected_transfer_leaves_the_tickets_with_the_sender(app: TestApp) {
     assert_eq!(scene.admit(&app, &scene.serials).await.body[0]["patron"]["number"], scene.ama.number.as_str());
 }
 
-async fn either_side_cancels_an_open_transfer(app: TestApp) {
+async fn either_side_cancels_open_transfer(app: TestApp) {
     let scene = scene(&app, 2).await;
 
     for person in [&scene.ama, &scene.esi] {
@@ -211,7 +211,7 @@ async fn either_side_cancels_an_open_transfer(app: TestApp) {
     assert_eq!(scene.admit(&app, &scene.serials).await.body.as_array().unwrap().len(), 2);
 }
 
-async fn tickets_of_several_events_go_together(app: TestApp) {
+async fn transfers_tickets_of_several_events(app: TestApp) {
     let scene = scene(&app, 1).await;
     let host = app.create_host(&scene.kofi).await;
     let rock = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
@@ -228,7 +228,7 @@ async fn tickets_of_several_events_go_together(app: TestApp) {
     assert_eq!(wallet(&app, &scene.esi).await, all(&serials, "Issued"));
 }
 
-async fn what_is_offered_admits_nobody_until_it_is_claimed(app: TestApp) {
+async fn pending_tickets_admit_only_after_claim(app: TestApp) {
     let scene = scene(&app, 2).await;
     let uri = scene.offer(&app, &scene.serials[..1]).await;
 
@@ -248,7 +248,7 @@ async fn what_is_offered_admits_nobody_until_it_is_claimed(app: TestApp) {
     assert_eq!(admitted.body[0]["patron"]["number"], scene.esi.number.as_str(), "the new owner is the patron");
 }
 
-async fn a_claimed_ticket_is_transferred_on(app: TestApp) {
+async fn claimed_ticket_can_be_transferred_again(app: TestApp) {
     let scene = scene(&app, 1).await;
     let yaw = app.sign_up("yaw").await;
     let first = scene.offer(&app, &scene.serials).await;
@@ -267,7 +267,7 @@ async fn a_claimed_ticket_is_transferred_on(app: TestApp) {
     assert_eq!((wallet(&app, &scene.esi).await, wallet(&app, &yaw).await), (vec![], vec![]));
 }
 
-async fn a_transfer_tells_nothing_of_what_came_after_it(app: TestApp) {
+async fn transfer_does_not_reveal_later_changes(app: TestApp) {
     let scene = scene(&app, 2).await;
     let yaw = app.sign_up("yaw").await;
     let claimed = scene.offer(&app, &scene.serials).await;
@@ -284,7 +284,7 @@ async fn a_transfer_tells_nothing_of_what_came_after_it(app: TestApp) {
     assert_eq!(before["tickets"][0]["owner"]["number"], scene.esi.number.as_str());
 }
 
-async fn the_recipient_reads_serials_once_it_has_claimed(app: TestApp) {
+async fn recipient_reads_serials_after_claim(app: TestApp) {
     let scene = scene(&app, 2).await;
     let serials = |transfer: &Value| {
         let tickets = transfer["tickets"].as_array().unwrap().iter();
@@ -312,7 +312,7 @@ async fn the_recipient_reads_serials_once_it_has_claimed(app: TestApp) {
     }
 }
 
-async fn a_gate_learns_of_every_step(app: TestApp) {
+async fn redeemer_sees_every_status_change(app: TestApp) {
     let scene = scene(&app, 2).await;
     let gate = app.client(&scene.gate_key(&app).await);
     // What has changed in the last half hour; the next step comes an hour later.
@@ -341,7 +341,7 @@ async fn a_gate_learns_of_every_step(app: TestApp) {
     assert_eq!(changes().await, [], "nothing since");
 }
 
-async fn a_transfer_is_read_by_both_sides_and_staff(app: TestApp) {
+async fn transfer_is_readable_by_both_sides_and_staff(app: TestApp) {
     let scene = scene(&app, 1).await;
     let yaw = app.sign_up("yaw").await;
     let uri = scene.offer(&app, &scene.serials).await;
@@ -360,7 +360,7 @@ async fn a_transfer_is_read_by_both_sides_and_staff(app: TestApp) {
     }
 }
 
-async fn claims_and_rejections_are_the_recipients_alone(app: TestApp) {
+async fn only_recipient_claims_or_rejects(app: TestApp) {
     let scene = scene(&app, 1).await;
     let yaw = app.sign_up("yaw").await;
     let uri = scene.offer(&app, &scene.serials).await;
@@ -379,7 +379,7 @@ async fn claims_and_rejections_are_the_recipients_alone(app: TestApp) {
     }
 }
 
-async fn cancelling_is_for_both_sides_alone(app: TestApp) {
+async fn only_both_sides_cancel(app: TestApp) {
     let scene = scene(&app, 1).await;
     let yaw = app.sign_up("yaw").await;
     let uri = scene.offer(&app, &scene.serials).await;
@@ -392,7 +392,7 @@ async fn cancelling_is_for_both_sides_alone(app: TestApp) {
     assert_eq!(tables(&app).await, before);
 }
 
-async fn no_transfer_no_answer(app: TestApp) {
+async fn unknown_transfer_is_not_found(app: TestApp) {
     let ama = app.sign_up("ama").await;
     for key in [&ama.key, &app.staff.key] {
         for unknown in ["/transfers/17637000000001", "/transfers/nothing"] {
@@ -404,7 +404,7 @@ async fn no_transfer_no_answer(app: TestApp) {
     }
 }
 
-async fn tickets_are_offered_by_their_owner_alone(app: TestApp) {
+async fn only_owner_offers_tickets(app: TestApp) {
     let scene = scene(&app, 1).await;
     let redeemer = scene.gate_key(&app).await;
     let nobodys = setup::create_key(&app.state, "batch", Scope::Administrator, None).await.unwrap();
@@ -433,7 +433,7 @@ async fn tickets_are_offered_by_their_owner_alone(app: TestApp) {
     assert_eq!(wallet(&app, &scene.esi).await, all(&staffs, "Issued"));
 }
 
-async fn a_wrong_offer_names_everything_and_changes_nothing(app: TestApp) {
+async fn invalid_offer_names_all_errors_and_changes_nothing(app: TestApp) {
     let scene = scene(&app, 2).await;
     let kofis = scene.kofi.order_free_tickets(&scene.event.sections[0], 1).await.remove(0);
     let [good, other] = [0, 1].map(|ticket| scene.serials[ticket].as_str());
@@ -473,7 +473,7 @@ async fn a_wrong_offer_names_everything_and_changes_nothing(app: TestApp) {
     assert_eq!(tables(&app).await, before);
 }
 
-async fn tickets_that_are_not_issued_are_named_and_none_is_offered(app: TestApp) {
+async fn unissued_tickets_are_named_and_none_is_offered(app: TestApp) {
     let scene = scene(&app, 4).await;
     let [issued, pending, redeemed, void] = [0, 1, 2, 3].map(|ticket| scene.serials[ticket].clone());
     scene.offer(&app, from_ref(&pending)).await;
@@ -502,7 +502,7 @@ async fn tickets_that_are_not_issued_are_named_and_none_is_offered(app: TestApp)
     assert_eq!((both.status, both.invalid_arguments()), (400, vec!["recipient".to_owned()]));
 }
 
-async fn the_recipient_is_an_active_account(app: TestApp) {
+async fn recipient_must_be_active_account(app: TestApp) {
     let scene = scene(&app, 1).await;
     let mut tx = app.state.db.begin().await.unwrap();
     let deactivate = tx.query("update accounts set activated = false where number = $1").bind(scene.esi.number.clone());
@@ -517,7 +517,7 @@ async fn the_recipient_is_an_active_account(app: TestApp) {
     assert_eq!(tables(&app).await, before);
 }
 
-async fn neither_side_learns_where_the_other_lives(app: TestApp) {
+async fn transfer_hides_addresses_of_both_sides(app: TestApp) {
     let scene = scene(&app, 1).await;
     let private = json!({ "phone": "+233 24 555 0134", "dateOfBirth": "1992-04-18", "firstAddressLine": "12 Oxford Street", "city": "Accra" });
     for person in [&scene.ama, &scene.esi] {

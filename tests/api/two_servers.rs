@@ -16,13 +16,13 @@ use crate::support::{
 };
 
 on_two_servers![
-    whatever_is_made_at_once_is_two,
-    payments_begun_at_once_are_two,
-    images_stored_at_once_are_two,
-    mails_written_at_once_are_two,
-    a_key_that_is_ended_is_refused_by_both_at_once,
-    what_is_owed_is_given_back_once,
-    places_are_sold_by_whichever_clock,
+    resources_with_equal_ids_are_distinct,
+    concurrent_payments_have_distinct_ids,
+    concurrent_images_have_distinct_ids,
+    concurrent_mails_have_distinct_ids,
+    revoked_key_is_rejected_by_both_servers,
+    owed_refunds_are_made_once,
+    tickets_are_sold_once_with_different_clocks,
 ];
 
 /// Lets both servers draw the same identifiers from here on, a minute ahead of their clocks.
@@ -33,7 +33,7 @@ fn align(app: &TestApp) {
 }
 
 /// Of two requests that follow each other, one goes to each server.
-async fn whatever_is_made_at_once_is_two(app: TestApp) {
+async fn resources_with_equal_ids_are_distinct(app: TestApp) {
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
     let floor = event.sections[0].as_str();
@@ -62,7 +62,7 @@ async fn whatever_is_made_at_once_is_two(app: TestApp) {
     make(&app.public_key, "/verifications", [code("ama@example.com"), code("esi@example.com")]).await;
 }
 
-async fn payments_begun_at_once_are_two(app: TestApp) {
+async fn concurrent_payments_have_distinct_ids(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
     let hers = ama.order(&event.sections[0], 1).await.unwrap().self_;
@@ -85,7 +85,7 @@ async fn payments_begun_at_once_are_two(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (3, 0));
 }
 
-async fn images_stored_at_once_are_two(app: TestApp) {
+async fn concurrent_images_have_distinct_ids(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (one, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
@@ -114,7 +114,7 @@ async fn images_stored_at_once_are_two(app: TestApp) {
 
 /// A server remembers keys, and no longer than they are good: whatever ends them, both servers refuse them once it is answered.
 /// Meanwhile others keep both busy, so that they have asked the database just before.
-async fn a_key_that_is_ended_is_refused_by_both_at_once(app: TestApp) {
+async fn revoked_key_is_rejected_by_both_servers(app: TestApp) {
     let others = async || {
         loop {
             let time = || app.request("GET", "/time").send();
@@ -166,7 +166,7 @@ async fn end_keys(app: &TestApp) {
     ends("an account's removal", &yaw.key, "DELETE", &format!("/accounts/{}", yaw.number), staff, Value::Null).await;
 }
 
-async fn mails_written_at_once_are_two(app: TestApp) {
+async fn concurrent_mails_have_distinct_ids(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(server.settings());
     for name in ["ama", "yaw"] {
@@ -189,7 +189,7 @@ async fn mails_written_at_once_are_two(app: TestApp) {
 }
 
 /// Twenty orders that were paid in part time out while the gateway is out of order; then both servers' jobs give back at once.
-async fn what_is_owed_is_given_back_once(app: TestApp) {
+async fn owed_refunds_are_made_once(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 10.0, 40)]).await;
     for number in 0..4 {
@@ -217,7 +217,7 @@ async fn what_is_owed_is_given_back_once(app: TestApp) {
 }
 
 /// One server's clock is ten minutes ahead: to it a reservation ends sooner, and still no place is sold twice.
-async fn places_are_sold_by_whichever_clock(app: TestApp) {
+async fn tickets_are_sold_once_with_different_clocks(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 10.0, 4)]).await;
     let stalls = event.sections[0].as_str();

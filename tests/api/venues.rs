@@ -8,16 +8,16 @@ use crate::on_both_databases;
 use crate::support::{Response, TestApp, types};
 
 on_both_databases![
-    a_venue_of_the_staff_is_approved_at_once,
-    a_venue_of_a_customer_is_its_creators_until_it_is_approved,
-    a_rejected_venue_stays_with_its_creator,
-    a_venue_is_made_by_somebody,
-    a_name_belongs_to_one_venue_even_while_it_waits,
-    a_region_that_does_not_exist_is_named,
-    venues_are_found_by_region_and_by_a_part_of_their_name,
-    the_staff_alone_change_a_venue_and_its_map_follows,
-    the_staff_alone_remove_a_venue_and_its_submission_goes_with_it,
-    a_venue_with_events_remains,
+    venue_of_staff_is_approved_immediately,
+    venue_of_customer_is_private_until_approved,
+    rejected_venue_stays_with_creator,
+    requires_key_with_account,
+    name_is_unique_even_while_pending,
+    unknown_region_is_named,
+    finds_venues_by_region_and_name,
+    only_staff_update_venue,
+    only_staff_delete_venue_and_its_submission,
+    venue_with_events_cannot_be_deleted,
 ];
 
 fn venue(name: &str, region: &str) -> Value {
@@ -45,7 +45,7 @@ async fn decide(app: &TestApp, approved: bool) {
     app.staff.client.submission_delete().submission(submission).approved(approved).send().await.unwrap();
 }
 
-async fn a_venue_of_the_staff_is_approved_at_once(app: TestApp) {
+async fn venue_of_staff_is_approved_immediately(app: TestApp) {
     let region = app.create_region().await;
     let identifier = region.strip_prefix("/regions/").unwrap();
 
@@ -63,7 +63,7 @@ async fn a_venue_of_the_staff_is_approved_at_once(app: TestApp) {
     assert_eq!(app.staff.client.submission_list().send().await.unwrap().total, 0);
 }
 
-async fn a_venue_of_a_customer_is_its_creators_until_it_is_approved(app: TestApp) {
+async fn venue_of_customer_is_private_until_approved(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
     let made = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
@@ -85,7 +85,7 @@ async fn a_venue_of_a_customer_is_its_creators_until_it_is_approved(app: TestApp
     assert_eq!(listed(&app, &kofi.key, "").await, ["Alliance Garden"]);
 }
 
-async fn a_rejected_venue_stays_with_its_creator(app: TestApp) {
+async fn rejected_venue_stays_with_creator(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let made = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
 
@@ -96,7 +96,7 @@ async fn a_rejected_venue_stays_with_its_creator(app: TestApp) {
     assert!(listed(&app, &ama.key, "").await.is_empty());
 }
 
-async fn a_venue_is_made_by_somebody(app: TestApp) {
+async fn requires_key_with_account(app: TestApp) {
     let region = app.create_region().await;
     let program = setup::create_key(&app.state, "a program", Scope::Customer, None).await.unwrap();
 
@@ -108,7 +108,7 @@ async fn a_venue_is_made_by_somebody(app: TestApp) {
     assert!(listed(&app, &program, "").await.is_empty());
 }
 
-async fn a_name_belongs_to_one_venue_even_while_it_waits(app: TestApp) {
+async fn name_is_unique_even_while_pending(app: TestApp) {
     let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
     make(&app, &ama.key, &venue("Alliance Garden", &region)).await;
     let other = make(&app, &app.staff.key, &venue("Labadi Amphitheatre", &region)).await;
@@ -121,7 +121,7 @@ async fn a_name_belongs_to_one_venue_even_while_it_waits(app: TestApp) {
     assert_eq!((renamed.status, renamed.code()), (409, "venue.taken"));
 }
 
-async fn a_region_that_does_not_exist_is_named(app: TestApp) {
+async fn unknown_region_is_named(app: TestApp) {
     let staff = &app.staff.key;
     let made = make(&app, staff, &venue("Labadi Amphitheatre", &app.create_region().await)).await;
     let uri = made.body["self"].as_str().unwrap();
@@ -141,7 +141,7 @@ async fn a_region_that_does_not_exist_is_named(app: TestApp) {
     }
 }
 
-async fn venues_are_found_by_region_and_by_a_part_of_their_name(app: TestApp) {
+async fn finds_venues_by_region_and_name(app: TestApp) {
     let (coast, north) = (app.create_region().await, app.create_region().await);
     for (name, region) in [("Labadi Amphitheatre", &coast), ("The 100% Club_Accra", &coast), ("Tamale Theatre", &north)] {
         make(&app, &app.staff.key, &venue(name, region)).await;
@@ -167,7 +167,7 @@ async fn venues_are_found_by_region_and_by_a_part_of_their_name(app: TestApp) {
     assert_eq!((past.status, past.code()), (404, "page.past-end"));
 }
 
-async fn the_staff_alone_change_a_venue_and_its_map_follows(app: TestApp) {
+async fn only_staff_update_venue(app: TestApp) {
     let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
     let made = make(&app, &ama.key, &venue("Alliance Garden", &region)).await;
     let uri = made.body["self"].as_str().unwrap();
@@ -187,7 +187,7 @@ async fn the_staff_alone_change_a_venue_and_its_map_follows(app: TestApp) {
     assert!(listed(&app, &app.public_key, "").await.is_empty(), "a change is no approval");
 }
 
-async fn the_staff_alone_remove_a_venue_and_its_submission_goes_with_it(app: TestApp) {
+async fn only_staff_delete_venue_and_its_submission(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let made = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
     let remove = |key| app.request("DELETE", made.body["self"].as_str().unwrap()).key(key).send();
@@ -204,7 +204,7 @@ async fn the_staff_alone_remove_a_venue_and_its_submission_goes_with_it(app: Tes
     assert_eq!(same.status, 201, "its name is free again");
 }
 
-async fn a_venue_with_events_remains(app: TestApp) {
+async fn venue_with_events_cannot_be_deleted(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_draft(&app.create_host(&ama).await).await;
     let event = ama.client.event_get().event(event.id.as_str()).send().await.unwrap();

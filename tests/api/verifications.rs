@@ -9,17 +9,17 @@ use crate::support::{Rejection, Response, TestApp, User, code_in, types};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    an_account_is_verified_by_the_code_from_its_mail,
-    an_email_that_no_account_has_gets_nothing,
-    a_verification_that_is_not_there_is_not_found,
-    a_wrong_code_is_refused_and_counted,
-    a_code_counts_for_fifteen_minutes,
-    a_newer_verification_ends_the_earlier_ones,
-    a_code_for_another_address_than_the_accounts_does_not_count,
-    what_is_kept_does_not_tell_the_code,
+    verifies_account_with_mailed_code,
+    unknown_email_gets_no_mail,
+    unknown_verification_is_not_found,
+    wrong_code_is_rejected_and_counted,
+    code_expires_after_fifteen_minutes,
+    newer_verification_replaces_earlier_ones,
+    code_for_former_email_is_rejected,
+    stored_code_is_not_readable,
 ];
 
-race_tests![wrong_codes_at_once_are_all_counted, of_two_right_answers_at_once_one_counts,];
+race_tests![concurrent_wrong_codes_are_all_counted, concurrent_correct_codes_succeed_once,];
 
 impl TestApp {
     /// Asks for a code and reads it, in the `count`th mail to that address: the URI of what was made, and the code.
@@ -53,7 +53,7 @@ async fn is_verified(ama: &User) -> bool {
     ama.client.account_get().number(ama.number.as_str()).send().await.unwrap().verified
 }
 
-async fn an_account_is_verified_by_the_code_from_its_mail(app: TestApp) {
+async fn verifies_account_with_mailed_code(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
     let made = app.request("POST", "/verifications").json(&json!({ "email": "AMA@example.com" })).send().await;
@@ -77,7 +77,7 @@ async fn an_account_is_verified_by_the_code_from_its_mail(app: TestApp) {
     assert_eq!((again.status, again.code()), (409, "verification.closed"));
 }
 
-async fn an_email_that_no_account_has_gets_nothing(app: TestApp) {
+async fn unknown_email_gets_no_mail(app: TestApp) {
     let refused = app.public_client.verification_create().body_map(|body| body.email("kofi@example.com")).send().await;
 
     assert_eq!(refused.rejection(), (404, "account.unknown".to_owned()));
@@ -85,7 +85,7 @@ async fn an_email_that_no_account_has_gets_nothing(app: TestApp) {
     assert_eq!(app.mailbox.files_to("kofi@example.com").len(), 0);
 }
 
-async fn a_verification_that_is_not_there_is_not_found(app: TestApp) {
+async fn unknown_verification_is_not_found(app: TestApp) {
     app.sign_up("ama").await;
     let (reset, code) = app.code_for("/resets", "ama@example.com", 1).await;
     let of_a_reset = reset.replace("/resets/", "/verifications/");
@@ -100,7 +100,7 @@ async fn a_verification_that_is_not_there_is_not_found(app: TestApp) {
     assert_eq!(app.standing(&reset).await, "Pending");
 }
 
-async fn a_wrong_code_is_refused_and_counted(app: TestApp) {
+async fn wrong_code_is_rejected_and_counted(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (uri, code) = app.code_for("/verifications", "ama@example.com", 1).await;
 
@@ -120,7 +120,7 @@ async fn a_wrong_code_is_refused_and_counted(app: TestApp) {
     assert!(!is_verified(&ama).await);
 }
 
-async fn wrong_codes_at_once_are_all_counted(app: TestApp) {
+async fn concurrent_wrong_codes_are_all_counted(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.code_for("/verifications", "ama@example.com", 1).await;
 
@@ -130,7 +130,7 @@ async fn wrong_codes_at_once_are_all_counted(app: TestApp) {
     assert_eq!((with(400), with(409)), (5, 7));
 }
 
-async fn a_code_counts_for_fifteen_minutes(app: TestApp) {
+async fn code_expires_after_fifteen_minutes(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (late, code) = app.code_for("/verifications", "ama@example.com", 1).await;
     app.advance_clock(Duration::from_secs(15 * 60));
@@ -145,7 +145,7 @@ async fn a_code_counts_for_fifteen_minutes(app: TestApp) {
     assert_eq!(app.answer(&timely, json!({ "code": code })).await.status, 200);
 }
 
-async fn a_newer_verification_ends_the_earlier_ones(app: TestApp) {
+async fn newer_verification_replaces_earlier_ones(app: TestApp) {
     app.sign_up("ama").await;
     let (first, first_code) = app.code_for("/verifications", "ama@example.com", 1).await;
     let (reset, _) = app.code_for("/resets", "ama@example.com", 2).await;
@@ -158,7 +158,7 @@ async fn a_newer_verification_ends_the_earlier_ones(app: TestApp) {
     assert_eq!(app.answer(&second, json!({ "code": code })).await.status, 200);
 }
 
-async fn a_code_for_another_address_than_the_accounts_does_not_count(app: TestApp) {
+async fn code_for_former_email_is_rejected(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let (uri, code) = app.code_for("/verifications", "ama@example.com", 1).await;
     let change = ama.client.account_update().number(ama.number.as_str());
@@ -171,7 +171,7 @@ async fn a_code_for_another_address_than_the_accounts_does_not_count(app: TestAp
     assert!(!is_verified(&ama).await);
 }
 
-async fn of_two_right_answers_at_once_one_counts(app: TestApp) {
+async fn concurrent_correct_codes_succeed_once(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.code_for("/verifications", "ama@example.com", 1).await;
 
@@ -181,7 +181,7 @@ async fn of_two_right_answers_at_once_one_counts(app: TestApp) {
     assert_eq!((with(200), with(409)), (1, 5));
 }
 
-async fn what_is_kept_does_not_tell_the_code(app: TestApp) {
+async fn stored_code_is_not_readable(app: TestApp) {
     app.sign_up("ama").await;
     let (uri, code) = app.code_for("/verifications", "ama@example.com", 1).await;
     let identifier = uri.strip_prefix("/verifications/").unwrap();

@@ -8,16 +8,16 @@ use crate::support::{Response, TestApp, rejection};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    a_zone_is_made_by_the_staff_and_read_by_everyone,
-    what_a_zone_lacks_is_named_at_once,
-    zones_come_in_pages_in_the_order_of_making,
-    the_staff_alone_change_a_zone,
-    the_staff_alone_remove_a_zone,
-    dimensions_stay_while_something_is_booked,
-    a_zone_stays_while_something_is_booked,
+    staff_create_zones_and_any_key_reads_them,
+    names_all_missing_arguments,
+    lists_in_pages_in_order_of_creation,
+    only_staff_update_zones,
+    only_staff_delete_zones,
+    dimensions_of_booked_zone_are_immutable,
+    booked_zone_cannot_be_deleted,
 ];
 
-race_tests![a_zone_is_changed_or_booked_but_not_both_at_once];
+race_tests![concurrent_resize_and_booking_leave_one];
 
 async fn add(app: &TestApp, key: &str, body: &Value) -> Response {
     app.request("POST", "/zones").key(key).json(body).send().await
@@ -31,7 +31,7 @@ async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
     app.request("DELETE", uri).key(key).send().await
 }
 
-async fn a_zone_is_made_by_the_staff_and_read_by_everyone(app: TestApp) {
+async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let zone = json!({ "name": "Leaderboard", "width": 728, "height": 90, "description": "On top." });
 
@@ -57,7 +57,7 @@ async fn a_zone_is_made_by_the_staff_and_read_by_everyone(app: TestApp) {
     assert_eq!(rejection(&nothing), (404, "resource.not-found"));
 }
 
-async fn what_a_zone_lacks_is_named_at_once(app: TestApp) {
+async fn names_all_missing_arguments(app: TestApp) {
     let nothing = add(&app, &app.staff.key, &json!({})).await;
     let wrong = add(&app, &app.staff.key, &json!({ "name": " ", "width": 0, "height": 10001, "description": 7 })).await;
 
@@ -65,7 +65,7 @@ async fn what_a_zone_lacks_is_named_at_once(app: TestApp) {
     assert_eq!((wrong.status, wrong.invalid_arguments().join(" ")), (400, "-name width height description".to_owned()));
 }
 
-async fn zones_come_in_pages_in_the_order_of_making(app: TestApp) {
+async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     let mut zones = Vec::new();
     for height in [90, 250, 600] {
         zones.push(app.create_zone(300, height).await);
@@ -82,7 +82,7 @@ async fn zones_come_in_pages_in_the_order_of_making(app: TestApp) {
     assert_eq!(rejection(&page("page=2").await), (404, "page.past-end"));
 }
 
-async fn the_staff_alone_change_a_zone(app: TestApp) {
+async fn only_staff_update_zones(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let zone = app.create_zone(300, 250).await;
     let before = app.read(&zone).await;
@@ -102,7 +102,7 @@ async fn the_staff_alone_change_a_zone(app: TestApp) {
     assert_eq!(app.read(&zone).await, expected);
 }
 
-async fn the_staff_alone_remove_a_zone(app: TestApp) {
+async fn only_staff_delete_zones(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let zone = app.create_zone(300, 250).await;
 
@@ -116,7 +116,7 @@ async fn the_staff_alone_remove_a_zone(app: TestApp) {
     assert_eq!(app.request("GET", &zone).send().await.status, 404);
 }
 
-async fn dimensions_stay_while_something_is_booked(app: TestApp) {
+async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let (zone, empty) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -137,7 +137,7 @@ async fn dimensions_stay_while_something_is_booked(app: TestApp) {
     assert_eq!((other.status, free.status, &free.body["width"]), (200, 200, &json!(301)));
 }
 
-async fn a_zone_stays_while_something_is_booked(app: TestApp) {
+async fn booked_zone_cannot_be_deleted(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let zone = app.create_zone(300, 250).await;
@@ -154,7 +154,7 @@ async fn a_zone_stays_while_something_is_booked(app: TestApp) {
     assert_eq!(free.status, 204);
 }
 
-async fn a_zone_is_changed_or_booked_but_not_both_at_once(app: TestApp) {
+async fn concurrent_resize_and_booking_leave_one(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     for round in 0..8 {

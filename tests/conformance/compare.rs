@@ -22,7 +22,7 @@ mod fixtures;
 mod foreign;
 mod planted;
 
-on_both_databases![the_platform_is_as_its_contract_says];
+on_both_databases![platform_conforms_to_contract];
 
 /// A mock of our contract that runs.
 struct Mock {
@@ -70,14 +70,14 @@ fn assert_clean(report: &Report) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mock_is_as_its_document_says() {
+async fn mock_conforms_to_contract() {
     let mock = mock();
 
     assert_clean(&comparison(&mock.address, None).await.run(|_| ()).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mock_with_a_world_is_as_its_document_says() {
+async fn mock_with_fixtures_conforms_to_contract() {
     let mock = mock();
     let mut comparison = comparison(&mock.address, None).await;
     comparison.target.settle(&comparison.contract, 1).await.unwrap();
@@ -86,7 +86,7 @@ async fn a_mock_with_a_world_is_as_its_document_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mock_that_keeps_a_world_is_as_its_document_says() {
+async fn stateful_mock_conforms_to_contract() {
     let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
     let mut comparison = comparison(&mock.address, None).await;
     comparison.target.settle(&comparison.contract, 1).await.unwrap();
@@ -94,7 +94,7 @@ async fn a_mock_that_keeps_a_world_is_as_its_document_says() {
     assert_clean(&comparison.run(|_| ()).await);
 }
 
-async fn the_platform_is_as_its_contract_says(app: TestApp) {
+async fn platform_conforms_to_contract(app: TestApp) {
     let contract = Contract::builtin().unwrap();
     let mut side = Side::open(&app.address, Some(&app.staff.key)).await.unwrap();
     side.settle(&contract, 1).await.unwrap();
@@ -105,7 +105,7 @@ async fn the_platform_is_as_its_contract_says(app: TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_same_seed_asks_the_same() {
+async fn same_seed_sends_same_requests() {
     let mock = mock();
 
     let one = comparison(&mock.address, None).await.run(|_| ()).await;
@@ -124,7 +124,7 @@ async fn run(arguments: &[&str]) -> (Option<i32>, String) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_exit_status_tells_what_came_of_it() {
+async fn exit_status_reports_result() {
     let mock = mock();
     let broken = faulty::faulty(&mock.address, "region_get", faulty::On::Success, faulty::Change::Remove("/name")).await;
     let folder = tempfile::tempdir().unwrap();
@@ -154,7 +154,7 @@ async fn the_exit_status_tells_what_came_of_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_server_refuses_to_prepare_is_found() {
+async fn failed_setup_is_reported() {
     const REFUSED: &str = r#"{"message": "You are restricted from accessing this resource.", "code": "key.refused"}"#;
     let mock = mock();
     let mut comparison = comparison(&mock.address, None).await;
@@ -174,7 +174,7 @@ async fn what_the_server_refuses_to_prepare_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_comparison_that_asks_nothing_could_not_run() {
+async fn comparison_without_requests_fails() {
     let mock = mock();
     let folder = tempfile::tempdir().unwrap();
     let unwritten = folder.path().join("unwritten.json");
@@ -194,7 +194,7 @@ async fn a_comparison_that_asks_nothing_could_not_run() {
 }
 
 #[test]
-fn a_name_that_there_is_not_is_refused_with_those_near_it() {
+fn unknown_operation_name_suggests_similar_names() {
     let contract = Contract::builtin().unwrap();
     let names = |name: &str| [name.to_owned()];
 

@@ -30,12 +30,12 @@ fn assert_none_missed(mutations: &[Mutation], is_found: impl Fn(&Mutation) -> bo
 }
 
 #[test]
-fn a_server_that_keeps_its_contract_differs_in_nothing() {
+fn conforming_server_has_no_differences() {
     assert_eq!(texts_after(|_, _| ()), [""; 0]);
 }
 
 #[test]
-fn every_mutation_of_the_document_is_found() {
+fn every_mutation_of_fixture_document_is_found() {
     let document = drift_fixture::document();
     let server = drift_fixture::server();
 
@@ -45,7 +45,7 @@ fn every_mutation_of_the_document_is_found() {
 }
 
 #[test]
-fn the_server_keeps_its_contract() {
+fn server_conforms_to_contract() {
     let contract = Contract::builtin().unwrap();
 
     let differences = compare(&contract.document, &api().emitted().unwrap());
@@ -54,7 +54,7 @@ fn the_server_keeps_its_contract() {
 }
 
 #[test]
-fn every_mutation_of_the_contract_is_found() {
+fn every_mutation_of_contract_is_found() {
     let document = Contract::builtin().unwrap().document;
     let server = api().emitted().unwrap();
 
@@ -64,7 +64,7 @@ fn every_mutation_of_the_contract_is_found() {
 }
 
 #[test]
-fn every_mutation_of_the_server_is_found() {
+fn every_mutation_of_fixture_server_is_found() {
     let document = drift_fixture::document();
     let server = drift_fixture::server();
 
@@ -80,7 +80,7 @@ fn every_mutation_of_the_server_is_found() {
 }
 
 #[test]
-fn the_sample_has_a_place_for_every_kind_of_change() {
+fn fixture_covers_every_kind_of_change() {
     let applied: BTreeSet<_> = mutator::mutations(&drift_fixture::document()).into_iter().map(|m| m.change).collect();
 
     let idle: Vec<_> = mutator::kinds().into_iter().filter(|kind| !applied.contains(kind)).collect();
@@ -89,7 +89,7 @@ fn the_sample_has_a_place_for_every_kind_of_change() {
 }
 
 #[test]
-fn a_difference_tells_where_it_is_and_what_both_sides_say() {
+fn difference_states_location_and_both_values() {
     let texts = texts_after(|document, _| {
         document["components"]["schemas"]["OrderCreate"]["properties"]["items"]["additionalProperties"]["maximum"] = json!(60);
     });
@@ -111,7 +111,7 @@ fn prose_is_not_compared() {
 }
 
 #[test]
-fn a_reference_that_leads_nowhere_or_in_a_circle_is_a_difference() {
+fn unresolvable_or_circular_reference_is_a_difference() {
     for reference in ["#/components/schemas/None", "#/components/schemas/Account", "other.yaml"] {
         let texts = texts_after(|document, _| {
             document["components"]["schemas"]["Account"] = json!({"$ref": reference});
@@ -121,7 +121,7 @@ fn a_reference_that_leads_nowhere_or_in_a_circle_is_a_difference() {
 }
 
 #[test]
-fn json_is_not_excused_as_a_raw_body() {
+fn raw_body_does_not_hide_json_differences() {
     let texts = texts_after(|document, _| {
         document["paths"]["/media/{kind}/{image}"]["get"]["responses"]["200"]["content"] =
             json!({"application/json": {"schema": {"type": "string"}}});
@@ -137,7 +137,7 @@ fn json_is_not_excused_as_a_raw_body() {
 }
 
 #[test]
-fn path_variables_are_compared_by_position_and_name() {
+fn path_parameters_are_compared_by_position_and_name() {
     let texts = texts_after(|document, _| {
         let paths = document["paths"].as_object_mut().expect("paths");
         let item = paths.remove("/media/{kind}/{image}").expect("the path of images");

@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::on_both_databases;
 use crate::support::{MockServer, TestApp, mock_request as request, operations};
 
-on_both_databases![a_refusal_is_the_platforms];
+on_both_databases![error_responses_equal_those_of_platform];
 
 /// A request to each operation that is as it should be.
 fn requests(contract: &Contract) -> Vec<(&Operation, Request)> {
@@ -30,7 +30,7 @@ fn header<'a>(reply: &'a Reply, name: &str) -> &'a str {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_operation_answers_its_first_example() {
+async fn every_operation_returns_its_first_example() {
     let mock = MockServer::start(Settings::default());
     let requests = requests(&mock.contract);
     assert_eq!(requests.len(), 129);
@@ -54,7 +54,7 @@ async fn every_operation_answers_its_first_example() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_declared_status_can_be_chosen() {
+async fn every_declared_status_can_be_selected() {
     let mock = MockServer::start(Settings::default());
     let mut asked = 0;
     for (operation, request) in requests(&mock.contract) {
@@ -68,7 +68,7 @@ async fn every_declared_status_can_be_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_example_can_be_chosen() {
+async fn every_example_can_be_selected() {
     let mock = MockServer::start(Settings::default());
     let mut asked = 0;
     for (operation, request) in requests(&mock.contract) {
@@ -92,7 +92,7 @@ async fn every_example_can_be_chosen() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_answer_can_be_made_from_its_schema() {
+async fn every_response_can_be_generated_from_schema() {
     let mock = MockServer::start(Settings::default());
     for (operation, request) in requests(&mock.contract) {
         let mut seen = std::collections::BTreeSet::new();
@@ -110,7 +110,7 @@ async fn every_answer_can_be_made_from_its_schema() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_same_seed_and_request_make_the_same_data() {
+async fn same_seed_and_request_generate_same_data() {
     let body = |name: &str| json!({ "name": name, "country": "Ghana" });
     let ask = async |mock: &MockServer, target: &str, name: &str| {
         let create = request("POST", target).with_json(&body(name)).with_header("Prefer", "dynamic=true");
@@ -131,7 +131,7 @@ async fn the_same_seed_and_request_make_the_same_data() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_choice_that_does_not_exist_is_refused_with_those_that_do() {
+async fn unknown_selection_lists_available_ones() {
     let mock = MockServer::start(Settings::default());
     for (prefer, told) in [
         (
@@ -161,7 +161,7 @@ async fn a_choice_that_does_not_exist_is_refused_with_those_that_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn choices_combine_and_are_told() {
+async fn selections_combine_and_are_reported() {
     let mock = MockServer::start(Settings::default());
     let order = |prefer| {
         request("POST", "/orders").with_json(&json!({ "items": { "/sections/17637000000061": 2 } })).with_header("Prefer", prefer)
@@ -179,7 +179,7 @@ async fn choices_combine_and_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_answer_is_delayed_as_asked() {
+async fn response_is_delayed_on_request() {
     let mock = MockServer::start(Settings::default());
     let begun = std::time::Instant::now();
     let reply = mock.send(&request("GET", "/time").with_header("Prefer", "delay=80")).await;
@@ -188,7 +188,7 @@ async fn an_answer_is_delayed_as_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn any_key_acts_as_what_it_is_preferred_to_be() {
+async fn prefer_header_sets_scope_of_any_key() {
     let mock = MockServer::start(Settings::default());
     for (operation, request) in requests(&mock.contract).into_iter().filter(|(operation, _)| operation.needs_key) {
         for scope in ["public", "customer", "administrator", "redeemer", "none"] {
@@ -200,13 +200,13 @@ async fn any_key_acts_as_what_it_is_preferred_to_be() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_single_key_can_be_demanded() {
+async fn configured_key_is_required() {
     let mock = MockServer::start(Settings { key: Some("the one".to_owned()), ..Settings::default() });
     let with_key = async |key: &str| mock.send(&request("GET", "/regions").with_header(KEY, key)).await.status;
     assert_eq!([with_key("the one").await, with_key("another").await, with_key(" ").await], [200, 403, 401]);
 }
 
-async fn a_refusal_is_the_platforms(app: TestApp) {
+async fn error_responses_equal_those_of_platform(app: TestApp) {
     let mock = MockServer::start(Settings::default());
     let platform = Server::at(&app.address).unwrap();
     let staff = |method: &str, path: &str| request(method, path).with_header(KEY, &app.staff.key);

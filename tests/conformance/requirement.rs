@@ -34,19 +34,19 @@ fn assert_empty<'a>(wrong: impl Iterator<Item = &'a String>) {
 }
 
 #[test]
-fn the_contract_has_every_operation_of_the_requirement() {
+fn contract_contains_every_required_operation() {
     let all: BTreeSet<_> = contracted(false).union(&contracted(true)).cloned().collect();
     assert!(required().len() >= 98, "the list is whole");
     assert_empty(required().difference(&all));
 }
 
 #[test]
-fn what_the_requirement_does_not_list_is_marked() {
+fn additional_operations_are_marked() {
     assert_empty(contracted(false).difference(&required()));
 }
 
 #[test]
-fn what_the_requirement_lists_is_not_marked() {
+fn required_operations_are_not_marked() {
     assert_empty(contracted(true).intersection(&required()));
 }
 
@@ -54,7 +54,7 @@ fn what_the_requirement_lists_is_not_marked() {
 const OPEN: [&str; 2] = ["media_icon_get", "media_image_get"];
 
 #[test]
-fn every_operation_but_the_open_ones_asks_for_the_requirements_key() {
+fn every_protected_operation_requires_api_key() {
     let document = Contract::builtin().unwrap().document;
     let schemes = document["components"]["securitySchemes"].as_object().unwrap();
     assert_eq!(schemes.keys().collect::<Vec<_>>(), ["SessionKey"]);
@@ -127,7 +127,7 @@ const REDEEMERS: [&str; 5] =
     ["event_get", "event_ticket_list", "event_admission_list", "event_admission_create", "event_admission_get"];
 
 #[test]
-fn every_operation_has_the_scopes_of_the_decisions() {
+fn every_operation_has_expected_scopes() {
     let contracted: BTreeMap<_, _> = operations().into_iter().map(|operation| (operation.id, operation.scopes)).collect();
     for (lowest, id) in LOWEST.iter().flat_map(|(lowest, ids)| ids.split(' ').map(move |id| (lowest, id))) {
         let rising = [Scope::Public, Scope::Customer, Scope::Administrator];

@@ -21,7 +21,7 @@ use super::{figure, seed, short_or_full};
 use crate::race_tests;
 use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, check_invariants, partial_card_payment, section};
 
-race_tests![ten_buyers_for_each_place];
+race_tests![ten_buyers_for_each_ticket];
 
 /// Buyers who act at the same moment.
 const AT_ONCE: usize = 100;
@@ -49,7 +49,7 @@ struct Counted {
     held: i64,
 }
 
-async fn ten_buyers_for_each_place(app: TestApp) {
+async fn ten_buyers_for_each_ticket(app: TestApp) {
     let buyers: usize = short_or_full(500, 10_000);
     let seed = seed();
     let places = i64::try_from(buyers / 10).unwrap();
@@ -67,7 +67,7 @@ async fn ten_buyers_for_each_place(app: TestApp) {
     figure(format!(
         "{} on {}: {buyers} buyers for {places} places: {places} sold, {early} of them to the crowd; {}; {samples} samples, \
          none oversold; {seconds:.1} s (BOXOFFICE_SEED={seed})",
-        "ten_buyers_for_each_place",
+        "ten_buyers_for_each_ticket",
         sale.app.kind(),
         sale.done.lock().unwrap().iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", "),
     ));

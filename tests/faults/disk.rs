@@ -79,7 +79,7 @@ async fn shortage(name: &str, disk: &Disk, app: &TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sqlite_has_no_room() {
+async fn sqlite_recovers_from_full_disk() {
     let Some(disk) = Disk::mount(24) else { return };
     let folder = disk.folder();
     let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
@@ -93,7 +93,7 @@ async fn sqlite_has_no_room() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgresql_has_no_room() {
+async fn postgres_recovers_from_full_disk() {
     let Some(disk) = Disk::mount(64) else { return };
     let Some(cluster) = PgCluster::create() else { return };
     let url = cluster.create_database_in("small", disk.0.path()).await;
@@ -114,7 +114,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_image_has_no_room() {
+async fn image_upload_recovers_from_full_disk() {
     let Some(disk) = Disk::mount(8) else { return };
     let data = tempfile::tempdir().unwrap();
     let app = world_on(&disk, &data).await;
@@ -139,7 +139,7 @@ async fn an_image_has_no_room() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mail_has_no_room() {
+async fn mail_delivery_recovers_from_full_disk() {
     let Some(disk) = Disk::mount(8) else { return };
     let data = tempfile::tempdir().unwrap();
     let app = world_on(&disk, &data).await;

@@ -7,7 +7,7 @@ use crate::support::TestApp;
 /// With a write-ahead log and this setting, every commit waits until the log is on the disk (<https://www.sqlite.org/wal.html>:
 /// "Writers sync the WAL on every transaction commit if PRAGMA synchronous is set to FULL").
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_embedded_database_waits_for_the_disk() {
+async fn sqlite_syncs_every_commit() {
     const FULL: i64 = 2;
     let app = TestApp::on_sqlite().await;
     let mut tx: Tx = app.state.db.begin().await.unwrap();

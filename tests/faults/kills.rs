@@ -173,32 +173,32 @@ async fn kill_and_look(what: &str, site: &Site, mut database: Option<PgCluster>,
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_acknowledged_is_lost_on_sqlite() {
+async fn acknowledged_changes_survive_kill_on_sqlite() {
     let site = Site::open(None);
     kill_and_look("SQLite", &site, None, || site.program()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_acknowledged_is_lost_on_postgres() {
+async fn acknowledged_changes_survive_kill_on_postgres() {
     let Some(database) = postgres::new_database().await else { return };
     let site = Site::open(Some(&database.url));
     kill_and_look("PostgreSQL", &site, None, || site.program()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_acknowledged_is_lost_with_its_database() {
+async fn acknowledged_changes_survive_kill_of_server_and_database() {
     let Some(database) = PgCluster::create() else { return };
     let site = Site::open(Some(&database.url));
     kill_and_look("PostgreSQL, killed before the server", &site, Some(database), || site.program()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_money_is_lost_or_taken_twice_on_sqlite() {
+async fn payments_are_consistent_after_kill_on_sqlite() {
     no_money_is_lost_or_taken_twice("SQLite", Site::open(None)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_money_is_lost_or_taken_twice_on_postgres() {
+async fn payments_are_consistent_after_kill_on_postgres() {
     let Some(database) = postgres::new_database().await else { return };
     no_money_is_lost_or_taken_twice("PostgreSQL", Site::open(Some(&database.url))).await;
 }

@@ -22,7 +22,7 @@ const AT_ONCE: usize = 8;
 const RELEASED: Duration = Duration::from_secs(3 * 60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_mail_arrives_whoever_is_killed() {
+async fn every_mail_is_delivered_despite_kills() {
     let Some(database) = postgres::new_database().await else { return };
     let (site, post, gateway) =
         (Site::open(Some(&database.url)), MailServer::start(SmtpBehavior::AcceptSlowly).await, FakeGateway::default());

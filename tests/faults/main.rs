@@ -36,7 +36,7 @@ use load::Crowd;
 
 use crate::support::{TestApp, wait_until};
 
-on_both_databases![a_load_leaves_what_it_was_told, what_was_acknowledged_and_is_gone_is_told];
+on_both_databases![load_without_fault_is_acknowledged_completely, missing_acknowledged_change_is_detected];
 
 /// Returns a test's parameter: `short` by default, `full` with `BOXOFFICE_FAULTS=full`.
 fn short_or_full<T>(short: T, full: T) -> T {
@@ -81,7 +81,7 @@ async fn check(app: &TestApp, crowd: &Crowd) {
     app.check_gateway_balance().await;
 }
 
-async fn a_load_leaves_what_it_was_told(app: TestApp) {
+async fn load_without_fault_is_acknowledged_completely(app: TestApp) {
     let crowd = crowd_of(&app).await;
 
     let work = crowd.set_to_work(&app.address);
@@ -95,7 +95,7 @@ async fn a_load_leaves_what_it_was_told(app: TestApp) {
     assert!(crowd.heard().unavailable.is_empty(), "nothing was the matter");
 }
 
-async fn what_was_acknowledged_and_is_gone_is_told(app: TestApp) {
+async fn missing_acknowledged_change_is_detected(app: TestApp) {
     let crowd = crowd_of(&app).await;
     let work = crowd.set_to_work(&app.address);
     wait_until(async || !crowd.heard().payments.is_empty()).await;

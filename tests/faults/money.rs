@@ -15,10 +15,10 @@ use crate::support::{
 };
 
 on_both_databases![
-    a_charge_that_nobody_wrote_down_is_undone,
-    a_charge_that_nobody_wrote_down_is_undone_when_the_order_is_over,
-    a_charge_that_was_never_asked_for_is_forgotten,
-    a_refund_that_nobody_wrote_down_is_done_once,
+    unrecorded_charge_is_undone,
+    unrecorded_charge_is_undone_after_expiry,
+    unsent_charge_is_abandoned,
+    unrecorded_refund_is_made_once,
 ];
 
 /// Longer than a request waits for the gateway, so that whoever began a payment is given up.
@@ -80,7 +80,7 @@ async fn assert_books(app: &TestApp) {
     app.check_gateway_balance().await;
 }
 
-async fn a_charge_that_nobody_wrote_down_is_undone(app: TestApp) {
+async fn unrecorded_charge_is_undone(app: TestApp) {
     let scene = pay_and_die(&app).await;
     let order = &scene.order.self_;
     assert_eq!((app.payments(order).await, &app.read(order).await["status"]), (vec![], &json!("Placed")));
@@ -96,7 +96,7 @@ async fn a_charge_that_nobody_wrote_down_is_undone(app: TestApp) {
     assert_books(&app).await;
 }
 
-async fn a_charge_that_nobody_wrote_down_is_undone_when_the_order_is_over(app: TestApp) {
+async fn unrecorded_charge_is_undone_after_expiry(app: TestApp) {
     let scene = pay_and_die(&app).await;
 
     app.advance_clock(RESERVATION_TTL);
@@ -108,7 +108,7 @@ async fn a_charge_that_nobody_wrote_down_is_undone_when_the_order_is_over(app: T
     assert_books(&app).await;
 }
 
-async fn a_charge_that_was_never_asked_for_is_forgotten(app: TestApp) {
+async fn unsent_charge_is_abandoned(app: TestApp) {
     // A gateway that takes the connection and reads nothing.
     let deaf = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let scene = scene(&app, deaf.local_addr().unwrap()).await;
@@ -130,7 +130,7 @@ async fn a_charge_that_was_never_asked_for_is_forgotten(app: TestApp) {
     assert_books(&app).await;
 }
 
-async fn a_refund_that_nobody_wrote_down_is_done_once(app: TestApp) {
+async fn unrecorded_refund_is_made_once(app: TestApp) {
     let scene = scene(&app, app.gateway.listen().await).await;
     let order = &scene.order.self_;
     for paid in [50.0, 70.0] {

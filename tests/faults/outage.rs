@@ -35,20 +35,20 @@ async fn outage(name: &str, fail: fn(&mut PgCluster), mend: fn(&mut PgCluster)) 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgresql_is_stopped_and_started() {
+async fn survives_restart_of_postgres() {
     let unavailable = outage("PostgreSQL stopped", PgCluster::stop, PgCluster::start).await;
     assert!(unavailable > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgresql_is_killed_and_started() {
+async fn survives_kill_of_postgres() {
     let unavailable = outage("PostgreSQL killed", PgCluster::kill, PgCluster::start).await;
     assert!(unavailable > 0);
 }
 
 /// A short while of it only makes everyone wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgresql_stands_still_and_goes_on() {
+async fn survives_pause_of_postgres() {
     outage("PostgreSQL frozen", PgCluster::pause, PgCluster::resume).await;
 }
 
@@ -87,7 +87,7 @@ impl Line {
 /// Everyone who was waiting for an answer when the line was cut takes a place in the pool along: enough of them must be free again
 /// when it is mended, or nobody would be served any more.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgresql_is_cut_off_and_reached_again() {
+async fn survives_network_outage_to_postgres() {
     let Some(cluster) = PgCluster::create() else { return };
     let line = Line::to(cluster.socket()).await;
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", line.port);
@@ -115,7 +115,7 @@ async fn postgresql_is_cut_off_and_reached_again() {
 
 /// Longer than is waited for it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_program_holds_sqlites_write_lock() {
+async fn survives_write_lock_of_other_process() {
     let app = TestApp::on_sqlite().await;
     let crowd = crowd_of(&app).await;
     let other = Db::open(&app.database_url).await.unwrap();

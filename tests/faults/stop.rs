@@ -45,14 +45,14 @@ async fn stop_under_load(url: &str, folder: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn under_a_load_on_sqlite_it_loses_nothing() {
+async fn stop_under_load_loses_nothing_on_sqlite() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
     stop_under_load(&url, folder.path()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn under_a_load_on_postgresql_it_loses_nothing() {
+async fn stop_under_load_loses_nothing_on_postgres() {
     let Some(database) = postgres::new_database().await else { return };
     stop_under_load(&database.url, tempfile::tempdir().unwrap().path()).await;
 }
@@ -116,7 +116,7 @@ async fn read(connection: &mut TcpStream) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_under_way_is_finished_and_what_comes_later_is_refused() {
+async fn stop_finishes_open_requests_and_rejects_new_ones() {
     let mut half = Half::of_a_request(&[]).await;
 
     let refused = get(&half.address).await;
@@ -135,7 +135,7 @@ async fn what_is_under_way_is_finished_and_what_comes_later_is_refused() {
 
 /// A busy machine may oversleep the moment, but not time after time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn before_anyone_is_refused_answers_tell_their_connections_to_close() {
+async fn stop_announces_connection_close_before_rejecting() {
     for _ in 0..5 {
         if Half::of_a_request(&[]).await.heard_last_call {
             return;
@@ -145,7 +145,7 @@ async fn before_anyone_is_refused_answers_tell_their_connections_to_close() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_outlasts_the_time_of_grace_is_cut() {
+async fn stop_aborts_requests_after_grace_period() {
     let half = Half::of_a_request(&["--grace-seconds", "1"]).await;
 
     let (_, ended, log) = half.server.wait();
@@ -156,7 +156,7 @@ async fn what_outlasts_the_time_of_grace_is_cut() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn asked_again_it_ends_at_once() {
+async fn second_signal_stops_immediately() {
     let half = Half::of_a_request(&["--grace-seconds", "3600"]).await;
 
     half.server.signal("TERM");
@@ -169,7 +169,7 @@ async fn asked_again_it_ends_at_once() {
 
 /// Several at once, so that some are held up just after they told it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_knows_its_address_may_ask_it_to_stop() {
+async fn signal_right_after_start_stops_gracefully() {
     let at_once = |command| {
         spawn_blocking(move || {
             let folder = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use super::rules::{ROWS, Row};
 use crate::on_both_databases;
 use crate::support::{CONTRACT, Response, Snapshot, TestApp};
 
-on_both_databases![what_a_schema_does_not_name_sets_nothing];
+on_both_databases![ignores_properties_outside_schema];
 
 /// What the tables have, under their own names.
 const COLUMNS: [&str; 16] = [
@@ -33,7 +33,7 @@ const COLUMNS: [&str; 16] = [
     "number",
 ];
 
-async fn what_a_schema_does_not_name_sets_nothing(app: TestApp) {
+async fn ignores_properties_outside_schema(app: TestApp) {
     let cast = Cast::gather(app).await;
     let mut before = Snapshot::take(&cast.app).await;
     let news = News::since(&cast);

@@ -12,7 +12,7 @@ use super::rules::{ROWS, Row};
 use crate::on_both_databases;
 use crate::support::{Response, Snapshot, TestApp, operations};
 
-on_both_databases![every_cell_is_as_the_rules_say];
+on_both_databases![every_operation_matches_access_rules];
 
 /// Where the answers stand, for people to read.
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/access/matrix.md");
@@ -21,7 +21,7 @@ const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/access/matrix.md
 type Cell = (u16, String);
 
 #[test]
-fn every_operation_is_in_the_rules() {
+fn every_operation_has_access_rule() {
     let mut asked: Vec<&str> = ROWS.iter().map(|row| row.operation).collect();
     asked.dedup();
 
@@ -43,7 +43,7 @@ fn every_operation_is_in_the_rules() {
     }
 }
 
-async fn every_cell_is_as_the_rules_say(app: TestApp) {
+async fn every_operation_matches_access_rules(app: TestApp) {
     let is_sqlite = app.database_url.starts_with("sqlite:");
     let cast = Cast::gather(app).await;
     let mut before = Snapshot::take(&cast.app).await;
@@ -136,7 +136,7 @@ const SHORT: [(&str, &str, &str); 6] = [
 /// The table, in Markdown.
 fn table(cast: &Cast, answers: &BTreeMap<(usize, Caller), Cell>) -> String {
     let mut text = "# Who may do what\n\nWhat a real server answers to every operation of the contract, asked by every kind of caller for what is the owner's, the\n\
-        sender's and the host's. `every_cell_is_as_the_rules_say` has asked, on SQLite and on PostgreSQL, has held each answer to `tests/api/access/rules.rs`,\n\
+        sender's and the host's. `every_operation_matches_access_rules` has asked, on SQLite and on PostgreSQL, has held each answer to `tests/api/access/rules.rs`,\n\
         and has seen that what was refused has changed nothing; each success was had on the same app. `BOXOFFICE_WRITE=1 cargo test --test it access::matrix::` writes this anew.\n\n\
         A success is **bold**. Of the refusals,\n\n"
         .to_owned();

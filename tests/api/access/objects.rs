@@ -14,7 +14,7 @@ use super::rules::{ROWS, Row};
 use crate::on_both_databases;
 use crate::support::{Response, Snapshot, TestApp};
 
-on_both_databases![nobody_reaches_what_is_anothers_by_naming_it];
+on_both_databases![rejects_references_to_foreign_resources];
 
 /// Filters and references that no row of the matrix has.
 const MORE: &[Row] = &[
@@ -91,7 +91,7 @@ const TELL: &[(&str, &str, &[&str])] = &[
 /// Nana, who asks.
 const NANA: Caller = Caller::OtherHost;
 
-async fn nobody_reaches_what_is_anothers_by_naming_it(app: TestApp) {
+async fn rejects_references_to_foreign_resources(app: TestApp) {
     let cast = Cast::gather(app).await;
     let mut before = Snapshot::take(&cast.app).await;
     let secrets = Secrets::of(&cast);

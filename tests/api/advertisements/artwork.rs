@@ -9,12 +9,12 @@ use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 
 on_both_databases![
-    artwork_fits_every_zone_that_it_is_booked_in,
-    artwork_and_zones_are_checked_as_they_will_be,
-    artwork_is_told_by_its_content,
-    artwork_is_replaced_at_once,
-    artwork_is_not_replaced_by_a_change_that_is_refused,
-    large_artwork_is_taken,
+    artwork_must_fit_every_booked_zone,
+    validates_artwork_and_zones_after_update,
+    detects_artwork_type_by_content,
+    replaces_artwork_atomically,
+    rejected_update_keeps_artwork,
+    accepts_large_artwork,
 ];
 
 /// A JPEG of these dimensions, whose pixels are another one's.
@@ -40,7 +40,7 @@ fn detail(answer: &Response) -> &str {
     answer.body["fields"][0]["detail"].as_str().unwrap_or_else(|| panic!("{answer:?}"))
 }
 
-async fn artwork_fits_every_zone_that_it_is_booked_in(app: TestApp) {
+async fn artwork_must_fit_every_booked_zone(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let (first, second) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -66,7 +66,7 @@ async fn artwork_fits_every_zone_that_it_is_booked_in(app: TestApp) {
     assert_eq!(files(&app), 1);
 }
 
-async fn artwork_and_zones_are_checked_as_they_will_be(app: TestApp) {
+async fn validates_artwork_and_zones_after_update(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let (small, second, wide) =
@@ -97,7 +97,7 @@ async fn artwork_and_zones_are_checked_as_they_will_be(app: TestApp) {
     assert_eq!(app.request("DELETE", &small).key(&app.staff.key).send().await.status, 204, "it is free again");
 }
 
-async fn artwork_is_told_by_its_content(app: TestApp) {
+async fn detects_artwork_type_by_content(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let zone = app.create_zone(320, 50).await;
@@ -126,7 +126,7 @@ async fn artwork_is_told_by_its_content(app: TestApp) {
     }
 }
 
-async fn artwork_is_replaced_at_once(app: TestApp) {
+async fn replaces_artwork_atomically(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -146,7 +146,7 @@ async fn artwork_is_replaced_at_once(app: TestApp) {
     assert_eq!(files(&app), 1, "the one before is gone");
 }
 
-async fn artwork_is_not_replaced_by_a_change_that_is_refused(app: TestApp) {
+async fn rejected_update_keeps_artwork(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -170,7 +170,7 @@ async fn artwork_is_not_replaced_by_a_change_that_is_refused(app: TestApp) {
     assert_eq!((app.fetch_image("artwork", &uri).await.header("content-type"), files(&app)), ("image/png", 1));
 }
 
-async fn large_artwork_is_taken(app: TestApp) {
+async fn accepts_large_artwork(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let zone = app.create_zone(300, 250).await;

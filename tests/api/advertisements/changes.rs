@@ -7,15 +7,15 @@ use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![
-    a_change_leaves_what_it_does_not_name,
-    what_was_read_can_be_sent_back,
-    a_change_is_held_to_the_rules_of_booking,
-    a_listed_advertisement_is_changed_at_once_but_keeps_its_status,
-    an_advertisement_is_changed_by_its_hosts_administrators_and_the_staff,
-    an_advertisement_moves_to_another_event_of_who_may_act_for_both,
+    update_keeps_omitted_properties,
+    accepts_own_representation,
+    update_follows_creation_rules,
+    update_of_listed_advertisement_keeps_status,
+    advertisement_is_updated_by_host_and_staff,
+    moves_to_event_of_other_host_with_both_permissions,
 ];
 
-async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
+async fn update_keeps_omitted_properties(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let before = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
@@ -38,7 +38,7 @@ async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
 }
 
-async fn what_was_read_can_be_sent_back(app: TestApp) {
+async fn accepts_own_representation(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let mut new = advertisement("Jazz", &event, &[&app.create_zone(300, 250).await]);
@@ -57,7 +57,7 @@ async fn what_was_read_can_be_sent_back(app: TestApp) {
     assert_eq!((copy.status, &copy.body["x-parsed-md-description"]), (201, parsed), "{}", copy.body);
 }
 
-async fn a_change_is_held_to_the_rules_of_booking(app: TestApp) {
+async fn update_follows_creation_rules(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let made = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
@@ -80,7 +80,7 @@ async fn a_change_is_held_to_the_rules_of_booking(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, &uri).await.body, made.body);
 }
 
-async fn a_listed_advertisement_is_changed_at_once_but_keeps_its_status(app: TestApp) {
+async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -95,7 +95,7 @@ async fn a_listed_advertisement_is_changed_at_once_but_keeps_its_status(app: Tes
     assert_eq!((shown(&zone).await, shown(&other).await), (json!([]), json!([changed.body])));
 }
 
-async fn an_advertisement_is_changed_by_its_hosts_administrators_and_the_staff(app: TestApp) {
+async fn advertisement_is_updated_by_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
@@ -112,7 +112,7 @@ async fn an_advertisement_is_changed_by_its_hosts_administrators_and_the_staff(a
     assert_eq!(rejection(&nothing), (404, "resource.not-found"));
 }
 
-async fn an_advertisement_moves_to_another_event_of_who_may_act_for_both(app: TestApp) {
+async fn moves_to_event_of_other_host_with_both_permissions(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     let (event, other, foreign) =

@@ -9,14 +9,14 @@ use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, User, section};
 
 on_both_databases![
-    a_list_shows_a_caller_what_it_may_see,
-    advertisements_are_filtered_by_host_event_and_status,
-    advertisements_come_in_pages_in_the_order_of_making,
-    a_page_shows_each_advertisement_as_it_is_read,
-    a_hosts_advertisements_are_for_its_administrators_and_the_staff,
-    an_advertisement_runs_within_its_slots,
-    a_zone_shows_what_runs_in_it,
-    a_zone_promotes_listed_events_alone,
+    lists_visible_advertisements_only,
+    filters_by_host_event_and_status,
+    lists_in_pages_in_order_of_creation,
+    list_and_get_return_same_representation,
+    host_list_requires_host_or_staff,
+    runs_within_scheduled_slots,
+    zone_lists_running_advertisements,
+    zone_lists_advertisements_of_listed_events_only,
 ];
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -36,7 +36,7 @@ async fn drafts<const N: usize>(app: &TestApp, who: &User, event: &Event, zone: 
     uris
 }
 
-async fn a_list_shows_a_caller_what_it_may_see(app: TestApp) {
+async fn lists_visible_advertisements_only(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let his = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let hers = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
@@ -59,7 +59,7 @@ async fn a_list_shows_a_caller_what_it_may_see(app: TestApp) {
     }
 }
 
-async fn advertisements_are_filtered_by_host_event_and_status(app: TestApp) {
+async fn filters_by_host_event_and_status(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     let (first, second) = (app.create_listed_event(&his, &[]).await, app.create_listed_event(&his, &[]).await);
@@ -95,7 +95,7 @@ async fn advertisements_are_filtered_by_host_event_and_status(app: TestApp) {
     assert_eq!(wrong.invalid_arguments(), ["records", "host", "event", "status", "active"]);
 }
 
-async fn advertisements_come_in_pages_in_the_order_of_making(app: TestApp) {
+async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     drafts(&app, &kofi, &event, &app.create_zone(300, 250).await, ["Charlie", "Alpha", "Bravo"]).await;
@@ -109,7 +109,7 @@ async fn advertisements_come_in_pages_in_the_order_of_making(app: TestApp) {
     assert_eq!(rejection(&read(&app, &kofi.key, "/advertisements?records=2&page=3").await), (404, "page.past-end"));
 }
 
-async fn a_page_shows_each_advertisement_as_it_is_read(app: TestApp) {
+async fn list_and_get_return_same_representation(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (first, second) =
@@ -138,7 +138,7 @@ async fn a_page_shows_each_advertisement_as_it_is_read(app: TestApp) {
     assert_eq!(urls(&page.body["entries"][2]), [json!(other), json!(first.uri)]);
 }
 
-async fn a_hosts_advertisements_are_for_its_administrators_and_the_staff(app: TestApp) {
+async fn host_list_requires_host_or_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     let (event, other) = (app.create_listed_event(&his, &[]).await, app.create_listed_event(&his, &[]).await);
@@ -171,7 +171,7 @@ async fn a_hosts_advertisements_are_for_its_administrators_and_the_staff(app: Te
     assert_eq!(names(&app, &app.public_key, "/advertisements").await, ["Listed"], "it still runs");
 }
 
-async fn an_advertisement_runs_within_its_slots(app: TestApp) {
+async fn runs_within_scheduled_slots(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -205,7 +205,7 @@ async fn an_advertisement_runs_within_its_slots(app: TestApp) {
     assert_eq!(names(&app, &app.public_key, "/advertisements?active=true").await, [""; 0], "between two slots");
 }
 
-async fn a_zone_shows_what_runs_in_it(app: TestApp) {
+async fn zone_lists_running_advertisements(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
@@ -232,7 +232,7 @@ async fn a_zone_shows_what_runs_in_it(app: TestApp) {
     assert_eq!(rejection(&nothing), (404, "resource.not-found"));
 }
 
-async fn a_zone_promotes_listed_events_alone(app: TestApp) {
+async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let zone = app.create_zone(300, 250).await;

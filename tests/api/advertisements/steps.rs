@@ -8,10 +8,10 @@ use crate::review::submission_of;
 use crate::support::{Response, TestApp};
 
 on_both_databases![
-    every_step_from_every_state,
-    a_submission_tells_what_it_is_of,
-    a_rejected_advertisement_is_submitted_again,
-    steps_are_for_the_hosts_administrators_and_the_staff,
+    every_transition_from_every_state,
+    submission_describes_its_content,
+    rejected_advertisement_can_be_resubmitted,
+    transitions_require_host_or_staff,
 ];
 
 /// The states of an advertisement; a Draft that was rejected has a submission, a new one has none.
@@ -87,7 +87,7 @@ async fn take(app: &TestApp, key: &str, uri: &str, step: Step) -> Response {
     }
 }
 
-async fn every_step_from_every_state(app: TestApp) {
+async fn every_transition_from_every_state(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
@@ -121,7 +121,7 @@ async fn every_step_from_every_state(app: TestApp) {
     }
 }
 
-async fn a_submission_tells_what_it_is_of(app: TestApp) {
+async fn submission_describes_its_content(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
@@ -139,7 +139,7 @@ async fn a_submission_tells_what_it_is_of(app: TestApp) {
     assert_eq!(rejection(&submit(&app, &kofi.key, "/advertisements/17637000000001").await), (404, "resource.not-found"));
 }
 
-async fn a_rejected_advertisement_is_submitted_again(app: TestApp) {
+async fn rejected_advertisement_can_be_resubmitted(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
@@ -155,7 +155,7 @@ async fn a_rejected_advertisement_is_submitted_again(app: TestApp) {
     assert_eq!(read(&app, &app.public_key, &uri).await.body["status"], "Listed");
 }
 
-async fn steps_are_for_the_hosts_administrators_and_the_staff(app: TestApp) {
+async fn transitions_require_host_or_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await);

@@ -6,11 +6,7 @@ use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, section};
 use crate::tickets::set_status;
 
-on_both_databases![
-    an_account_lists_the_events_that_it_has_tickets_for,
-    held_events_are_filtered_and_sorted,
-    held_events_are_their_accounts_and_the_staffs,
-];
+on_both_databases![lists_events_of_ticket_holder, filters_and_sorts_attended_events, attended_events_require_owner_or_staff,];
 
 async fn get(app: &TestApp, key: &str, number: &str, query: &str) -> Response {
     app.request("GET", &format!("/accounts/{number}/events?{query}")).key(key).send().await
@@ -32,7 +28,7 @@ async fn events<const N: usize>(app: &TestApp) -> [Event; N] {
     events.try_into().ok().unwrap()
 }
 
-async fn an_account_lists_the_events_that_it_has_tickets_for(app: TestApp) {
+async fn lists_events_of_ticket_holder(app: TestApp) {
     let [first, second, third, fourth, not_hers] = events(&app).await;
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let empty = get(&app, &ama.key, &ama.number, "").await;
@@ -61,7 +57,7 @@ async fn an_account_lists_the_events_that_it_has_tickets_for(app: TestApp) {
     assert_eq!(uris(&get(&app, &ama.key, &ama.number, "").await).len(), 3);
 }
 
-async fn held_events_are_filtered_and_sorted(app: TestApp) {
+async fn filters_and_sorts_attended_events(app: TestApp) {
     let [first, second, not_hers] = events(&app).await;
     let ama = app.sign_up("ama").await;
     ama.order_free_tickets(&first.sections[0], 1).await;
@@ -85,7 +81,7 @@ async fn held_events_are_filtered_and_sorted(app: TestApp) {
     assert_eq!(list("region=17637000000001").await, [""; 0]);
 }
 
-async fn held_events_are_their_accounts_and_the_staffs(app: TestApp) {
+async fn attended_events_require_owner_or_staff(app: TestApp) {
     let [event] = events(&app).await;
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     ama.order_free_tickets(&event.sections[0], 1).await;

@@ -9,9 +9,9 @@ use super::{change, delete, read, uri};
 use crate::support::{RESERVATION_TTL, TestApp, card_payment, section};
 use crate::{on_two_servers, race_tests};
 
-race_tests![what_is_changed_is_shown_at_once];
+race_tests![changes_are_visible_immediately];
 
-on_two_servers![what_is_changed_after_lost_commits_is_shown];
+on_two_servers![changes_after_lost_commits_are_visible];
 
 /// The list of the published events under each of these filters, and every event, by either server, beside the list of all events,
 /// of which nothing is remembered.
@@ -31,7 +31,7 @@ async fn check(app: &TestApp, region: &str, after: &str) {
     }
 }
 
-async fn what_is_changed_is_shown_at_once(app: TestApp) {
+async fn changes_are_visible_immediately(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Stalls", 40.0, 10), section("Circle", 60.0, 10)]).await;
@@ -97,7 +97,7 @@ async fn what_is_changed_is_shown_at_once(app: TestApp) {
     check("an event is cancelled").await;
 }
 
-async fn what_is_changed_after_lost_commits_is_shown(app: TestApp) {
+async fn changes_after_lost_commits_are_visible(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Stalls", 40.0, 10)]).await;

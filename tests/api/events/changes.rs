@@ -7,16 +7,16 @@ use crate::on_both_databases;
 use crate::support::{TestApp, section};
 
 on_both_databases![
-    a_change_leaves_what_it_does_not_name,
-    a_change_is_held_to_the_rules_of_making,
-    an_event_that_is_over_keeps_its_venue,
-    a_venue_that_the_event_has_already_may_stay,
-    a_listed_event_is_changed_at_once_but_keeps_its_status,
-    an_event_is_changed_by_its_hosts_administrators_and_the_staff,
-    a_cancelled_event_cannot_be_changed,
+    update_keeps_omitted_properties,
+    update_follows_creation_rules,
+    past_event_keeps_its_venue,
+    accepts_current_venue,
+    update_of_listed_event_keeps_status,
+    event_is_updated_by_host_and_staff,
+    cancelled_event_cannot_be_updated,
 ];
 
-async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
+async fn update_keeps_omitted_properties(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["disclaimer"] = "No refunds.".into();
@@ -42,7 +42,7 @@ async fn a_change_leaves_what_it_does_not_name(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
 }
 
-async fn a_change_is_held_to_the_rules_of_making(app: TestApp) {
+async fn update_follows_creation_rules(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let made = make(&app, &kofi.key, &event(&app, &app.create_host(&kofi).await, "Jazz Night").await).await;
     let uri = uri(&made);
@@ -73,7 +73,7 @@ async fn a_change_is_held_to_the_rules_of_making(app: TestApp) {
     assert_eq!((both.status, &both.body["category"]["name"]), (200, &json!("Words")));
 }
 
-async fn a_venue_that_the_event_has_already_may_stay(app: TestApp) {
+async fn accepts_current_venue(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let mut body = event(&app, &app.create_host(&ama).await, "Her Night").await;
     body["venue"] = own_venue(&app, &ama.key).await.into();
@@ -87,7 +87,7 @@ async fn a_venue_that_the_event_has_already_may_stay(app: TestApp) {
     assert_eq!(not_hers.invalid_arguments(), ["venue"]);
 }
 
-async fn a_listed_event_is_changed_at_once_but_keeps_its_status(app: TestApp) {
+async fn update_of_listed_event_keeps_status(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
 
@@ -97,7 +97,7 @@ async fn a_listed_event_is_changed_at_once_but_keeps_its_status(app: TestApp) {
     assert_eq!(read(&app, &app.public_key, &event.uri).await.body, changed.body);
 }
 
-async fn an_event_is_changed_by_its_hosts_administrators_and_the_staff(app: TestApp) {
+async fn event_is_updated_by_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
 
@@ -112,7 +112,7 @@ async fn an_event_is_changed_by_its_hosts_administrators_and_the_staff(app: Test
     assert_eq!(rejection(&nothing), (404, "resource.not-found"));
 }
 
-async fn a_cancelled_event_cannot_be_changed(app: TestApp) {
+async fn cancelled_event_cannot_be_updated(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     cancel_events(&app).await;
@@ -124,7 +124,7 @@ async fn a_cancelled_event_cannot_be_changed(app: TestApp) {
     assert_eq!(rejection(&submitted), (409, "event.not-draft"));
 }
 
-async fn an_event_that_is_over_keeps_its_venue(app: TestApp) {
+async fn past_event_keeps_its_venue(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });

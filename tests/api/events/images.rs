@@ -13,17 +13,17 @@ use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![
-    an_image_is_served_from_its_event,
-    an_image_of_a_draft_is_served_at_its_secret_address_alone,
-    a_large_image_is_taken,
-    an_image_is_replaced_and_removed,
-    a_blank_image_is_none,
-    an_image_is_not_replaced_by_a_change_that_is_refused,
-    an_image_goes_with_its_event,
-    an_image_put_and_removed_at_once_is_there_or_not,
-    images_put_at_once_leave_one,
-    an_image_is_not_shown_by_a_change_that_loses_its_title_meanwhile,
-    an_image_put_while_its_event_is_removed_is_gone_too,
+    serves_image_of_event,
+    serves_image_of_draft_at_secret_url_only,
+    accepts_large_image,
+    replaces_and_removes_image,
+    blank_image_removes_image,
+    rejected_update_keeps_image,
+    deleting_event_deletes_its_image,
+    concurrent_upload_and_removal_leave_consistent_state,
+    concurrent_uploads_leave_one_image,
+    update_that_loses_title_race_discards_image,
+    image_uploaded_during_event_deletion_is_discarded,
 ];
 
 /// The smallest PNG.
@@ -47,7 +47,7 @@ fn png_with(bytes: u32) -> String {
     STANDARD.encode(png)
 }
 
-async fn an_image_is_served_from_its_event(app: TestApp) {
+async fn serves_image_of_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = format!("data:image/png;base64,{PNG}").into();
@@ -63,7 +63,7 @@ async fn an_image_is_served_from_its_event(app: TestApp) {
     assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 404);
 }
 
-async fn an_image_of_a_draft_is_served_at_its_secret_address_alone(app: TestApp) {
+async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let mut body = event(&app, &host, "Jazz Night").await;
@@ -93,7 +93,7 @@ fn path(address: &Value) -> String {
     address.as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap().to_owned()
 }
 
-async fn a_large_image_is_taken(app: TestApp) {
+async fn accepts_large_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["thumbnail"] = png_with(200_000).into();
@@ -105,7 +105,7 @@ async fn a_large_image_is_taken(app: TestApp) {
     assert_eq!((banner.status, banner.invalid_arguments()), (400, vec!["banner".to_owned()]), "more than 5 MiB");
 }
 
-async fn an_image_is_replaced_and_removed(app: TestApp) {
+async fn replaces_and_removes_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = PNG.into();
@@ -122,7 +122,7 @@ async fn an_image_is_replaced_and_removed(app: TestApp) {
     assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
 }
 
-async fn a_blank_image_is_none(app: TestApp) {
+async fn blank_image_removes_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = "".into();
@@ -132,7 +132,7 @@ async fn a_blank_image_is_none(app: TestApp) {
     assert_eq!((made.status, &made.body["banner"]), (201, &json!("")));
 }
 
-async fn an_image_is_not_replaced_by_a_change_that_is_refused(app: TestApp) {
+async fn rejected_update_keeps_image(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     make(&app, &kofi.key, &event(&app, &host, "Rock Night").await).await;
@@ -154,7 +154,7 @@ async fn an_image_is_not_replaced_by_a_change_that_is_refused(app: TestApp) {
     assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
 }
 
-async fn an_image_goes_with_its_event(app: TestApp) {
+async fn deleting_event_deletes_its_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = PNG.into();
@@ -167,7 +167,7 @@ async fn an_image_goes_with_its_event(app: TestApp) {
     assert_eq!(files(&app, "banner"), 0);
 }
 
-async fn an_image_put_and_removed_at_once_is_there_or_not(app: TestApp) {
+async fn concurrent_upload_and_removal_leave_consistent_state(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     let uri = uri(&make(&app, &kofi.key, &body).await);
@@ -185,7 +185,7 @@ async fn an_image_put_and_removed_at_once_is_there_or_not(app: TestApp) {
     }
 }
 
-async fn images_put_at_once_leave_one(app: TestApp) {
+async fn concurrent_uploads_leave_one_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     let uri = uri(&make(&app, &kofi.key, &body).await);
@@ -203,7 +203,7 @@ async fn images_put_at_once_leave_one(app: TestApp) {
     }
 }
 
-async fn an_image_is_not_shown_by_a_change_that_loses_its_title_meanwhile(app: TestApp) {
+async fn update_that_loses_title_race_discards_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let mut events = Vec::new();
@@ -229,7 +229,7 @@ async fn an_image_is_not_shown_by_a_change_that_loses_its_title_meanwhile(app: T
     }
 }
 
-async fn an_image_put_while_its_event_is_removed_is_gone_too(app: TestApp) {
+async fn image_uploaded_during_event_deletion_is_discarded(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
 

@@ -7,19 +7,19 @@ use crate::on_both_databases;
 use crate::support::{Host, Response, TestApp, section};
 
 on_both_databases![
-    a_list_shows_a_caller_what_it_may_see,
-    published_events_are_listed_and_open_to_the_public,
-    a_hosts_events_are_its_own,
-    a_removed_hosts_events_stay_but_not_below_it,
-    events_come_in_pages_in_the_order_of_making,
-    events_are_filtered_by_region_and_host,
-    a_title_is_found_by_any_part_of_it,
-    events_are_filtered_by_status_and_publicity,
-    active_events_are_those_that_have_not_ended,
-    events_are_found_by_any_name_of_a_section,
-    titles_are_sorted_without_regard_to_case,
-    unpublished_events_come_last,
-    the_popular_and_the_early_come_first_when_asked_for,
+    lists_visible_events_only,
+    published_events_are_public,
+    lists_events_of_host,
+    events_of_removed_host_are_listed_elsewhere,
+    lists_in_pages_in_order_of_creation,
+    filters_by_region_and_host,
+    finds_title_by_substring,
+    filters_by_status_and_visibility,
+    active_events_have_not_ended,
+    finds_events_by_section_name,
+    sorts_titles_case_insensitively,
+    unpublished_events_are_sorted_last,
+    sorts_by_popularity_and_start,
 ];
 
 async fn list(app: &TestApp, key: &str, query: &str) -> Vec<String> {
@@ -48,7 +48,7 @@ async fn publish(app: &TestApp, host: &Host<'_>, uri: &str) {
     assert_eq!(app.request("DELETE", &decision).key(&app.staff.key).send().await.status, 200);
 }
 
-async fn a_list_shows_a_caller_what_it_may_see(app: TestApp) {
+async fn lists_visible_events_only(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     drafts(&app, &kofis, ["Kofi's Draft"]).await;
@@ -63,7 +63,7 @@ async fn a_list_shows_a_caller_what_it_may_see(app: TestApp) {
     assert_eq!(list(&app, &app.public_key, "/events").await.len(), 3);
 }
 
-async fn published_events_are_listed_and_open_to_the_public(app: TestApp) {
+async fn published_events_are_public(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let mut closed = event(&app, &host, "Closed").await;
@@ -82,7 +82,7 @@ async fn published_events_are_listed_and_open_to_the_public(app: TestApp) {
     assert_eq!(published.body["entries"][0], read(&app, &kofi.key, &open).await.body);
 }
 
-async fn a_hosts_events_are_its_own(app: TestApp) {
+async fn lists_events_of_host(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     let [listed, _] = drafts(&app, &kofis, ["Listed", "Draft"]).await;
@@ -96,7 +96,7 @@ async fn a_hosts_events_are_its_own(app: TestApp) {
     assert_eq!(rejection(&read(&app, &ama.key, "/hosts/17637000000001/events").await), (404, "resource.not-found"));
 }
 
-async fn a_removed_hosts_events_stay_but_not_below_it(app: TestApp) {
+async fn events_of_removed_host_are_listed_elsewhere(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let [listed] = drafts(&app, &host, ["Listed"]).await;
@@ -109,7 +109,7 @@ async fn a_removed_hosts_events_stay_but_not_below_it(app: TestApp) {
     assert_eq!(list(&app, &app.public_key, "/events").await, ["Listed"]);
 }
 
-async fn events_come_in_pages_in_the_order_of_making(app: TestApp) {
+async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     drafts(&app, &app.create_host(&kofi).await, ["Charlie", "Alpha", "Bravo"]).await;
 
@@ -125,7 +125,7 @@ async fn events_come_in_pages_in_the_order_of_making(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, "/events?sort=price&order=up&active=maybe&records=0").await.invalid_arguments().len(), 4);
 }
 
-async fn events_are_filtered_by_region_and_host(app: TestApp) {
+async fn filters_by_region_and_host(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     let [his] = drafts(&app, &kofis, ["His"]).await;
@@ -144,7 +144,7 @@ async fn events_are_filtered_by_region_and_host(app: TestApp) {
     }
 }
 
-async fn a_title_is_found_by_any_part_of_it(app: TestApp) {
+async fn finds_title_by_substring(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     drafts(&app, &app.create_host(&kofi).await, ["100% Jazz", "100 Jazz", "A_B", "AxB", r"C\D"]).await;
 
@@ -160,7 +160,7 @@ async fn a_title_is_found_by_any_part_of_it(app: TestApp) {
     }
 }
 
-async fn events_are_filtered_by_status_and_publicity(app: TestApp) {
+async fn filters_by_status_and_visibility(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let [listed, waiting, _] = drafts(&app, &host, ["Listed", "Waiting", "Draft"]).await;
@@ -180,7 +180,7 @@ async fn events_are_filtered_by_status_and_publicity(app: TestApp) {
     }
 }
 
-async fn active_events_are_those_that_have_not_ended(app: TestApp) {
+async fn active_events_have_not_ended(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     drafts(&app, &host, ["To Come"]).await;
@@ -193,7 +193,7 @@ async fn active_events_are_those_that_have_not_ended(app: TestApp) {
     assert_eq!(list(&app, &kofi.key, "/events?active=false").await, ["Past"]);
 }
 
-async fn events_are_found_by_any_name_of_a_section(app: TestApp) {
+async fn finds_events_by_section_name(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
@@ -215,7 +215,7 @@ async fn events_are_found_by_any_name_of_a_section(app: TestApp) {
     }
 }
 
-async fn titles_are_sorted_without_regard_to_case(app: TestApp) {
+async fn sorts_titles_case_insensitively(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     drafts(&app, &app.create_host(&kofi).await, ["banku", "Accra", "ampe", "Cape"]).await;
 
@@ -224,7 +224,7 @@ async fn titles_are_sorted_without_regard_to_case(app: TestApp) {
     assert_eq!(list(&app, &kofi.key, "/events?order=desc").await, ["banku", "Accra", "ampe", "Cape"], "no sort, no order");
 }
 
-async fn unpublished_events_come_last(app: TestApp) {
+async fn unpublished_events_are_sorted_last(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let [second, _, first, _] = drafts(&app, &host, ["Second", "Draft", "First", "Sketch"]).await;
@@ -238,7 +238,7 @@ async fn unpublished_events_come_last(app: TestApp) {
     assert_eq!(descending, ["Second", "First", "Draft", "Sketch"]);
 }
 
-async fn the_popular_and_the_early_come_first_when_asked_for(app: TestApp) {
+async fn sorts_by_popularity_and_start(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let [late, hit, early] = drafts(&app, &host, ["Late", "Hit", "Early"]).await;

@@ -8,10 +8,10 @@ use crate::review::submission_of;
 use crate::support::{Event, Host, Response, TestApp, section};
 
 on_both_databases![
-    a_draft_is_submitted_changed_and_removed,
-    an_event_under_review_is_decided_changed_and_removed,
-    a_listed_event_is_withdrawn_cancelled_changed_removed_and_sold,
-    a_cancelled_event_is_at_most_removed,
+    every_action_on_draft,
+    every_action_on_submitted_event,
+    every_action_on_listed_event,
+    every_action_on_cancelled_event,
 ];
 
 /// What comes of it: the event's status afterwards, that it is gone, or the rejection.
@@ -99,7 +99,7 @@ async fn everything(app: &TestApp, event: &Event) -> [Value; 3] {
     [read(app, &app.staff.key, &event.uri).await.body, submission, orders]
 }
 
-async fn a_draft_is_submitted_changed_and_removed(app: TestApp) {
+async fn every_action_on_draft(app: TestApp) {
     let expected = [
         ("submit", Now("Under Review")),
         ("approve", NEVER_SUBMITTED),
@@ -113,7 +113,7 @@ async fn a_draft_is_submitted_changed_and_removed(app: TestApp) {
     try_all(&app, "Draft", expected).await;
 }
 
-async fn an_event_under_review_is_decided_changed_and_removed(app: TestApp) {
+async fn every_action_on_submitted_event(app: TestApp) {
     let expected = [
         ("submit", NOT_DRAFT),
         ("approve", Now("Listed")),
@@ -127,7 +127,7 @@ async fn an_event_under_review_is_decided_changed_and_removed(app: TestApp) {
     try_all(&app, "Under Review", expected).await;
 }
 
-async fn a_listed_event_is_withdrawn_cancelled_changed_removed_and_sold(app: TestApp) {
+async fn every_action_on_listed_event(app: TestApp) {
     let expected = [
         ("submit", NOT_DRAFT),
         ("approve", DECIDED),
@@ -141,7 +141,7 @@ async fn a_listed_event_is_withdrawn_cancelled_changed_removed_and_sold(app: Tes
     try_all(&app, "Listed", expected).await;
 }
 
-async fn a_cancelled_event_is_at_most_removed(app: TestApp) {
+async fn every_action_on_cancelled_event(app: TestApp) {
     let expected = [
         ("submit", NOT_DRAFT),
         ("approve", DECIDED),

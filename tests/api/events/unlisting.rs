@@ -10,22 +10,19 @@ use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payme
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    a_withdrawn_event_is_a_draft_that_sells_nothing,
-    what_a_withdrawn_event_has_sold_stays_valid,
-    a_withdrawn_event_is_reviewed_and_published_again,
-    a_cancelled_event_is_seen_by_all_and_sells_nothing,
-    an_open_order_of_a_cancelled_event_cannot_be_paid,
-    an_order_with_one_cancelled_event_cannot_be_paid,
-    a_payment_under_way_when_the_event_is_cancelled_is_given_back,
-    a_part_under_way_when_the_event_is_cancelled_is_given_back,
-    an_event_is_unlisted_by_its_hosts_administrators_and_the_staff,
-    an_event_is_unlisted_once,
+    withdrawn_event_is_draft_without_sales,
+    sold_tickets_of_withdrawn_event_stay_valid,
+    withdrawn_event_can_be_published_again,
+    cancelled_event_is_visible_without_sales,
+    open_order_of_cancelled_event_cannot_be_paid,
+    order_with_one_cancelled_event_cannot_be_paid,
+    cancellation_refunds_payment_in_progress,
+    cancellation_refunds_partial_payment_in_progress,
+    event_is_unlisted_by_host_and_staff,
+    event_is_unlisted_once,
 ];
 
-race_tests![
-    cancelling_an_event_and_paying_at_once_keep_the_money_or_give_it_back,
-    cancelling_an_event_and_giving_its_places_away_at_once_count_every_ticket,
-];
+race_tests![concurrent_cancellation_and_payment_keep_or_refund_money, concurrent_cancellation_and_free_orders_count_every_ticket,];
 
 async fn unlist(app: &TestApp, key: &str, event: &Event, how: &str) -> Response {
     app.request("POST", &format!("{}/{how}", event.uri)).key(key).send().await
@@ -36,7 +33,7 @@ async fn concert(app: &TestApp, kofi: &User) -> Event {
     app.create_listed_event(&app.create_host(kofi).await, &[section("Stalls", 100.0, 10), section("Lawn", 0.0, 10)]).await
 }
 
-async fn a_withdrawn_event_is_a_draft_that_sells_nothing(app: TestApp) {
+async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = concert(&app, &kofi).await;
     ama.order(&event.sections[1], 2).await.unwrap();
@@ -61,7 +58,7 @@ async fn a_withdrawn_event_is_a_draft_that_sells_nothing(app: TestApp) {
     assert_eq!(rejection(&deleted), (409, "event.sold"));
 }
 
-async fn what_a_withdrawn_event_has_sold_stays_valid(app: TestApp) {
+async fn sold_tickets_of_withdrawn_event_stay_valid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = concert(&app, &kofi).await;
     ama.order(&event.sections[1], 1).await.unwrap();
@@ -79,7 +76,7 @@ async fn what_a_withdrawn_event_has_sold_stays_valid(app: TestApp) {
     assert_eq!((admitted.status, admitted.body.as_array().unwrap().len()), (201, 2));
 }
 
-async fn a_withdrawn_event_is_reviewed_and_published_again(app: TestApp) {
+async fn withdrawn_event_can_be_published_again(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Lawn", 0.0, 10)]).await;
@@ -95,7 +92,7 @@ async fn a_withdrawn_event_is_reviewed_and_published_again(app: TestApp) {
     ama.order(&event.sections[0], 1).await.unwrap();
 }
 
-async fn a_cancelled_event_is_seen_by_all_and_sells_nothing(app: TestApp) {
+async fn cancelled_event_is_visible_without_sales(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = concert(&app, &kofi).await;
     ama.order(&event.sections[1], 2).await.unwrap();
@@ -113,7 +110,7 @@ async fn a_cancelled_event_is_seen_by_all_and_sells_nothing(app: TestApp) {
     }
 }
 
-async fn an_open_order_of_a_cancelled_event_cannot_be_paid(app: TestApp) {
+async fn open_order_of_cancelled_event_cannot_be_paid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = concert(&app, &kofi).await;
     let [first, second] = [ama.order(&event.sections[0], 2).await.unwrap(), ama.order(&event.sections[0], 1).await.unwrap()];
@@ -141,7 +138,7 @@ async fn an_open_order_of_a_cancelled_event_cannot_be_paid(app: TestApp) {
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
-async fn an_order_with_one_cancelled_event_cannot_be_paid(app: TestApp) {
+async fn order_with_one_cancelled_event_cannot_be_paid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (off, on) = (concert(&app, &kofi).await, concert(&app, &kofi).await);
     let both = ama.order_items([(on.sections[0].as_str(), 1), (off.sections[1].as_str(), 1)]).await.unwrap();
@@ -153,7 +150,7 @@ async fn an_order_with_one_cancelled_event_cannot_be_paid(app: TestApp) {
     assert_eq!(app.pay(&ama.key, &other.self_, card_payment()).await.status, 201);
 }
 
-async fn a_payment_under_way_when_the_event_is_cancelled_is_given_back(app: TestApp) {
+async fn cancellation_refunds_payment_in_progress(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = concert(&app, &kofi).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
@@ -175,7 +172,7 @@ async fn a_payment_under_way_when_the_event_is_cancelled_is_given_back(app: Test
     assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
 }
 
-async fn a_part_under_way_when_the_event_is_cancelled_is_given_back(app: TestApp) {
+async fn cancellation_refunds_partial_payment_in_progress(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = concert(&app, &kofi).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
@@ -192,7 +189,7 @@ async fn a_part_under_way_when_the_event_is_cancelled_is_given_back(app: TestApp
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
 }
 
-async fn an_event_is_unlisted_by_its_hosts_administrators_and_the_staff(app: TestApp) {
+async fn event_is_unlisted_by_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = concert(&app, &kofi).await;
     let unknown = Event { uri: "/events/17637000000001".to_owned(), id: String::new(), sections: Vec::new() };
@@ -209,7 +206,7 @@ async fn an_event_is_unlisted_by_its_hosts_administrators_and_the_staff(app: Tes
     }
 }
 
-async fn an_event_is_unlisted_once(app: TestApp) {
+async fn event_is_unlisted_once(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     for _ in 0..4 {
         let event = concert(&app, &kofi).await;
@@ -223,7 +220,7 @@ async fn an_event_is_unlisted_once(app: TestApp) {
     }
 }
 
-async fn cancelling_an_event_and_paying_at_once_keep_the_money_or_give_it_back(app: TestApp) {
+async fn concurrent_cancellation_and_payment_keep_or_refund_money(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let mut kept = 0;
     for _ in 0..6 {
@@ -246,7 +243,7 @@ async fn cancelling_an_event_and_paying_at_once_keep_the_money_or_give_it_back(a
     assert!((app.gateway.total() - f64::from(kept) * 203.98).abs() < 0.001, "{} is kept for {kept}", app.gateway.total());
 }
 
-async fn cancelling_an_event_and_giving_its_places_away_at_once_count_every_ticket(app: TestApp) {
+async fn concurrent_cancellation_and_free_orders_count_every_ticket(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     for _ in 0..4 {
         let event = concert(&app, &kofi).await;

@@ -10,16 +10,16 @@ use crate::support::{Response, TestApp, rejection};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    an_administrator_adds_another,
-    administrators_are_listed_in_pages,
-    an_account_is_added_once,
-    only_administrators_add_and_remove_administrators,
-    a_removed_administrator_acts_no_more,
-    the_last_administrator_stays,
-    the_staff_appoint_an_administrator_where_none_is_left,
+    administrator_adds_another,
+    lists_administrators_in_pages,
+    account_is_added_once,
+    only_administrators_manage_administrators,
+    removed_administrator_loses_permissions,
+    last_administrator_cannot_be_removed,
+    staff_appoint_administrator_if_none_is_left,
 ];
 
-race_tests![administrators_who_remove_each_other_at_once_leave_one, administrators_who_all_leave_at_once_leave_one,];
+race_tests![concurrent_mutual_removals_leave_one_administrator, concurrent_resignations_leave_one_administrator,];
 
 async fn add(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
     let body = json!({ "account": account });
@@ -37,7 +37,7 @@ async fn administrators(app: &TestApp, host: &str) -> Vec<String> {
     page["entries"].as_array().unwrap().iter().map(number).collect()
 }
 
-async fn an_administrator_adds_another(app: TestApp) {
+async fn administrator_adds_another(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     assert_eq!(change(&app, &ama.key, &host.uri, json!({ "phone": "1" })).await.status, 403);
@@ -57,7 +57,7 @@ async fn an_administrator_adds_another(app: TestApp) {
     assert_eq!(add(&app, &ama.key, &host.uri, &yaw.number).await.status, 201);
 }
 
-async fn administrators_are_listed_in_pages(app: TestApp) {
+async fn lists_administrators_in_pages(app: TestApp) {
     let (ama, kofi, yaw) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("yaw").await);
     let uri = app.create_host(&kofi).await.uri;
     for person in [&yaw, &ama] {
@@ -77,7 +77,7 @@ async fn administrators_are_listed_in_pages(app: TestApp) {
     assert_eq!(rejection(&read(&esi.key, "/hosts/17637000000001/administrators").await), (404, "resource.not-found"));
 }
 
-async fn an_account_is_added_once(app: TestApp) {
+async fn account_is_added_once(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let uri = app.create_host(&kofi).await.uri;
 
@@ -92,7 +92,7 @@ async fn an_account_is_added_once(app: TestApp) {
     assert_eq!(administrators(&app, &uri).await, [kofi.number, ama.number]);
 }
 
-async fn only_administrators_add_and_remove_administrators(app: TestApp) {
+async fn only_administrators_manage_administrators(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let uri = app.create_host(&kofi).await.uri;
     let program = setup::create_key(&app.state, "a program", Scope::Administrator, None).await.unwrap();
@@ -118,7 +118,7 @@ async fn only_administrators_add_and_remove_administrators(app: TestApp) {
     assert_eq!(add(&app, &app.staff.key, &uri, &ama.number).await.status, 201);
 }
 
-async fn a_removed_administrator_acts_no_more(app: TestApp) {
+async fn removed_administrator_loses_permissions(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let draft = app.create_draft(&host).await;
@@ -137,7 +137,7 @@ async fn a_removed_administrator_acts_no_more(app: TestApp) {
     assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201, "he can come back");
 }
 
-async fn the_last_administrator_stays(app: TestApp) {
+async fn last_administrator_cannot_be_removed(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let uri = app.create_host(&kofi).await.uri;
 
@@ -151,7 +151,7 @@ async fn the_last_administrator_stays(app: TestApp) {
     assert_eq!(rejection(&remove(&app, &ama.key, &uri, &ama.number).await), (409, "administrator.last"));
 }
 
-async fn administrators_who_remove_each_other_at_once_leave_one(app: TestApp) {
+async fn concurrent_mutual_removals_leave_one_administrator(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     for _ in 0..5 {
         let uri = app.create_host(&kofi).await.uri;
@@ -167,7 +167,7 @@ async fn administrators_who_remove_each_other_at_once_leave_one(app: TestApp) {
     }
 }
 
-async fn administrators_who_all_leave_at_once_leave_one(app: TestApp) {
+async fn concurrent_resignations_leave_one_administrator(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let uri = app.create_host(&kofi).await.uri;
     let mut all = vec![kofi];
@@ -184,7 +184,7 @@ async fn administrators_who_all_leave_at_once_leave_one(app: TestApp) {
     assert_eq!(administrators(&app, &uri).await.len(), 1);
 }
 
-async fn the_staff_appoint_an_administrator_where_none_is_left(app: TestApp) {
+async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let uri = app.create_host(&kofi).await.uri;
     let removed = app.request("DELETE", &format!("/accounts/{}", kofi.number)).key(&kofi.key).send().await;

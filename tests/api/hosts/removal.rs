@@ -8,16 +8,16 @@ use crate::support::{Event, Response, TestApp, User, card_payment, rejection, se
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
-    a_removed_host_is_gone_from_every_path,
-    a_host_is_removed_by_its_administrators_and_the_staff,
-    what_a_removed_host_has_sold_stays_valid,
-    a_removed_host_makes_submits_lists_and_sells_nothing,
-    what_a_removed_host_has_is_still_looked_after,
-    the_name_of_a_removed_host_is_free,
-    a_host_is_removed_once,
+    removed_host_is_not_found,
+    host_is_removed_by_administrators_and_staff,
+    sold_tickets_of_removed_host_stay_valid,
+    removed_host_cannot_create_submit_list_or_sell,
+    existing_events_of_removed_host_can_be_managed,
+    name_of_removed_host_is_free,
+    host_is_removed_once,
 ];
 
-race_tests![sales_and_a_removal_at_once_end_with_the_host_removed];
+race_tests![concurrent_sales_and_removal_remove_host];
 
 async fn send(app: &TestApp, method: &str, key: &str, uri: &str, body: Value) -> Response {
     app.request(method, uri).key(key).json(&body).send().await
@@ -34,7 +34,7 @@ async fn concert(app: &TestApp, kofi: &User) -> (String, Event) {
     (host.uri, event)
 }
 
-async fn a_removed_host_is_gone_from_every_path(app: TestApp) {
+async fn removed_host_is_not_found(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (uri, event) = concert(&app, &kofi).await;
     let before = app.request("GET", &event.uri).send().await.body;
@@ -66,7 +66,7 @@ async fn a_removed_host_is_gone_from_every_path(app: TestApp) {
     assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 1);
 }
 
-async fn a_host_is_removed_by_its_administrators_and_the_staff(app: TestApp) {
+async fn host_is_removed_by_administrators_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let uri = app.create_host(&kofi).await.uri;
 
@@ -83,7 +83,7 @@ async fn a_host_is_removed_by_its_administrators_and_the_staff(app: TestApp) {
     assert_eq!(app.request("GET", &uri).send().await.status, 404);
 }
 
-async fn what_a_removed_host_has_sold_stays_valid(app: TestApp) {
+async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (uri, event) = concert(&app, &kofi).await;
     let paid = ama.order(&event.sections[0], 1).await.unwrap();
@@ -106,7 +106,7 @@ async fn what_a_removed_host_has_sold_stays_valid(app: TestApp) {
     assert_eq!((at_the_gate.status, at_the_gate.body.as_array().unwrap().len()), (201, 1));
 }
 
-async fn a_removed_host_makes_submits_lists_and_sells_nothing(app: TestApp) {
+async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let listed = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Lawn", 0.0, 10)]).await;
@@ -140,7 +140,7 @@ async fn a_removed_host_makes_submits_lists_and_sells_nothing(app: TestApp) {
     assert_eq!(app.read("/orders").await["total"], 0);
 }
 
-async fn what_a_removed_host_has_is_still_looked_after(app: TestApp) {
+async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (first, second) = (concert(&app, &kofi).await, app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await);
@@ -168,7 +168,7 @@ async fn what_a_removed_host_has_is_still_looked_after(app: TestApp) {
     }
 }
 
-async fn the_name_of_a_removed_host_is_free(app: TestApp) {
+async fn name_of_removed_host_is_free(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let uri = |answer: &Response| answer.body["self"].as_str().unwrap().to_owned();
     let first = make(&app, &ama.key, &host("Accra Live")).await;
@@ -184,7 +184,7 @@ async fn the_name_of_a_removed_host_is_free(app: TestApp) {
     assert_eq!(change(&app, &kofi.key, &uri(&other), json!({ "name": "Accra Live" })).await.status, 200);
 }
 
-async fn a_host_is_removed_once(app: TestApp) {
+async fn host_is_removed_once(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let uri = app.create_host(&kofi).await.uri;
 
@@ -195,7 +195,7 @@ async fn a_host_is_removed_once(app: TestApp) {
     assert_eq!(statuses, [204, 404]);
 }
 
-async fn sales_and_a_removal_at_once_end_with_the_host_removed(app: TestApp) {
+async fn concurrent_sales_and_removal_remove_host(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 100), section("Lawn", 0.0, 100)]).await;

@@ -10,13 +10,13 @@ use crate::support::MockServer;
 use crate::support::{TestApp, operations};
 
 on_both_databases![
-    a_head_has_its_size,
-    what_is_no_http_is_refused_without_a_body,
-    the_size_is_looked_at_before_all_else,
-    the_longest_query_of_the_contract_fits,
-    a_path_that_cannot_be_read_does_not_exist,
-    a_method_that_nobody_knows_is_not_allowed,
-    a_method_in_small_letters_is_served,
+    limits_request_head,
+    rejects_invalid_http_without_body,
+    checks_size_before_everything_else,
+    accepts_longest_query_of_contract,
+    unreadable_path_is_not_found,
+    unknown_method_is_not_allowed,
+    accepts_lowercase_method,
 ];
 
 /// One byte more than a path and query may have.
@@ -36,7 +36,7 @@ fn headers_of_size(bytes: usize) -> String {
     lines.join("\r\n")
 }
 
-async fn a_head_has_its_size(app: TestApp) {
+async fn limits_request_head(app: TestApp) {
     let asked = |uri: &str| request(&format!("GET {uri}"), &[], "");
     let most = say(app.server, &asked(&of_length("/nowhere", 32 * 1024))).await.unwrap();
     let long = say(app.server, &asked(&of_length("/nowhere", 32 * 1024 + 1))).await.unwrap();
@@ -55,7 +55,7 @@ async fn a_head_has_its_size(app: TestApp) {
     assert_eq!((large.status, &large.body), (431, &json!({ "error": error, "code": "headers.too-large" })));
 }
 
-async fn what_is_no_http_is_refused_without_a_body(app: TestApp) {
+async fn rejects_invalid_http_without_body(app: TestApp) {
     // Beside the two that every request of ours has.
     let most = say(app.server, &request("GET /nowhere", &["x: y"; 98], "")).await.unwrap();
     let many = say(app.server, &request("GET /nowhere", &["x: y"; 99], "")).await.unwrap();
@@ -73,7 +73,7 @@ async fn what_is_no_http_is_refused_without_a_body(app: TestApp) {
     }
 }
 
-async fn the_longest_query_of_the_contract_fits(app: TestApp) {
+async fn accepts_longest_query_of_contract(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     for character in ["漢", "𠮷"] {
@@ -89,7 +89,7 @@ async fn the_longest_query_of_the_contract_fits(app: TestApp) {
     }
 }
 
-async fn the_size_is_looked_at_before_all_else(app: TestApp) {
+async fn checks_size_before_everything_else(app: TestApp) {
     let large = headers_of_size(33 * 1024);
     for operation in operations() {
         let path = operation.path_with(&[]);
@@ -105,7 +105,7 @@ async fn the_size_is_looked_at_before_all_else(app: TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_mock_has_the_same_sizes() {
+async fn mock_has_same_limits() {
     let mock = MockServer::start(Settings::default());
 
     let long = say(mock.address(), &request(&format!("GET {}", of_length("/regions", LONG)), &[], "")).await.unwrap();
@@ -116,7 +116,7 @@ async fn the_mock_has_the_same_sizes() {
 }
 
 /// dropshot's router decodes a path before it looks for it, and what refuses this has dropshot's shape.
-async fn a_path_that_cannot_be_read_does_not_exist(app: TestApp) {
+async fn unreadable_path_is_not_found(app: TestApp) {
     for path in ["/hosts/%ff", "/hosts/%c3%28", "/%80/x", "/hosts/../regions", "/./regions", "/v3/hosts/%ff"] {
         for method in ["GET", "DELETE", "PROPFIND", "FOO", "OPTIONS"] {
             let answer = say(app.server, &request(&format!("{method} {path}"), &[], "")).await.unwrap();
@@ -129,7 +129,7 @@ async fn a_path_that_cannot_be_read_does_not_exist(app: TestApp) {
     }
 }
 
-async fn a_method_that_nobody_knows_is_not_allowed(app: TestApp) {
+async fn unknown_method_is_not_allowed(app: TestApp) {
     for method in ["PROPFIND", "QUERY", "VERSION-CONTROL", "TRACE"] {
         let known = say(app.server, &request(&format!("{method} /regions"), &[], "")).await.unwrap();
         let nowhere = say(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
@@ -149,7 +149,7 @@ async fn a_method_that_nobody_knows_is_not_allowed(app: TestApp) {
 }
 
 /// Some clients send them so, and dropshot's router knows no difference.
-async fn a_method_in_small_letters_is_served(app: TestApp) {
+async fn accepts_lowercase_method(app: TestApp) {
     let key = format!("X-API-Key: {}", app.staff.key);
     let region = r#"{"name": "Accra", "country": "Ghana"}"#;
     let length = format!("Content-Length: {}", region.len());

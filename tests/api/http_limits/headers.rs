@@ -10,10 +10,10 @@ use crate::support::{MockServer, mock_request};
 use crate::support::{TestApp, operations};
 
 on_both_databases![
-    every_operations_refusal_carries_them,
-    every_answer_of_no_operation_carries_them,
-    what_may_be_kept_is_told,
-    nothing_of_the_inside_is_told,
+    every_error_response_has_common_headers,
+    every_unrouted_response_has_common_headers,
+    cache_control_matches_visibility,
+    reveals_no_server_internals,
 ];
 
 const ALWAYS: [(&str, &str); 6] = [
@@ -38,7 +38,7 @@ fn assert_carried(headers: &HeaderMap, about: &str) {
     }
 }
 
-async fn every_operations_refusal_carries_them(app: TestApp) {
+async fn every_error_response_has_common_headers(app: TestApp) {
     for operation in operations() {
         let answer = operation.send(&app, |request| request.key("?").version(None)).await;
 
@@ -49,7 +49,7 @@ async fn every_operations_refusal_carries_them(app: TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_operations_success_carries_them() {
+async fn every_success_response_has_common_headers() {
     let mock = MockServer::start(Settings::default());
     for operation in operations() {
         let path = format!("{}?{}", operation.path_with(&[]), operation.required_query());
@@ -69,7 +69,7 @@ async fn every_operations_success_carries_them() {
     }
 }
 
-async fn every_answer_of_no_operation_carries_them(app: TestApp) {
+async fn every_unrouted_response_has_common_headers(app: TestApp) {
     let long = format!("GET /{}", "x".repeat(33_000));
     for first in [&long, "OPTIONS /regions", "GET /nowhere", "DELETE /regions", "GET /hosts/%ff", "FOO /regions"] {
         let answer = say(app.server, &request(first, &[], "")).await.unwrap();
@@ -82,7 +82,7 @@ async fn every_answer_of_no_operation_carries_them(app: TestApp) {
     }
 }
 
-async fn what_may_be_kept_is_told(app: TestApp) {
+async fn cache_control_matches_visibility(app: TestApp) {
     let region = app.create_region().await;
 
     let read = app.request("GET", &region).send().await;
@@ -102,7 +102,7 @@ async fn what_may_be_kept_is_told(app: TestApp) {
     assert_eq!((again.status, again.header("etag")), (304, read.header("etag")), "it may be asked for by its tag all the same");
 }
 
-async fn nothing_of_the_inside_is_told(app: TestApp) {
+async fn reveals_no_server_internals(app: TestApp) {
     app.allow_server_errors();
     app.state.db.close().await;
 
@@ -116,7 +116,7 @@ async fn nothing_of_the_inside_is_told(app: TestApp) {
 }
 
 #[test]
-fn every_operation_that_gives_a_secret_is_marked() {
+fn every_operation_with_secret_is_marked() {
     // A key, an admission token's code, or where a mailed code is to be sent.
     let gives = |example: &Value| {
         let uri = example["self"].as_str().unwrap_or_default();

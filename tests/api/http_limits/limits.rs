@@ -14,16 +14,16 @@ use crate::support::{Operation, PASSWORD, Response, TestApp, operations, section
 use crate::tokens::{global_token, key_of};
 
 on_both_databases![
-    every_operation_with_a_key_is_limited,
-    every_key_is_counted_for_itself,
-    whoever_is_refused_is_told_when_to_come_again,
-    guesses_are_counted_by_whom_they_are_about,
-    guesses_are_counted_by_where_they_come_from,
-    a_guess_counts_whatever_else_is_wrong_with_it,
-    guesses_about_many_are_counted_together,
-    guesses_are_counted_for_their_key_too,
-    a_name_of_other_letters_is_nobodys,
-    without_a_limit_nothing_is_told_of_it,
+    every_operation_with_key_is_limited,
+    counts_each_key_separately,
+    limited_client_receives_retry_after,
+    counts_credential_attempts_by_account,
+    counts_credential_attempts_by_address,
+    counts_invalid_credential_attempts,
+    counts_credential_attempts_of_all_accounts_together,
+    credential_attempts_count_for_key_limit,
+    normalizes_account_names,
+    unlimited_server_sends_no_rate_limit_headers,
 ];
 
 fn limited(app: &TestApp, limits: LimitSettings) -> Settings {
@@ -49,7 +49,7 @@ fn assert_refused(answer: &Response, name: &str, limit: u32, about: &str) {
     assert!(answer.header("ratelimit").starts_with(&format!("\"{name}\";r=0;t=")), "{about}");
 }
 
-async fn every_operation_with_a_key_is_limited(app: TestApp) {
+async fn every_operation_with_key_is_limited(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
@@ -71,7 +71,7 @@ async fn every_operation_with_a_key_is_limited(app: TestApp) {
     }
 }
 
-async fn every_key_is_counted_for_itself(app: TestApp) {
+async fn counts_each_key_separately(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let server = app.start_second_server(limited(&app, LimitSettings { keys: 2, ..one_a_minute() }), log::silent()).await;
     let ask = async |key: &str| app.request("GET", "/time").at(server.address).key(key).send().await;
@@ -87,7 +87,7 @@ async fn every_key_is_counted_for_itself(app: TestApp) {
     assert_eq!((second.header("retry-after"), unknown.header("ratelimit")), ("", ""));
 }
 
-async fn whoever_is_refused_is_told_when_to_come_again(app: TestApp) {
+async fn limited_client_receives_retry_after(app: TestApp) {
     let server = app.start_second_server(limited(&app, one_a_minute()), log::silent()).await;
     let ask = async || app.request("GET", "/time").at(server.address).send().await;
     ask().await;
@@ -112,7 +112,7 @@ async fn guess(app: &TestApp, server: SocketAddr, path: &str, body: Value, from:
     request.send().await
 }
 
-async fn guesses_are_counted_by_whom_they_are_about(app: TestApp) {
+async fn counts_credential_attempts_by_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = app.start_second_server(limited(&app, guesses(2)), log::silent()).await;
     let sign_in = async |name: &str, password: &str| {
@@ -132,7 +132,7 @@ async fn guesses_are_counted_by_whom_they_are_about(app: TestApp) {
     assert_eq!(lookup.status, 429, "all guesses about one name count together");
 }
 
-async fn guesses_are_counted_by_where_they_come_from(app: TestApp) {
+async fn counts_credential_attempts_by_address(app: TestApp) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
     let body = || json!({ "email": "nobody@example.com" });
     let believing = LimitSettings { trusted_proxies, ..guesses(1) };
@@ -156,7 +156,7 @@ async fn guesses_are_counted_by_where_they_come_from(app: TestApp) {
     assert_eq!((first.status, second.status), (404, 429), "a stranger is not believed");
 }
 
-async fn a_guess_counts_whatever_else_is_wrong_with_it(app: TestApp) {
+async fn counts_invalid_credential_attempts(app: TestApp) {
     let server = app.start_second_server(limited(&app, guesses(1)), log::silent()).await;
 
     for (path, body) in [
@@ -172,7 +172,7 @@ async fn a_guess_counts_whatever_else_is_wrong_with_it(app: TestApp) {
 }
 
 /// Asking about everybody, or trying one password with every name.
-async fn guesses_about_many_are_counted_together(app: TestApp) {
+async fn counts_credential_attempts_of_all_accounts_together(app: TestApp) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
     let server = app.start_second_server(limited(&app, LimitSettings { trusted_proxies, ..guesses(1) }), log::silent()).await;
     let look_up = async |name: &str, from: &str| {
@@ -195,7 +195,7 @@ async fn guesses_about_many_are_counted_together(app: TestApp) {
     assert_refused(&twice_too_many, "guesses", 1, "its wait is the longest");
 }
 
-async fn guesses_are_counted_for_their_key_too(app: TestApp) {
+async fn credential_attempts_count_for_key_limit(app: TestApp) {
     let server = app.start_second_server(limited(&app, LimitSettings { keys: 3, ..guesses(100) }), log::silent()).await;
     let look_up = async |name: &str| guess(&app, server.address, "/lookups", json!({ "identification": name }), None).await;
 
@@ -210,7 +210,7 @@ async fn guesses_are_counted_for_their_key_too(app: TestApp) {
 }
 
 /// The sign of kelvins and the dotted I, which some databases and libraries fold to letters of ASCII, and others don't.
-async fn a_name_of_other_letters_is_nobodys(app: TestApp) {
+async fn normalizes_account_names(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let server = app.start_second_server(limited(&app, guesses(1)), log::silent()).await;
     let sign_in = async |name: &str| {
@@ -229,7 +229,7 @@ async fn a_name_of_other_letters_is_nobodys(app: TestApp) {
     }
 }
 
-async fn without_a_limit_nothing_is_told_of_it(app: TestApp) {
+async fn unlimited_server_sends_no_rate_limit_headers(app: TestApp) {
     for _ in 0..3 {
         let answer = app.request("GET", "/time").send().await;
         assert_eq!((answer.status, answer.header("ratelimit"), answer.header("ratelimit-policy")), (200, "", ""));
@@ -238,7 +238,7 @@ async fn without_a_limit_nothing_is_told_of_it(app: TestApp) {
 
 /// Codes and names can be tried by what takes them, and nothing else is counted so.
 #[test]
-fn what_can_be_used_to_guess_is_marked() {
+fn credential_operations_are_marked() {
     let marked: Vec<_> = operations().into_iter().filter(|operation| operation.credential_param().is_some()).collect();
     for operation in &marked {
         let argument = operation.credential_param().unwrap();

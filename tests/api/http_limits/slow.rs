@@ -17,7 +17,7 @@ use crate::on_both_databases;
 use crate::support::{ANY_PORT, Operation, TestApp, operations, section};
 use crate::tokens::{global_token, key_of};
 
-on_both_databases![every_operation_with_a_body_gives_up_on_one_that_pauses, a_body_that_drips_has_an_end];
+on_both_databases![every_operation_with_body_times_out_on_pause, slow_body_reaches_total_timeout];
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -44,7 +44,7 @@ fn assert_too_slow(answer: Option<Raw>, about: &str) {
     assert_eq!(answer.header("connection"), "close", "{about}");
 }
 
-async fn every_operation_with_a_body_gives_up_on_one_that_pauses(app: TestApp) {
+async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
@@ -70,7 +70,7 @@ async fn every_operation_with_a_body_gives_up_on_one_that_pauses(app: TestApp) {
     }
 }
 
-async fn a_body_that_drips_has_an_end(app: TestApp) {
+async fn slow_body_reaches_total_timeout(app: TestApp) {
     let hurried = listener(BodyTime { pause: LONG, whole: Duration::from_millis(500) });
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), hurried).await;
     let operation = operations().into_iter().find(|operation| operation.id == "region_create").unwrap();
@@ -93,7 +93,7 @@ async fn a_body_that_drips_has_an_end(app: TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_mock_gives_up_on_a_body_that_pauses() {
+async fn mock_times_out_on_pause() {
     let impatient = listener(BodyTime { pause: Duration::from_millis(50), whole: LONG });
     let mock = mock::start(Contract::builtin().unwrap(), mock::Settings::default(), impatient, &log::silent()).unwrap();
     let operation = operations().into_iter().find(|operation| operation.id == "region_create").unwrap();

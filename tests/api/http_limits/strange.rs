@@ -7,13 +7,13 @@ use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![
-    a_body_of_two_lengths_hides_no_second_request,
-    a_compressed_body_is_refused,
-    a_coding_that_is_none_is_ignored,
-    a_tab_parts_tags_too,
-    whoever_asks_before_sending_is_answered,
-    a_path_in_disguise_leads_nowhere_else,
-    an_upgrade_is_not_made,
+    conflicting_lengths_smuggle_no_request,
+    rejects_compressed_body,
+    ignores_identity_encoding,
+    tab_separates_etags,
+    sends_continue_when_expected,
+    rejects_disguised_path,
+    ignores_upgrade,
 ];
 
 /// What is answered to a request with the staff's key.
@@ -28,7 +28,7 @@ async fn regions(app: &TestApp) -> i64 {
 }
 
 /// Where a proxy before the server believes one length and the server another, one caller's request hides in another's.
-async fn a_body_of_two_lengths_hides_no_second_request(app: TestApp) {
+async fn conflicting_lengths_smuggle_no_request(app: TestApp) {
     let hidden = format!(
         "POST /regions HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\nX-Client-Version: 3.0.0\r\nContent-Length: 36\r\n\r\n{}",
         app.staff.key, r#"{"name":"Smuggled","country":"None"}"#,
@@ -58,7 +58,7 @@ async fn a_body_of_two_lengths_hides_no_second_request(app: TestApp) {
     assert_eq!(regions(&app).await, 0);
 }
 
-async fn a_compressed_body_is_refused(app: TestApp) {
+async fn rejects_compressed_body(app: TestApp) {
     let region = r#"{"name": "Accra", "country": "Ghana"}"#;
     let length = format!("Content-Length: {}", region.len());
     let error = "The request's body must not be compressed: it is taken as it is, without Content-Encoding.";
@@ -81,7 +81,7 @@ async fn a_compressed_body_is_refused(app: TestApp) {
     assert_eq!(plain.map(|answer| answer.status), Some(201));
 }
 
-async fn a_coding_that_is_none_is_ignored(app: TestApp) {
+async fn ignores_identity_encoding(app: TestApp) {
     for (number, coding) in ["", "utf-8", "identity", "none", "x"].into_iter().enumerate() {
         let region = format!(r#"{{"name": "Region {number}", "country": "Ghana"}}"#);
         let lines = [format!("Content-Encoding: {coding}"), format!("Content-Length: {}", region.len())];
@@ -92,7 +92,7 @@ async fn a_coding_that_is_none_is_ignored(app: TestApp) {
     }
 }
 
-async fn a_tab_parts_tags_too(app: TestApp) {
+async fn tab_separates_etags(app: TestApp) {
     let region = app.create_region().await;
     let read = ask(&app, &format!("GET {region}"), &[], "").await.unwrap();
     let tag = app.request("GET", &region).send().await.header("etag").to_owned();
@@ -105,7 +105,7 @@ async fn a_tab_parts_tags_too(app: TestApp) {
     assert!(deleted.is_some_and(|answer| answer.status < 300));
 }
 
-async fn whoever_asks_before_sending_is_answered(app: TestApp) {
+async fn sends_continue_when_expected(app: TestApp) {
     let refused = say(app.server, &request("POST /regions", &["Expect: 100-continue", "Content-Length: 9"], "")).await.unwrap();
     let large = ask(&app, "POST /regions", &["Expect: 100-continue", "Content-Length: 99999999999"], "").await.unwrap();
 
@@ -113,7 +113,7 @@ async fn whoever_asks_before_sending_is_answered(app: TestApp) {
     assert_eq!((large.status, large.code()), (413, "body.too-large"));
 }
 
-async fn a_path_in_disguise_leads_nowhere_else(app: TestApp) {
+async fn rejects_disguised_path(app: TestApp) {
     let region = app.create_region().await;
     let id = region.rsplit('/').next().unwrap();
     for (path, status) in [
@@ -133,7 +133,7 @@ async fn a_path_in_disguise_leads_nowhere_else(app: TestApp) {
     }
 }
 
-async fn an_upgrade_is_not_made(app: TestApp) {
+async fn ignores_upgrade(app: TestApp) {
     for upgrade in ["h2c", "websocket", "TLS/1.2"] {
         let upgrade = format!("Upgrade: {upgrade}");
         let answer = ask(&app, "GET /time", &[&upgrade, "Connection: Upgrade, close"], "").await.unwrap();

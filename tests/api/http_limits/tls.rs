@@ -24,7 +24,7 @@ use crate::on_both_databases;
 use crate::support::server_process::{ServerProcess, boxoffice};
 use crate::support::{ANY_PORT, TestApp};
 
-on_both_databases![both_versions_of_http_are_spoken_over_tls, http_in_clear_is_not_answered];
+on_both_databases![serves_http_1_and_2_over_tls, rejects_plain_http];
 
 /// A certificate for this machine and its key, as PEM files.
 struct Pair {
@@ -86,7 +86,7 @@ async fn ask_http_2(stream: TlsStream<TcpStream>, key: &str) -> Response<Incomin
     sender.send_request(get_time(key)).await.unwrap()
 }
 
-async fn both_versions_of_http_are_spoken_over_tls(app: TestApp) {
+async fn serves_http_1_and_2_over_tls(app: TestApp) {
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair::write(folder.path());
     let listener = Listener { certificate: Some(pair.open()), ..ANY_PORT.into() };
@@ -105,7 +105,7 @@ async fn both_versions_of_http_are_spoken_over_tls(app: TestApp) {
     }
 }
 
-async fn http_in_clear_is_not_answered(app: TestApp) {
+async fn rejects_plain_http(app: TestApp) {
     let folder = tempfile::tempdir().unwrap();
     let listener = Listener { certificate: Some(Pair::write(folder.path()).open()), ..ANY_PORT.into() };
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
@@ -145,7 +145,7 @@ fn pem(label: &str, der: &[u8]) -> String {
 }
 
 #[test]
-fn keys_are_read_in_every_form() {
+fn reads_keys_in_every_format() {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, file) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
     let forms: [(&'static SignatureAlgorithm, &str); 2] =
@@ -166,7 +166,7 @@ fn keys_are_read_in_every_form() {
 }
 
 #[test]
-fn what_cannot_be_used_is_told() {
+fn reports_unusable_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str| folder.path().join(name);
     Pair::write(folder.path());
@@ -190,7 +190,7 @@ fn what_cannot_be_used_is_told() {
 }
 
 #[test]
-fn the_program_refuses_what_it_cannot_use() {
+fn program_rejects_unusable_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair::write(folder.path());
     std::fs::write(folder.path().join("key.pem"), KeyPair::generate().unwrap().serialize_pem()).unwrap();
@@ -208,7 +208,7 @@ fn the_program_refuses_what_it_cannot_use() {
 }
 
 #[test]
-fn one_file_asks_for_the_other() {
+fn certificate_and_key_require_each_other() {
     let folder = tempfile::tempdir().unwrap();
     for option in ["--tls-certificate", "--tls-key"] {
         let refused = boxoffice(folder.path(), &["serve", option, "file.pem"]).output().unwrap();
@@ -218,7 +218,7 @@ fn one_file_asks_for_the_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_program_shows_a_new_certificate_when_told() {
+async fn program_reloads_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let first = Pair::write(folder.path());
     let serving = ServerProcess::start(first.program("serve"));

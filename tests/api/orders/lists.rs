@@ -10,9 +10,9 @@ use crate::support::{RESERVATION_TTL, Response, TestApp, User};
 
 on_both_databases![
     staff_list_and_filter_orders,
-    a_number_is_searched_by_a_regular_expression,
-    orders_are_sorted_by_date,
-    an_account_lists_its_own_orders,
+    filters_numbers_by_regular_expression,
+    sorts_orders_by_date,
+    account_lists_own_orders,
 ];
 
 fn numbers(page: &Response) -> Vec<&str> {
@@ -66,7 +66,7 @@ async fn staff_list_and_filter_orders(app: TestApp) {
     assert_eq!(get(&app, &ama.key, "/orders").await.code(), "key.refused");
 }
 
-async fn a_number_is_searched_by_a_regular_expression(app: TestApp) {
+async fn filters_numbers_by_regular_expression(app: TestApp) {
     let event = concert(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
     let mut all = Vec::new();
@@ -94,7 +94,7 @@ async fn a_number_is_searched_by_a_regular_expression(app: TestApp) {
     }
 }
 
-async fn orders_are_sorted_by_date(app: TestApp) {
+async fn sorts_orders_by_date(app: TestApp) {
     let event = concert(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
     let mut all = Vec::new();
@@ -114,7 +114,7 @@ async fn orders_are_sorted_by_date(app: TestApp) {
     }
 }
 
-async fn an_account_lists_its_own_orders(app: TestApp) {
+async fn account_lists_own_orders(app: TestApp) {
     let event = concert(&app, &[0.0, 10.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let free = ama.order(&event.sections[0], 1).await.unwrap().number.to_string();

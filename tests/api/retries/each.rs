@@ -7,7 +7,7 @@ use crate::advertisements::{advertisement, make, publish};
 use crate::on_both_databases;
 use crate::support::{Event, Host, PASSWORD, TestApp, User, card_payment, operations, rejection, section};
 
-on_both_databases![every_post_and_patch_has_one_effect];
+on_both_databases![every_post_and_patch_is_idempotent];
 
 /// A request that succeeds, once.
 struct Asked {
@@ -170,7 +170,7 @@ async fn rows(app: &TestApp) -> Vec<(String, i64)> {
     rows
 }
 
-async fn every_post_and_patch_has_one_effect(app: TestApp) {
+async fn every_post_and_patch_is_idempotent(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 100)]).await;

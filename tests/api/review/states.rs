@@ -6,7 +6,7 @@ use super::{add_venue, decide, read, rejection, submission_of, submit};
 use crate::on_both_databases;
 use crate::support::TestApp;
 
-on_both_databases![an_events_submission_is_decided_while_it_is_pending, a_venues_submission_is_decided_while_it_is_pending];
+on_both_databases![event_submission_is_decided_while_pending, venue_submission_is_decided_while_pending];
 
 /// The submission and its content, as the staff read them, and what somebody else reads of the content.
 async fn everything(app: &TestApp, content: &str) -> [Value; 3] {
@@ -42,7 +42,7 @@ async fn try_all(app: &TestApp, make: impl AsyncFn() -> String) {
     }
 }
 
-async fn an_events_submission_is_decided_while_it_is_pending(app: TestApp) {
+async fn event_submission_is_decided_while_pending(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     try_all(&app, async || {
@@ -53,7 +53,7 @@ async fn an_events_submission_is_decided_while_it_is_pending(app: TestApp) {
     .await;
 }
 
-async fn a_venues_submission_is_decided_while_it_is_pending(app: TestApp) {
+async fn venue_submission_is_decided_while_pending(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     try_all(&app, async || add_venue(&app, &kofi.key, &format!("Backyard {}", app.state.clock.next_id())).await).await;
 }

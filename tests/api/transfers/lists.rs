@@ -6,7 +6,7 @@ use super::{Scene, cancel, claim, id, offer, read, reject, scene};
 use crate::on_both_databases;
 use crate::support::{Rejection, Response, TestApp, User, types};
 
-on_both_databases![an_account_lists_what_it_has_sent_and_received, a_history_is_its_owners_alone];
+on_both_databases![lists_sent_and_received_transfers, history_requires_owner];
 
 async fn list(app: &TestApp, person: &User, query: &str) -> Response {
     app.request("GET", &format!("/accounts/{}/transfers{query}", person.number)).key(&person.key).send().await
@@ -18,7 +18,7 @@ fn uris(page: &Response) -> Vec<&str> {
     page.body["entries"].as_array().unwrap().iter().map(|transfer| transfer["self"].as_str().unwrap()).collect()
 }
 
-async fn an_account_lists_what_it_has_sent_and_received(app: TestApp) {
+async fn lists_sent_and_received_transfers(app: TestApp) {
     let scene = scene(&app, 2).await;
     let Scene { kofi, ama, esi, event, serials } = &scene;
     assert_eq!(list(&app, ama, "").await.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
@@ -60,7 +60,7 @@ async fn an_account_lists_what_it_has_sent_and_received(app: TestApp) {
     assert_eq!(uris(&list(&app, kofi, "").await), [&received]);
 }
 
-async fn a_history_is_its_owners_alone(app: TestApp) {
+async fn history_requires_owner(app: TestApp) {
     let scene = scene(&app, 1).await;
     let uri = scene.offer(&app, &scene.serials).await;
     let path = format!("/accounts/{}/transfers", scene.ama.number);

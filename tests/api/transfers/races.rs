@@ -12,15 +12,15 @@ use crate::races::tally;
 use crate::support::{TestApp, User};
 
 race_tests![
-    of_many_claims_at_once_one_succeeds,
-    claiming_and_cancelling_at_once_leave_one_of_the_two,
-    claiming_and_rejecting_at_once_leave_one_of_the_two,
-    cancelling_from_both_sides_at_once_cancels_once,
-    offering_and_admitting_at_once_leave_one_of_the_two,
-    a_ticket_offered_twice_at_once_is_in_one_transfer,
-    transfers_of_the_same_tickets_in_any_order_do_not_block_each_other,
-    whoever_is_admitted_while_a_ticket_is_claimed_is_its_new_owner,
-    claims_and_admissions_of_many_tickets_do_not_block_each_other,
+    concurrent_claims_succeed_once,
+    concurrent_claim_and_cancellation_leave_one,
+    concurrent_claim_and_rejection_leave_one,
+    concurrent_cancellations_cancel_once,
+    concurrent_offer_and_admission_leave_one,
+    ticket_offered_twice_is_in_one_transfer,
+    transfers_of_same_tickets_do_not_deadlock,
+    ticket_admitted_during_claim_belongs_to_recipient,
+    claims_and_admissions_do_not_deadlock,
 ];
 
 /// Times that two requests are sent together.
@@ -42,7 +42,7 @@ async fn give_back(app: &TestApp, scene: &Scene) {
     }
 }
 
-async fn of_many_claims_at_once_one_succeeds(app: TestApp) {
+async fn concurrent_claims_succeed_once(app: TestApp) {
     let scene = scene(&app, 3).await;
     let transfer = scene.offer(&app, &scene.serials).await;
 
@@ -53,7 +53,7 @@ async fn of_many_claims_at_once_one_succeeds(app: TestApp) {
     assert_settled(&app, &scene, &transfer, "Claimed").await;
 }
 
-async fn claiming_and_cancelling_at_once_leave_one_of_the_two(app: TestApp) {
+async fn concurrent_claim_and_cancellation_leave_one(app: TestApp) {
     let scene = scene(&app, 2).await;
     for _ in 0..ROUNDS {
         let transfer = scene.offer(&app, &scene.serials).await;
@@ -69,7 +69,7 @@ async fn claiming_and_cancelling_at_once_leave_one_of_the_two(app: TestApp) {
     }
 }
 
-async fn claiming_and_rejecting_at_once_leave_one_of_the_two(app: TestApp) {
+async fn concurrent_claim_and_rejection_leave_one(app: TestApp) {
     let scene = scene(&app, 2).await;
     for _ in 0..ROUNDS {
         let transfer = scene.offer(&app, &scene.serials).await;
@@ -85,7 +85,7 @@ async fn claiming_and_rejecting_at_once_leave_one_of_the_two(app: TestApp) {
     }
 }
 
-async fn cancelling_from_both_sides_at_once_cancels_once(app: TestApp) {
+async fn concurrent_cancellations_cancel_once(app: TestApp) {
     let scene = scene(&app, 2).await;
     let transfer = scene.offer(&app, &scene.serials).await;
 
@@ -96,7 +96,7 @@ async fn cancelling_from_both_sides_at_once_cancels_once(app: TestApp) {
     assert_settled(&app, &scene, &transfer, "Cancelled").await;
 }
 
-async fn offering_and_admitting_at_once_leave_one_of_the_two(app: TestApp) {
+async fn concurrent_offer_and_admission_leave_one(app: TestApp) {
     let scene = scene(&app, ROUNDS).await;
     for ticket in scene.serials.iter().map(from_ref) {
         let (offered, admitted) = join(offer(&app, &scene.ama.key, &scene.esi, ticket), scene.admit(&app, ticket)).await;
@@ -111,7 +111,7 @@ async fn offering_and_admitting_at_once_leave_one_of_the_two(app: TestApp) {
     }
 }
 
-async fn a_ticket_offered_twice_at_once_is_in_one_transfer(app: TestApp) {
+async fn ticket_offered_twice_is_in_one_transfer(app: TestApp) {
     let scene = scene(&app, ROUNDS).await;
     let yaw = app.sign_up("yaw").await;
     for ticket in scene.serials.iter().map(from_ref) {
@@ -126,7 +126,7 @@ async fn a_ticket_offered_twice_at_once_is_in_one_transfer(app: TestApp) {
     assert_eq!((transfers.len(), held), (ROUNDS, i64::try_from(ROUNDS).unwrap()), "what was refused left nothing behind");
 }
 
-async fn transfers_of_the_same_tickets_in_any_order_do_not_block_each_other(app: TestApp) {
+async fn transfers_of_same_tickets_do_not_deadlock(app: TestApp) {
     let scene = scene(&app, 12).await;
     let yaw = app.sign_up("yaw").await;
     let forth = scene.serials.clone();
@@ -167,7 +167,7 @@ async fn transfers_of_the_same_tickets_in_any_order_do_not_block_each_other(app:
     assert!(tickets.iter().all(|(_, state, ..)| state == "Issued"), "{tickets:?}");
 }
 
-async fn whoever_is_admitted_while_a_ticket_is_claimed_is_its_new_owner(app: TestApp) {
+async fn ticket_admitted_during_claim_belongs_to_recipient(app: TestApp) {
     let scene = scene(&app, ROUNDS).await;
     for ticket in scene.serials.iter().map(from_ref) {
         let transfer = scene.offer(&app, ticket).await;
@@ -189,7 +189,7 @@ async fn whoever_is_admitted_while_a_ticket_is_claimed_is_its_new_owner(app: Tes
     assert_eq!(wallet(&app, &scene.ama).await, []);
 }
 
-async fn claims_and_admissions_of_many_tickets_do_not_block_each_other(app: TestApp) {
+async fn claims_and_admissions_do_not_deadlock(app: TestApp) {
     let scene = scene(&app, 40).await;
     let back: Vec<String> = scene.serials.iter().rev().cloned().collect();
     let mut transfers = Vec::new();

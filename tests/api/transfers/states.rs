@@ -7,7 +7,7 @@ use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 use crate::tickets::set_status;
 
-on_both_databases![a_transfer_ends_once, a_ticket_goes_only_where_its_state_allows];
+on_both_databases![transfer_ends_once, tickets_follow_state_machine];
 
 /// What can be asked of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Step {
     }
 }
 
-async fn a_transfer_ends_once(app: TestApp) {
+async fn transfer_ends_once(app: TestApp) {
     let scene = scene(&app, 4).await;
 
     for (first, serial) in Step::ALL.into_iter().zip(&scene.serials) {
@@ -61,7 +61,7 @@ async fn a_transfer_ends_once(app: TestApp) {
     }
 }
 
-async fn a_ticket_goes_only_where_its_state_allows(app: TestApp) {
+async fn tickets_follow_state_machine(app: TestApp) {
     const STEPS: [&str; 5] = ["transfer", "admit", "claim", "reject", "cancel"];
     let scene = scene(&app, 4 * STEPS.len()).await;
 

@@ -16,9 +16,9 @@ use crate::on_both_databases;
 use crate::support::TestApp;
 
 on_both_databases![
-    every_operation_succeeds_and_what_was_made_goes,
-    a_key_of_no_administrator_makes_nothing,
-    a_comparison_that_is_stopped_removes_what_it_made,
+    every_operation_succeeds_and_fixtures_are_removed,
+    key_without_administrator_scope_creates_nothing,
+    stopped_comparison_removes_fixtures,
 ];
 
 /// The lists of the platform that a comparison must leave as they were.
@@ -61,7 +61,7 @@ async fn ask_all(app: &world::World, server: &Server, contract: &Contract, opera
     wrong
 }
 
-async fn every_operation_succeeds_and_what_was_made_goes(app: TestApp) {
+async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
     let contract = Contract::builtin().unwrap();
     let server = Server::at(&app.address).unwrap();
     let before = lists(&app).await;
@@ -86,7 +86,7 @@ async fn every_operation_succeeds_and_what_was_made_goes(app: TestApp) {
     assert_eq!(left.len(), 5, "{left:#?}");
 }
 
-async fn a_key_of_no_administrator_makes_nothing(app: TestApp) {
+async fn key_without_administrator_scope_creates_nothing(app: TestApp) {
     let contract = Contract::builtin().unwrap();
     let server = Server::at(&app.address).unwrap();
     let before = lists(&app).await;
@@ -99,7 +99,7 @@ async fn a_key_of_no_administrator_makes_nothing(app: TestApp) {
     assert_eq!(app.read("/accounts").await["total"], 1);
 }
 
-async fn a_comparison_that_is_stopped_removes_what_it_made(app: TestApp) {
+async fn stopped_comparison_removes_fixtures(app: TestApp) {
     let before = lists(&app).await;
     let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
     command.args(["compare", "--target", &app.address, "--key", &app.staff.key]).env_clear();
@@ -126,7 +126,7 @@ async fn a_comparison_that_is_stopped_removes_what_it_made(app: TestApp) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_is_asked_too_often_is_asked_again() {
+async fn rate_limited_request_is_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let server = Server::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     let answers = async {

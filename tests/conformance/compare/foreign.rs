@@ -116,7 +116,7 @@ fn trees() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mock_of_another_document_is_as_it_says() {
+async fn mock_of_other_document_conforms() {
     for document in [books(), points(), trees()] {
         let contract = || Contract::new(document.clone()).unwrap();
         let mock = mock::start(contract(), Settings::default(), ANY_PORT, &log::silent()).unwrap();

@@ -172,7 +172,7 @@ const UNKEPT: [(&str, &str, On, Change, &str); 3] = [
 const IN_DOCUMENT: [Check; 2] = [Check::Example, Check::Undescribed];
 
 #[test]
-fn every_check_has_a_fault_that_it_finds() {
+fn every_check_has_a_planted_fault() {
     let planted = PLANTED.iter().chain(DIFFERENT).map(|(.., check, _)| *check).chain(IN_DOCUMENT).chain([Check::Kept]);
     assert_eq!(planted.collect::<BTreeSet<_>>(), Check::ALL.iter().copied().collect());
 }
@@ -198,7 +198,7 @@ async fn every_planted_fault_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_difference_from_the_reference_is_found() {
+async fn every_difference_from_reference_is_found() {
     let mock = mock();
     let mut comparison = comparison(&mock.address, Some(&mock.address)).await;
     for (asked, on, change, check, told) in DIFFERENT {
@@ -217,7 +217,7 @@ async fn every_difference_from_the_reference_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_not_kept_is_found() {
+async fn missing_persistence_is_found() {
     let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
     for (asked, changed, on, change, told) in UNKEPT {
         let mut comparison = comparison(&mock.address, None).await;
@@ -243,7 +243,7 @@ fn is_told(findings: &[Finding], asked: &str, expected: Option<(Check, &str)>) -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_wrong_with_the_document_is_found() {
+async fn document_errors_are_found() {
     let mock = mock();
     let document = Contract::builtin().unwrap().document;
     let in_document = |change: fn(&mut Value)| {

@@ -91,7 +91,7 @@ fn tree(query: &str) -> Request {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_document_without_examples_is_answered_from_its_schemas() {
+async fn generates_responses_from_schemas_without_examples() {
     let mock = mock();
     for depth in 0..20 {
         let reply = mock.send(&tree(&format!("?depth={depth}"))).await;
@@ -105,7 +105,7 @@ async fn a_document_without_examples_is_answered_from_its_schemas() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn refusals_have_the_documents_own_shape() {
+async fn error_responses_have_shape_of_document() {
     let mock = mock();
     let bad = mock.send(&tree("?depth=deep")).await;
     assert_eq!((bad.status, header(&bad, "content-type")), (400, "application/problem+json"));
@@ -116,7 +116,7 @@ async fn refusals_have_the_documents_own_shape() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refusal_tells_its_reason_wherever_it_can() {
+async fn error_response_contains_reason_if_possible() {
     let reason = "Invalid: size (must be an integer).";
     for (schema, example, told) in [
         (json!({ "required": ["id"] }), json!({ "message": "Out of stock", "id": 7 }), json!({ "message": reason, "id": 7 })),
@@ -143,7 +143,7 @@ async fn a_refusal_tells_its_reason_wherever_it_can() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_discriminator_names_what_is_answered() {
+async fn discriminator_selects_schema() {
     let kind = json!({ "type": "string" });
     let reference = |name: &str| json!({ "$ref": format!("#/components/schemas/{name}") });
     let of = |name: &str| answered(json!({ "application/json": { "schema": reference(name) } }));
@@ -174,7 +174,7 @@ async fn a_discriminator_names_what_is_answered() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_whole_uri_is_not_told_as_a_path() {
+async fn absolute_uri_is_not_reported_as_path() {
     for (format, location) in [("uri", "https://example.org/pets/7"), ("uri-reference", "/pets/1")] {
         let made = json!({ "post": { "responses": { "201": {
             "description": "",
@@ -189,7 +189,7 @@ async fn a_whole_uri_is_not_told_as_a_path() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_is_read_by_the_parameters_of_its_media_type() {
+async fn reads_body_by_parameters_of_media_type() {
     let asking = |name: &str| json!({ "schema": { "type": "object", "required": [name] } });
     let post = json!({ "post": {
         "requestBody": { "content": { "application/vnd.a+json;version=1": asking("one"), "application/vnd.a+json;version=2": asking("two") } },
@@ -209,7 +209,7 @@ async fn a_body_is_read_by_the_parameters_of_its_media_type() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn texts_stay_as_they_are() {
+async fn keeps_texts_unchanged() {
     let binary = json!({ "type": "string", "format": "binary" });
     for (content, body) in [
         (json!({ "application/javascript": { "example": "test" } }), "test"),
@@ -222,7 +222,7 @@ async fn texts_stay_as_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn xml_is_answered_with_texts_alone() {
+async fn xml_response_contains_text_only() {
     let schema = json!({ "type": "object", "properties": { "a": { "type": "integer" } } });
     let both = |xml: Value| json!({ "application/xml": xml, "application/json": { "schema": schema } });
     let alone = json!({ "application/xml": { "schema": schema } });
@@ -239,7 +239,7 @@ async fn xml_is_answered_with_texts_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_parts_of_a_form_are_asked_for() {
+async fn validates_form_parts() {
     let form = json!({ "schema": { "type": "object", "required": ["file", "name"], "properties": {} } });
     let post = json!({ "post": {
         "requestBody": { "content": { "multipart/form-data": form } }, "responses": { "200": { "description": "" } },
@@ -258,7 +258,7 @@ async fn the_parts_of_a_form_are_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn its_own_keys_are_asked_for() {
+async fn requires_keys_of_document() {
     let mock = mock();
     let ask = async |request: Request| mock.send(&request).await;
     let bare = |query: &str| tree(query).without_header("Authorization");
@@ -278,7 +278,7 @@ async fn its_own_keys_are_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_caller_accepts_one_of_several_media_types() {
+async fn accept_header_selects_media_type() {
     let mock = mock();
     for (accept, media_type) in [
         ("*/*", "application/json"),
@@ -295,19 +295,19 @@ async fn the_caller_accepts_one_of_several_media_types() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_example_that_is_not_valid_is_not_served() {
+async fn invalid_example_is_not_served() {
     let reply = mock().send(&Request::new("GET", "/wrong")).await;
     assert!(reply.json()["size"].is_i64(), "{}", reply.json());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_made_is_told() {
+async fn ungeneratable_response_is_reported() {
     let reply = mock().server.send(&Request::new("GET", "/impossible")).await.unwrap();
     assert_eq!((reply.status, &reply.json()["code"]), (500, &json!("server.error")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_example_that_is_not_valid_is_not_to_be_had_by_its_name() {
+async fn invalid_example_cannot_be_selected() {
     let examples = json!({ "good": { "value": 1 }, "bad": { "value": "one" }, "ba-d": { "value": 2 } });
     let numbers = answered(json!({ "application/json": { "schema": { "type": "integer" }, "examples": examples } }));
     let mock = small(json!({ "/numbers": numbers }), json!({}));
@@ -322,7 +322,7 @@ async fn an_example_that_is_not_valid_is_not_to_be_had_by_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_too_much_is_not_made() {
+async fn oversized_response_is_not_generated() {
     let list = |items: Value| json!({ "type": "array", "minItems": 90_000, "items": items });
     let huge = list(list(json!({ "type": "string", "minLength": 90_000 })));
     let mock = small(json!({ "/huge": answered(json!({ "application/json": { "schema": huge } })) }), json!({}));

@@ -8,7 +8,7 @@ use super::requests;
 use crate::support::{MockServer, mock_request as request};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_document_does_not_ask_for_is_ignored() {
+async fn ignores_undeclared_properties() {
     let mock = MockServer::start(Settings { is_stateful: true, ..Settings::default() });
     let with = |id: &str, name: &str, value: &str| {
         let (operation, request) = requests(&mock.contract).into_iter().find(|(operation, _)| operation.id == id).unwrap();
@@ -28,7 +28,7 @@ async fn what_the_document_does_not_ask_for_is_ignored() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_one_of_its_kind_is_kept_where_it_is() {
+async fn singleton_is_stored_at_its_path() {
     let mock = MockServer::start(Settings { is_stateful: true, ..Settings::default() });
     let preferences = |account: &str, method: &str| request(method, &format!("/accounts/{account}/preferences"));
     let ama = mock.send(&preferences("GH-4K7QW2MZ", "GET")).await.json();
@@ -95,7 +95,7 @@ async fn ask(mock: &MockServer, method: &str, path: &str, body: Option<Value>) -
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_only_the_server_says_is_not_taken() {
+async fn ignores_read_only_properties() {
     let mock = notes();
     let body = json!({ "id": "chosen-by-me", "text": "Hello", "code": "abcd", "secret": "s" });
     let made = ask(&mock, "POST", "/whole", Some(body)).await.json();
@@ -105,7 +105,7 @@ async fn what_only_the_server_says_is_not_taken() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_sent_is_kept_even_where_the_answer_is_only_its_identifier() {
+async fn stores_body_if_response_contains_only_id() {
     let mock = notes();
     let made = ask(&mock, "POST", "/notes", Some(json!({ "text": "Hello", "code": "abcd", "secret": "s" }))).await.json();
     let id = made["id"].as_str().unwrap().to_owned();
@@ -120,7 +120,7 @@ async fn what_is_sent_is_kept_even_where_the_answer_is_only_its_identifier() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_cannot_be_identified_is_answered_as_without_state() {
+async fn unidentifiable_resource_is_served_without_state() {
     let mock = notes();
     for (collection, item) in [("/wrapped", "/wrapped/any"), ("/silent", "/silent/any"), ("/slashed/", "/slashed/any/")] {
         let body = json!({ "text": "Hello", "code": "abcd", "secret": "s" });
@@ -130,12 +130,12 @@ async fn what_cannot_be_identified_is_answered_as_without_state() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slash_in_an_identifier_parts_nothing() {
+async fn slash_in_id_is_no_separator() {
     assert_eq!(ask(&notes(), "GET", "/notes/a%2Fb", None).await.status, 404);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_more_than_some_bytes_are_kept() {
+async fn limits_stored_bytes() {
     let mock = notes();
     let text = "x".repeat(60_000);
     let mut made = Vec::new();

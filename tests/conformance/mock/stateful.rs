@@ -13,7 +13,7 @@ fn stateful() -> MockServer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_region_is_made_read_listed_changed_and_removed() {
+async fn creates_reads_lists_updates_and_deletes_region() {
     let mock = stateful();
     let client = Client::connect(&mock.server.address, "any").unwrap();
 
@@ -34,7 +34,7 @@ async fn a_region_is_made_read_listed_changed_and_removed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_document_shows_can_be_read() {
+async fn examples_can_be_read() {
     let mock = stateful();
     let mut read = 0;
     for (operation, request) in requests(&mock.contract).into_iter().filter(|(operation, _)| operation.method == "GET") {
@@ -50,7 +50,7 @@ async fn what_the_document_shows_can_be_read() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_document_shows_inside_another_can_be_read() {
+async fn nested_examples_can_be_read() {
     let mock = stateful();
     // The sender of a transfer, an entry of an account's transfers, and a section of an event.
     for path in ["/accounts/GH-8T3NB6XR", "/transfers/17637816000001", "/sections/17637000000061"] {
@@ -62,7 +62,7 @@ async fn what_the_document_shows_inside_another_can_be_read() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_below_an_item_calls_itself_so() {
+async fn nested_resource_has_path_of_parent() {
     let mock = stateful();
     let create = request("POST", "/accounts");
     let body = json!({ "username": "esi.addo", "password": "Kpanlogo-1987", "email": "esi@example.com" });
@@ -80,7 +80,7 @@ async fn what_is_below_an_item_calls_itself_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_operation_still_answers_as_the_document_says() {
+async fn every_response_still_conforms() {
     let mock = stateful();
     // What removes things goes last, and what is inside goes before what it is in.
     let mut requests = requests(&mock.contract);
@@ -93,7 +93,7 @@ async fn every_operation_still_answers_as_the_document_says() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_collection_keeps_what_is_posted() {
+async fn every_collection_stores_posted_items() {
     let mock = stateful();
     let mut kept = 0;
     for (operation, request) in requests(&mock.contract) {
@@ -122,7 +122,7 @@ async fn every_collection_keeps_what_is_posted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_below_an_item_goes_with_it() {
+async fn deleting_item_deletes_nested_items() {
     let mock = stateful();
     let (_, create) = requests(&mock.contract).into_iter().find(|(operation, _)| operation.id == "event_create").unwrap();
     let event = mock.send(&create).await.json()["self"].as_str().unwrap().to_owned();
@@ -142,7 +142,7 @@ async fn what_is_below_an_item_goes_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_list_comes_in_pages() {
+async fn lists_in_pages() {
     let mock = stateful();
     for number in 0..5 {
         let create = request("POST", "/regions").with_json(&json!({ "name": format!("Region {number}"), "country": "Ghana" }));
@@ -171,7 +171,7 @@ async fn a_list_comes_in_pages() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_list_has_what_its_filters_leave() {
+async fn filters_lists() {
     let mock = stateful();
     let body = json!({ "name": "National Theatre", "region": "/regions/17637000000012", "address": "Liberia Road, Accra",
         "longitude": -0.2, "latitude": 5.55 });
@@ -196,7 +196,7 @@ async fn a_list_has_what_its_filters_leave() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_made_at_once_is_kept_each_by_itself() {
+async fn concurrent_creations_are_stored_separately() {
     let mock = stateful();
     let (_, create) = requests(&mock.contract).into_iter().find(|(operation, _)| operation.id == "event_create").unwrap();
     let event = mock.send(&create).await.json()["self"].as_str().unwrap().to_owned();
@@ -216,7 +216,7 @@ async fn what_is_made_at_once_is_kept_each_by_itself() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_done_to_an_item_is_answered_with_it() {
+async fn action_on_item_returns_item() {
     let mock = stateful();
     let order = request("POST", "/orders").with_json(&json!({ "items": { "/sections/17637000000062": 2 } }));
     let order = mock.send(&order).await.json()["self"].as_str().unwrap().to_owned();
@@ -230,7 +230,7 @@ async fn what_is_done_to_an_item_is_answered_with_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_choice_is_answered_without_state() {
+async fn selected_response_ignores_state() {
     let mock = stateful();
     let nobody = request("GET", "/regions/99999999999999");
     assert_eq!(mock.send(&nobody).await.status, 404);
@@ -288,7 +288,7 @@ fn pets() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_unknown_document_keeps_its_own_way() {
+async fn supports_other_documents() {
     let mock = MockServer::of(pets(), Settings { is_stateful: true, ..Settings::default() });
     let ask = async |method: &str, path: &str, body: Option<Value>| {
         let ask = Request::new(method, path);
@@ -321,7 +321,7 @@ async fn an_unknown_document_keeps_its_own_way() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_oldest_are_forgotten_when_there_are_too_many() {
+async fn oldest_items_are_evicted() {
     let mut document = pets();
     let shown = &mut document["paths"]["/pets/{petId}"]["get"]["responses"]["200"]["content"]["application/json"];
     shown["example"] = json!({ "id": 1_000_000, "name": "Rex" });
@@ -339,7 +339,7 @@ async fn the_oldest_are_forgotten_when_there_are_too_many() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_has_changed_is_changed_by_nobody_who_has_not_seen_it() {
+async fn if_match_rejects_stale_etag() {
     let mock = stateful();
     let region = request("GET", "/regions/17637000000011");
     let seen = header(&mock.send(&region).await, "etag").to_owned();
