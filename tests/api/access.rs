@@ -1,6 +1,7 @@
-//! Access: every operation asked by every kind of caller, by somebody else for what isn't theirs, and for what nobody may set.
+//! Access control: every operation called with every kind of key, with references to other accounts' resources, and with
+//! properties that the caller may not set.
 //!
-//! `rules` says who may do what, and `callers` who there is; `cast` brings them together on a server. What was answered stands in
+//! `rules` lists who may do what, `callers` the kinds of callers. `fixtures` creates their resources. The responses are in
 //! `tests/access/matrix.md`.
 
 mod assignment;

@@ -1,4 +1,4 @@
-//! Accounts: who makes, reads and changes them, and what is unique.
+//! Accounts: creation, access, updates, unique names.
 
 use boxoffice_client::Client;
 use futures::future::{join, join_all};
@@ -30,7 +30,7 @@ on_both_databases![
 race_tests![email_change_resets_verification];
 
 impl TestApp {
-    /// Sends a body that makes an account, with the public key.
+    /// Creates an account with the public key.
     async fn create_account(&self, body: &Value) -> Response {
         self.request("POST", "/accounts").json(body).send().await
     }
@@ -49,12 +49,12 @@ async fn creates_account_with_all_properties(app: TestApp) {
     let mut body = new_account("Ama.Mensah", "Ama.Mensah@example.com");
     body.as_object_mut().unwrap().extend(particulars.as_object().unwrap().clone());
 
-    let answer = app.create_account(&body).await;
+    let response = app.create_account(&body).await;
 
-    assert_eq!(answer.status, 201, "{}", answer.body);
-    let number = answer.body["number"].as_str().unwrap();
+    assert_eq!(response.status, 201, "{}", response.body);
+    let number = response.body["number"].as_str().unwrap();
     let uri = format!("/accounts/{number}");
-    assert_eq!(answer.header("location"), uri);
+    assert_eq!(response.header("location"), uri);
     let expected = json!({
         "self": uri, "number": number, "username": "Ama.Mensah", "email": "Ama.Mensah@example.com", "role": "customer",
         "verified": false, "activated": true, "firstName": "Ama", "lastName": "Mensah", "title": "Ms",
@@ -62,7 +62,7 @@ async fn creates_account_with_all_properties(app: TestApp) {
         "firstAddressLine": "12 Oxford Street", "secondAddressLine": "", "city": "Accra", "state": "Greater Accra",
         "preferences": format!("{uri}/preferences"),
     });
-    assert_eq!(answer.body, expected);
+    assert_eq!(response.body, expected);
     assert_eq!(app.request("GET", &uri).key(&app.staff.key).send().await.body, expected);
 }
 
@@ -104,12 +104,12 @@ async fn only_staff_create_staff_accounts(app: TestApp) {
     let sign_up = |key| app.request("POST", "/accounts").key(key).json(&body).send();
 
     for key in [&app.public_key, &ama.key] {
-        let refused = sign_up(key).await;
-        assert_eq!((refused.status, refused.code()), (403, "resource.not-yours"));
+        let rejected = sign_up(key).await;
+        assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
     }
-    let made = sign_up(&app.staff.key).await;
+    let created = sign_up(&app.staff.key).await;
 
-    assert_eq!((made.status, &made.body["role"]), (201, &json!("administrator")));
+    assert_eq!((created.status, &created.body["role"]), (201, &json!("administrator")));
     let esi = app.sign_in("esi", PASSWORD).await.unwrap();
     assert_eq!(app.client(&esi.key).account_list().send().await.unwrap().total, 3);
 }
@@ -122,19 +122,19 @@ async fn username_and_email_are_unique(app: TestApp) {
         ("other", "Ama@Example.com", "Another account has this email."),
         ("ama", "ama@example.com", "Another account has this username and this email."),
     ] {
-        let refused = app.create_account(&new_account(username, email)).await;
+        let rejected = app.create_account(&new_account(username, email)).await;
 
-        assert_eq!((refused.status, refused.code()), (409, "account.taken"), "{username} {email}");
-        assert_eq!(refused.body["error"], text);
+        assert_eq!((rejected.status, rejected.code()), (409, "account.taken"), "{username} {email}");
+        assert_eq!(rejected.body["error"], text);
     }
 }
 
 async fn email_change_resets_verification(app: TestApp) {
     let bodies: Vec<_> = (0..8).map(|number| new_account("ama", &format!("ama{number}@example.com"))).collect();
 
-    let answers = join_all(bodies.iter().map(|body| app.create_account(body))).await;
+    let responses = join_all(bodies.iter().map(|body| app.create_account(body))).await;
 
-    let mut outcomes: Vec<_> = answers.iter().map(|answer| (answer.status, answer.code())).collect();
+    let mut outcomes: Vec<_> = responses.iter().map(|response| (response.status, response.code())).collect();
     outcomes.sort_unstable();
     assert_eq!(outcomes[0], (201, ""));
     assert_eq!(outcomes[1..], [(409, "account.taken"); 7]);
@@ -159,9 +159,9 @@ async fn rejects_invalid_new_account(app: TestApp) {
         let mut body = new_account("ama", "ama@example.com");
         body[argument] = value;
 
-        let refused = app.create_account(&body).await;
+        let rejected = app.create_account(&body).await;
 
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec![argument.to_owned()]), "{body}");
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![argument.to_owned()]), "{body}");
     }
     let nothing = app.create_account(&json!({ "username": "", "password": " ", "email": null })).await;
     assert_eq!(nothing.invalid_arguments(), ["-username", "-password", "-email"]);
@@ -170,8 +170,8 @@ async fn rejects_invalid_new_account(app: TestApp) {
 async fn staff_list_and_filter_accounts(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let list = async |query: &str| {
-        let answer = app.request("GET", &format!("/accounts{query}")).key(&app.staff.key).send().await;
-        let entries = answer.body["entries"].as_array().unwrap().clone();
+        let response = app.request("GET", &format!("/accounts{query}")).key(&app.staff.key).send().await;
+        let entries = response.body["entries"].as_array().unwrap().clone();
         entries.iter().map(|account| account["username"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
 
@@ -182,8 +182,8 @@ async fn staff_list_and_filter_accounts(app: TestApp) {
     assert_eq!(list(&format!("?number={}&username=ama", kofi.number)).await, [""; 0]);
     assert_eq!(list("?username=am.").await, [""; 0], "a filter is no pattern");
     for key in [&ama.key, &app.public_key] {
-        let refused = app.request("GET", "/accounts").key(key).send().await;
-        assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+        let rejected = app.request("GET", "/accounts").key(key).send().await;
+        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
     }
     let unreadable = app.request("GET", "/accounts?number=1&email=ama&username=a").key(&app.staff.key).send().await;
     assert_eq!(unreadable.invalid_arguments(), ["number", "email", "username"]);
@@ -197,7 +197,7 @@ async fn lists_accounts_in_pages(app: TestApp) {
 
     let (first, second, third) = (page(1).await, page(2).await, page(3).await);
 
-    let envelope = |answer: &Response| ["total", "page", "records"].map(|name| answer.body[name].as_i64().unwrap());
+    let envelope = |response: &Response| ["total", "page", "records"].map(|name| response.body[name].as_i64().unwrap());
     assert_eq!((envelope(&first), first.body["entries"].as_array().unwrap().len()), ([4, 1, 3], 3));
     assert_eq!((envelope(&second), second.body["entries"].as_array().unwrap().len()), ([4, 2, 3], 1));
     assert_eq!(second.body["entries"][0]["username"], "esi");
@@ -223,7 +223,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     assert_eq!(app.request("GET", &path).key(&ama.key).send().await.body, expected);
     let emptied = app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "" })).send().await;
     assert_eq!((&emptied.body["city"], &emptied.body["firstName"]), (&json!(""), &json!("ama")));
-    // What has no place for a blank is not named by one.
+    // Properties without an empty value reject blanks.
     let blank = app.request("PUT", &path).key(&ama.key).json(&json!({ "title": " ", "dateOfBirth": "" })).send().await;
     assert_eq!((blank.status, &blank.body), (200, &emptied.body));
 }
@@ -232,9 +232,9 @@ async fn update_rejects_blank_required_properties(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let change = json!({ "username": " ", "password": "", "email": null, "title": "Sir" });
 
-    let refused = app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&change).send().await;
+    let rejected = app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&change).send().await;
 
-    assert_eq!(refused.invalid_arguments(), ["-username", "-password", "-email", "title"]);
+    assert_eq!(rejected.invalid_arguments(), ["-username", "-password", "-email", "title"]);
 }
 
 async fn account_is_updated_by_owner_and_staff(app: TestApp) {
@@ -264,9 +264,9 @@ async fn update_rejects_taken_username_and_email(app: TestApp) {
         (json!({ "email": "KOFI@example.com" }), "Another account has this email."),
         (json!({ "username": "kofi", "email": "kofi@example.com" }), "Another account has this username and this email."),
     ] {
-        let refused = change(body).await;
-        assert_eq!((refused.status, refused.code()), (409, "account.taken"));
-        assert_eq!(refused.body["error"], text);
+        let rejected = change(body).await;
+        assert_eq!((rejected.status, rejected.code()), (409, "account.taken"));
+        assert_eq!(rejected.body["error"], text);
     }
     let own = change(json!({ "username": "Ama", "email": "AMA@example.com" })).await;
     assert_eq!((own.status, &own.body["username"]), (200, &json!("Ama")), "its own are no one else's");
@@ -275,7 +275,7 @@ async fn update_rejects_taken_username_and_email(app: TestApp) {
 async fn password_change_ends_other_sessions(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
-    let integration = app.integration_of(&ama).await;
+    let integration = app.create_integration_key(&ama).await;
 
     let change =
         ama.client.account_update().number(ama.number.as_str()).body_map(|body| body.password("another one".parse().ok()));
@@ -309,8 +309,8 @@ async fn login_during_password_change_leaves_no_session(app: TestApp) {
 
     assert_eq!(change.status, 200);
     for session in opened.into_iter().flatten() {
-        let refused = app.client(&session.key).session_active_get().send().await;
-        assert_eq!(refused.rejection(), (403, "key.refused".to_owned()));
+        let rejected = app.client(&session.key).session_active_get().send().await;
+        assert_eq!(rejected.rejection(), (403, "key.refused".to_owned()));
     }
     assert!(ama.client.session_active_get().send().await.is_ok());
 }
@@ -331,7 +331,7 @@ async fn rejects_malformed_email_addresses(app: TestApp) {
     for email in ["You won <ama@example.com>", "<ama@example.com>", "ama@[127.0.0.1]", "ama", "ama@example.com, kofi@example.com"]
     {
         let body = json!({ "username": "ama", "email": email, "password": PASSWORD });
-        let refused = app.request("POST", "/accounts").json(&body).send().await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
+        let rejected = app.request("POST", "/accounts").json(&body).send().await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
     }
 }

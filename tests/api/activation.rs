@@ -1,4 +1,4 @@
-//! Accounts that are deactivated, activated again, and asked to be deleted.
+//! Deactivation, reactivation and deletion requests of accounts.
 
 use boxoffice::auth::Scope;
 use boxoffice::setup;
@@ -22,40 +22,40 @@ on_both_databases![
 race_tests![concurrent_deactivations_leave_one_administrator];
 
 impl TestApp {
-    /// Deactivates an account that is active, and activates any other.
+    /// Deactivates an active account, and activates an inactive one.
     pub async fn toggle(&self, number: &str) -> Response {
         self.request("POST", &format!("/accounts/{number}/toggles")).key(&self.staff.key).send().await
     }
 
-    /// Asks for the deletion of an account.
-    async fn ask_for_deletion(&self, key: &str, number: &str) -> Response {
+    /// Requests the deletion of an account.
+    async fn request_deletion(&self, key: &str, number: &str) -> Response {
         self.request("POST", &format!("/accounts/{number}/deletions")).key(key).send().await
     }
 
-    /// A key of the platform's staff behind which there is no account.
-    async fn nobodys_key(&self) -> String {
+    /// Creates an administrator's key without an account.
+    async fn create_key_without_account(&self) -> String {
         setup::create_key(&self.state, "a program", Scope::Administrator, None).await.unwrap()
     }
 
-    /// Another administrator's number.
+    /// Creates another administrator, and returns the account number.
     async fn administrator(&self, name: &str) -> String {
         let body =
             json!({ "username": name, "email": format!("{name}@example.com"), "password": PASSWORD, "role": "administrator" });
-        let made = self.request("POST", "/accounts").key(&self.staff.key).json(&body).send().await;
-        made.body["number"].as_str().unwrap().to_owned()
+        let created = self.request("POST", "/accounts").key(&self.staff.key).json(&body).send().await;
+        created.body["number"].as_str().unwrap().to_owned()
     }
 
-    /// Whether a key is accepted.
+    /// Returns whether a key is accepted.
     async fn accepts(&self, key: &str) -> bool {
-        let answer = self.request("GET", "/time").key(key).send().await;
-        assert!(answer.status == 200 || (answer.status, answer.code()) == (403, "key.refused"), "{answer:?}");
-        answer.status == 200
+        let response = self.request("GET", "/time").key(key).send().await;
+        assert!(response.status == 200 || (response.status, response.code()) == (403, "key.refused"), "{response:?}");
+        response.status == 200
     }
 }
 
 async fn staff_deactivate_and_reactivate_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let integration = app.integration_of(&ama).await;
+    let integration = app.create_integration_key(&ama).await;
     let mut account = app.read(&format!("/accounts/{}", ama.number)).await;
 
     let deactivated = app.toggle(&ama.number).await;
@@ -79,8 +79,8 @@ async fn only_staff_toggle_accounts(app: TestApp) {
     let path = format!("/accounts/{}/toggles", ama.number);
 
     for key in [&ama.key, &app.public_key] {
-        let refused = app.request("POST", &path).key(key).send().await;
-        assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+        let rejected = app.request("POST", &path).key(key).send().await;
+        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
     }
     let unknown = app.toggle("ZZ-00000000").await;
     assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
@@ -90,10 +90,10 @@ async fn only_staff_toggle_accounts(app: TestApp) {
 async fn user_requests_deletion(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
-    let integration = app.integration_of(&ama).await;
+    let integration = app.create_integration_key(&ama).await;
     let mut account = app.read(&format!("/accounts/{}", ama.number)).await;
 
-    let asked = app.ask_for_deletion(&ama.key, &ama.number).await;
+    let asked = app.request_deletion(&ama.key, &ama.number).await;
 
     account["activated"] = json!(false);
     assert_eq!((asked.status, &asked.body), (200, &account));
@@ -105,7 +105,7 @@ async fn user_requests_deletion(app: TestApp) {
     let open: Vec<_> = sessions["entries"].as_array().unwrap().iter().map(|session| session["open"].clone()).collect();
     assert_eq!(open, [json!(false), json!(false)]);
 
-    // Whoever changes their mind has to sign in again.
+    // After the reactivation the user must log in again.
     app.toggle(&ama.number).await;
     assert!(!app.accepts(&ama.key).await && !app.accepts(&other.key).await);
     assert!(app.accepts(&integration).await, "only sessions have ended");
@@ -118,8 +118,8 @@ async fn deletion_request_notifies_staff_by_mail(app: TestApp) {
     assert_eq!(app.request("POST", "/accounts").key(&app.staff.key).json(&colleague).send().await.status, 201);
     let staff = app.read(&format!("/accounts/{}", app.staff.number)).await;
 
-    app.ask_for_deletion(&ama.key, &ama.number).await;
-    app.ask_for_deletion(&app.staff.key, &ama.number).await;
+    app.request_deletion(&ama.key, &ama.number).await;
+    app.request_deletion(&app.staff.key, &ama.number).await;
 
     for address in [staff["email"].as_str().unwrap(), "yaa@example.com"] {
         let letter = app.mail_to(address, 1).await;
@@ -131,8 +131,8 @@ async fn deletion_request_notifies_staff_by_mail(app: TestApp) {
 async fn staff_request_deletion_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
-    let first = app.ask_for_deletion(&app.staff.key, &ama.number).await;
-    let second = app.ask_for_deletion(&app.staff.key, &ama.number).await;
+    let first = app.request_deletion(&app.staff.key, &ama.number).await;
+    let second = app.request_deletion(&app.staff.key, &ama.number).await;
 
     assert_eq!((first.status, &first.body["activated"]), (200, &json!(false)));
     assert_eq!((second.status, second.code()), (409, "account.inactive"));
@@ -147,40 +147,40 @@ async fn deletion_is_requested_by_owner_or_staff(app: TestApp) {
         (&app.public_key, &ama.number, (403, "key.refused")),
         (&ama.key, "ZZ-00000000", (404, "resource.not-found")),
     ] {
-        let refused = app.ask_for_deletion(key, number).await;
-        assert_eq!((refused.status, refused.code()), expected, "{number}");
+        let rejected = app.request_deletion(key, number).await;
+        assert_eq!((rejected.status, rejected.code()), expected, "{number}");
     }
     assert!(app.accepts(&ama.key).await);
 }
 
 async fn last_active_administrator_cannot_be_deactivated(app: TestApp) {
-    let (staff, key) = (app.staff.number.clone(), app.nobodys_key().await);
+    let (staff, key) = (app.staff.number.clone(), app.create_key_without_account().await);
     let ways = async |number: &str| {
         let send = |method, below: &str| app.request(method, &format!("/accounts/{number}{below}")).key(&key).send();
         [send("POST", "/toggles").await, send("POST", "/deletions").await, send("DELETE", "").await]
     };
     app.sign_up("ama").await;
 
-    for refused in ways(&staff).await {
-        assert_eq!((refused.status, refused.code()), (409, "account.last-administrator"));
+    for rejected in ways(&staff).await {
+        assert_eq!((rejected.status, rejected.code()), (409, "account.last-administrator"));
     }
     let session = app.accepts(&app.staff.key).await;
     assert!(session, "nothing was changed");
 
-    // With another one beside it, it may go; then that one is the last.
+    // With a second administrator the first one may be deactivated; then the second is the last.
     let efua = app.administrator("efua").await;
     let own = app.toggle(&staff).await;
     assert_eq!((own.status, &own.body["activated"]), (200, &json!(false)));
-    for refused in ways(&efua).await {
-        assert_eq!((refused.status, refused.code()), (409, "account.last-administrator"));
+    for rejected in ways(&efua).await {
+        assert_eq!((rejected.status, rejected.code()), (409, "account.last-administrator"));
     }
-    // One that is not active is not needed.
+    // An inactive administrator does not count.
     let removed = app.request("DELETE", &format!("/accounts/{staff}")).key(&key).send().await;
     assert_eq!(removed.status, 204);
 }
 
 async fn concurrent_deactivations_leave_one_administrator(app: TestApp) {
-    let key = app.nobodys_key().await;
+    let key = app.create_key_without_account().await;
     for _ in 0..3 {
         let mut numbers = vec![app.staff.number.clone()];
         for name in ["efua", "esi", "yaa"] {
@@ -192,17 +192,17 @@ async fn concurrent_deactivations_leave_one_administrator(app: TestApp) {
             1 => app.request("POST", &format!("/accounts/{number}/deletions")).key(&key).send(),
             _ => app.request("DELETE", &format!("/accounts/{number}")).key(&key).send(),
         });
-        let answers = join_all(ways).await;
+        let responses = join_all(ways).await;
 
-        let refused: Vec<_> = answers.iter().filter(|answer| answer.status == 409).collect();
-        assert_eq!(refused.len(), 1, "{answers:?}");
-        assert_eq!(refused[0].code(), "account.last-administrator");
+        let rejected: Vec<_> = responses.iter().filter(|response| response.status == 409).collect();
+        assert_eq!(rejected.len(), 1, "{responses:?}");
+        assert_eq!(rejected[0].code(), "account.last-administrator");
         let accounts = app.request("GET", "/accounts?records=100").key(&key).send().await;
         let entries = accounts.body["entries"].as_array().unwrap();
         let left: Vec<_> = entries.iter().filter(|account| account["activated"] == true).collect();
         assert_eq!(left.len(), 1);
 
-        // The first administrator is active again, and nobody else, for the next round.
+        // Reactivates the first administrator only, for the next round.
         let staff = format!("/accounts/{}/toggles", app.staff.number);
         if left[0]["number"] != app.staff.number.as_str() {
             assert_eq!(app.request("POST", &staff).key(&key).send().await.status, 200);
@@ -212,7 +212,7 @@ async fn concurrent_deactivations_leave_one_administrator(app: TestApp) {
     }
 }
 
-/// What can be done to an account, and with it.
+/// Actions on an account.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Toggle,
@@ -223,26 +223,26 @@ enum Step {
     Update,
 }
 
-async fn take(app: &TestApp, person: &User, step: Step) -> Response {
-    let path = format!("/accounts/{}", person.number);
+async fn take(app: &TestApp, user: &User, step: Step) -> Response {
+    let path = format!("/accounts/{}", user.number);
     let staff = &app.staff.key;
     match step {
-        Step::Toggle => app.toggle(&person.number).await,
-        Step::AskForDeletion => app.ask_for_deletion(staff, &person.number).await,
+        Step::Toggle => app.toggle(&user.number).await,
+        Step::AskForDeletion => app.request_deletion(staff, &user.number).await,
         Step::Remove => app.request("DELETE", &path).key(staff).send().await,
         Step::LogIn => {
-            let body = json!({ "identification": person.username, "password": PASSWORD });
+            let body = json!({ "identification": user.username, "password": PASSWORD });
             app.request("POST", "/sessions").json(&body).send().await
         }
-        Step::UseKey => app.request("GET", &path).key(&person.key).send().await,
+        Step::UseKey => app.request("GET", &path).key(&user.key).send().await,
         Step::Update => app.request("PUT", &path).key(staff).json(&json!({ "city": "Ho" })).send().await,
     }
 }
 
-/// What the staff read of an account: whether it is active, or that it is gone.
-async fn state(app: &TestApp, person: &User) -> &'static str {
-    let answer = app.request("GET", &format!("/accounts/{}", person.number)).key(&app.staff.key).send().await;
-    match (answer.status, answer.body["activated"].as_bool()) {
+/// Returns the state of an account: active, inactive or deleted.
+async fn state(app: &TestApp, user: &User) -> &'static str {
+    let response = app.request("GET", &format!("/accounts/{}", user.number)).key(&app.staff.key).send().await;
+    match (response.status, response.body["activated"].as_bool()) {
         (200, Some(true)) => "active",
         (200, Some(false)) => "deactivated",
         (404, _) => "removed",
@@ -277,15 +277,15 @@ async fn every_transition_from_every_account_state(app: TestApp) {
     .into_iter()
     .enumerate()
     {
-        let person = app.sign_up(&format!("person-{number}")).await;
+        let user = app.sign_up(&format!("person-{number}")).await;
         if let Some(way) = way {
-            take(&app, &person, way).await;
+            take(&app, &user, way).await;
         }
-        assert_eq!(state(&app, &person).await, before);
+        assert_eq!(state(&app, &user).await, before);
 
-        let answer = take(&app, &person, step).await;
+        let response = take(&app, &user, step).await;
 
-        assert_eq!((answer.status, answer.code()), (status, code), "{step:?} when {before}");
-        assert_eq!(state(&app, &person).await, after, "after {step:?} when {before}");
+        assert_eq!((response.status, response.code()), (status, code), "{step:?} when {before}");
+        assert_eq!(state(&app, &user).await, after, "after {step:?} when {before}");
     }
 }

@@ -1,4 +1,4 @@
-//! Admissions: letting people in by their tickets, each once, whoever asks and however often.
+//! Admissions: redeeming tickets, each once.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Event, Response, TestApp, section};
 use crate::tickets::set_status;
-use crate::tokens::{global_token, key_of, token_for};
+use crate::tokens::{create_token, global_token, redeemer_key};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -26,15 +26,15 @@ on_both_databases![
 
 race_tests![concurrent_scans_admit_each_ticket_once];
 
-/// Asks to admit these serials.
+/// Requests the admission of these serials.
 async fn admit(app: &TestApp, key: &str, event: &Event, serials: &[&str]) -> Response {
     let body = json!({ "serials": serials });
     app.request("POST", &format!("{}/admissions", event.uri)).key(key).json(&body).send().await
 }
 
-/// The serials of the admissions that were answered.
-fn admitted(answer: &Response) -> Vec<&str> {
-    let admissions = answer.body.get("entries").unwrap_or(&answer.body).as_array().unwrap();
+/// Returns the serials in a response.
+fn admitted(response: &Response) -> Vec<&str> {
+    let admissions = response.body.get("entries").unwrap_or(&response.body).as_array().unwrap();
     admissions.iter().map(|admission| admission["ticket"].as_str().unwrap()).collect()
 }
 
@@ -44,21 +44,21 @@ async fn admits_tickets_in_serial_order(app: TestApp) {
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let hers = ama.order_free_tickets(&event.sections[0], 2).await;
     let other = esi.order_free_tickets(&event.sections[1], 1).await;
-    let key = key_of(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
     app.advance_clock(Duration::from_secs(60));
 
     let serials = [&hers[1], &other[0], &hers[0], &hers[1]];
     let body = json!({ "serials": serials, "redeemer": "Yaw", "device": "Gate A" });
     let path = format!("{}/admissions", event.uri);
-    let answer = app.request("POST", &path).key(&key).json(&body).send().await;
+    let response = app.request("POST", &path).key(&key).json(&body).send().await;
 
-    assert_eq!((answer.status, answer.header("location")), (201, ""), "{answer:?}");
-    assert_eq!(admitted(&answer), [&hers[1], &other[0], &hers[0]], "each once");
-    let first = &answer.body[0];
+    assert_eq!((response.status, response.header("location")), (201, ""), "{response:?}");
+    assert_eq!(admitted(&response), [&hers[1], &other[0], &hers[0]], "each once");
+    let first = &response.body[0];
     assert_eq!((&first["redeemer"], &first["device"]), (&json!("Yaw"), &json!("Gate A")));
     assert_eq!((&first["patron"]["number"], &first["section"]["self"]), (&json!(ama.number), &json!(event.sections[0])));
     assert_eq!(
-        (&answer.body[1]["patron"]["number"], &answer.body[1]["section"]["self"]),
+        (&response.body[1]["patron"]["number"], &response.body[1]["section"]["self"]),
         (&json!(esi.number), &json!(event.sections[1]))
     );
     let wallet = app.request("GET", &format!("/accounts/{}/tickets", ama.number)).key(&ama.key).send().await;
@@ -67,7 +67,7 @@ async fn admits_tickets_in_serial_order(app: TestApp) {
         assert_ne!(ticket["issued"], ticket["redeemed"]);
     }
     let list = app.request("GET", &path).key(&key).send().await;
-    assert_eq!((&list.body["total"], &list.body["entries"]), (&json!(3), &answer.body));
+    assert_eq!((&list.body["total"], &list.body["entries"]), (&json!(3), &response.body));
 }
 
 async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
@@ -81,16 +81,16 @@ async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
     set_status(&app, &pending, "Pending").await;
     set_status(&app, &void, "Void").await;
     assert_eq!(admit(&app, &kofi.key, &event, &[&redeemed]).await.status, 201);
-    let key = key_of(&app, &token_for(&host, &event, &[&event.sections[0]]).await).await;
+    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
     let bad = [&pending, &void, &redeemed, &other_section, &other_event, "ZZZZZZ-ZZZZZZZZZZZZ", "scribble", "Ünleserlich"];
 
     for serial in bad {
-        let answer = admit(&app, &key, &event, &[serial]).await;
-        assert_eq!((answer.status, answer.code()), (400, "admission.none"), "{serial}");
+        let response = admit(&app, &key, &event, &[serial]).await;
+        assert_eq!((response.status, response.code()), (400, "admission.none"), "{serial}");
     }
-    let answer = admit(&app, &key, &event, &[&bad[..], &[good.as_str()]].concat()).await;
+    let response = admit(&app, &key, &event, &[&bad[..], &[good.as_str()]].concat()).await;
 
-    assert_eq!((answer.status, admitted(&answer)), (201, vec![good.as_str()]));
+    assert_eq!((response.status, admitted(&response)), (201, vec![good.as_str()]));
     let host_admits = admit(&app, &kofi.key, &event, &[&other_section]).await;
     assert_eq!((host_admits.status, admitted(&host_admits)), (201, vec![other_section.as_str()]), "the host admits everywhere");
 }
@@ -100,13 +100,13 @@ async fn changes_nothing_if_no_ticket_can_be_admitted(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let floor = ama.order_free_tickets(&event.sections[1], 1).await;
-    let key = key_of(&app, &token_for(&host, &event, &[&event.sections[0]]).await).await;
+    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
     let tickets = async || app.request("GET", &format!("{}/tickets", event.uri)).key(&kofi.key).send().await.body;
     let before = tickets().await;
 
-    let refused = admit(&app, &key, &event, &[&floor[0]]).await;
+    let rejected = admit(&app, &key, &event, &[&floor[0]]).await;
 
-    assert_eq!((refused.status, refused.code()), (400, "admission.none"));
+    assert_eq!((rejected.status, rejected.code()), (400, "admission.none"));
     assert_eq!(tickets().await, before);
     let admissions = app.request("GET", &format!("{}/admissions", event.uri)).key(&kofi.key).send().await;
     assert_eq!(admissions.body["total"], 0);
@@ -118,20 +118,20 @@ async fn second_scan_does_not_admit_again(app: TestApp) {
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 20)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 12).await;
     let global = global_token(&host, &event).await;
-    let keys = join_all((0..6).map(|_| key_of(&app, &global))).await;
+    let keys = join_all((0..6).map(|_| redeemer_key(&app, &global))).await;
 
-    // Every gate scans every ticket at the same moment; each begins with another one.
+    // All redeemers scan all tickets at once, each starting with another one.
     let (app, event, serials) = (&app, &event, &serials);
     let scans = keys.iter().enumerate().flat_map(|(gate, key)| {
         let scan = move |at: usize| async move { admit(app, key, event, &[&serials[(at + 2 * gate) % 12]]).await };
         (0..12).map(scan)
     });
-    let answers = join_all(scans).await;
+    let responses = join_all(scans).await;
 
-    let won: Vec<&str> = answers.iter().filter(|answer| answer.status == 201).flat_map(admitted).collect();
+    let won: Vec<&str> = responses.iter().filter(|response| response.status == 201).flat_map(admitted).collect();
     assert_eq!(won.len(), serials.len(), "each ticket admits exactly once");
     assert_eq!(won.iter().collect::<BTreeSet<_>>().len(), serials.len());
-    assert!(answers.iter().filter(|answer| answer.status != 201).all(|answer| answer.code() == "admission.none"));
+    assert!(responses.iter().filter(|response| response.status != 201).all(|response| response.code() == "admission.none"));
     let list = app.request("GET", &format!("{}/admissions", event.uri)).key(&kofi.key).send().await;
     assert_eq!(list.body["total"], serials.len());
 }
@@ -141,16 +141,16 @@ async fn concurrent_scans_admit_each_ticket_once(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 50)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 40).await;
-    let key = key_of(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
     let forth: Vec<&str> = serials.iter().map(String::as_str).collect();
     let back: Vec<&str> = forth.iter().rev().copied().collect();
 
-    let answers = join_all([&forth, &back, &forth, &back].map(|batch| admit(&app, &key, &event, batch))).await;
+    let responses = join_all([&forth, &back, &forth, &back].map(|batch| admit(&app, &key, &event, batch))).await;
 
-    let won: Vec<&str> = answers.iter().filter(|answer| answer.status == 201).flat_map(admitted).collect();
+    let won: Vec<&str> = responses.iter().filter(|response| response.status == 201).flat_map(admitted).collect();
     assert_eq!(won.len(), serials.len());
     assert_eq!(won.into_iter().collect::<BTreeSet<_>>(), forth.into_iter().collect());
-    assert!(answers.iter().all(|answer| answer.status == 201 || answer.code() == "admission.none"), "{answers:?}");
+    assert!(responses.iter().all(|response| response.status == 201 || response.code() == "admission.none"), "{responses:?}");
 }
 
 async fn admission_requires_redeemer_host_or_staff(app: TestApp) {
@@ -159,12 +159,12 @@ async fn admission_requires_redeemer_host_or_staff(app: TestApp) {
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 3).await;
-    let own = key_of(&app, &global_token(&host, &event).await).await;
-    let of_another_event = key_of(&app, &global_token(&host, &other).await).await;
+    let own = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let of_another_event = redeemer_key(&app, &global_token(&host, &other).await).await;
 
     for key in [&ama.key, &of_another_event] {
-        let refused = admit(&app, key, &event, &[&serials[0]]).await;
-        assert_eq!((refused.status, refused.code()), (403, "resource.not-yours"));
+        let rejected = admit(&app, key, &event, &[&serials[0]]).await;
+        assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
         let list = app.request("GET", &format!("{}/admissions", event.uri)).key(key).send().await;
         assert_eq!((list.status, list.code()), (403, "resource.not-yours"));
         for method in ["GET", "POST"] {
@@ -185,8 +185,8 @@ async fn admission_names_redeemer(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 3).await;
-    let token = token_for(&host, &event, &[&event.sections[0]]).await;
-    let gate = key_of(&app, &token).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let gate = redeemer_key(&app, &token).await;
 
     let by_token = admit(&app, &gate, &event, &[&serials[0]]).await;
     let by_host = admit(&app, &kofi.key, &event, &[&serials[1]]).await;
@@ -205,8 +205,8 @@ async fn redeemer_sees_admissions_of_own_sections(app: TestApp) {
     let vip = ama.order_free_tickets(&event.sections[0], 1).await;
     let floor = ama.order_free_tickets(&event.sections[1], 2).await;
     let path = format!("{}/admissions", event.uri);
-    let vip_gate = key_of(&app, &token_for(&host, &event, &[&event.sections[0]]).await).await;
-    let main_gate = key_of(&app, &global_token(&host, &event).await).await;
+    let vip_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let main_gate = redeemer_key(&app, &global_token(&host, &event).await).await;
     let empty = app.request("GET", &path).key(&vip_gate).send().await;
     assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
 
@@ -280,21 +280,21 @@ async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
     let vip = ama.order_free_tickets(&event.sections[0], 1).await;
-    let vip_gate = key_of(&app, &token_for(&host, &event, &[&event.sections[0]]).await).await;
-    let floor_gate = key_of(&app, &token_for(&host, &event, &[&event.sections[1]]).await).await;
-    let main_gate = key_of(&app, &global_token(&host, &event).await).await;
-    let gate_of_another_event = key_of(&app, &global_token(&host, &other).await).await;
-    let made: Value = admit(&app, &vip_gate, &event, &[&vip[0]]).await.body[0].clone();
-    let uri = made["self"].as_str().unwrap();
+    let vip_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let floor_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[1]]).await).await;
+    let main_gate = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let gate_of_another_event = redeemer_key(&app, &global_token(&host, &other).await).await;
+    let created: Value = admit(&app, &vip_gate, &event, &[&vip[0]]).await.body[0].clone();
+    let uri = created["self"].as_str().unwrap();
     let read = async |key: &str, uri: &str| app.request("GET", uri).key(key).send().await;
 
     for key in [&vip_gate, &main_gate, &kofi.key, &app.staff.key] {
-        let answer = read(key, uri).await;
-        assert_eq!((answer.status, &answer.body), (200, &made));
+        let response = read(key, uri).await;
+        assert_eq!((response.status, &response.body), (200, &created));
     }
     for key in [&floor_gate, &gate_of_another_event, &ama.key] {
-        let refused = read(key, uri).await;
-        assert_eq!((refused.status, refused.code()), (403, "resource.not-yours"));
+        let rejected = read(key, uri).await;
+        assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
     }
     for unknown in [uri.replace(&event.id, &other.id), format!("{}/admissions/nothing", event.uri)] {
         let unknown = read(&kofi.key, &unknown).await;
@@ -319,9 +319,9 @@ async fn requires_serials(app: TestApp) {
         (json!({ "serials": vec!["x"; 101] }), vec!["serials"]),
         (json!({ "redeemer": "x".repeat(201), "device": 7 }), vec!["-serials", "redeemer", "device"]),
     ] {
-        let answer = app.request("POST", &path).key(&kofi.key).json(&body).send().await;
+        let response = app.request("POST", &path).key(&kofi.key).json(&body).send().await;
         assert_eq!(
-            (answer.status, answer.invalid_arguments()),
+            (response.status, response.invalid_arguments()),
             (400, complaints.iter().map(ToString::to_string).collect()),
             "{body}"
         );

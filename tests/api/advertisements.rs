@@ -1,4 +1,4 @@
-//! Advertisements: who check_invariants, sees, changes and removes them, and by which rules.
+//! Advertisements: creation, visibility, updates and deletion.
 
 mod artwork;
 mod changes;
@@ -33,7 +33,7 @@ on_both_databases![
     deletes_event_while_advertisements_are_read,
 ];
 
-/// A PNG of these dimensions, in base64. Nobody looks at its pixels, so that those of another one do.
+/// Returns a PNG of this size in base64. Its pixels are not decoded, so they may belong to another size.
 fn png(width: u32, height: u32) -> String {
     const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
     let mut png = STANDARD.decode(PIXEL).unwrap();
@@ -44,7 +44,7 @@ fn png(width: u32, height: u32) -> String {
     STANDARD.encode(png)
 }
 
-/// An advertisement of this event in these zones, which are 300 × 250, with all that is required. It runs for centuries.
+/// Builds an advertisement with all required properties for zones of 300 × 250 pixels, with a schedule of centuries.
 pub fn advertisement(name: &str, event: &Event, zones: &[&str]) -> Value {
     json!({
         "name": name, "description": "# Jazz\n\nBy the *sea*.", "event": event.id, "artwork": png(300, 250), "zones": zones,
@@ -87,11 +87,11 @@ pub async fn publish(app: &TestApp, uri: &str) {
     assert_eq!(decide(app, uri, true).await.status, 200);
 }
 
-fn uri(answer: &Response) -> String {
-    answer.body["self"].as_str().unwrap_or_else(|| panic!("{answer:?}")).to_owned()
+fn uri(response: &Response) -> String {
+    response.body["self"].as_str().unwrap_or_else(|| panic!("{response:?}")).to_owned()
 }
 
-/// The names of the artwork in the object store, as the rows have it, and whether each is there.
+/// Returns the stored names of all artwork, with whether its file exists.
 async fn stored_artwork(app: &TestApp) -> Vec<String> {
     let mut tx = app.state.db.read().await.unwrap();
     let rows: Vec<(i64,)> = tx.query("select artwork_id from advertisements order by id").all().await.unwrap();
@@ -102,7 +102,7 @@ async fn stored_artwork(app: &TestApp) -> Vec<String> {
     names
 }
 
-/// How many files the object store holds for artwork, whether or not a row names them.
+/// Returns the number of artwork files in the object store, referenced or not.
 fn files(app: &TestApp) -> usize {
     let folder = std::path::Path::new(&app.state.settings.media).join("artwork");
     std::fs::read_dir(folder).map_or(0, Iterator::count)
@@ -117,14 +117,14 @@ async fn creates_draft(app: TestApp) {
     body["x-parsed-md-description"] = json!({ "result": "anything" });
     body["status"] = "Listed".into();
 
-    let made = make(&app, &kofi.key, &body).await;
+    let created = make(&app, &kofi.key, &body).await;
 
-    assert_eq!(made.status, 201, "{}", made.body);
-    let uri = uri(&made);
-    assert_eq!(made.header("location"), uri);
+    assert_eq!(created.status, 201, "{}", created.body);
+    let uri = uri(&created);
+    assert_eq!(created.header("location"), uri);
     let mut shown = app.read(&event.uri).await;
     shown["category"] = shown["category"]["name"].clone();
-    let artwork = made.body["artwork"].as_str().unwrap();
+    let artwork = created.body["artwork"].as_str().unwrap();
     let bare = format!("https://boxoffice.example/media/artwork/{}", uri.strip_prefix("/advertisements/").unwrap());
     assert!(artwork.starts_with(&format!("{bare}?secret=")), "{artwork}");
     let expected = json!({
@@ -137,7 +137,7 @@ async fn creates_draft(app: TestApp) {
             { "type": "heading", "level": 1, "text": "Jazz" }, { "type": "paragraph", "text": "By the sea." },
         ] },
     });
-    assert_eq!(made.body, expected);
+    assert_eq!(created.body, expected);
     assert!(shown["category"].as_str().unwrap().starts_with("Music") && shown["sections"][0]["name"] == "Floor");
     assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
     assert_eq!(app.fetch_image("artwork", &uri).await.header("content-type"), "image/png");
@@ -152,13 +152,13 @@ async fn normalizes_times_to_utc(app: TestApp) {
         { "start": "2020-01-01T00:00", "end": "2020-01-02 01:00:00Z" },
     ]);
 
-    let made = make(&app, &kofi.key, &body).await;
+    let created = make(&app, &kofi.key, &body).await;
 
     let expected = json!([
         { "start": "2998-12-20 18:30", "end": "2998-12-20 19:00" },
         { "start": "2020-01-01 00:00", "end": "2020-01-02 01:00" },
     ]);
-    assert_eq!((made.status, &made.body["schedule"]), (201, &expected), "in the order given");
+    assert_eq!((created.status, &created.body["schedule"]), (201, &expected), "in the order given");
     for slot in [json!({ "start": "tomorrow", "end": "2998-12-20 19:00" }), json!({ "start": "2998-12-20 19:00" }), json!({})] {
         body["schedule"] = json!([slot]);
         assert_eq!(make(&app, &kofi.key, &body).await.invalid_arguments(), ["schedule"], "{slot}");
@@ -219,11 +219,11 @@ async fn names_all_unknown_references(app: TestApp) {
         { "start": "2998-12-20 19:00", "end": "2998-12-20 19:00" },
     ]);
 
-    let answer = make(&app, &kofi.key, &wrong).await;
+    let response = make(&app, &kofi.key, &wrong).await;
 
-    assert_eq!((answer.status, answer.code()), (400, "arguments.invalid"));
-    assert_eq!(answer.invalid_arguments(), ["event", "artwork", "zones", "schedule"]);
-    let details: Vec<_> = answer.body["fields"].as_array().unwrap().iter().map(|field| &field["detail"]).collect();
+    assert_eq!((response.status, response.code()), (400, "arguments.invalid"));
+    assert_eq!(response.invalid_arguments(), ["event", "artwork", "zones", "schedule"]);
+    let details: Vec<_> = response.body["fields"].as_array().unwrap().iter().map(|field| &field["detail"]).collect();
     assert_eq!(details[2..], ["names no zone (at 1, 2)", "must end after its start (at 1)"]);
     assert_eq!(files(&app), 0);
     assert_eq!(make(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
@@ -242,8 +242,8 @@ async fn name_is_unique(app: TestApp) {
     let repainted = change(&app, &ama.key, &other, json!({ "name": "Jazz", "artwork": png(300, 250) })).await;
     let kept = change(&app, &ama.key, &other, json!({ "name": "Rock", "artwork": png(300, 250) })).await;
 
-    for refused in [same, renamed, repainted] {
-        assert_eq!(rejection(&refused), (409, "advertisement.taken"));
+    for rejected in [same, renamed, repainted] {
+        assert_eq!(rejection(&rejected), (409, "advertisement.taken"));
     }
     assert_eq!(kept.status, 200);
     assert_eq!(stored_artwork(&app).await.len(), files(&app), "no image is left over");
@@ -271,8 +271,8 @@ async fn removed_host_cannot_advertise(app: TestApp) {
     let rezoned = change(&app, &kofi.key, &draft, json!({ "zones": [zone] })).await;
     let rescheduled = change(&app, &kofi.key, &draft, json!({ "schedule": schedule })).await;
 
-    for refused in [booked, submitted, approved, rezoned, rescheduled] {
-        assert_eq!(rejection(&refused), (409, "host.removed"));
+    for rejected in [booked, submitted, approved, rezoned, rescheduled] {
+        assert_eq!(rejection(&rejected), (409, "host.removed"));
     }
     assert_eq!(app.read(&draft).await, before);
     assert_eq!((app.read(&waiting).await["status"].clone(), files(&app)), (json!("Under Review"), 2));
@@ -291,19 +291,19 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
     let cancel = tx.query("update events set status = 'Cancelled' where id = $1").bind(cancelled.id.parse::<i64>().unwrap());
     cancel.execute().await.unwrap();
     tx.commit().await.unwrap();
-    let made = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
 
     for (event, code) in [(&cancelled, "event.cancelled"), (&over, "event.over")] {
         let booked = make(&app, &kofi.key, &advertisement("New", event, &[&zone])).await;
-        let moved = change(&app, &kofi.key, &uri(&made), json!({ "event": event.id })).await;
+        let moved = change(&app, &kofi.key, &uri(&created), json!({ "event": event.id })).await;
         assert_eq!(rejection(&booked), (409, code));
         assert_eq!(rejection(&moved), (409, code));
     }
-    assert_eq!(app.read(&uri(&made)).await, made.body);
+    assert_eq!(app.read(&uri(&created)).await, created.body);
     assert_eq!(files(&app), 1);
     app.execute_sql("update events set ends = 1 where status = 'Draft'").await;
-    let rescheduled = change(&app, &kofi.key, &uri(&made), json!({ "schedule": made.body["schedule"] })).await;
-    let renamed = change(&app, &kofi.key, &uri(&made), json!({ "name": "Late" })).await;
+    let rescheduled = change(&app, &kofi.key, &uri(&created), json!({ "schedule": created.body["schedule"] })).await;
+    let renamed = change(&app, &kofi.key, &uri(&created), json!({ "name": "Late" })).await;
     assert_eq!((rejection(&rescheduled), renamed.status), ((409, "event.over"), 200));
 }
 

@@ -1,4 +1,4 @@
-//! Keys: when they were last used, and that they end everywhere at once.
+//! API keys: the time of the last use, and revocation on all servers.
 
 use std::time::Duration;
 
@@ -31,9 +31,9 @@ impl TestApp {
 
 async fn integration_shows_last_use(app: TestApp) {
     let body = json!({ "name": "Kiosk", "role": "public" });
-    let made = app.request("POST", "/integrations").key(&app.staff.key).json(&body).send().await.body;
-    let (uri, key) = (made["self"].as_str().unwrap(), made["key"].as_str().unwrap());
-    assert_eq!((&made["lastUsed"], app.last_used(uri).await), (&Value::Null, Value::Null));
+    let created = app.request("POST", "/integrations").key(&app.staff.key).json(&body).send().await.body;
+    let (uri, key) = (created["self"].as_str().unwrap(), created["key"].as_str().unwrap());
+    assert_eq!((&created["lastUsed"], app.last_used(uri).await), (&Value::Null, Value::Null));
 
     app.use_key(key).await;
     let first = app.last_used(uri).await;
@@ -73,13 +73,13 @@ async fn revoked_key_is_rejected_by_every_server(app: TestApp) {
         (here, app.request("GET", "/time").at(neighbour.address).key(key).send().await.status)
     };
     let (ama, kofi, yaa) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("yaa").await);
-    let integration = app.integration_of(&ama).await;
+    let integration = app.create_integration_key(&ama).await;
     let tills = app.read("/integrations").await["entries"][1]["self"].as_str().unwrap().to_owned();
     for key in [&ama.key, &kofi.key, &yaa.key, &integration] {
         assert_eq!(status(key).await, (200, 200));
     }
 
-    // By its end, by another password, by deactivation.
+    // By logout, by a password change, by deactivation.
     ama.client.session_active_delete().send().await.unwrap();
     let new = json!({ "password": "an entirely new one" });
     app.request("PUT", &format!("/accounts/{}", kofi.number)).key(&app.staff.key).json(&new).send().await;
@@ -98,7 +98,7 @@ async fn key_revoked_by_lost_commit_is_rejected_by_both_servers(app: TestApp) {
     for _ in 0..2 {
         assert_eq!(app.use_key(&ama.key).await.status, 200);
     }
-    // A standby takes over that lacks the last change.
+    // Simulates a failover to a standby that lacks the last change.
     app.execute_sql("update key_changes set count = count - 1").await;
 
     ama.client.session_active_delete().send().await.unwrap();
@@ -110,8 +110,8 @@ async fn key_revoked_by_lost_commit_is_rejected_by_both_servers(app: TestApp) {
 
 async fn stores_no_secret_in_plain_text(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let integration = app.integration_of(&ama).await;
-    let (uri, code) = app.code_for("/resets", "ama@example.com", 1).await;
+    let integration = app.create_integration_key(&ama).await;
+    let (uri, code) = app.request_code("/resets", "ama@example.com", 1).await;
     let identifier = uri.strip_prefix("/resets/").unwrap();
 
     let mut tx = app.state.db.read().await.unwrap();
@@ -125,6 +125,6 @@ async fn stores_no_secret_in_plain_text(app: TestApp) {
     for secret in [&ama.key, &integration, &app.staff.key, &app.public_key, identifier] {
         assert!(!kept.contains(secret), "{secret}");
     }
-    // Within a hash they may stand by chance.
+    // The digits of a code may occur in a hash by chance.
     assert!(!codes[0].1.ends_with(&code), "{kept}");
 }

@@ -1,4 +1,4 @@
-//! The audit trail: who changed what, when, and what came of it.
+//! The audit log: the account, time and outcome of every change.
 
 use std::time::Duration;
 
@@ -31,13 +31,13 @@ on_both_databases![
     change_without_entry_is_rolled_back,
 ];
 
-/// What the staff find in the trail.
+/// Returns the entries that staff see.
 async fn entries(app: &TestApp, query: &str) -> Vec<Value> {
     let page = app.read(&format!("/audit?records=100&{query}")).await;
     page["entries"].as_array().unwrap_or_else(|| panic!("{page}")).clone()
 }
 
-/// The status and the code of entries.
+/// Returns the status and the error code of entries.
 fn outcomes(entries: &[Value]) -> Vec<(i64, &str)> {
     entries.iter().map(|entry| (entry["status"].as_i64().unwrap(), entry["code"].as_str().unwrap_or_default())).collect()
 }
@@ -46,7 +46,7 @@ async fn make_region(app: &TestApp, key: &str, name: &str) -> Response {
     app.request("POST", "/regions").key(key).json(&json!({ "name": name, "country": "Ghana" })).send().await
 }
 
-/// The identifier of a key, as the database has it.
+/// Returns a key's stored id.
 async fn id_of_key(app: &TestApp, key: &str) -> String {
     let mut tx = app.state.db.read().await.unwrap();
     let id = tx.query("select id from api_keys where hash = $1").bind(boxoffice::base::secret::hash(key));
@@ -78,7 +78,7 @@ async fn rejected_change_is_recorded(app: TestApp) {
     };
     with_one_key("Oti").await;
 
-    let refusals = [
+    let rejections = [
         make_region(&app, &ama.key, "Volta").await,
         make_region(&app, &app.staff.key, "").await,
         app.request("DELETE", host).key(&ama.key).send().await,
@@ -87,7 +87,7 @@ async fn rejected_change_is_recorded(app: TestApp) {
         app.request("POST", "/regions").key(&ama.key).version(None).send().await,
     ];
 
-    assert_eq!(refusals.map(|answer| answer.status), [403, 400, 404, 422, 403, 412]);
+    assert_eq!(rejections.map(|response| response.status), [403, 400, 404, 422, 403, 412]);
     let found = entries(&app, "outcome=refused").await;
     let told =
         [(422, "idempotency.other-request"), (404, "resource.not-found"), (400, "arguments.invalid"), (403, "key.refused")];
@@ -97,21 +97,21 @@ async fn rejected_change_is_recorded(app: TestApp) {
     assert_eq!(found[3]["account"], ama.number);
 }
 
-/// Or a key could fill the trail for ever.
+/// Without a limit, any key could fill the log.
 async fn limits_entries_for_missing_scope(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
-    let redeemer = crate::tokens::key_of(&app, &crate::tokens::global_token(&host, &event).await).await;
+    let redeemer = crate::tokens::redeemer_key(&app, &crate::tokens::global_token(&host, &event).await).await;
     let limits = LimitSettings { keys: 2, ..LimitSettings::default() };
     let server = app.start_second_server(Settings { limits, ..app.state.settings.clone() }, log::silent()).await;
     let before = entries(&app, "outcome=refused").await.len();
 
     for (path, key) in [("/regions", &ama.key), ("/sessions", &redeemer)] {
         let ask = async || app.request("POST", path).at(server.address).key(key).json(&json!({})).send().await;
-        let answers = [ask().await, ask().await, ask().await];
+        let responses = [ask().await, ask().await, ask().await];
 
-        let told = answers.each_ref().map(|answer| (answer.status, answer.header("ratelimit-policy")));
+        let told = responses.each_ref().map(|response| (response.status, response.header("ratelimit-policy")));
         assert_eq!(told, [403, 403, 429].map(|status| (status, "\"key\";q=2;w=60")), "{path}");
     }
     assert_eq!(entries(&app, "outcome=refused").await.len(), before + 4);
@@ -128,13 +128,13 @@ async fn unchanging_requests_are_not_recorded(app: TestApp) {
     assert_eq!(entries(&app, "").await.len(), before);
 }
 
-/// By a GET, which changes something all the same.
+/// A GET that creates a key.
 async fn creation_of_redeemer_key_is_recorded(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
     let token = crate::tokens::global_token(&host, &event).await;
-    crate::tokens::key_of(&app, &token).await;
+    crate::tokens::redeemer_key(&app, &token).await;
     app.request("GET", "/tokens/ZZZZZZZZ").send().await;
 
     let found = entries(&app, "operation=token_authentication_get").await;
@@ -148,11 +148,11 @@ async fn every_rejection_under_load_is_recorded(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 3)]).await;
     let floor = event.sections[0].as_str();
 
-    let answers = join_all((0..40).map(|_| app.place_order(&ama.key, json!({ floor: 1 })))).await;
+    let responses = join_all((0..40).map(|_| app.place_order(&ama.key, json!({ floor: 1 })))).await;
 
     let found = entries(&app, "operation=order_create").await;
     let mut seen: Vec<(String, i64)> =
-        answers.iter().map(|answer| (answer.header("x-request-id").into(), answer.status.into())).collect();
+        responses.iter().map(|response| (response.header("x-request-id").into(), response.status.into())).collect();
     let told = |entry: &Value| (entry["request"].as_str().unwrap().to_owned(), entry["status"].as_i64().unwrap());
     let mut kept: Vec<(String, i64)> = found.iter().map(told).collect();
     seen.sort();
@@ -161,7 +161,7 @@ async fn every_rejection_under_load_is_recorded(app: TestApp) {
     assert_eq!(outcomes(&found).iter().filter(|outcome| **outcome == (409, "section.sold-out")).count(), 37);
 }
 
-/// Though they are written down together.
+/// Entries are written in batches.
 async fn failed_entry_does_not_fail_other_requests(app: TestApp) {
     app.allow_server_errors();
     let guilty = "/hosts/17637000000007";
@@ -169,10 +169,10 @@ async fn failed_entry_does_not_fail_other_requests(app: TestApp) {
     app.request("DELETE", guilty).key(&app.staff.key).send().await;
     let paths: Vec<String> = (0..20).map(|number| format!("/hosts/176370000000{number:02}")).collect();
 
-    let answers = join_all(paths.iter().map(|path| app.request("DELETE", path).key(&app.staff.key).send())).await;
+    let responses = join_all(paths.iter().map(|path| app.request("DELETE", path).key(&app.staff.key).send())).await;
 
-    for (path, answer) in paths.iter().zip(&answers) {
-        assert_eq!(answer.status, if path == guilty { 500 } else { 404 }, "{path}");
+    for (path, response) in paths.iter().zip(&responses) {
+        assert_eq!(response.status, if path == guilty { 500 } else { 404 }, "{path}");
     }
     assert_eq!(entries(&app, "operation=host_delete").await.len(), 20);
 }
@@ -214,12 +214,12 @@ async fn entries_are_immutable(app: TestApp) {
 
     for change in ["update audit set status = 500", "delete from audit", "truncate audit"] {
         let mut tx = app.state.db.begin().await.unwrap();
-        // SQLite has no such statement.
+        // SQLite has no TRUNCATE.
         if change.starts_with("truncate") && !tx.is_postgres() {
             continue;
         }
-        let refused = tx.query(change).execute().await.unwrap_err();
-        assert!(format!("{refused:?}").contains("append-only"), "{change}: {refused:?}");
+        let rejected = tx.query(change).execute().await.unwrap_err();
+        assert!(format!("{rejected:?}").contains("append-only"), "{change}: {rejected:?}");
     }
 
     assert_eq!(entries(&app, "").await, before);
@@ -230,12 +230,12 @@ async fn contains_no_personal_data_or_secrets(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 3)]).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     app.pay(&ama.key, &order, card_payment()).await;
-    let made = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
-    let verification = made.body["self"].as_str().unwrap().to_owned();
+    let created = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
+    let verification = created.body["self"].as_str().unwrap().to_owned();
     app.request("PATCH", &verification).json(&json!({ "code": "000000" })).send().await;
     let reset = app.request("PATCH", "/resets/m4x8c5v0b3n6z7l2j9h4g1f8q7w2k9d1");
     reset.json(&json!({ "code": "000000", "password": PASSWORD })).send().await;
-    // A secret that has an identifier's form.
+    // A secret in the form of an id.
     app.request("PATCH", "/verifications/17637000000051").json(&json!({ "code": "000000" })).send().await;
 
     let trail = json!(entries(&app, "").await).to_string();
@@ -252,10 +252,10 @@ async fn contains_no_personal_data_or_secrets(app: TestApp) {
     }
 }
 
-/// Or it would stay there for ever, if it is not too long for the database.
+/// Unlimited text from the path would be stored forever, or exceed the database's limit.
 async fn redacts_invalid_identifiers(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    // By chance, so that no database can make it shorter.
+    // Random, so that the database can't compress it.
     let long: String = (0..250).map(|_| secret::api_key()).collect();
     let submission = STANDARD.encode(format!("/{}/17637000000051", "a".repeat(3000)));
     let sent = [
@@ -267,10 +267,10 @@ async fn redacts_invalid_identifiers(app: TestApp) {
 
     for (method, path, kept) in &sent {
         for key in [&app.staff.key, &kofi.key] {
-            let refused = app.request(method, path).key(key).json(&json!({})).send().await;
+            let rejected = app.request(method, path).key(key).json(&json!({})).send().await;
 
-            assert!([400, 403, 404].contains(&refused.status), "{kept}: {}", refused.status);
-            let id = refused.header("x-request-id");
+            assert!([400, 403, 404].contains(&rejected.status), "{kept}: {}", rejected.status);
+            let id = rejected.header("x-request-id");
             let found = entries(&app, "outcome=refused").await;
             let entry = found.iter().find(|entry| entry["request"] == id).unwrap_or_else(|| panic!("{kept}"));
             assert_eq!(entry["resource"], **kept);
@@ -288,12 +288,12 @@ async fn normalizes_identifiers(app: TestApp) {
     ];
 
     for (path, kept) in &sent {
-        let refused = app.request("DELETE", path).key(&app.staff.key).send().await;
+        let rejected = app.request("DELETE", path).key(&app.staff.key).send().await;
 
         let found = entries(&app, "outcome=refused").await;
         assert_eq!(
             (&found[0]["request"], &found[0]["resource"]),
-            (&json!(refused.header("x-request-id")), &json!(kept)),
+            (&json!(rejected.header("x-request-id")), &json!(kept)),
             "{path}"
         );
     }

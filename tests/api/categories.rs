@@ -1,4 +1,4 @@
-//! Categories: the staff's list of how events are classified, and what events keep them from changing.
+//! Categories and subcategories, and the events that prevent their changes.
 
 use serde_json::{Value, json};
 
@@ -21,22 +21,22 @@ async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response 
 }
 
 async fn made(app: &TestApp, name: &str, subcategories: &[&str]) -> String {
-    let made = send(app, "POST", "/categories", json!({ "name": name, "subcategories": subcategories })).await;
-    assert_eq!(made.status, 201);
-    made.body["self"].as_str().unwrap().to_owned()
+    let created = send(app, "POST", "/categories", json!({ "name": name, "subcategories": subcategories })).await;
+    assert_eq!(created.status, 201);
+    created.body["self"].as_str().unwrap().to_owned()
 }
 
 async fn preserves_order_of_subcategories(app: TestApp) {
     let music = json!({ "name": "Music", "subcategories": ["Jazz", "Highlife", "Afro \"beat\" ü"] });
 
-    let answer = send(&app, "POST", "/categories", music).await;
+    let response = send(&app, "POST", "/categories", music).await;
     made(&app, "Art", &["Painting"]).await;
 
-    assert_eq!(answer.status, 201);
-    let uri = answer.body["self"].as_str().unwrap();
-    assert_eq!(answer.header("location"), uri);
+    assert_eq!(response.status, 201);
+    let uri = response.body["self"].as_str().unwrap();
+    assert_eq!(response.header("location"), uri);
     let music = json!({ "self": uri, "name": "Music", "subcategories": ["Jazz", "Highlife", "Afro \"beat\" ü"] });
-    assert_eq!(answer.body, music);
+    assert_eq!(response.body, music);
     assert_eq!(app.request("GET", uri).send().await.body, music);
     let page = app.request("GET", "/categories").send().await;
     assert_eq!((&page.body["total"], &page.body["entries"][0]), (&json!(2), &music));
@@ -133,8 +133,8 @@ async fn only_staff_manage_categories(app: TestApp) {
 
     for (method, path) in [("POST", "/categories"), ("PUT", music.as_str()), ("DELETE", music.as_str())] {
         for key in [&ama.key, &app.public_key] {
-            let answer = app.request(method, path).key(key).json(&json!({})).send().await;
-            assert_eq!((answer.status, answer.code()), (403, "key.refused"), "{method}");
+            let response = app.request(method, path).key(key).json(&json!({})).send().await;
+            assert_eq!((response.status, response.code()), (403, "key.refused"), "{method}");
         }
     }
 }

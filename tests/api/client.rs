@@ -1,4 +1,4 @@
-//! The client for Rust: what it sends by itself, what it sends again, and what it makes of answers to requests with conditions.
+//! The Rust client: idempotency keys, retries and conditional requests.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -24,23 +24,22 @@ const NOT_FOUND: &str = r#"{"error":"There is no such resource.","code":"resourc
 const NOT_OPEN: &str = r#"{"error":"This transfer is not open any more.","code":"transfer.not-open"}"#;
 const BUSY: &str = r#"{"error":"Try again.","code":"server.unavailable"}"#;
 
-/// What a server does with a request.
+/// The behavior of the server for one request.
 #[derive(Clone)]
 enum Does {
-    /// Ends the connection.
+    /// Closes the connection.
     Cuts,
-    /// Never answers.
+    /// Never responds.
     Hangs,
-    /// Begins to answer, and ends the connection.
+    /// Sends half a response and closes the connection.
     Stumbles,
-    /// Answers with this status line with headers, and this body.
+    /// Responds with this status line, headers and body.
     Answers(&'static str, &'static str),
 }
 
 use Does::{Answers, Cuts, Hangs, Stumbles};
 
-/// A server that does this with one request after the other, and then no more; gives a client of it, and all heads that it was
-/// sent.
+/// Starts a server that treats one request after the other like this. Returns a client of it, and the heads of all requests.
 async fn server(does: impl IntoIterator<Item = Does>) -> (Client, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = Client::connect(&format!("http://{}", listener.local_addr().unwrap()), "a key").unwrap();
@@ -53,7 +52,7 @@ async fn serve(listener: TcpListener, does: Vec<Does>) -> Vec<String> {
     for does in does {
         let (mut stream, _) = listener.accept().await.unwrap();
         heads.push(read_message(&mut stream).await.0);
-        let answer = match does {
+        let response = match does {
             Cuts => continue,
             Hangs => {
                 hanging.push(stream);
@@ -65,12 +64,12 @@ async fn serve(listener: TcpListener, does: Vec<Does>) -> Vec<String> {
                 body.len()
             ),
         };
-        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.write_all(response.as_bytes()).await.unwrap();
     }
     heads
 }
 
-/// A request or an answer: its head and all of it.
+/// Reads a request or response, and returns its head and all of its bytes.
 async fn read_message(stream: &mut TcpStream) -> (String, Vec<u8>) {
     let mut bytes = Vec::new();
     loop {
@@ -90,15 +89,15 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     lines.find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
 }
 
-/// The keys by which the server knows requests again.
+/// Returns the idempotency keys of requests.
 fn keys(heads: &[String]) -> Vec<&str> {
     heads.iter().map(|head| header(head, "idempotency-key").unwrap_or("none")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_post_with_same_idempotency_key() {
-    let made = Answers("201 Created\r\nLocation: /regions/1", REGION);
-    let (client, heads) = server([Cuts, Cuts, made.clone(), made]).await;
+    let created = Answers("201 Created\r\nLocation: /regions/1", REGION);
+    let (client, heads) = server([Cuts, Cuts, created.clone(), created]).await;
     let create = || client.region_create().body_map(|body| body.name("Volta").country("Ghana"));
 
     assert_eq!(create().send().await.unwrap().name, "Volta");
@@ -133,8 +132,8 @@ async fn retries_truncated_response() {
 async fn retries_overloaded_server() {
     let (many, unavailable) = ("429 Too Many Requests\r\nRetry-After: 1", "503 Service Unavailable\r\nRetry-After: 1");
     let without = "503 Service Unavailable";
-    let answers = [Answers(many, BUSY), Answers(unavailable, BUSY), Answers(without, BUSY), Answers("200 OK", REGION)];
-    let (client, heads) = server(answers).await;
+    let responses = [Answers(many, BUSY), Answers(unavailable, BUSY), Answers(without, BUSY), Answers("200 OK", REGION)];
+    let (client, heads) = server(responses).await;
 
     assert_eq!(client.region_get().region("1").send().await.unwrap().name, "Volta");
 
@@ -144,8 +143,8 @@ async fn retries_overloaded_server() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_request_in_progress() {
     let under_way = r#"{"error":"Still under way.","code":"idempotency.under-way"}"#;
-    let made = Answers("201 Created\r\nLocation: /regions/1", REGION);
-    let (client, heads) = server([Cuts, Answers("409 Conflict", under_way), made]).await;
+    let created = Answers("201 Created\r\nLocation: /regions/1", REGION);
+    let (client, heads) = server([Cuts, Answers("409 Conflict", under_way), created]).await;
 
     client.region_create().body_map(|body| body.name("Volta").country("Ghana")).send().await.unwrap();
 
@@ -157,9 +156,9 @@ async fn does_not_retry_rejection() {
     let taken = r#"{"error":"Another region has this name.","code":"region.taken"}"#;
     let (client, heads) = server([Answers("409 Conflict", taken)]).await;
 
-    let refused = client.region_create().body_map(|body| body.name("Volta").country("Ghana")).send().await;
+    let rejected = client.region_create().body_map(|body| body.name("Volta").country("Ghana")).send().await;
 
-    assert_eq!(refused.rejection(), (409, "region.taken".to_owned()));
+    assert_eq!(rejected.rejection(), (409, "region.taken".to_owned()));
     assert_eq!(heads.await.unwrap().len(), 1);
 }
 
@@ -223,17 +222,17 @@ async fn retried_delete_accepts_not_found() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retried_cancellation_accepts_not_open() {
     let ended = Answers("409 Conflict", r#"{"error":"This session has ended already.","code":"session.ended"}"#);
-    let refused = Answers("403 Forbidden", r#"{"error":"You are restricted.","code":"key.refused"}"#);
+    let rejected = Answers("403 Forbidden", r#"{"error":"You are restricted.","code":"key.refused"}"#);
     let cancelled = Answers("200 OK", r#"{"self":"/transfers/1","status":"Cancelled"}"#);
     let (client, heads) = server([
         Cuts,
         ended.clone(),
         ended,
         Cuts,
-        refused.clone(),
-        refused.clone(),
+        rejected.clone(),
+        rejected.clone(),
         Cuts,
-        refused,
+        rejected,
         Cuts,
         Answers("409 Conflict", NOT_OPEN),
         cancelled,
@@ -295,8 +294,8 @@ async fn rate_limited_request_does_not_count_as_lost_response() {
     assert_eq!(heads.await.unwrap().len(), 2);
 }
 
-/// Before a server, what lets the first request through and its answer not back; gives its address.
-async fn losing_the_first_answer(server: SocketAddr) -> SocketAddr {
+/// Starts a proxy that forwards the first request and drops its response. Returns its address.
+async fn drop_first_response(server: SocketAddr) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
@@ -305,9 +304,9 @@ async fn losing_the_first_answer(server: SocketAddr) -> SocketAddr {
             let (_, request) = read_message(&mut client).await;
             let mut way = TcpStream::connect(server).await.unwrap();
             way.write_all(&request).await.unwrap();
-            let (_, answer) = read_message(&mut way).await;
+            let (_, response) = read_message(&mut way).await;
             if !std::mem::take(&mut is_first) {
-                client.write_all(&answer).await.unwrap();
+                client.write_all(&response).await.unwrap();
             }
         }
     });
@@ -318,7 +317,7 @@ async fn lost_response_is_retried_without_second_effect(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let server = app.address.trim_start_matches("http://").parse().unwrap();
-    let client = Client::connect(&format!("http://{}", losing_the_first_answer(server).await), &ama.key).unwrap();
+    let client = Client::connect(&format!("http://{}", drop_first_response(server).await), &ama.key).unwrap();
 
     let items = std::collections::HashMap::from([(event.sections[0].clone(), 2)]);
     let order = client.order_create().body_map(|body| body.items(items)).send().await.unwrap();
@@ -333,21 +332,21 @@ async fn lost_response_counts_code_attempt_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let server = app.address.trim_start_matches("http://").parse().unwrap();
     let before = async || {
-        let address = format!("http://{}", losing_the_first_answer(server).await);
+        let address = format!("http://{}", drop_first_response(server).await);
         Client::connect(&address, &app.public_key).unwrap()
     };
-    let (verification, code) = app.code_for("/verifications", "ama@example.com", 1).await;
+    let (verification, code) = app.request_code("/verifications", "ama@example.com", 1).await;
     let (first, second) = (before().await, before().await);
     let verify = first.verification_update().verification(verification.rsplit('/').next().unwrap());
     let verified = verify.body_map(|body| body.code(code)).send().await.unwrap();
-    let (reset, code) = app.code_for("/resets", "ama@example.com", 2).await;
+    let (reset, code) = app.request_code("/resets", "ama@example.com", 2).await;
     let change = second.reset_update().reset(reset.rsplit('/').next().unwrap());
     let changed = change.body_map(|body| body.code(code).password("another horse battery")).send().await.unwrap();
 
     for headers in [verified.headers(), changed.headers()] {
         assert_eq!(headers["idempotency-replayed"], "true");
     }
-    assert_eq!([app.standing(&verification).await, app.standing(&reset).await], ["Verified", "Used"]);
+    assert_eq!([app.verification_status(&verification).await, app.verification_status(&reset).await], ["Verified", "Used"]);
     assert!(app.sign_in(&ama.username, "another horse battery").await.is_ok());
 }
 

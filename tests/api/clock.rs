@@ -1,4 +1,4 @@
-//! The machine's clock steps, by an hour, back or forward.
+//! Steps of the system clock by an hour.
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].as_str();
-    let (verification, code) = app.code_for("/verifications", "ama@example.com", 1).await;
+    let (verification, code) = app.request_code("/verifications", "ama@example.com", 1).await;
     let order = ama.order(floor, 3).await.unwrap().self_;
     app.advance_clock(RESERVATION_TTL);
     let expired = (app.read(&order).await["status"].clone(), app.sold_and_reserved(floor).await);
@@ -56,7 +56,7 @@ async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
     app.state.clock.set_back(HOUR);
     app.expire_due().await;
     let paid = app.pay(&ama.key, &order, card_payment()).await;
-    let verified = app.answer(&verification, json!({ "code": code })).await;
+    let verified = app.submit_code(&verification, json!({ "code": code })).await;
     let next = ama.order(floor, 2).await.unwrap().self_;
     app.advance_clock(HOUR + RESERVATION_TTL);
     app.expire_due().await;

@@ -1,4 +1,4 @@
-//! The command line, as an operator uses it.
+//! The command line.
 
 use std::path::Path;
 use std::process::Output;
@@ -46,9 +46,9 @@ fn reports_unreachable_database() {
         ("mysql://localhost/boxoffice", "a database is sqlite:PATH or postgres://USER@HOST/NAME"),
         ("sqlite:/dev/null/boxoffice.db", "cannot make the folder /dev/null"),
     ] {
-        let refused = run(folder.path(), &["migrate", "--database", url]);
-        assert_eq!(refused.status.code(), Some(1), "{url}");
-        assert!(text(&refused.stderr).contains(told), "{}", text(&refused.stderr));
+        let rejected = run(folder.path(), &["migrate", "--database", url]);
+        assert_eq!(rejected.status.code(), Some(1), "{url}");
+        assert!(text(&rejected.stderr).contains(told), "{}", text(&rejected.stderr));
     }
 }
 
@@ -96,9 +96,9 @@ async fn creates_keys_and_accounts_beside_running_server() {
     let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
     let account = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
 
-    let made = run(folder.path(), &account);
+    let created = run(folder.path(), &account);
     let twice = run(folder.path(), &account);
-    let number = text(&made.stdout).trim().to_owned();
+    let number = text(&created.stdout).trim().to_owned();
     let key = run(folder.path(), &["key", "create", "--role", "customer", "--account", &number]);
     let nobody = run(folder.path(), &["key", "create", "--role", "customer", "--account", "ZZ-00000000"]);
     let wrong = run(folder.path(), &["account", "create", "--username", "e", "--email", "esi", "--password", "short"]);
@@ -161,13 +161,13 @@ async fn mock_serves_any_document_until_stopped() {
         {description: '', content: {text/plain: {example: Good morning}}}}}}}}";
     std::fs::write(&file, document).unwrap();
 
-    let refused = run(folder.path(), &["mock", "--spec", "no such file"]);
+    let rejected = run(folder.path(), &["mock", "--spec", "no such file"]);
     let server = ServerProcess::start(boxoffice(folder.path(), &["mock", "--spec", file.to_str().unwrap()]));
     let greeting = reqwest::get(format!("{}/hello", server.address)).await.unwrap().text().await.unwrap();
     let address = server.address.clone();
     let printed = server.stop();
 
-    assert!(text(&refused.stderr).contains("no such file"), "{}", text(&refused.stderr));
+    assert!(text(&rejected.stderr).contains("no such file"), "{}", text(&rejected.stderr));
     assert_eq!(greeting, "Good morning");
     assert!(printed.contains(&format!("Answers for greetings (1 operations) at {address}")), "{printed}");
     assert!(!folder.path().join("boxoffice.db").exists(), "it keeps nothing");

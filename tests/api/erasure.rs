@@ -1,4 +1,4 @@
-//! The removal of accounts: what stands against it, what is left for the check_invariants, and what happens at the same moment.
+//! Deletion of accounts: conditions, remaining data, and races.
 
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
@@ -33,24 +33,24 @@ race_tests![
 ];
 
 impl TestApp {
-    async fn remove(&self, key: &str, person: &User) -> Response {
-        self.request("DELETE", &format!("/accounts/{}", person.number)).key(key).send().await
+    async fn remove(&self, key: &str, user: &User) -> Response {
+        self.request("DELETE", &format!("/accounts/{}", user.number)).key(key).send().await
     }
 
-    /// The numbers of rows that a count gives for an account.
-    async fn count(&self, sql: &'static str, person: &User) -> i64 {
+    /// Returns the result of a count for an account.
+    async fn count(&self, sql: &'static str, user: &User) -> i64 {
         let mut tx = self.state.db.read().await.unwrap();
-        tx.query(sql).bind(person.number.clone()).scalar().await.unwrap()
+        tx.query(sql).bind(user.number.clone()).scalar().await.unwrap()
     }
 
-    /// The tickets of an account that can be used.
-    async fn usable_tickets(&self, person: &User) -> i64 {
+    /// Returns the number of an account's usable tickets.
+    async fn count_usable_tickets(&self, user: &User) -> i64 {
         let count = "select count(*) from tickets t join accounts a on a.id = t.owner_id
             where a.number = $1 and t.status in ('Issued', 'Pending')";
-        self.count(count, person).await
+        self.count(count, user).await
     }
 
-    /// Brings an event's end into the past.
+    /// Moves an event's end into the past.
     async fn end(&self, host: &User, event: &Event) {
         let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
         let ended = self.request("PUT", &event.uri).key(&host.key).json(&past).send().await;
@@ -58,7 +58,7 @@ impl TestApp {
     }
 }
 
-/// Kofi, who stages an event with sections at these prices.
+/// Signs up Kofi, and creates an event with sections at these prices.
 async fn stage(app: &TestApp, prices: &[f64]) -> (User, Event) {
     let kofi = app.sign_up("kofi").await;
     let sections = prices.iter().enumerate().map(|(number, price)| section(&format!("Block {number}"), *price, 100));
@@ -111,8 +111,8 @@ async fn deleted_account_is_not_found(app: TestApp) {
     let account = format!("/accounts/{}", ama.number);
     let send = |method, path: &str, body: Value| app.request(method, path).key(&app.staff.key).json(&body).send();
     for below in ["", "/preferences", "/hosts", "/sessions", "/orders", "/tickets", "/transfers", "/events"] {
-        let answer = send("GET", &format!("{account}{below}"), Value::Null).await;
-        assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{below}");
+        let response = send("GET", &format!("{account}{below}"), Value::Null).await;
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{below}");
     }
     for (method, path, body) in [
         ("PUT", account.clone(), json!({ "firstName": "Ama" })),
@@ -123,8 +123,8 @@ async fn deleted_account_is_not_found(app: TestApp) {
         ("GET", session.clone(), Value::Null),
         ("DELETE", session, Value::Null),
     ] {
-        let answer = send(method, &path, body).await;
-        assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{method} {path}");
+        let response = send(method, &path, body).await;
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {path}");
     }
     for filter in ["", &format!("?number={}", ama.number), "?username=ama", "?email=ama@example.com"] {
         let listed = app.read(&format!("/accounts{filter}")).await;
@@ -147,8 +147,8 @@ async fn deletion_ends_open_transfers(app: TestApp) {
     let offer = async |from: &User, to: &User| {
         let serial = from.order_free_tickets(&event.sections[0], 1).await.remove(0);
         let body = json!({ "recipient": to.number, "tickets": [serial] });
-        let made = app.request("POST", "/transfers").key(&from.key).json(&body).send().await;
-        made.body["self"].as_str().unwrap().to_owned()
+        let created = app.request("POST", "/transfers").key(&from.key).json(&body).send().await;
+        created.body["self"].as_str().unwrap().to_owned()
     };
     let (received, sent, others) = (offer(&ama, &esi).await, offer(&esi, &yaw).await, offer(&ama, &yaw).await);
     assert_eq!(app.remove(&esi.key, &esi).await.code(), "account.has-tickets", "what is offered is still its own");
@@ -165,8 +165,8 @@ async fn deletion_ends_open_transfers(app: TestApp) {
     let claim = app.request("POST", &format!("{sent}/claims")).key(&yaw.key).send().await;
     assert_eq!((claim.status, claim.code()), (409, "transfer.not-open"));
     let offer_to_nobody = json!({ "recipient": esi.number, "tickets": [back["entries"][0]["serial"]] });
-    let refused = app.request("POST", "/transfers").key(&ama.key).json(&offer_to_nobody).send().await;
-    assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["recipient".to_owned()]));
+    let rejected = app.request("POST", "/transfers").key(&ama.key).json(&offer_to_nobody).send().await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["recipient".to_owned()]));
 }
 
 async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
@@ -182,7 +182,7 @@ async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
         let claim = app.request("POST", &format!("{transfer}/claims")).key(&esi.key).send();
         let (removed, claimed) = join(app.remove(&app.staff.key, &esi), claim).await;
 
-        let (holds, is_gone) = (app.usable_tickets(&esi).await, removed.status == 204);
+        let (holds, is_gone) = (app.count_usable_tickets(&esi).await, removed.status == 204);
         assert!(is_gone || (removed.status, removed.code()) == (409, "account.has-tickets"), "{}", removed.body);
         assert_eq!(holds, i64::from(claimed.status == 200), "{}", claimed.body);
         assert_ne!(holds > 0, is_gone, "a ticket is lost, or nothing happened");
@@ -192,8 +192,8 @@ async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
 
 async fn deletion_removes_codes_and_mail(app: TestApp) {
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
-    let ask = async |kind: &str, person: &User| {
-        let email = json!({ "email": format!("{}@example.com", person.username) });
+    let ask = async |kind: &str, user: &User| {
+        let email = json!({ "email": format!("{}@example.com", user.username) });
         app.request("POST", kind).json(&email).send().await.body["self"].as_str().unwrap().to_owned()
     };
     let (reset, kept) = (ask("/resets", &ama).await, ask("/verifications", &esi).await);
@@ -239,13 +239,13 @@ async fn keys_of_deleted_account_are_rejected(app: TestApp) {
     let other = app.sign_in("ama", PASSWORD).await.unwrap();
     let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
     let integration = app.request("POST", "/integrations").key(&app.staff.key).json(&body).send().await.body;
-    let kofis = app.integration_of(&kofi).await;
+    let kofis = app.create_integration_key(&kofi).await;
 
     assert_eq!(app.remove(&app.staff.key, &ama).await.status, 204);
 
     for key in [ama.key.as_str(), &other.key, integration["key"].as_str().unwrap()] {
-        let refused = app.request("GET", "/time").key(key).send().await;
-        assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+        let rejected = app.request("GET", "/time").key(key).send().await;
+        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
     }
     assert_eq!(app.request("GET", "/time").key(&kofis).send().await.status, 200);
     let integration = app.request("GET", integration["self"].as_str().unwrap()).key(&app.staff.key).send().await;
@@ -325,8 +325,8 @@ async fn valid_tickets_for_future_events_prevent_deletion(app: TestApp) {
     for status in ["Issued", "Pending"] {
         set_status(&app, &serials[0], status).await;
         for key in [&ama.key, &app.staff.key] {
-            let refused = app.remove(key, &ama).await;
-            assert_eq!((refused.status, refused.code()), (409, "account.has-tickets"), "{status}");
+            let rejected = app.remove(key, &ama).await;
+            assert_eq!((rejected.status, rejected.code()), (409, "account.has-tickets"), "{status}");
         }
     }
 
@@ -380,29 +380,29 @@ async fn deletion_refunds_payment_in_progress(app: TestApp) {
     assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
     assert_eq!(app.payments(&order).await, [(203.98, "Refunded".to_owned())]);
-    assert_eq!(app.usable_tickets(&ama).await, 0);
+    assert_eq!(app.count_usable_tickets(&ama).await, 0);
 }
 
 async fn concurrent_deletion_and_payment_leave_one(app: TestApp) {
     let (_, event) = stage(&app, &[10.0]).await;
     for number in 0..6 {
-        let person = app.sign_up(&format!("person-{number}")).await;
-        let order = person.order(&event.sections[0], 2).await.unwrap().self_.clone();
+        let user = app.sign_up(&format!("person-{number}")).await;
+        let order = user.order(&event.sections[0], 2).await.unwrap().self_.clone();
         let before = app.gateway.total();
 
-        let paying = app.pay(&person.key, &order, card_payment());
-        let (paid, removed) = join(paying, app.remove(&app.staff.key, &person)).await;
+        let paying = app.pay(&user.key, &order, card_payment());
+        let (paid, removed) = join(paying, app.remove(&app.staff.key, &user)).await;
 
         let kept = match (removed.status, removed.code()) {
             (204, _) => {
                 assert!([(403, "key.refused"), (409, "order.not-open")].contains(&(paid.status, paid.code())), "{paid:?}");
                 assert_eq!(app.read(&order).await["status"], "Cancelled");
-                assert_eq!(app.usable_tickets(&person).await, 0);
+                assert_eq!(app.count_usable_tickets(&user).await, 0);
                 0.0
             }
             (409, "account.has-tickets") => {
                 assert_eq!(paid.status, 201);
-                assert_eq!(app.usable_tickets(&person).await, 2);
+                assert_eq!(app.count_usable_tickets(&user).await, 2);
                 21.98
             }
             other => panic!("{other:?}"),
@@ -414,23 +414,24 @@ async fn concurrent_deletion_and_payment_leave_one(app: TestApp) {
 async fn concurrent_deletion_and_order_leave_no_ticket(app: TestApp) {
     let (_, event) = stage(&app, &[0.0, 10.0]).await;
     for number in 0..6 {
-        let person = app.sign_up(&format!("person-{number}")).await;
-        let place = |section: &str| app.place_order(&person.key, json!({ section: 1 }));
+        let user = app.sign_up(&format!("person-{number}")).await;
+        let place = |section: &str| app.place_order(&user.key, json!({ section: 1 }));
 
         let orders = join_all([place(&event.sections[0]), place(&event.sections[1])]);
-        let (placed, removed) = join(orders, app.remove(&app.staff.key, &person)).await;
+        let (placed, removed) = join(orders, app.remove(&app.staff.key, &user)).await;
 
-        for answer in &placed {
-            let refused = (answer.status, answer.code()) == (403, "key.refused") || answer.invalid_arguments() == ["customer"];
-            assert!(answer.status == 201 || refused, "{answer:?}");
+        for response in &placed {
+            let rejected =
+                (response.status, response.code()) == (403, "key.refused") || response.invalid_arguments() == ["customer"];
+            assert!(response.status == 201 || rejected, "{response:?}");
         }
         match (removed.status, removed.code()) {
             (204, _) => {
                 let open = "select count(*) from orders o join accounts a on a.id = o.account_id
                     where a.number = $1 and o.status <> 'Cancelled'";
-                assert_eq!((app.usable_tickets(&person).await, app.count(open, &person).await), (0, 0));
+                assert_eq!((app.count_usable_tickets(&user).await, app.count(open, &user).await), (0, 0));
             }
-            (409, "account.has-tickets") => assert_eq!((placed[0].status, app.usable_tickets(&person).await), (201, 1)),
+            (409, "account.has-tickets") => assert_eq!((placed[0].status, app.count_usable_tickets(&user).await), (201, 1)),
             other => panic!("{other:?}"),
         }
     }
@@ -439,9 +440,9 @@ async fn concurrent_deletion_and_order_leave_no_ticket(app: TestApp) {
 async fn concurrent_deletions_delete_once(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
-    let answers = join_all((0..6).map(|_| app.remove(&app.staff.key, &ama))).await;
+    let responses = join_all((0..6).map(|_| app.remove(&app.staff.key, &ama))).await;
 
-    let mut statuses: Vec<_> = answers.iter().map(|answer| answer.status).collect();
+    let mut statuses: Vec<_> = responses.iter().map(|response| response.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [204, 404, 404, 404, 404, 404]);
 }

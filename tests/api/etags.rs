@@ -1,5 +1,5 @@
-//! Tags of what is read, and requests that name them: every operation that declares one, asked as a comparison asks it, which
-//! makes anew whatever is to be changed.
+//! ETags and conditional requests, for every operation that declares them. The fixtures of `boxoffice compare` create the
+//! resources.
 
 use boxoffice::contract::{Contract, Operation};
 use boxoffice::log;
@@ -23,42 +23,42 @@ on_both_databases![
     etag_depends_on_representation,
 ];
 
-/// A tag that nothing has.
+/// A tag that no resource has.
 const OTHER: &str = "\"AAAAAAAAAAAAAAAAAAAAAA\"";
 
-/// The time is another one already, and each reading of a code gives a key of its own.
-const NEVER_THE_SAME: [&str; 2] = ["time_get", "token_authentication_get"];
+/// Operations whose response differs each time: the time, and a new key.
+const VOLATILE: [&str; 2] = ["time_get", "token_authentication_get"];
 
-/// A server, and what a comparison makes on it.
-struct Stage {
+/// A server with the fixtures of a comparison.
+struct Fixtures {
     contract: Contract,
     server: Server,
-    made: world::World,
+    created: world::World,
 }
 
-impl Stage {
+impl Fixtures {
     async fn on(app: &TestApp) -> Self {
         let contract = Contract::builtin().unwrap();
         let server = Server::at(&app.address).unwrap();
-        let made = world::World::make(&server, &contract, &app.staff.key, 7).await.unwrap();
-        Self { contract, server, made }
+        let created = world::World::make(&server, &contract, &app.staff.key, 7).await.unwrap();
+        Self { contract, server, created }
     }
 
-    /// The operations that take this header.
+    /// Returns the operations with this request header.
     fn taking(&self, header: &str) -> Vec<&Operation> {
         self.contract.operations().filter(|operation| operation.takes(header)).collect()
     }
 
-    /// A request that would succeed, of something that nobody else uses.
+    /// Builds a valid request for a resource of its own.
     async fn request(&self, operation: &Operation) -> Request {
-        self.made.valid_as(&self.server, operation, None).await.unwrap().request
+        self.created.valid_as(&self.server, operation, None).await.unwrap().request
     }
 
     async fn send(&self, request: &Request) -> Reply {
         self.server.send(request).await.unwrap()
     }
 
-    /// What the same caller reads at the path of a request that would change it.
+    /// Reads the resource that a request would change, with the same key.
     async fn read(&self, change: &Request) -> Reply {
         let mut read = Request::new("GET", change.path.clone());
         read.headers.clone_from(&change.clone().without_header("Content-Type").headers);
@@ -80,8 +80,8 @@ fn is_success(reply: &Reply) -> bool {
 }
 
 async fn if_none_match_returns_not_modified(app: TestApp) {
-    let stage = Stage::on(&app).await;
-    // Images are no one caller's (`media::an_image_that_is_known_is_not_sent_again`).
+    let stage = Fixtures::on(&app).await;
+    // Images have no caller (`media::known_image_is_not_modified`).
     let reads: Vec<_> = stage.taking("If-None-Match").into_iter().filter(|operation| operation.needs_key).collect();
     assert!(reads.len() > 50, "only {}", reads.len());
     for operation in reads {
@@ -96,37 +96,31 @@ async fn if_none_match_returns_not_modified(app: TestApp) {
         assert_eq!((first.status, unknown.status), (200, 200), "{}", operation.id);
         assert!(first.headers.get_all("vary").iter().any(|vary| vary == "x-api-key"), "{}", operation.id);
         let is_same = known.status == 304 && tag(&known) == tag(&first);
-        assert!(
-            is_same || NEVER_THE_SAME.contains(&operation.id.as_str()),
-            "{}: {} {}",
-            operation.id,
-            known.status,
-            known.json()
-        );
+        assert!(is_same || VOLATILE.contains(&operation.id.as_str()), "{}: {} {}", operation.id, known.status, known.json());
         assert_eq!((any.status, any.body.len()), (304, 0), "{}", operation.id);
     }
 }
 
-/// Where whoever has made it reads just what the answer was.
+/// For resources whose creation returns the same representation as a GET.
 async fn created_resource_has_etag_of_get(app: TestApp) {
-    let stage = Stage::on(&app).await;
+    let stage = Fixtures::on(&app).await;
     let mut wrong = Vec::new();
     for operation in stage.contract.operations().filter(|operation| operation.statuses.contains(&201)) {
         let request = stage.request(operation).await;
-        let made = stage.send(&request).await;
-        assert_eq!(made.status, 201, "{}: {}", operation.id, made.json());
-        let Some(location) = made.headers.get("location") else { continue };
+        let created = stage.send(&request).await;
+        assert_eq!(created.status, 201, "{}: {}", operation.id, created.json());
+        let Some(location) = created.headers.get("location") else { continue };
         let read = stage.read(&Request { path: location.to_str().unwrap().to_owned(), ..request }).await;
-        let is_read = read.status == 200 && read.body == made.body;
-        if made.headers.get("etag") != read.headers.get("etag").filter(|_| is_read) {
-            wrong.push(format!("{}: {:?} and {:?}", operation.id, made.headers.get("etag"), read.headers.get("etag")));
+        let is_read = read.status == 200 && read.body == created.body;
+        if created.headers.get("etag") != read.headers.get("etag").filter(|_| is_read) {
+            wrong.push(format!("{}: {:?} and {:?}", operation.id, created.headers.get("etag"), read.headers.get("etag")));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 async fn if_match_rejects_stale_etag(app: TestApp) {
-    let stage = Stage::on(&app).await;
+    let stage = Fixtures::on(&app).await;
     let changes = stage.taking("If-Match");
     assert!(changes.len() > 30, "only {}", changes.len());
     for operation in changes {
@@ -146,7 +140,7 @@ async fn if_match_rejects_stale_etag(app: TestApp) {
         assert!(is_success(&done), "{id}: {} {}", done.status, done.json());
         if operation.method == "PUT" {
             assert_eq!((tag(&done), &done.body), (tag(&after), &after.body), "{id}: answers what a GET does");
-            // An example may say what is so already.
+            // The example may be equal to the current state.
             if tag(&after) != seen {
                 assert_changed(&asking(&seen).await, id);
             }
@@ -157,12 +151,12 @@ async fn if_match_rejects_stale_etag(app: TestApp) {
     }
 }
 
-/// Each of the two by another server.
+/// The two updates go to different servers.
 async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
-    let stage = Stage::on(&app).await;
+    let stage = Fixtures::on(&app).await;
     let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
     let other = Server::at(&format!("http://{}", neighbour.address)).unwrap();
-    // Whoever ends a session may well find it ended: it is no other than it was.
+    // Ending a session is idempotent: an ended session is unchanged.
     for operation in stage.taking("If-Match").into_iter().filter(|operation| operation.id != "session_active_delete") {
         let id = &operation.id;
         let request = stage.request(operation).await;
@@ -173,12 +167,12 @@ async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
 
         let both: Vec<Reply> = both.into_iter().map(Result::unwrap).collect();
         let after = stage.read(&request.without_header("If-Match")).await;
-        let made = both.iter().filter(|reply| is_success(reply)).count();
-        // Where the example says what is so already, both are right.
+        let created = both.iter().filter(|reply| is_success(reply)).count();
+        // If the example equals the current state, both succeed.
         let is_same = after.status == 200 && tag(&after) == seen;
-        assert_eq!(made, if is_same { 2 } else { 1 }, "{id}: {:?}", both.iter().map(Reply::json).collect::<Vec<_>>());
-        let refused = both.iter().filter(|reply| !is_success(reply));
-        refused.for_each(|reply| assert!([404, 412].contains(&reply.status), "{id}: {} {}", reply.status, reply.json()));
+        assert_eq!(created, if is_same { 2 } else { 1 }, "{id}: {:?}", both.iter().map(Reply::json).collect::<Vec<_>>());
+        let rejected = both.iter().filter(|reply| !is_success(reply));
+        rejected.for_each(|reply| assert!([404, 412].contains(&reply.status), "{id}: {} {}", reply.status, reply.json()));
     }
     neighbour.stop().await;
 }
@@ -188,7 +182,7 @@ async fn rename(app: &TestApp, host: &str, key: &str, name: &str, tag: Option<&s
     tag.into_iter().fold(request, |request, tag| request.header("If-Match", tag)).send().await
 }
 
-/// Everyone reads, adds a letter, and begins anew where somebody else was faster: no letter is lost.
+/// Each client reads, appends a letter, and starts over after a 412: no letter is lost.
 async fn concurrent_updates_on_two_servers_are_serialized(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await.uri;
@@ -200,10 +194,10 @@ async fn concurrent_updates_on_two_servers_are_serialized(app: TestApp) {
             let read = at(app.request("GET", &host).key(&kofi.key)).send().await;
             let longer = format!("{}{letter}", read.body["contact"].as_str().unwrap());
             let change = at(app.request("PUT", &host).key(&kofi.key)).json(&json!({ "contact": longer }));
-            let made = change.header("If-Match", read.header("etag")).send().await;
-            match made.status {
+            let created = change.header("If-Match", read.header("etag")).send().await;
+            match created.status {
                 200 => return,
-                status => assert_eq!((status, made.code()), (412, "resource.changed")),
+                status => assert_eq!((status, created.code()), (412, "resource.changed")),
             }
         }
     };
@@ -211,13 +205,13 @@ async fn concurrent_updates_on_two_servers_are_serialized(app: TestApp) {
     join_all(('a'..='h').enumerate().map(|(place, letter)| add(letter, place % 2 == 0))).await;
 
     let contact = app.read(&host).await["contact"].as_str().unwrap().to_owned();
-    let mut letters: Vec<char> = contact.chars().collect();
-    letters.sort_unstable();
-    assert_eq!(letters.into_iter().collect::<String>(), "-abcdefgh");
+    let mut mail_requests: Vec<char> = contact.chars().collect();
+    mail_requests.sort_unstable();
+    assert_eq!(mail_requests.into_iter().collect::<String>(), "-abcdefgh");
     neighbour.stop().await;
 }
 
-/// Those who wait for a row take every connection; the one that they wait for still gets to ask.
+/// The waiting requests occupy every connection of the pool; the request that holds the lock must still complete.
 async fn preconditions_do_not_block_on_locked_resource(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await.uri;
@@ -227,10 +221,13 @@ async fn preconditions_do_not_block_on_locked_resource(app: TestApp) {
         let tag = (number % 3 == 0).then_some(seen.as_str());
         rename(&app, &host, &kofi.key, ["Front office", "Back office"][number % 2], tag)
     });
-    let answers = join_all(changes).await;
+    let responses = join_all(changes).await;
 
-    assert!(answers.iter().all(|answer| answer.status == 200 || rejection(answer) == (412, "resource.changed")), "{answers:?}");
-    assert!(answers.iter().filter(|answer| answer.status == 200).count() >= 40, "{answers:?}");
+    assert!(
+        responses.iter().all(|response| response.status == 200 || rejection(response) == (412, "resource.changed")),
+        "{responses:?}"
+    );
+    assert!(responses.iter().filter(|response| response.status == 200).count() >= 40, "{responses:?}");
 }
 
 async fn not_found_and_forbidden_precede_precondition(app: TestApp) {
@@ -265,7 +262,7 @@ async fn not_found_and_forbidden_precede_precondition(app: TestApp) {
     assert_eq!(rejection(&taken), (409, "region.taken"));
 }
 
-/// By a POST, which takes no condition.
+/// Changed by a POST, which takes no precondition.
 async fn other_changes_change_etag(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -274,13 +271,13 @@ async fn other_changes_change_etag(app: TestApp) {
     app.list_event(&host, &event).await;
 
     let change = app.request("PUT", &event.uri).key(&kofi.key).json(&json!({ "description": "Jazz, indoors." }));
-    let refused = change.header("If-Match", &seen).send().await;
+    let rejected = change.header("If-Match", &seen).send().await;
 
-    assert_eq!(rejection(&refused), (412, "resource.changed"));
+    assert_eq!(rejection(&rejected), (412, "resource.changed"));
     assert_eq!(app.read(&event.uri).await["description"], "Jazz, outdoors.");
 }
 
-/// A session is shown with the key by which it is asked for: a tag is one caller's.
+/// A session's representation depends on the key of the request.
 async fn etag_depends_on_representation(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let again = app.sign_in("ama", crate::support::PASSWORD).await.unwrap().key;
@@ -288,9 +285,9 @@ async fn etag_depends_on_representation(app: TestApp) {
     let (first, second) = (active(&ama.key).await, active(&again).await);
 
     let end = app.request("DELETE", "/sessions/active").key(&again).header("If-Match", first.header("etag"));
-    let refused = end.send().await;
+    let rejected = end.send().await;
 
     assert_ne!(first.header("etag"), second.header("etag"));
-    assert_eq!(rejection(&refused), (412, "resource.changed"));
+    assert_eq!(rejection(&rejected), (412, "resource.changed"));
     assert_eq!(active(&again).await.status, 200);
 }

@@ -1,4 +1,4 @@
-//! Events: who makes, sees, changes and removes them, and by which rules.
+//! Events: creation, visibility, updates and deletion.
 
 mod attended;
 mod cache;
@@ -32,7 +32,7 @@ on_both_databases![
     removed_host_cannot_submit_events,
 ];
 
-/// An event of this host's with all that is required, and times.
+/// Builds an event of this host with all required properties, and times.
 async fn event(app: &TestApp, host: &Host<'_>, title: &str) -> Value {
     json!({
         "host": host.uri, "title": title, "description": "Jazz, outdoors.", "type": "Standard", "public": true,
@@ -57,8 +57,8 @@ async fn read(app: &TestApp, key: &str, uri: &str) -> Response {
     app.request("GET", uri).key(key).send().await
 }
 
-fn uri(answer: &Response) -> String {
-    answer.body["self"].as_str().unwrap().to_owned()
+fn uri(response: &Response) -> String {
+    response.body["self"].as_str().unwrap().to_owned()
 }
 
 async fn remove_hosts(app: &TestApp) {
@@ -69,7 +69,7 @@ async fn cancel_events(app: &TestApp) {
     app.execute_sql("update events set status = 'Cancelled'").await;
 }
 
-/// A venue that a customer adds, which waits for review.
+/// Creates a pending venue as a customer.
 async fn own_venue(app: &TestApp, key: &str) -> String {
     let name = format!("Backyard {}", app.state.clock.next_id());
     let region = app.create_region().await;
@@ -85,11 +85,11 @@ async fn creates_draft(app: TestApp) {
     body["disclaimer"] = "No refunds.".into();
     body["tags"] = json!(["jazz", "open air", "\"quoted\""]);
 
-    let made = make(&app, &kofi.key, &body).await;
+    let created = make(&app, &kofi.key, &body).await;
 
-    assert_eq!(made.status, 201);
-    let uri = uri(&made);
-    assert_eq!(made.header("location"), uri);
+    assert_eq!(created.status, 201);
+    let uri = uri(&created);
+    assert_eq!(created.header("location"), uri);
     let mut expected = body.clone();
     expected["self"] = uri.as_str().into();
     expected["status"] = "Draft".into();
@@ -100,7 +100,7 @@ async fn creates_draft(app: TestApp) {
     }
     expected["popularity"] = 0.into();
     expected["sections"] = json!([]);
-    assert_eq!(made.body, expected);
+    assert_eq!(created.body, expected);
     assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
     let tokens = read(&app, &kofi.key, &format!("{uri}/tokens")).await;
     assert_eq!((&tokens.body["total"], &tokens.body["entries"][0]["global"]), (&json!(1), &json!(true)));
@@ -113,12 +113,12 @@ async fn default_times_are_now_and_never(app: TestApp) {
     body.as_object_mut().unwrap().remove("end");
 
     let before = app.state.clock.now().to_minutes();
-    let made = make(&app, &kofi.key, &body).await;
+    let created = make(&app, &kofi.key, &body).await;
     let after = app.state.clock.now().to_minutes();
 
-    let start = made.body["start"].as_str().unwrap().to_owned();
+    let start = created.body["start"].as_str().unwrap().to_owned();
     assert!((before..=after).contains(&start), "{start}");
-    assert_eq!(made.body["end"], "9999-12-31T23:59");
+    assert_eq!(created.body["end"], "9999-12-31T23:59");
 }
 
 async fn normalizes_times_to_utc(app: TestApp) {
@@ -127,9 +127,9 @@ async fn normalizes_times_to_utc(app: TestApp) {
     body["start"] = "2998-12-20 19:30:15.250+01:00".into();
     body["end"] = "2998-12-20T23:00:00Z".into();
 
-    let made = make(&app, &kofi.key, &body).await;
+    let created = make(&app, &kofi.key, &body).await;
 
-    assert_eq!((&made.body["start"], &made.body["end"]), (&json!("2998-12-20T18:30"), &json!("2998-12-20T23:00")));
+    assert_eq!((&created.body["start"], &created.body["end"]), (&json!("2998-12-20T18:30"), &json!("2998-12-20T23:00")));
     body["start"] = "2998-13-20T19:00".into();
     body["end"] = "tomorrow".into();
     assert_eq!(make(&app, &kofi.key, &body).await.invalid_arguments(), ["start", "end"]);
@@ -183,14 +183,14 @@ async fn names_all_unknown_references(app: TestApp) {
     }
     body["end"] = body["start"].clone();
     body["banner"] = "aGVsbG8=".into();
-    let answer = make(&app, &kofi.key, &body).await;
+    let response = make(&app, &kofi.key, &body).await;
     let mut other = whole.clone();
     other["subcategory"] = "Poetry".into();
     other["end"] = "2998-12-20T18:59".into();
     let subcategory = make(&app, &kofi.key, &other).await;
 
-    assert_eq!((answer.status, answer.code()), (400, "arguments.invalid"));
-    assert_eq!(answer.invalid_arguments(), ["host", "category", "venue", "end", "banner"]);
+    assert_eq!((response.status, response.code()), (400, "arguments.invalid"));
+    assert_eq!(response.invalid_arguments(), ["host", "category", "venue", "end", "banner"]);
     assert_eq!(subcategory.invalid_arguments(), ["subcategory", "end"]);
     assert_eq!(make(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
 }
@@ -230,9 +230,9 @@ async fn removed_host_cannot_create_events(app: TestApp) {
     let body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     remove_hosts(&app).await;
 
-    let answer = make(&app, &kofi.key, &body).await;
+    let response = make(&app, &kofi.key, &body).await;
 
-    assert_eq!(rejection(&answer), (409, "host.removed"));
+    assert_eq!(rejection(&response), (409, "host.removed"));
 }
 
 async fn draft_is_visible_to_host_and_staff(app: TestApp) {
@@ -305,9 +305,9 @@ async fn event_with_sold_tickets_cannot_be_deleted(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     ama.order(&event.sections[0], 2).await.unwrap();
 
-    let answer = delete(&app, &kofi.key, &event.uri).await;
+    let response = delete(&app, &kofi.key, &event.uri).await;
 
-    assert_eq!(rejection(&answer), (409, "event.sold"));
+    assert_eq!(rejection(&response), (409, "event.sold"));
     let event = read(&app, &ama.key, &event.uri).await.body;
     assert_eq!((&event["popularity"], &event["sections"][0]["sold"]), (&json!(2), &json!(2)));
 }
@@ -354,8 +354,8 @@ async fn removed_host_cannot_submit_events(app: TestApp) {
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     remove_hosts(&app).await;
 
-    let answer = app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+    let response = app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
 
-    assert_eq!(rejection(&answer), (409, "host.removed"));
+    assert_eq!(rejection(&response), (409, "host.removed"));
     assert_eq!(read(&app, &kofi.key, &event.uri).await.body["status"], "Draft");
 }

@@ -1,4 +1,4 @@
-//! Every operation where there is nothing for it: no such resource, and no database to look for it in.
+//! Every operation with an unknown resource, without a database, and without tables.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -18,32 +18,32 @@ on_both_databases![
     error_cause_is_logged_but_not_sent,
 ];
 
-/// Asks as whoever of the callers without an event reaches furthest.
+/// Sends an operation's example with the highest scope that needs no event.
 async fn ask(app: &TestApp, operation: &Operation) -> Response {
     let is_for_staff = operation.scopes.contains(&Scope::Administrator);
     operation.send(app, |request| if is_for_staff { request.key(&app.staff.key) } else { request }).await
 }
 
-fn assert_failed_inside(answer: &Response, operation: &Operation) {
+fn assert_failed_inside(response: &Response, operation: &Operation) {
     let message = "There was a server error while excuting this request. Please see system logs for details.";
     let expected = json!({ "message": message, "code": "server.error" });
-    assert_eq!((answer.status, &answer.body), (500, &expected), "{}", operation.id);
+    assert_eq!((response.status, &response.body), (500, &expected), "{}", operation.id);
 }
 
-fn assert_unavailable(answer: &Response, operation: &Operation) {
+fn assert_unavailable(response: &Response, operation: &Operation) {
     let expected = json!({ "error": Code::ServerUnavailable.text(), "code": "server.unavailable" });
-    assert_eq!((answer.status, &answer.body), (503, &expected), "{}", operation.id);
-    assert_eq!(answer.header("retry-after"), "1", "{}", operation.id);
+    assert_eq!((response.status, &response.body), (503, &expected), "{}", operation.id);
+    assert_eq!(response.header("retry-after"), "1", "{}", operation.id);
 }
 
-/// The contract's examples name nothing in an empty database, and neither do those of the bodies: what the path names is told.
+/// The database is empty, so the path's example is unknown. Its 404 precedes errors in the body.
 async fn unknown_path_parameter_is_not_found(app: TestApp) {
     let mut asked = 0;
     for operation in operations().iter().filter(|operation| !operation.parameters("path").is_empty()) {
-        let answer = ask(&app, operation).await;
+        let response = ask(&app, operation).await;
 
-        assert_eq!(answer.status, 404, "{}: {}", operation.id, answer.body);
-        assert_ne!(answer.code(), "endpoint.unknown", "{}", operation.id);
+        assert_eq!(response.status, 404, "{}: {}", operation.id, response.body);
+        assert_ne!(response.code(), "endpoint.unknown", "{}", operation.id);
         asked += 1;
     }
     assert!(asked > 40, "only {asked}");
@@ -56,7 +56,7 @@ async fn every_operation_returns_unavailable_without_database(app: TestApp) {
     }
 }
 
-/// Past the front door, which still finds the caller: what the operation itself begins must end well.
+/// The key lookup still succeeds, so the failure occurs in the operation itself.
 async fn every_operation_returns_server_error_without_tables(app: TestApp) {
     app.allow_server_errors();
     let (of_the_front_door, others): (Vec<_>, Vec<_>) =
@@ -64,14 +64,14 @@ async fn every_operation_returns_server_error_without_tables(app: TestApp) {
     remove(&app, others).await;
     let mut failed = 0;
     for operation in operations() {
-        let answer = ask(&app, &operation).await;
+        let response = ask(&app, &operation).await;
 
-        if answer.status == 500 {
-            assert_failed_inside(&answer, &operation);
+        if response.status == 500 {
+            assert_failed_inside(&response, &operation);
             failed += 1;
         }
     }
-    // The others read accounts and keys alone, or no table at all, or have found something else wrong before.
+    // The other operations read accounts and keys only, read no table, or reject the example earlier.
     assert!(failed * 4 > operations().len() * 3, "only {failed}");
 
     remove(&app, of_the_front_door).await;
@@ -80,14 +80,14 @@ async fn every_operation_returns_server_error_without_tables(app: TestApp) {
     }
 }
 
-/// Takes these tables away: a new name keeps what refers to them, on both databases.
+/// Renames these tables: that keeps references to them intact on both databases.
 async fn remove(app: &TestApp, tables: Vec<String>) {
     for table in tables {
         app.execute_sql(format!("alter table {table} rename to gone_{table}").leak()).await;
     }
 }
 
-/// Where a log is written, to be read.
+/// A log in memory.
 #[derive(Clone, Default)]
 struct Pages(Arc<Mutex<Vec<u8>>>);
 
@@ -115,9 +115,9 @@ async fn error_cause_is_logged_but_not_sent(app: TestApp) {
     let mut failed = Vec::new();
     for operation in operations() {
         for key in keys {
-            let answer = operation.send(&app, |request| request.at(broken.address).key(key)).await;
-            assert_unavailable(&answer, &operation);
-            failed.push((answer.header("x-request-id").to_owned(), operation.id.clone()));
+            let response = operation.send(&app, |request| request.at(broken.address).key(key)).await;
+            assert_unavailable(&response, &operation);
+            failed.push((response.header("x-request-id").to_owned(), operation.id.clone()));
         }
     }
 

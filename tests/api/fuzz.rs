@@ -1,7 +1,8 @@
-//! Every parser that strangers or operators feed, with texts that are right, nearly right and wrong: none panics, none takes what
-//! it would not give back, and what one finds wrong is kept in `fuzz/`, to be tried first from then on.
+//! Property tests of every parser of external input, with valid, nearly valid and invalid texts. No parser may panic or accept a
+//! value that does not round-trip.
 //!
-//! A few hundred texts each in every run; for as long as `BOXOFFICE_FUZZ_SECONDS` says when that is set (CONTRIBUTING).
+//! Each run tries a few hundred texts; `BOXOFFICE_FUZZ_SECONDS` sets a duration instead. Failing seeds are stored in `fuzz/` and
+//! tried first.
 
 use std::cell::Cell;
 use std::env;
@@ -32,10 +33,10 @@ use serde_json::{Value, json};
 
 use crate::support::operations;
 
-/// How many texts each parser is tried with in a usual run.
+/// The number of cases for each parser.
 const CASES: u32 = 256;
 
-/// Tries values until the time is over; fails with the smallest value that fails, and keeps its seed in `file`.
+/// Tries values for the configured time. Panics with the smallest failing value, and stores its seed in `file`.
 fn fuzz<S: Strategy<Value: Debug>>(file: &'static str, values: S, check: impl Fn(S::Value) -> TestCaseResult) {
     let time = env::var("BOXOFFICE_FUZZ_SECONDS").ok().map(|seconds| Duration::from_secs(seconds.parse().unwrap()));
     let persistence = FileFailurePersistence::Direct(file);
@@ -46,7 +47,7 @@ fn fuzz<S: Strategy<Value: Debug>>(file: &'static str, values: S, check: impl Fn
         check(value)
     };
     loop {
-        // A runner that has done its cases does no more.
+        // A runner can't be reused after its last case.
         match TestRunner::new(config.clone()).run(&values, counted) {
             Ok(()) => {}
             Err(TestError::Fail(reason, value)) => panic!("case {}: {reason}\n{value:#?}", cases.get()),
@@ -61,7 +62,7 @@ fn fuzz<S: Strategy<Value: Debug>>(file: &'static str, values: S, check: impl Fn
     }
 }
 
-/// Texts that are like these: with characters changed, put in and left out.
+/// Generates texts similar to these: some characters are changed, inserted and removed.
 fn like(models: &'static [&'static str]) -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         any::<char>().prop_map(String::from),
@@ -122,7 +123,7 @@ fn timestamps() {
 #[test]
 fn birth_dates() {
     const MODELS: &[&str] = &["1990-02-28", "28-02-1990", "29-02-2000", "0001-01-01", "31-12-9999"];
-    // With the pattern, without which the parser is never asked.
+    // Includes the pattern that is checked before the parser runs.
     let schema = json!({ "format": "birth-date", "pattern": r"^(\d{4}-\d{2}-\d{2}|\d{2}-\d{2}-\d{4})$" });
     let schema = compile(&schema).unwrap();
     fuzz("tests/api/fuzz/dates_of_birth.txt", like(MODELS), |text| {
@@ -203,7 +204,7 @@ fn number_filters() {
     const MODELS: &[&str] =
         &["^176(37|38)", "(a{100}){100}", r"\d+[^0-9]{3,}(?i:x)*?", "(((1*)*)*)*$", r"\pL{900}", "[[:alpha:]&&[^a]]"];
     fuzz("tests/api/fuzz/number_filters.txt", like(MODELS), |text| {
-        // As long as the contract lets one be.
+        // The contract's maximum length.
         let text: String = text.chars().take(100).collect();
         match read_number_filter(&text) {
             Ok(filter) => drop(filter.is_match("17637000000051")),
@@ -218,7 +219,7 @@ fn images() {
     const MODELS: [&str; 3] = [
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
         "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA",
-        // The headers of a JPEG of 1 × 1 pixel, its end and nothing between.
+        // The headers of a JPEG of 1 × 1 pixel, and its end, without data.
         "/9j/4AAQSkZJRgABAQEAYABgAAD/wAALCAABAAEBAREA/9oACAEBAAA/AP/Z",
     ];
     let edits = vec((any::<prop::sample::Index>(), 0..6_usize, vec(any::<u8>(), 0..6)), 0..6);
@@ -257,7 +258,7 @@ fn markdown() {
     });
 }
 
-/// A value of any kind, as JSON has it or nearly so.
+/// Generates valid or nearly valid JSON.
 fn json_text() -> impl Strategy<Value = String> {
     let odd = select(vec![
         "null",
@@ -306,7 +307,7 @@ fn bodies() {
         let body = raw.unwrap_or_else(|| format!("{{{}}}", parts.join(",")).into_bytes());
         let path = operation.path_with(&[]);
         match contract.operation(&operation.id).unwrap().check(&path, Some(&operation.required_query()), &headers, &body) {
-            // What was let in is as the contract has it, and stays so when it is read once more.
+            // Accepted arguments conform to the schema, and do so again after a round trip.
             Ok(arguments) => {
                 let again = arguments.body.to_string();
                 let found = contract.operation(&operation.id).unwrap();

@@ -1,4 +1,4 @@
-//! Hosts: who makes them, who may change them, and what is unique of them.
+//! Hosts: creation, updates, unique names.
 
 mod administrators;
 mod removal;
@@ -48,20 +48,20 @@ async fn creator_administers_host(app: TestApp) {
         "businessNo": "CS048211025",
     });
 
-    let made = make(&app, &ama.key, &all).await;
+    let created = make(&app, &ama.key, &all).await;
 
-    assert_eq!(made.status, 201);
-    let uri = made.body["self"].as_str().unwrap();
+    assert_eq!(created.status, 201);
+    let uri = created.body["self"].as_str().unwrap();
     all["self"] = uri.into();
-    assert_eq!(made.body, all);
-    assert_eq!(made.header("location"), uri);
+    assert_eq!(created.body, all);
+    assert_eq!(created.header("location"), uri);
     assert_eq!(app.request("GET", uri).send().await.body, all);
     let of = |number: &str| app.request("GET", &format!("/hosts?account={number}")).send();
     assert_eq!(names(&of(&ama.number).await), ["Accra Live"]);
     assert!(names(&of(&kofi.number).await).is_empty());
 }
 
-/// Many forms have one field for all of a street's address; an account's is like a host's.
+/// Many forms have a single field for the address. Accounts follow the same rule.
 async fn address_may_have_several_lines(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let address = json!({ "firstAddressLine": "Jubilee House\r\n7 Liberation Road", "secondAddressLine": "Block B\nOsu" });
@@ -74,15 +74,15 @@ async fn address_may_have_several_lines(app: TestApp) {
     let account = json!({ "username": "esi", "email": "esi@example.com", "password": PASSWORD });
     let own = format!("/accounts/{}", ama.number);
 
-    let made = make(&app, &ama.key, &with_address(host)).await;
-    let changed = change(&app, &ama.key, made.body["self"].as_str().unwrap_or_default(), address.clone()).await;
+    let created = make(&app, &ama.key, &with_address(host)).await;
+    let changed = change(&app, &ama.key, created.body["self"].as_str().unwrap_or_default(), address.clone()).await;
     let signed_up = app.request("POST", "/accounts").json(&with_address(account)).send().await;
     let moved = change(&app, &ama.key, &own, address.clone()).await;
 
-    for (answer, status) in [(&made, 201), (&changed, 200), (&signed_up, 201), (&moved, 200)] {
-        assert_eq!(answer.status, status, "{}", answer.body);
+    for (response, status) in [(&created, 201), (&changed, 200), (&signed_up, 201), (&moved, 200)] {
+        assert_eq!(response.status, status, "{}", response.body);
         for name in ["firstAddressLine", "secondAddressLine"] {
-            assert_eq!(answer.body[name], address[name]);
+            assert_eq!(response.body[name], address[name]);
         }
     }
 }
@@ -90,12 +90,12 @@ async fn address_may_have_several_lines(app: TestApp) {
 async fn requires_name_contact_and_email(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
-    let made = make(&app, &ama.key, &host("Accra Live")).await;
+    let created = make(&app, &ama.key, &host("Accra Live")).await;
     let nothing = make(&app, &ama.key, &json!({})).await;
     let wrong = make(&app, &ama.key, &json!({ "name": " ", "contact": "Ama", "email": "ama", "website": "accralive" })).await;
 
-    assert_eq!(made.status, 201);
-    assert_eq!((&made.body["website"], &made.body["businessNo"]), (&json!(""), &json!("")));
+    assert_eq!(created.status, 201);
+    assert_eq!((&created.body["website"], &created.body["businessNo"]), (&json!(""), &json!("")));
     assert_eq!(nothing.invalid_arguments(), ["-name", "-contact", "-email"]);
     assert_eq!(wrong.invalid_arguments(), ["-name", "email", "website"]);
 }
@@ -184,14 +184,14 @@ async fn lists_hosts_of_administrator(app: TestApp) {
     let empty = list("", &ama.key).await;
     assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
     make(&app, &kofi.key, &host("Kumasi Live")).await;
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for name in ["Cape Coast Live", "Accra Live", "Bolgatanga Live"] {
-        made.push(make(&app, &ama.key, &host(name)).await.body);
+        created.push(make(&app, &ama.key, &host(name)).await.body);
     }
 
     let page = list("", &ama.key).await;
 
-    assert_eq!((page.status, &page.body["total"], &page.body["entries"]), (200, &json!(3), &json!(made)));
+    assert_eq!((page.status, &page.body["total"], &page.body["entries"]), (200, &json!(3), &json!(created)));
     assert_eq!(list("", &app.staff.key).await.body, page.body);
     assert_eq!(names(&list("records=2&page=2", &ama.key).await), ["Bolgatanga Live"]);
     let past = list("records=2&page=3", &ama.key).await;
@@ -210,7 +210,7 @@ async fn host_list_of_account_requires_owner_or_staff(app: TestApp) {
         (&app.public_key, &ama.number, (403, "key.refused")),
         (&ama.key, "ZZ-00000000", (404, "resource.not-found")),
     ] {
-        let refused = app.request("GET", &format!("/accounts/{number}/hosts")).key(key).send().await;
-        assert_eq!((refused.status, refused.code()), expected, "{number}");
+        let rejected = app.request("GET", &format!("/accounts/{number}/hosts")).key(key).send().await;
+        assert_eq!((rejected.status, rejected.code()), expected, "{number}");
     }
 }

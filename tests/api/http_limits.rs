@@ -1,4 +1,4 @@
-//! What stands between strangers and the front door: sizes, times, limits, headers, TLS, and what no client sends.
+//! Limits for untrusted clients: sizes, timeouts, rate limits, headers, TLS, and malformed HTTP.
 
 mod head;
 mod headers;

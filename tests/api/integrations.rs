@@ -1,4 +1,4 @@
-//! Integrations: keys for programs.
+//! Integrations: API keys for programs.
 
 use std::time::Duration;
 
@@ -25,22 +25,22 @@ on_both_databases![
 ];
 
 impl TestApp {
-    /// Sends a body that makes an integration, with the staff's key.
+    /// Creates an integration with the administrator's key.
     async fn integrate(&self, body: &Value) -> Response {
         self.request("POST", "/integrations").key(&self.staff.key).json(body).send().await
     }
 
-    /// The key of an integration that acts as this person.
-    pub async fn integration_of(&self, person: &User) -> String {
-        let made = self.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": person.number })).await;
-        made.body["key"].as_str().unwrap().to_owned()
+    /// Creates an integration for this user's account, and returns its key.
+    pub async fn create_integration_key(&self, user: &User) -> String {
+        let created = self.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": user.number })).await;
+        created.body["key"].as_str().unwrap().to_owned()
     }
 }
 
 async fn key_acts_as_its_account(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
-    let integration = app.integration_of(&ama).await;
+    let integration = app.create_integration_key(&ama).await;
 
     let status = async |number| app.request("GET", &format!("/accounts/{number}")).key(&integration).send().await.status;
     assert_eq!(status(&ama.number).await, 200);
@@ -52,52 +52,52 @@ async fn key_is_shown_once(app: TestApp) {
     let expires = "2999-11-21T01:00:00+01:00";
     let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number, "expires": expires });
 
-    let made = app.integrate(&body).await;
+    let created = app.integrate(&body).await;
 
-    let uri = made.body["self"].as_str().unwrap();
-    let key = made.body["key"].as_str().unwrap();
-    assert_eq!((made.status, made.header("location")), (201, uri));
+    let uri = created.body["self"].as_str().unwrap();
+    let key = created.body["key"].as_str().unwrap();
+    assert_eq!((created.status, created.header("location")), (201, uri));
     assert!(key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()), "{key}");
     let mut expected = json!({
         "self": uri, "name": "Kiosk", "role": "customer", "account": ama.number, "expires": "2999-11-21T00:00:00+00:00",
-        "created": made.body["created"], "lastUsed": null, "key": key,
+        "created": created.body["created"], "lastUsed": null, "key": key,
     });
-    assert_eq!(made.body, expected);
+    assert_eq!(created.body, expected);
     expected.as_object_mut().unwrap().remove("key");
     assert_eq!(app.request("GET", uri).key(&app.staff.key).send().await.body, expected);
 }
 
 async fn integration_acts_as_creator_by_default(app: TestApp) {
-    let made = app.integrate(&json!({ "name": "Reports", "role": "administrator", "account": null, "expires": null })).await;
+    let created = app.integrate(&json!({ "name": "Reports", "role": "administrator", "account": null, "expires": null })).await;
 
-    assert_eq!((&made.body["account"], &made.body["expires"]), (&json!(app.staff.number), &Value::Null));
-    let reports = app.client(made.body["key"].as_str().unwrap());
+    assert_eq!((&created.body["account"], &created.body["expires"]), (&json!(app.staff.number), &Value::Null));
+    let reports = app.client(created.body["key"].as_str().unwrap());
     assert_eq!(reports.account_list().send().await.unwrap().total, 1);
 }
 
 async fn role_limits_scope_of_key(app: TestApp) {
     let own = format!("/accounts/{}", app.staff.number);
     for (role, statuses) in [("public", [200, 403, 403]), ("customer", [200, 200, 403]), ("administrator", [200, 200, 200])] {
-        let made = app.integrate(&json!({ "name": role, "role": role })).await;
-        let key = made.body["key"].as_str().unwrap();
+        let created = app.integrate(&json!({ "name": role, "role": role })).await;
+        let key = created.body["key"].as_str().unwrap();
 
         let get = |path| app.request("GET", path).key(key).send();
-        let answers = [get("/time").await, get(&own).await, get("/accounts").await];
+        let responses = [get("/time").await, get(&own).await, get("/accounts").await];
 
-        assert_eq!(answers.map(|answer| answer.status), statuses, "{role}");
+        assert_eq!(responses.map(|response| response.status), statuses, "{role}");
     }
 }
 
 async fn key_works_until_it_expires(app: TestApp) {
     let soon = app.state.clock.now().plus(Duration::from_secs(3600)).to_offset_seconds();
-    let made = app.integrate(&json!({ "name": "Kiosk", "role": "public", "expires": soon })).await;
-    let status = async || app.request("GET", "/time").key(made.body["key"].as_str().unwrap()).send().await.status;
+    let created = app.integrate(&json!({ "name": "Kiosk", "role": "public", "expires": soon })).await;
+    let status = async || app.request("GET", "/time").key(created.body["key"].as_str().unwrap()).send().await.status;
 
     app.advance_clock(Duration::from_secs(3590));
     assert_eq!(status().await, 200);
     app.advance_clock(Duration::from_secs(11));
     assert_eq!(status().await, 403);
-    let read = app.request("GET", made.body["self"].as_str().unwrap()).key(&app.staff.key).send().await;
+    let read = app.request("GET", created.body["self"].as_str().unwrap()).key(&app.staff.key).send().await;
     assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still told");
 }
 
@@ -106,10 +106,10 @@ async fn rejects_expiry_in_the_past(app: TestApp) {
 
     for expires in [moment(1), "1970-01-01T00:00:00Z".to_owned()] {
         let body = json!({ "name": "Kiosk", "role": "public", "account": "ZZ-00000000", "expires": expires });
-        let refused = app.integrate(&body).await;
+        let rejected = app.integrate(&body).await;
 
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["account".to_owned(), "expires".to_owned()]));
-        assert_eq!(refused.body["fields"][1]["detail"], "must be in the future");
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["account".to_owned(), "expires".to_owned()]));
+        assert_eq!(rejected.body["fields"][1]["detail"], "must be in the future");
     }
     assert_eq!(app.staff.client.integration_list().send().await.unwrap().total, 1);
 }
@@ -137,16 +137,16 @@ async fn rejects_invalid_integration(app: TestApp) {
 async fn only_staff_manage_integrations(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
-    let made = app.integrate(&body).await;
+    let created = app.integrate(&body).await;
 
-    for key in [&ama.key, &app.public_key, made.body["key"].as_str().unwrap()] {
+    for key in [&ama.key, &app.public_key, created.body["key"].as_str().unwrap()] {
         let making = app.request("POST", "/integrations").key(key).json(&body).send().await;
         let listing = app.request("GET", "/integrations").key(key).send().await;
-        let reading = app.request("GET", made.body["self"].as_str().unwrap()).key(key).send().await;
-        let ending = app.request("DELETE", made.body["self"].as_str().unwrap()).key(key).send().await;
+        let reading = app.request("GET", created.body["self"].as_str().unwrap()).key(key).send().await;
+        let ending = app.request("DELETE", created.body["self"].as_str().unwrap()).key(key).send().await;
 
-        for refused in [making, listing, reading, ending] {
-            assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+        for rejected in [making, listing, reading, ending] {
+            assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
         }
     }
 }
@@ -157,9 +157,9 @@ async fn unknown_integration_is_not_found(app: TestApp) {
 
     for id in ["17637000000001".to_owned(), "till".to_owned(), session.id.to_string()] {
         for method in ["GET", "DELETE"] {
-            let answer = app.request(method, &format!("/integrations/{id}")).key(&app.staff.key).send().await;
+            let response = app.request(method, &format!("/integrations/{id}")).key(&app.staff.key).send().await;
 
-            assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{method} {id}");
+            assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {id}");
         }
     }
     assert!(app.client(&session.key).session_active_get().send().await.is_ok(), "a session is none");
@@ -178,7 +178,7 @@ async fn lists_integrations_without_keys(app: TestApp) {
 
     let page = list("").await;
 
-    // The staff's own key is one; the application's belongs to nobody, and Ama's session is none.
+    // The administrator's key is an integration. The public key has no account, and Ama's session is no integration.
     assert_eq!((page.status, &page.body["total"]), (200, &json!(3)));
     assert_eq!(page.body["entries"][0]["name"], "first start");
     assert_eq!(page.body["entries"].as_array().unwrap()[1..], [integration.clone(), reports.clone()]);
@@ -192,14 +192,14 @@ async fn lists_integrations_without_keys(app: TestApp) {
 async fn revoked_integration_is_not_found(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let integration = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": ama.number })).await.body;
-    let other = app.integration_of(&ama).await;
+    let other = app.create_integration_key(&ama).await;
     let uri = integration["self"].as_str().unwrap();
 
     let ended = app.request("DELETE", uri).key(&app.staff.key).send().await;
 
     assert_eq!((ended.status, ended.body), (204, Value::Null));
-    let refused = app.request("GET", "/time").key(integration["key"].as_str().unwrap()).send().await;
-    assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+    let rejected = app.request("GET", "/time").key(integration["key"].as_str().unwrap()).send().await;
+    assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
     assert_eq!(app.request("GET", "/time").key(&other).send().await.status, 200);
     for method in ["GET", "DELETE"] {
         let gone = app.request(method, uri).key(&app.staff.key).send().await;

@@ -1,10 +1,10 @@
-//! The order of the features: each knows those before it, never one after, so that a change is followed in one direction.
+//! The dependency order of the features: each may use those before it only.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The features, lowest first. Those on one line are parts of one thing and know each other.
+/// The features, lowest first. Those on one line may use each other.
 const LAYERS: &[&[&str]] = &[
     &["outbox"],
     &["accounts"],
@@ -23,7 +23,7 @@ const LAYERS: &[&[&str]] = &[
     &["jobs", "setup", "demo", "mock", "qa"],
 ];
 
-/// What no feature may be known to, because everything is built from it.
+/// Modules that may not use any feature.
 const FOUNDATIONS: [&str; 6] = ["base", "db", "http", "auth", "contract", "journal"];
 
 #[test]
@@ -51,7 +51,7 @@ fn every_feature_has_a_layer() {
     }
 }
 
-/// Which modules of the crate each file of this one names, as `(file, module)`.
+/// Returns the modules that each file of a module uses, as `(file, module)`.
 fn known_by(module: &str) -> Vec<(PathBuf, String)> {
     let folder = Path::new("src").join(module);
     let mut files = Vec::new();

@@ -1,4 +1,4 @@
-//! The ledger: what is entered when, who reads it, and what of it is a host's.
+//! The ledger: transactions, access, and the shares of hosts.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn id_of(uri: &str) -> i64 {
     uri.rsplit('/').next().unwrap().parse().unwrap()
 }
 
-/// Ama, and her order of two tickets at 100.00, which is 203.98 with fees.
+/// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees.
 async fn sale(app: &TestApp) -> (User, Event, String) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
@@ -41,7 +41,7 @@ async fn sale(app: &TestApp) -> (User, Event, String) {
     (ama, event, order)
 }
 
-/// An order of Ama's for one ticket at 100.00 of Kofi's host, a free one of it, and two at 30.00 of Esi's: 163.97 with fees.
+/// Ama's order of one ticket at 100.00 and a free one of Kofi's host, and two tickets at 30.00 of Esi's: 163.97 with fees.
 struct Mixed {
     kofi: User,
     esi: User,
@@ -129,8 +129,8 @@ async fn uncollected_payment_is_not_recorded(app: TestApp) {
     let (ama, _, order) = sale(&app).await;
 
     for token in ["tok_decline", "tok_error"] {
-        let refused = app.pay(&ama.key, &order, json!({ "method": "card", "token": token })).await;
-        assert!(refused.status >= 400, "{}", refused.body);
+        let rejected = app.pay(&ama.key, &order, json!({ "method": "card", "token": token })).await;
+        assert!(rejected.status >= 400, "{}", rejected.body);
     }
     app.gateway.fail_after_charge(true);
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 502);
@@ -172,7 +172,7 @@ async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
     let (late, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
     assert_eq!(late.code(), "order.not-open");
 
-    // It is owed back and not back yet, and counts for nothing.
+    // The refund is owed, not yet made, and does not count.
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 203.98);
     assert_eq!(app.read(&order).await["status"], "Fulfilled");
     app.gateway.reject_refunds(false);
@@ -202,7 +202,7 @@ async fn lists_and_filters_transactions(app: TestApp) {
     assert_eq!(amounts(&app.transactions("/transactions?type=Refund").await), all[2..]);
     let page = app.read("/transactions?records=3&page=2").await;
     assert_eq!((&page["total"], page["entries"].as_array().unwrap().len()), (&json!(4), 1));
-    // The time that an entry shows is within, at either end.
+    // The times of a period are inclusive.
     let placed = |entry: &Value| {
         let placed = entry["placed"].as_str().unwrap();
         form_urlencoded::byte_serialize(placed.as_bytes()).collect::<String>()
@@ -230,8 +230,8 @@ async fn ledger_requires_staff(app: TestApp) {
     let found = app.read("/transactions").await["entries"][0]["self"].as_str().unwrap().to_owned();
 
     for path in ["/transactions", found.as_str()] {
-        let refused = app.request("GET", path).key(&ama.key).send().await;
-        assert_eq!((refused.status, refused.code()), (403, "key.refused"), "{path}");
+        let rejected = app.request("GET", path).key(&ama.key).send().await;
+        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"), "{path}");
     }
     for path in ["/transactions/17637000000001", "/transactions/none"] {
         let missing = app.request("GET", path).key(&app.staff.key).send().await;
@@ -255,7 +255,7 @@ async fn host_reads_own_share(app: TestApp) {
     (expected["amount"], expected["fees"]) = (json!(101.99), json!(1.99));
     assert_eq!(found["entries"], json!([expected]), "but for the amounts it is the ledger's entry");
 
-    // A return of Kofi's tickets is nothing to Esi; the free one is nothing to either.
+    // A return of Kofi's tickets doesn't affect Esi; a free ticket affects no share.
     let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
     let mut entries = wallet["entries"].as_array().unwrap().clone();
     entries.retain(|ticket| ticket["section"]["name"] != "Balcony");
@@ -284,7 +284,7 @@ async fn host_share_is_exact_for_any_payments(app: TestApp) {
     }
     assert_eq!(sums, [(10_199, 199), (6198, 198)]);
 
-    // What is given back whole takes away what its sales had given each host.
+    // A full return subtracts each host's share of the sales.
     app.return_tickets(&app.staff.key, &order, json!({})).await;
     for host in &hosts {
         let entries = app.transactions(&format!("{host}/transactions")).await;
@@ -316,7 +316,7 @@ async fn host_list_requires_administrators_or_staff(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await.len(), 1, "staff have the whole ledger");
 }
 
-/// Payment, type, amount, fees, host, and the host's amount and fees: the whole ledger, whatever its numbers.
+/// Returns the whole ledger: payment, type, amount, fees, host, and the host's amount and fees.
 async fn whole_ledger(app: &TestApp) -> Vec<(i64, String, i64, i64, i64, i64, i64)> {
     let mut tx = app.state.db.read().await.unwrap();
     let all = tx.query(
@@ -327,7 +327,7 @@ async fn whole_ledger(app: &TestApp) -> Vec<(i64, String, i64, i64, i64, i64, i6
     all.all().await.unwrap()
 }
 
-/// The migration that brings the ledger is run once more on payments as they were kept before it.
+/// Runs the ledger's migration again on payments in the format before it.
 async fn migration_records_earlier_payments(app: TestApp) {
     let Mixed { ama, order, .. } = mixed(&app).await;
     for body in [partial_card_payment(99.99), partial_card_payment(60.5), card_payment()] {
@@ -376,7 +376,7 @@ async fn migration_records_earlier_payments(app: TestApp) {
     let mut tx = app.state.db.read().await.unwrap();
     assert!(tx.query("select max(id) from transactions").scalar::<i64>().await.unwrap() < now / 100, "later ones come after");
     drop(tx);
-    // What was owed is owed still.
+    // An owed refund is still owed.
     assert_eq!(app.payments(&owed).await, [(5.0, "Confirmed".to_owned())]);
     app.gateway.reject_refunds(false);
     app.expire_due().await;

@@ -1,4 +1,4 @@
-//! Lookups: whether there is an account.
+//! Account lookups.
 
 use serde_json::{Value, json};
 
@@ -10,9 +10,9 @@ on_both_databases![finds_account_by_username_or_email, role_restricts_lookup, re
 impl TestApp {
     async fn is_found(&self, identification: &str, role: Value) -> bool {
         let body = json!({ "identification": identification, "role": role });
-        let answer = self.request("POST", "/lookups").json(&body).send().await;
-        assert_eq!(answer.status, 200, "{}", answer.body);
-        answer.body["found"].as_bool().unwrap()
+        let response = self.request("POST", "/lookups").json(&body).send().await;
+        assert_eq!(response.status, 200, "{}", response.body);
+        response.body["found"].as_bool().unwrap()
     }
 }
 
@@ -56,11 +56,11 @@ async fn response_echoes_request(app: TestApp) {
         .client
         .lookup_create()
         .body_map(|body| body.identification("Ama@example.com").role(Some(types::LookupCreateRole::Customer)));
-    let answer = asked.send().await.unwrap().into_inner();
+    let response = asked.send().await.unwrap().into_inner();
     let without = app.request("POST", "/lookups").json(&json!({ "identification": "kofi" })).send().await;
 
     assert_eq!(
-        serde_json::to_value(&answer).unwrap(),
+        serde_json::to_value(&response).unwrap(),
         json!({
             "identification": "Ama@example.com", "role": "customer", "found": true
         })

@@ -1,4 +1,4 @@
-//! Mail: what is written down leaves, once, whatever the mail server does.
+//! Mail delivery, with every failure of the SMTP server.
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
@@ -34,10 +34,10 @@ on_both_databases![
     unresponsive_server_does_not_block_shutdown,
 ];
 
-/// The pauses after each failed try but the last, in seconds.
-const PAUSES: [u64; 7] = [10, 60, 300, 1800, 7200, 14_400, 28_800];
+/// The delays after each failed attempt but the last, in seconds.
+const RETRY_DELAYS: [u64; 7] = [10, 60, 300, 1800, 7200, 14_400, 28_800];
 
-/// A mail in the outbox.
+/// A row of the outbox.
 #[derive(Debug, sqlx::FromRow)]
 struct Row {
     subject: String,
@@ -48,8 +48,8 @@ struct Row {
 }
 
 impl TestApp {
-    /// Writes a mail down.
-    async fn write_to(&self, recipient: &str, subject: &str) {
+    /// Adds a mail to the outbox.
+    async fn enqueue_mail(&self, recipient: &str, subject: &str) {
         let mut tx = self.state.db.begin().await.unwrap();
         let mail = Mail { recipient, subject, body: "It is well.\n.\nStill.\n".to_owned() };
         outbox::push(&self.state, &mut tx, [mail]).await.unwrap();
@@ -61,8 +61,8 @@ impl TestApp {
         tx.query("select subject, body, attempts, due, failed from outbox order by id").all().await.unwrap()
     }
 
-    /// Waits until the only mail has failed that often, and waits for its next try.
-    async fn waits_after(&self, tries: i64, pause: u64) -> Row {
+    /// Waits until the only mail has failed this often, and is scheduled for its next attempt.
+    async fn wait_for_attempts(&self, tries: i64, pause: u64) -> Row {
         let pause = Duration::from_secs(pause);
         let is_waiting = |row: &Row| {
             let (Some(due), now) = (row.due, self.state.clock.now()) else { return false };
@@ -73,24 +73,24 @@ impl TestApp {
         self.outbox().await.remove(0)
     }
 
-    async fn until_given_up(&self) -> Row {
+    async fn wait_until_given_up(&self) -> Row {
         wait_until(async || self.outbox().await[0].failed.is_some()).await;
         self.outbox().await.remove(0)
     }
 
-    async fn until_empty(&self) {
+    async fn wait_until_empty(&self) {
         self.deliver_mail().await;
         wait_until(async || self.outbox().await.is_empty()).await;
     }
 
-    /// Throws the outbox away.
-    async fn empty_the_outbox(&self) {
+    /// Empties the outbox.
+    async fn clear_outbox(&self) {
         let mut tx = self.state.db.begin().await.unwrap();
         tx.query("delete from outbox").execute().await.unwrap();
         tx.commit().await.unwrap();
     }
 
-    /// Another platform on the same database, which sends its mail to this server.
+    /// Opens another server's state on the same database, which delivers to this SMTP server.
     async fn another(&self, server: SmtpSettings) -> Arc<App> {
         let from = "Box office <tickets@boxoffice.example>".parse().unwrap();
         let mail = MailSettings { from, route: MailRoute::Smtp(server) };
@@ -104,7 +104,7 @@ fn line<'a>(mail: &'a str, header: &str) -> &'a str {
 }
 
 async fn writes_mail_to_file_without_smtp_server(app: TestApp) {
-    app.write_to("ama@example.com", "Good news").await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
 
     let mail = app.mail_to("ama@example.com", 1).await;
 
@@ -115,15 +115,15 @@ async fn writes_mail_to_file_without_smtp_server(app: TestApp) {
     let file = app.mailbox.files_to("ama@example.com").remove(0);
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
-    app.until_empty().await;
+    app.wait_until_empty().await;
 }
 
 async fn delivers_mail_once(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(server.settings());
 
-    app.write_to("ama@example.com", "Good news").await;
-    app.until_empty().await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_until_empty().await;
 
     app.advance_clock(Duration::from_secs(24 * 60 * 60));
     app.deliver_mail().await;
@@ -150,18 +150,18 @@ async fn rolled_back_transaction_sends_no_mail(app: TestApp) {
 async fn retries_temporary_rejection_with_growing_delays(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::RejectRecipient("451 later")).await;
     app.mailbox.use_smtp(server.settings());
-    app.write_to("ama@example.com", "Good news").await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
 
-    for (tries, pause) in (1..).zip(PAUSES) {
+    for (tries, pause) in (1..).zip(RETRY_DELAYS) {
         app.deliver_mail().await;
-        let row = app.waits_after(tries, pause).await;
+        let row = app.wait_for_attempts(tries, pause).await;
         assert_eq!((row.failed, row.body.is_empty()), (None, false), "it is not given up after {tries}");
         app.deliver_mail().await;
         assert_eq!(server.connection_count(), usize::try_from(tries).unwrap(), "nothing is tried before its time");
         app.advance_clock(Duration::from_secs(pause));
     }
     app.deliver_mail().await;
-    let row = app.until_given_up().await;
+    let row = app.wait_until_given_up().await;
 
     assert_eq!((row.attempts, row.due, row.subject.as_str(), row.body.as_str()), (8, None, "Good news", ""));
     server.set_behavior(SmtpBehavior::Accept);
@@ -174,8 +174,8 @@ async fn permanent_rejection_is_final(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::RejectRecipient("550 nobody of that name")).await;
     app.mailbox.use_smtp(server.settings());
 
-    app.write_to("ama@example.com", "Good news").await;
-    let row = app.until_given_up().await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    let row = app.wait_until_given_up().await;
 
     assert_eq!((row.attempts, row.due, row.body.as_str(), server.connection_count()), (1, None, "", 1));
 }
@@ -184,8 +184,8 @@ async fn invalid_address_is_final(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(server.settings());
 
-    app.write_to("ama@example.com\r\nBcc: kofi@example.com", "Good news").await;
-    let row = app.until_given_up().await;
+    app.enqueue_mail("ama@example.com\r\nBcc: kofi@example.com", "Good news").await;
+    let row = app.wait_until_given_up().await;
 
     assert_eq!((row.attempts, row.body.as_str(), server.connection_count()), (1, "", 0));
 }
@@ -193,12 +193,12 @@ async fn invalid_address_is_final(app: TestApp) {
 async fn retries_server_that_requires_authentication(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::RejectSender("530 sign in first")).await;
     app.mailbox.use_smtp(server.settings());
-    app.write_to("ama@example.com", "Good news").await;
-    app.waits_after(1, 10).await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_for_attempts(1, 10).await;
 
     server.set_behavior(SmtpBehavior::Accept);
     app.advance_clock(Duration::from_secs(10));
-    app.until_empty().await;
+    app.wait_until_empty().await;
 
     assert_eq!(server.accepted().len(), 1);
 }
@@ -208,12 +208,12 @@ async fn retries_unreachable_server(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(SmtpSettings { port: nobody.local_addr().unwrap().port(), ..server.settings() });
     drop(nobody);
-    app.write_to("ama@example.com", "Good news").await;
-    app.waits_after(1, 10).await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_for_attempts(1, 10).await;
 
     app.mailbox.use_smtp(server.settings());
     app.advance_clock(Duration::from_secs(10));
-    app.until_empty().await;
+    app.wait_until_empty().await;
 
     assert_eq!(server.accepted().len(), 1);
 }
@@ -221,13 +221,13 @@ async fn retries_unreachable_server(app: TestApp) {
 async fn retries_unresponsive_server(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Unresponsive).await;
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_millis(300), ..server.settings() });
-    app.write_to("ama@example.com", "Good news").await;
-    app.waits_after(1, 10).await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_for_attempts(1, 10).await;
 
     server.set_behavior(SmtpBehavior::Accept);
     app.mailbox.use_smtp(server.settings());
     app.advance_clock(Duration::from_secs(10));
-    app.until_empty().await;
+    app.wait_until_empty().await;
 
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 2));
 }
@@ -235,14 +235,14 @@ async fn retries_unresponsive_server(app: TestApp) {
 async fn retries_connection_closed_during_data(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::CloseDuringData).await;
     app.mailbox.use_smtp(server.settings());
-    app.write_to("ama@example.com", "Good news").await;
-    app.waits_after(1, 10).await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_for_attempts(1, 10).await;
     app.advance_clock(Duration::from_secs(10));
-    app.waits_after(2, 60).await;
+    app.wait_for_attempts(2, 60).await;
 
     server.set_behavior(SmtpBehavior::Accept);
     app.advance_clock(Duration::from_secs(60));
-    app.until_empty().await;
+    app.wait_until_empty().await;
 
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 3));
     assert!(server.accepted()[0].contains("\n\nIt is well.\n..\nStill.\n"), "{}", server.accepted()[0]);
@@ -251,12 +251,12 @@ async fn retries_connection_closed_during_data(app: TestApp) {
 async fn retries_connection_closed_before_acceptance(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::CloseBeforeAccept).await;
     app.mailbox.use_smtp(server.settings());
-    app.write_to("ama@example.com", "Good news").await;
-    app.waits_after(1, 10).await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_for_attempts(1, 10).await;
 
     server.set_behavior(SmtpBehavior::Accept);
     app.advance_clock(Duration::from_secs(10));
-    app.until_empty().await;
+    app.wait_until_empty().await;
 
     assert_eq!(server.accepted(), server.discarded(), "the second is the first to the last letter, and names itself as it");
     assert_eq!(server.accepted().len(), 1);
@@ -266,8 +266,8 @@ async fn missing_goodbye_does_not_cause_retry(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::HangAfterAccept).await;
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() });
 
-    app.write_to("ama@example.com", "Good news").await;
-    app.until_empty().await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_until_empty().await;
 
     assert_eq!((server.accepted().len(), server.connection_count()), (1, 1));
 }
@@ -277,12 +277,12 @@ async fn rejected_mail_does_not_block_others(app: TestApp) {
     app.mailbox.use_smtp(server.settings());
 
     for number in 0..12 {
-        app.write_to(if number == 0 { "no address" } else { "ama@example.com" }, &format!("Number {number}")).await;
+        app.enqueue_mail(if number == 0 { "no address" } else { "ama@example.com" }, &format!("Number {number}")).await;
     }
     app.deliver_mail().await;
 
     wait_until(async || app.outbox().await.len() == 1).await;
-    assert_eq!((app.until_given_up().await.subject.as_str(), server.accepted().len()), ("Number 0", 11));
+    assert_eq!((app.wait_until_given_up().await.subject.as_str(), server.accepted().len()), ("Number 0", 11));
 }
 
 async fn two_servers_deliver_each_mail_once(app: TestApp) {
@@ -290,12 +290,12 @@ async fn two_servers_deliver_each_mail_once(app: TestApp) {
     app.mailbox.use_smtp(server.settings());
     let another = app.another(server.settings()).await;
     for number in 0..40 {
-        app.write_to("ama@example.com", &format!("Number {number}")).await;
+        app.enqueue_mail("ama@example.com", &format!("Number {number}")).await;
     }
 
     let work = async |state: &App| while outbox::deliver_due(state).await.unwrap() > 0 {};
     tokio::join!(work(&app.state), work(&another), work(&app.state), work(&another));
-    app.until_empty().await;
+    app.wait_until_empty().await;
 
     let mut subjects: Vec<_> = server.accepted().iter().map(|mail| line(mail, "Subject:").to_owned()).collect();
     assert_eq!(subjects.len(), 40);
@@ -308,7 +308,7 @@ async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {
     let (silent, server) = (MailServer::start(SmtpBehavior::Unresponsive).await, MailServer::start(SmtpBehavior::Accept).await);
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(5), ..silent.settings() });
     let another = app.another(server.settings()).await;
-    app.write_to("ama@example.com", "Good news").await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
     wait_until(async || silent.connection_count() == 1).await;
 
     assert_eq!(outbox::deliver_due(&another).await.unwrap(), 0, "the mail is taken");
@@ -316,7 +316,7 @@ async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {
     assert_eq!(outbox::deliver_due(&another).await.unwrap(), 1, "and comes back");
 
     assert_eq!((server.accepted().len(), app.outbox().await.len()), (1, 0));
-    // The first one's failure, when it comes, does not bring the mail back.
+    // A late failure on the first server does not restore the mail.
     tokio::time::sleep(Duration::from_secs(6)).await;
     assert_eq!((silent.connection_count(), server.accepted().len(), app.outbox().await.len()), (1, 1, 0));
 }
@@ -326,14 +326,14 @@ async fn delivers_over_tls(app: TestApp) {
         let server = MailServer::start_with_tls(secure).await;
         app.mailbox.use_smtp(server.tls_settings(tls));
 
-        app.write_to("ama@example.com", "Good news").await;
-        app.until_empty().await;
+        app.enqueue_mail("ama@example.com", "Good news").await;
+        app.wait_until_empty().await;
 
         assert_eq!(server.accepted().len(), 1, "{secure:?}");
-        let heard = server.commands();
-        let place = |what: &str| heard.iter().position(|command| command.starts_with(what));
+        let records = server.commands();
+        let place = |what: &str| records.iter().position(|command| command.starts_with(what));
         assert_eq!(place("STARTTLS").is_some(), secure == TlsMode::Starttls);
-        assert!(place("AUTH PLAIN ") > place("STARTTLS") && place("MAIL") > place("AUTH"), "{heard:?}");
+        assert!(place("AUTH PLAIN ") > place("STARTTLS") && place("MAIL") > place("AUTH"), "{records:?}");
     }
 }
 
@@ -345,12 +345,12 @@ async fn sends_no_credentials_to_untrusted_server(app: TestApp) {
 
     for (server, settings) in [(&secure, strange), (&plain, clear)] {
         app.mailbox.use_smtp(settings);
-        app.write_to("ama@example.com", "Good news").await;
-        app.waits_after(1, 10).await;
-        let heard = server.commands();
-        assert!(heard[0].starts_with("EHLO"), "{heard:?}");
-        assert!(heard.iter().all(|command| !["AUTH", "MAIL"].iter().any(|told| command.starts_with(told))), "{heard:?}");
-        app.empty_the_outbox().await;
+        app.enqueue_mail("ama@example.com", "Good news").await;
+        app.wait_for_attempts(1, 10).await;
+        let records = server.commands();
+        assert!(records[0].starts_with("EHLO"), "{records:?}");
+        assert!(records.iter().all(|command| !["AUTH", "MAIL"].iter().any(|told| command.starts_with(told))), "{records:?}");
+        app.clear_outbox().await;
     }
 }
 
@@ -360,7 +360,7 @@ async fn unresponsive_server_does_not_block_shutdown(app: TestApp) {
     let another = app.another(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() }).await;
     let platform = Platform::start(Arc::clone(&another), ANY_PORT).unwrap();
     for number in 0..9 {
-        app.write_to("ama@example.com", &format!("Number {number}")).await;
+        app.enqueue_mail("ama@example.com", &format!("Number {number}")).await;
     }
     wait_until(async || server.connection_count() > 8).await;
 

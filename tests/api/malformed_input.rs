@@ -1,4 +1,4 @@
-//! What a stranger can write into a request that fits neither JSON nor what people call things.
+//! Unusual JSON, Unicode and images in requests.
 
 use boxoffice::contract::Contract;
 use boxoffice::mock::Settings;
@@ -27,7 +27,7 @@ on_both_databases![
 ];
 
 impl TestApp {
-    /// A body as it stands.
+    /// Sends a body unchanged.
     async fn post(&self, path: &str, body: impl Into<reqwest::Body>) -> Response {
         let request = self.request("POST", path).key(&self.staff.key).header(CONTENT_TYPE.as_str(), "application/json");
         request.body(body).send().await
@@ -41,8 +41,8 @@ impl TestApp {
 async fn deeply_nested_body_is_malformed(app: TestApp) {
     for (path, bytes) in [("/regions", 64 * 1024), ("/events", 1024 * 1024)] {
         for brackets in ["[", "{\"a\":", "{\"name\":["] {
-            let refused = app.post(path, brackets.repeat(bytes / brackets.len())).await;
-            assert_eq!((refused.status, refused.code()), (400, "body.malformed"), "{path} {brackets}");
+            let rejected = app.post(path, brackets.repeat(bytes / brackets.len())).await;
+            assert_eq!((rejected.status, rejected.code()), (400, "body.malformed"), "{path} {brackets}");
         }
         let closed = format!("{{\"name\":{}{}}}", "[".repeat(1000), "]".repeat(1000));
         assert_eq!(app.post(path, closed).await.code(), "body.malformed", "{path}");
@@ -56,9 +56,9 @@ async fn mock_rejects_deeply_nested_body() {
         let mut nested = mock_request("POST", "/regions").with_header(CONTENT_TYPE.as_str(), "application/json");
         nested.body = Some(body.into_bytes());
 
-        let refused = mock.send(&nested).await;
+        let rejected = mock.send(&nested).await;
 
-        assert_eq!((refused.status, &refused.json()["code"]), (400, &json!("body.malformed")));
+        assert_eq!((rejected.status, &rejected.json()["code"]), (400, &json!("body.malformed")));
     }
 }
 
@@ -72,15 +72,15 @@ async fn client_survives_deeply_nested_response() {
             assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
             let body = format!("{known}{}", "[".repeat(1 << 20));
             let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
-            let answer = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
-            stream.write_all(answer.as_bytes()).await.unwrap();
+            let response = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+            stream.write_all(response.as_bytes()).await.unwrap();
         }
     });
     let client = Client::connect(&address, "any").unwrap();
 
     for _ in 0..2 {
-        let refused = client.time_get().send().await.unwrap_err();
-        assert!(matches!(refused, Error::InvalidResponsePayload(..)), "{refused:?}");
+        let rejected = client.time_get().send().await.unwrap_err();
+        assert!(matches!(rejected, Error::InvalidResponsePayload(..)), "{rejected:?}");
     }
     server.await.unwrap();
 }
@@ -91,15 +91,15 @@ async fn duplicate_key_makes_body_malformed(app: TestApp) {
         r#"{"name":"Volta","country":"Ghana","n\u0061me":"Volta"}"#,
         r#"{"name":"Volta","country":"Ghana","x":[{"name":1,"name":1}]}"#,
     ] {
-        let refused = app.post("/regions", body).await;
+        let rejected = app.post("/regions", body).await;
 
-        assert_eq!((refused.status, refused.code()), (400, "body.malformed"), "{body}");
-        assert!(refused.body["error"].as_str().unwrap().contains("\"name\" stands in one object more than once"), "{body}");
+        assert_eq!((rejected.status, rejected.code()), (400, "body.malformed"), "{body}");
+        assert!(rejected.body["error"].as_str().unwrap().contains("\"name\" stands in one object more than once"), "{body}");
     }
     assert_eq!(app.read("/regions").await["total"], 0);
 }
 
-/// Every number of every body, by turns.
+/// Every number in every body, one at a time.
 async fn validates_unusual_numbers(app: TestApp) {
     const ODD: [&str; 10] = [
         "1e400",
@@ -123,14 +123,14 @@ async fn validates_unusual_numbers(app: TestApp) {
                 body[name] = json!("the number");
                 let body = body.to_string().replace("\"the number\"", number);
                 let request = app.request(&operation.method, &operation.path_with(&[])).key(&app.staff.key);
-                let answer = request.header(CONTENT_TYPE.as_str(), "application/json").body(body).send().await;
+                let response = request.header(CONTENT_TYPE.as_str(), "application/json").body(body).send().await;
 
-                let about = format!("{} {name} = {number}: {answer:?}", operation.id);
-                assert!(answer.status < 500, "{about}");
+                let about = format!("{} {name} = {number}: {response:?}", operation.id);
+                assert!(response.status < 500, "{about}");
                 if number.contains("e400") {
-                    assert_eq!((answer.status, answer.code()), (400, "body.malformed"), "{about}");
+                    assert_eq!((response.status, response.code()), (400, "body.malformed"), "{about}");
                 } else if number.len() > 15 {
-                    assert_eq!((answer.status, answer.invalid_arguments()), (400, vec![name.clone()]), "{about}");
+                    assert_eq!((response.status, response.invalid_arguments()), (400, vec![name.clone()]), "{about}");
                 }
                 tried += 1;
             }
@@ -141,8 +141,8 @@ async fn validates_unusual_numbers(app: TestApp) {
 
 async fn lone_surrogate_makes_body_malformed(app: TestApp) {
     for name in [r"\ud800", r"\udc00", r"\ud83c\ud83c", r"\u12"] {
-        let refused = app.post("/regions", format!(r#"{{"name":"{name}","country":"Ghana"}}"#)).await;
-        assert_eq!((refused.status, refused.code()), (400, "body.malformed"), "{name}");
+        let rejected = app.post("/regions", format!(r#"{{"name":"{name}","country":"Ghana"}}"#)).await;
+        assert_eq!((rejected.status, rejected.code()), (400, "body.malformed"), "{name}");
     }
     let bytes: &[u8] = b"{\"name\":\"\xff\xfe\",\"country\":\"Ghana\"}";
     assert_eq!(app.post("/regions", bytes).await.code(), "body.malformed");
@@ -166,12 +166,12 @@ async fn only_descriptions_may_have_several_lines(app: TestApp) {
 
 async fn accepts_bidirectional_text(app: TestApp) {
     for name in ["\u{200f}أكرا", "תל אביב", "می\u{200c}خواهم", "東京", "Kpɔeta"] {
-        let made = app.new_region(name).await;
-        assert_eq!((made.status, &made.body["name"]), (201, &json!(name)));
+        let created = app.new_region(name).await;
+        assert_eq!((created.status, &created.body["name"]), (201, &json!(name)));
     }
     for name in ["Ac\u{200b}cra", "\u{feff}Accra", "Accra\u{2069}", "\u{202b}Accra", "Ac\u{80}cra", "Ac\u{7f}cra"] {
-        let refused = app.new_region(name).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["name".to_owned()]), "{name:?}");
+        let rejected = app.new_region(name).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["name".to_owned()]), "{name:?}");
     }
 }
 
@@ -187,7 +187,7 @@ async fn unicode_blank_counts_as_missing(app: TestApp) {
     assert_eq!((plain.status, &plain.body["district"]), (200, &json!(" ")), "where a blank fits, it is set");
 }
 
-/// SQLite's `lower` knows the letters of ASCII alone, PostgreSQL's more: where there are no others, both find the same.
+/// SQLite's `lower` supports ASCII only, PostgreSQL's more. Both find the same addresses if only ASCII is allowed.
 async fn email_address_must_be_ascii(app: TestApp) {
     let sign_up = async |email: &str| {
         let body = json!({ "username": "emile", "email": email, "password": PASSWORD });
@@ -197,8 +197,8 @@ async fn email_address_must_be_ascii(app: TestApp) {
     for email in
         ["Émile@example.com", "emile@exämple.com", "emile\u{ff20}example.com", "\u{435}mile@example.com", "a\tb@example.com"]
     {
-        let refused = sign_up(email).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
+        let rejected = sign_up(email).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
     }
 
     assert_eq!(sign_up("Emile@Example.com").await.status, 201);
@@ -217,16 +217,16 @@ async fn limits_filter_expression(app: TestApp) {
     };
 
     for bomb in ["(a{1000}){1000}", "((a{100}){100}){100}", r"\pL{900}", "(?:(?:(?:a?){99}){99}){99}", &"(".repeat(100)] {
-        let refused = list(bomb).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["number".to_owned()]), "{bomb}");
+        let rejected = list(bomb).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["number".to_owned()]), "{bomb}");
     }
-    // What makes others look back and back again is nothing to this engine.
+    // Patterns that cause exponential backtracking in other engines.
     for harmless in ["(1*)*(1*)*(1*)*$x", "(.*)*(.*)*y", "^(1|1?)+$", "(?i)[a-z]*$"] {
         assert_eq!(list(harmless).await.status, 200, "{harmless}");
     }
 }
 
-/// A PNG that says of itself that it is this large, with one chunk more between its header and its end.
+/// Returns a PNG with this size in its header, and one more chunk before its end.
 fn png(width: u32, height: u32, kind: &[u8], chunk: &[u8]) -> String {
     use base64::Engine;
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
@@ -250,7 +250,7 @@ async fn rejects_decompression_bomb(app: TestApp) {
         request.json(&json!({ "banner": banner })).send().await
     };
     let svg = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIG9ubG9hZD0iYWxlcnQoMSkiLz4=";
-    // As a zlib stream, these bytes would unfold to no end; nothing unfolds them.
+    // As a zlib stream this would decompress without end; the server doesn't decompress it.
     let bomb = [b"a\0\0".as_slice(), &[0x78, 0xda], &[0xff; 4096]].concat();
 
     for (picture, detail) in [
@@ -260,16 +260,16 @@ async fn rejects_decompression_bomb(app: TestApp) {
         (svg.to_owned(), "is no PNG, JPEG or WebP image"),
         ("data:text/html;base64,PGI+".to_owned(), "is not an image in base64"),
     ] {
-        let refused = put(&picture).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["banner".to_owned()]), "{detail}");
-        assert!(refused.body["fields"][0]["detail"].as_str().unwrap().starts_with(detail), "{}", refused.body);
+        let rejected = put(&picture).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["banner".to_owned()]), "{detail}");
+        assert!(rejected.body["fields"][0]["detail"].as_str().unwrap().starts_with(detail), "{}", rejected.body);
     }
     for kind in [b"iCCP", b"zTXt"] {
         assert_eq!(put(&png(9, 9, kind, &bomb)).await.status, 200, "it is given back as it came");
     }
 }
 
-/// Identifiers that are none, for every variable of every path.
+/// Malformed identifiers, for every variable of every path.
 async fn malformed_path_parameter_is_not_found(app: TestApp) {
     let odd = ["%E2%80%AE", "%07", "99999999999999999999999", "-1", "L2V2ZW50cy8%3D", "%25%30%30", "a%0d%0ab"];
     let contract = Contract::builtin().unwrap();
@@ -281,9 +281,9 @@ async fn malformed_path_parameter_is_not_found(app: TestApp) {
                 let request = app.request(&operation.method, &format!("{path}?{}", operation.required_query()));
                 let request = if found.body.is_some() { request.json(&operation.body()) } else { request };
 
-                let answer = request.key(&app.staff.key).send().await;
+                let response = request.key(&app.staff.key).send().await;
 
-                assert!([400, 403, 404].contains(&answer.status), "{} {path}: {answer:?}", operation.id);
+                assert!([400, 403, 404].contains(&response.status), "{} {path}: {response:?}", operation.id);
             }
         }
     }

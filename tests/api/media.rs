@@ -1,4 +1,4 @@
-//! Images: a region's icon without anybody sending one, and an event's as they were sent.
+//! Images: generated icons of regions, and uploaded images of events.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -23,11 +23,11 @@ on_both_databases![
     rejects_invalid_images,
 ];
 
-/// A PNG and a WebP of one pixel each.
+/// A PNG and a WebP of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg==";
 const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
 
-/// Fetches as a browser does, with neither key nor version.
+/// Fetches a path without key and version.
 async fn fetch(app: &TestApp, path: &str) -> reqwest::Response {
     Client::new().get(format!("{}{path}", app.address)).send().await.unwrap()
 }
@@ -36,13 +36,13 @@ async fn fetch_unless(app: &TestApp, path: &str, known: &str) -> reqwest::Respon
     Client::new().get(format!("{}{path}", app.address)).header(IF_NONE_MATCH, known).send().await.unwrap()
 }
 
-/// The text of a header.
+/// Returns a header, or an empty text.
 fn header(response: &reqwest::Response, name: impl reqwest::header::AsHeaderName) -> String {
     response.headers().get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
 }
 
-async fn change(app: &TestApp, who: &User, event: &Event, body: serde_json::Value) -> Response {
-    app.request("PUT", &event.uri).key(&who.key).json(&body).send().await
+async fn change(app: &TestApp, user: &User, event: &Event, body: serde_json::Value) -> Response {
+    app.request("PUT", &event.uri).key(&user.key).json(&body).send().await
 }
 
 async fn draws_region_icon(app: TestApp) {
@@ -110,8 +110,8 @@ async fn private_image_is_not_publicly_cacheable(app: TestApp) {
     let again = fetch_unless(&app, path, &header(&image, ETAG)).await;
 
     assert!(path.contains("?secret="), "{path}");
-    for (answer, status) in [(&image, 200), (&again, 304)] {
-        assert_eq!((answer.status().as_u16(), header(answer, CACHE_CONTROL).as_str()), (status, "private, max-age=300"));
+    for (response, status) in [(&image, 200), (&again, 304)] {
+        assert_eq!((response.status().as_u16(), header(response, CACHE_CONTROL).as_str()), (status, "private, max-age=300"));
     }
 }
 
@@ -162,7 +162,7 @@ async fn removed_image_is_not_found(app: TestApp) {
 async fn unknown_image_is_not_found(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_draft(&app.create_host(&ama).await).await;
-    // An image whose event was never committed, such as one of a transaction that failed.
+    // An image without a committed event, as left by a failed transaction.
     let orphan = media::parse("banner", PNG).unwrap();
     app.state.media.put("banner/17637000000001", &orphan).await.unwrap();
     app.state.media.put(&format!("thumbnail/{}", event.id), &orphan).await.unwrap();
@@ -170,8 +170,8 @@ async fn unknown_image_is_not_found(app: TestApp) {
     for path in
         [format!("/media/banner/{}", event.id), format!("/media/thumbnail/{}", event.id), "/media/banner/17637000000001".into()]
     {
-        let answer = app.request("GET", &path).no_key().version(None).send().await;
-        assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{path}");
+        let response = app.request("GET", &path).no_key().version(None).send().await;
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{path}");
     }
     let odd = app.request("GET", "/media/poster/17").no_key().version(None).send().await;
     assert_eq!(odd.invalid_arguments(), ["image", "content"]);

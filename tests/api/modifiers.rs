@@ -1,4 +1,4 @@
-//! Price modifiers: their rules, who may see and change them, and what an order keeps of them.
+//! Price modifiers: rules, access, and their effect on orders.
 
 use std::time::Duration;
 
@@ -48,14 +48,14 @@ async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
     app.request("DELETE", uri).key(key).send().await
 }
 
-/// Adds a modifier of Kofi's; its URI.
+/// Creates a modifier, and returns its URI.
 async fn modifier(app: &TestApp, key: &str, section: &str, body: Value) -> String {
-    let made = add(app, key, section, &body).await;
-    assert_eq!(made.status, 201, "{}", made.body);
-    made.body["self"].as_str().unwrap().to_owned()
+    let created = add(app, key, section, &body).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    created.body["self"].as_str().unwrap().to_owned()
 }
 
-/// How many modifiers there are in all.
+/// Returns the number of all modifiers.
 async fn count(app: &TestApp) -> i64 {
     let mut tx = app.state.db.read().await.unwrap();
     tx.query("select count(*) from modifiers").scalar().await.unwrap()
@@ -65,17 +65,17 @@ async fn new_modifier_is_active_and_unbounded(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
 
-    let made = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
+    let created = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
 
-    assert_eq!(made.status, 201, "{}", made.body);
-    let uri = made.body["self"].as_str().unwrap();
+    assert_eq!(created.status, 201, "{}", created.body);
+    let uri = created.body["self"].as_str().unwrap();
     let id = uri.strip_prefix(&format!("{}/modifiers/", event.sections[0])).unwrap();
-    assert_eq!((id.len(), made.header("location")), (14, uri));
+    assert_eq!((id.len(), created.header("location")), (14, uri));
     let expected = json!({
         "self": uri, "name": "Gate", "priceDelta": 5.0, "availableFrom": null, "availableTo": null, "minOrder": null,
         "maxOrder": null, "active": true,
     });
-    assert_eq!(made.body, expected);
+    assert_eq!(created.body, expected);
     assert_eq!(read(&app, &app.public_key, uri).await.body, expected);
 }
 
@@ -87,11 +87,11 @@ async fn created_modifier_is_returned_unchanged(app: TestApp) {
         "availableTo": "2998-12-01T12:00", "minOrder": 6, "maxOrder": 6, "active": false,
     });
 
-    let made = add(&app, &kofi.key, &event.sections[0], &told).await;
+    let created = add(&app, &kofi.key, &event.sections[0], &told).await;
 
-    told["self"] = made.body["self"].clone();
+    told["self"] = created.body["self"].clone();
     told["availableFrom"] = "2026-01-01T00:00".into();
-    assert_eq!((made.status, &made.body), (201, &told));
+    assert_eq!((created.status, &created.body), (201, &told));
     assert_eq!(read(&app, &kofi.key, told["self"].as_str().unwrap()).await.body, told);
 }
 
@@ -100,14 +100,14 @@ async fn client_supports_modifiers(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let floor = event.sections[0].rsplit('/').next().unwrap();
     let create = kofi.client.section_modifier_create().event(&event.id).section(floor);
-    let made = create.body_map(|body| body.name("Early bird").price_delta(-2.5).min_order(2)).send().await.unwrap();
-    let id = made.self_.rsplit('/').next().unwrap();
+    let created = create.body_map(|body| body.name("Early bird").price_delta(-2.5).min_order(2)).send().await.unwrap();
+    let id = created.self_.rsplit('/').next().unwrap();
 
     let update = kofi.client.section_modifier_update().event(&event.id).section(floor).modifier(id);
     let changed = update.body_map(|body| body.max_order(3)).send().await.unwrap();
     let get = || app.public_client.section_modifier_get().event(&event.id).section(floor).modifier(id);
 
-    assert_eq!((made.price_delta, made.min_order, made.max_order), (-2.5, Some(2), None));
+    assert_eq!((created.price_delta, created.min_order, created.max_order), (-2.5, Some(2), None));
     assert_eq!(*get().send().await.unwrap(), *changed);
     assert_eq!((changed.name.as_str(), changed.min_order, changed.max_order), ("Early bird", Some(2), Some(3)));
     kofi.client.section_modifier_delete().event(&event.id).section(floor).modifier(id).send().await.unwrap();
@@ -147,8 +147,8 @@ async fn delta_is_positive_or_negative(app: TestApp) {
         assert_eq!((changed.status, &changed.body["priceDelta"]), (200, &json!(delta)), "{}", changed.body);
     }
     for delta in [-1_000_000.01, -0.005, 0.001, 1_000_000.01] {
-        let refused = change(&app, &kofi.key, &uri, json!({ "priceDelta": delta })).await;
-        assert_eq!(refused.invalid_arguments(), ["priceDelta"], "{delta}");
+        let rejected = change(&app, &kofi.key, &uri, json!({ "priceDelta": delta })).await;
+        assert_eq!(rejected.invalid_arguments(), ["priceDelta"], "{delta}");
     }
 }
 
@@ -168,9 +168,9 @@ async fn rejects_reversed_bounds(app: TestApp) {
         (json!({ "minOrder": 5 }), vec!["maxOrder"]),
         (json!({ "maxOrder": 1, "availableTo": "2026-01-01T00:00", "name": "June" }), vec!["availableTo", "maxOrder"]),
     ] {
-        let refused = change(&app, &kofi.key, &uri, body.clone()).await;
+        let rejected = change(&app, &kofi.key, &uri, body.clone()).await;
         assert_eq!(
-            (refused.status, refused.invalid_arguments()),
+            (rejected.status, rejected.invalid_arguments()),
             (400, wrong.into_iter().map(str::to_owned).collect()),
             "{body}"
         );
@@ -189,7 +189,7 @@ async fn concurrent_updates_keep_bounds_in_order(app: TestApp) {
     for _ in 0..10 {
         change(&app, &kofi.key, &uri, json!({ "minOrder": 1, "maxOrder": 10 })).await;
         let changes = [json!({ "minOrder": 7 }), json!({ "maxOrder": 3 })].map(|body| change(&app, &kofi.key, &uri, body));
-        let statuses: Vec<_> = futures::future::join_all(changes).await.iter().map(|answer| answer.status).collect();
+        let statuses: Vec<_> = futures::future::join_all(changes).await.iter().map(|response| response.status).collect();
 
         assert!(statuses == [200, 400] || statuses == [400, 200], "{statuses:?}");
     }
@@ -252,7 +252,7 @@ async fn modifiers_of_draft_are_hidden(app: TestApp) {
     app.execute_sql("update events set status = 'Cancelled'").await;
     let cancelled = read(&app, &app.public_key, &uri).await;
 
-    assert!(before.iter().all(|answer| rejection(answer) == (403, "resource.not-yours")), "{before:?}");
+    assert!(before.iter().all(|response| rejection(response) == (403, "resource.not-yours")), "{before:?}");
     assert_eq!([to_its_own.status, listed.status, cancelled.status], [200; 3]);
 }
 
@@ -336,9 +336,9 @@ async fn removed_host_cannot_add_modifiers(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     app.execute_sql("update hosts set removed = true").await;
 
-    let answer = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
+    let response = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
 
-    assert_eq!(rejection(&answer), (409, "host.removed"));
+    assert_eq!(rejection(&response), (409, "host.removed"));
     assert_eq!(count(&app).await, 0);
 }
 
@@ -356,7 +356,7 @@ async fn deleting_section_deletes_its_modifiers(app: TestApp) {
     assert_eq!(count(&app).await, 0);
 }
 
-/// A listed event of a host of Kofi's with a floor at 20.00 and a balcony at 40.00.
+/// Creates a listed event of Kofi, with sections at 20.00 and 40.00.
 async fn concert(app: &TestApp) -> (crate::support::User, Event) {
     let kofi = app.sign_up("kofi").await;
     let sections = [section("Floor", 20.0, 100), section("Balcony", 40.0, 100)];
@@ -382,7 +382,7 @@ async fn order_names_applied_modifiers(app: TestApp) {
         { "event": event.uri, "section": balcony, "quantity": 2, "unitPrice": 50.5, "modifier": dear, "modifiers": [dear, cheap] },
     ]);
     assert_eq!(placed.body["items"], items);
-    // The fee is that of the price as modified: above 50.
+    // The fee depends on the modified price: above 50.
     let amounts = (&placed.body["subtotal"], &placed.body["fees"], &placed.body["total"]);
     assert_eq!(amounts, (&json!(121.0), &json!(4.97), &json!(125.97)));
     let uri = placed.body["self"].as_str().unwrap();
@@ -506,8 +506,8 @@ async fn section_has_at_most_fifty_modifiers(app: TestApp) {
     let more: Vec<Value> = (48..53).map(named).collect();
     let at_once = join_all(more.iter().map(|body| add(&app, &kofi.key, &event.sections[0], body))).await;
 
-    assert_eq!(at_once.iter().filter(|answer| answer.status == 201).count(), 2);
-    assert_eq!(at_once.iter().filter(|answer| rejection(answer) == (409, "modifier.too-many")).count(), 3);
+    assert_eq!(at_once.iter().filter(|response| response.status == 201).count(), 2);
+    assert_eq!(at_once.iter().filter(|response| rejection(response) == (409, "modifier.too-many")).count(), 3);
     assert_eq!(count(&app).await, 50);
     modifier(&app, &kofi.key, &event.sections[1], named(0)).await;
     assert_eq!(delete(&app, &kofi.key, &last).await.status, 204);

@@ -1,4 +1,4 @@
-//! Orders: what may be ordered, what it costs, who may see it, and how it ends without being paid.
+//! Orders: rules, prices, access, cancellation and expiry.
 
 mod lists;
 
@@ -34,7 +34,7 @@ async fn get(app: &TestApp, key: &str, path: &str) -> Response {
     app.request("GET", path).key(key).send().await
 }
 
-/// An event of a host of Kofi's, whose sections have these prices and 100 places each.
+/// Creates an event of Kofi with sections at these prices, with 100 tickets each.
 async fn concert(app: &TestApp, prices: &[f64]) -> Event {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -46,7 +46,7 @@ async fn event_at(app: &TestApp, host: &Host<'_>, prices: &[f64]) -> Event {
     app.create_listed_event(host, &sections.collect::<Vec<_>>()).await
 }
 
-/// The short URI of a section.
+/// Returns the short URI of a section.
 fn short(section: &str) -> &str {
     &section[section.find("/sections/").unwrap()..]
 }
@@ -56,7 +56,7 @@ async fn order_reserves_tickets(app: TestApp) {
     let (stalls, standing, balcony) = (&event.sections[0], &event.sections[1], &event.sections[2]);
     let ama = app.sign_up("ama").await;
 
-    // The sections are named in every form that is accepted.
+    // Sections are named in every accepted form.
     let items = json!({ format!("/v3{balcony}"): 1, stalls: 2, short(standing): 3 });
     let placed = app.place_order(&ama.key, items).await;
 
@@ -107,7 +107,7 @@ async fn free_order_is_fulfilled_immediately(app: TestApp) {
     let payments = get(&app, &ama.key, &order.payments).await;
     assert_eq!(payments.body["total"], 0);
 
-    // It stays what it is when its reservation would be over.
+    // It stays fulfilled after the reservation time.
     app.advance_clock(RESERVATION_TTL);
     app.expire_due().await;
     assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Fulfilled");
@@ -145,19 +145,19 @@ async fn names_all_invalid_arguments(app: TestApp) {
         (json!({ stalls: 30, balcony: 21 }), vec!["50 tickets"]),
         (json!({ stalls: 50, short(stalls): 1, nowhere: 1 }), vec![nowhere, short(stalls), "50 tickets"]),
     ] {
-        let refused = app.place_order(&kofi.key, items.clone()).await;
+        let rejected = app.place_order(&kofi.key, items.clone()).await;
 
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["items".to_owned()]), "{items}");
-        let detail = refused.body["fields"][0]["detail"].as_str().unwrap();
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["items".to_owned()]), "{items}");
+        let detail = rejected.body["fields"][0]["detail"].as_str().unwrap();
         assert!(named.iter().all(|name| detail.contains(name)), "{items}: {detail}");
     }
 
     let body = json!({ "customer": "ZZ-00000000", "items": { nowhere: 1 } });
-    let refused = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
-    assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["items".to_owned(), "customer".to_owned()]));
+    let rejected = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["items".to_owned(), "customer".to_owned()]));
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 0));
 
-    // Fifty are not too many.
+    // The maximum of 50 is accepted.
     assert_eq!(app.place_order(&kofi.key, json!({ stalls: 30, balcony: 20 })).await.status, 201);
 }
 
@@ -169,12 +169,12 @@ async fn contract_limits_order(app: TestApp) {
     for items in
         [json!({}), json!({ section: 0 }), json!({ section: 51 }), json!({ section: "two" }), json!([section]), json!("x")]
     {
-        let refused = app.place_order(&ama.key, items.clone()).await;
+        let rejected = app.place_order(&ama.key, items.clone()).await;
 
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["items".to_owned()]), "{items}");
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["items".to_owned()]), "{items}");
     }
-    let refused = app.request("POST", "/orders").key(&ama.key).json(&json!({ "customer": "Ama" })).send().await;
-    assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["-items".to_owned(), "customer".to_owned()]));
+    let rejected = app.request("POST", "/orders").key(&ama.key).json(&json!({ "customer": "Ama" })).send().await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["-items".to_owned(), "customer".to_owned()]));
 }
 
 async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) {
@@ -240,11 +240,11 @@ async fn rejects_tickets_not_on_sale(app: TestApp) {
         (&draft, "event.not-listed"),
         (&over, "event.over"),
     ] {
-        let refused = app.place_order(&kofi.key, json!({ open.sections[0].as_str(): 1, event.sections[0].as_str(): 1 })).await;
+        let rejected = app.place_order(&kofi.key, json!({ open.sections[0].as_str(): 1, event.sections[0].as_str(): 1 })).await;
 
-        assert_eq!((refused.status, refused.code()), (409, code));
-        let (text, title) = (refused.body["error"].as_str().unwrap(), get(&app, &kofi.key, &event.uri).await.body);
-        // What is no secret: not everybody may know what a draft is called.
+        assert_eq!((rejected.status, rejected.code()), (409, code));
+        let (text, title) = (rejected.body["error"].as_str().unwrap(), get(&app, &kofi.key, &event.uri).await.body);
+        // The title of a draft is not revealed.
         let names = match code {
             "event.not-listed" => [event.sections[0].as_str(); 2],
             _ => ["VIP", title["title"].as_str().unwrap()],
@@ -254,8 +254,8 @@ async fn rejects_tickets_not_on_sale(app: TestApp) {
     }
 
     assert_eq!(app.request("DELETE", &host.uri).key(&kofi.key).send().await.status, 204);
-    let refused = app.place_order(&kofi.key, json!({ open.sections[0].as_str(): 1 })).await;
-    assert_eq!((refused.status, refused.code()), (409, "host.removed"));
+    let rejected = app.place_order(&kofi.key, json!({ open.sections[0].as_str(): 1 })).await;
+    assert_eq!((rejected.status, rejected.code()), (409, "host.removed"));
 }
 
 async fn sold_out_section_rejects_whole_order(app: TestApp) {
@@ -267,10 +267,10 @@ async fn sold_out_section_rejects_whole_order(app: TestApp) {
     ama.order(vip, 2).await.unwrap();
 
     for items in [json!({ stalls: 1, vip: 2 }), json!({ vip: 2, stalls: 1 }), json!({ vip: 2 })] {
-        let refused = app.place_order(&kofi.key, items).await;
+        let rejected = app.place_order(&kofi.key, items).await;
 
-        assert_eq!((refused.status, refused.code()), (409, "section.sold-out"));
-        assert!(refused.body["error"].as_str().unwrap().contains("VIP"), "{}", refused.body);
+        assert_eq!((rejected.status, rejected.code()), (409, "section.sold-out"));
+        assert!(rejected.body["error"].as_str().unwrap().contains("VIP"), "{}", rejected.body);
     }
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 0));
     assert_eq!(app.sold_and_reserved(vip).await, (2, 0));
@@ -292,11 +292,11 @@ async fn account_has_at_most_ten_open_orders(app: TestApp) {
     let by_staff = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
     assert_eq!((by_staff.status, by_staff.code()), (409, "order.too-many"));
     assert_eq!(app.sold_and_reserved(paid).await, (0, 10));
-    // One that is never open is none too many, and others are free to order.
+    // A free order is never open, and other accounts are not limited.
     ama.order(free, 1).await.unwrap();
     app.sign_up("yaw").await.order(paid, 1).await.unwrap();
 
-    // Whichever way an order ends, there is room for another one.
+    // Every end of an order makes room for another.
     ama.pay(&open[0]).await.unwrap();
     ama.order(paid, 1).await.unwrap();
     assert_eq!(app.cancel_order(&ama.key, &open[1].self_).await.status, 200);
@@ -330,9 +330,9 @@ async fn job_expires_orders_and_releases_reservations(app: TestApp) {
     let event = concert(&app, &[10.0, 20.0]).await;
     let (stalls, balcony) = (event.sections[0].as_str(), event.sections[1].as_str());
     for number in 0..13 {
-        let person = app.sign_up(&format!("person-{number}")).await;
+        let user = app.sign_up(&format!("person-{number}")).await;
         for _ in 0..4 {
-            person.order_items([(stalls, 1), (balcony, 1)]).await.unwrap();
+            user.order_items([(stalls, 1), (balcony, 1)]).await.unwrap();
         }
     }
     let ama = app.sign_up("ama").await;
@@ -393,8 +393,8 @@ async fn only_customer_and_staff_cancel_open_order(app: TestApp) {
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let order = async |section: usize| ama.order(&event.sections[section], 1).await.unwrap().self_.clone();
     let cancel = async |key: &str, order: &str| {
-        let answer = app.cancel_order(key, order).await;
-        (answer.status, answer.code().to_owned())
+        let response = app.cancel_order(key, order).await;
+        (response.status, response.code().to_owned())
     };
     let (first, second, free) = (order(0).await, order(0).await, order(1).await);
 

@@ -1,4 +1,4 @@
-//! Every list of the contract, walked in pages of any size: each entry comes once, in the order of the whole list.
+//! Every list of the contract in pages of any size: each entry occurs once, in the order of the whole list.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -11,13 +11,13 @@ use crate::support::{Operation, PASSWORD, TestApp, card_payment, operations, sec
 
 on_both_databases![pages_of_any_size_form_the_whole_list];
 
-/// Entries that every list has at the least.
-const LEAST: usize = 3;
-/// Page sizes that are tried for each list, beside one entry a page.
+/// The minimum number of entries in every list.
+const MIN_ENTRIES: usize = 3;
+/// The number of page sizes for each list, besides 1.
 const CASES: usize = 4;
 
-/// A app in which every list has at least [`LEAST`] entries, and the path variables under which they are found.
-async fn crowded(app: &TestApp) -> Vec<(&'static str, String)> {
+/// Creates at least [`LEAST`] entries for every list, and returns the path variables of the lists.
+async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let host = app.create_host(&kofi).await;
     let sections = ["Floor", "Balcony", "Box"].map(|name| section(name, 0.0, 100));
@@ -25,13 +25,13 @@ async fn crowded(app: &TestApp) -> Vec<(&'static str, String)> {
     let paid = app.create_listed_event(&host, &[section("Floor", 20.0, 100)]).await;
     let zone = app.create_zone(300, 250).await;
     let mut friends = Vec::new();
-    for number in 0..LEAST {
+    for number in 0..MIN_ENTRIES {
         friends.push(app.sign_up(&format!("friend{number}")).await);
     }
     let send = async |key: &str, method: &str, path: &str, body: Value| {
-        let answer = app.request(method, path).key(key).json(&body).send().await;
-        assert!(answer.status < 300, "{method} {path}: {}", answer.body);
-        answer.body
+        let response = app.request(method, path).key(key).json(&body).send().await;
+        assert!(response.status < 300, "{method} {path}: {}", response.body);
+        response.body
     };
     for width in [320, 728] {
         app.create_zone(width, 90).await;
@@ -60,7 +60,7 @@ async fn crowded(app: &TestApp) -> Vec<(&'static str, String)> {
         publish(app, banner.body["self"].as_str().unwrap()).await;
     }
     let order = ama.order(&paid.sections[0], 5).await.unwrap();
-    for _ in 0..LEAST {
+    for _ in 0..MIN_ENTRIES {
         let part = json!({ "method": "card", "token": "tok_approve", "amount": 10.0 });
         assert_eq!(app.pay(&ama.key, &order.self_, part).await.status, 201);
     }
@@ -76,7 +76,7 @@ async fn crowded(app: &TestApp) -> Vec<(&'static str, String)> {
 }
 
 async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
-    let known = crowded(&app).await;
+    let known = fill_lists(&app).await;
     let mut runner = TestRunner::default();
     let mut lists = 0;
     for operation in operations() {
@@ -86,7 +86,7 @@ async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
         let known: Vec<(&str, &str)> = known.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let mut path = operation.path_with(&known);
         if operation.id == "audit_list" {
-            // All that was done to make this app is more than a page.
+            // The setup makes more entries than fit on a page.
             path.push_str("?operation=zone_create&");
         } else {
             path.push('?');
@@ -95,7 +95,7 @@ async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
             let page = async |records: usize, page: usize| app.read(&format!("{path}records={records}&page={page}{sort}")).await;
             let whole = page(100, 1).await;
             let whole = whole["entries"].as_array().unwrap_or_else(|| panic!("{path}: {whole}")).clone();
-            assert!(whole.len() >= LEAST && whole.len() < 100, "{path} has {} entries", whole.len());
+            assert!(whole.len() >= MIN_ENTRIES && whole.len() < 100, "{path} has {} entries", whole.len());
             assert_all_different(&whole, &path);
             let mut sizes = vec![1];
             sizes.extend((0..CASES).map(|_| (2..=whole.len() + 1).new_tree(&mut runner).unwrap().current()));
@@ -115,7 +115,7 @@ async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
     assert!(lists >= 28, "only {lists}");
 }
 
-/// Every sort that a list offers, either way round, and none.
+/// Returns every sort order of a list in both directions, and none.
 fn sorts(operation: &Operation) -> Vec<String> {
     let sorts = operation.parameters("query").into_iter().find(|parameter| parameter["name"] == "sort").cloned();
     let names = sorts.and_then(|sort| sort["schema"]["enum"].as_array().cloned()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Passwords: which ones nobody may have, how they are kept, and how many are checked at once.
+//! Passwords: forbidden passwords, hashes, and the limit of concurrent hashing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,45 +30,45 @@ impl TestApp {
         self.request("POST", "/accounts").json(&body).send().await
     }
 
-    async fn change(&self, person: &User, change: Value) -> Response {
-        self.request("PUT", &format!("/accounts/{}", person.number)).key(&person.key).json(&change).send().await
+    async fn change(&self, user: &User, change: Value) -> Response {
+        self.request("PUT", &format!("/accounts/{}", user.number)).key(&user.key).json(&change).send().await
     }
 
-    async fn hash_of(&self, person: &User) -> String {
+    async fn hash_of(&self, user: &User) -> String {
         let mut tx = self.state.db.read().await.unwrap();
         let find = tx.query("select password_hash from accounts where number = $1");
-        find.bind(person.number.clone()).scalar().await.unwrap()
+        find.bind(user.number.clone()).scalar().await.unwrap()
     }
 
-    /// Keeps this person's password as an earlier version of the platform may have.
-    async fn keep_weakly(&self, person: &User) -> String {
+    /// Stores this user's password with the parameters of an earlier version.
+    async fn store_weak_hash(&self, user: &User) -> String {
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::new(8, 1, 1, None).unwrap());
         let hash = argon2.hash_password(PASSWORD.as_bytes()).unwrap().to_string();
         let mut tx = self.state.db.begin().await.unwrap();
         let update = tx.query("update accounts set password_hash = $1 where number = $2");
-        assert_eq!(update.bind(hash.clone()).bind(person.number.clone()).execute().await.unwrap(), 1);
+        assert_eq!(update.bind(hash.clone()).bind(user.number.clone()).execute().await.unwrap(), 1);
         tx.commit().await.unwrap();
         hash
     }
 }
 
-fn assert_refused(answer: &Response, detail: &str) {
-    assert_eq!((answer.status, answer.invalid_arguments()), (400, vec!["password".to_owned()]), "{}", answer.body);
-    assert_eq!(answer.body["fields"][0]["detail"], detail);
+fn assert_refused(response: &Response, detail: &str) {
+    assert_eq!((response.status, response.invalid_arguments()), (400, vec!["password".to_owned()]), "{}", response.body);
+    assert_eq!(response.body["fields"][0]["detail"], detail);
 }
 
 async fn rejects_common_passwords(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let (reset, code) = app.code_for("/resets", "ama@example.com", 1).await;
+    let (reset, code) = app.request_code("/resets", "ama@example.com", 1).await;
 
     for common in ["password1", "PassWord1", "123456789", "Qwertyuiop", "ILOVEYOU"] {
-        let refusals = [
+        let rejections = [
             app.sign_up_with(common).await,
             app.change(&ama, json!({ "password": common })).await,
-            app.answer(&reset, json!({ "code": code, "password": common })).await,
+            app.submit_code(&reset, json!({ "code": code, "password": common })).await,
         ];
-        for refused in &refusals {
-            assert_refused(refused, "is among the most common passwords: choose another one");
+        for rejected in &rejections {
+            assert_refused(rejected, "is among the most common passwords: choose another one");
         }
         let by_command = setup::create_account(&app.state, "esi", "esi@example.com", common, Scope::Customer).await;
         assert!(by_command.unwrap_err().to_string().contains("most common"));
@@ -94,27 +94,27 @@ async fn rejects_own_names_as_password(app: TestApp) {
 
 async fn rejected_password_counts_as_reset_attempt(app: TestApp) {
     let ama = app.sign_up("ama.mensah").await;
-    let (reset, code) = app.code_for("/resets", "ama.mensah@example.com", 1).await;
+    let (reset, code) = app.request_code("/resets", "ama.mensah@example.com", 1).await;
 
     for _ in 0..4 {
-        let refused = app.answer(&reset, json!({ "code": code, "password": "ama.mensah" })).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["password".to_owned()]));
+        let rejected = app.submit_code(&reset, json!({ "code": code, "password": "ama.mensah" })).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["password".to_owned()]));
     }
 
-    let changed = app.answer(&reset, json!({ "code": code, "password": "a third horse" })).await;
+    let changed = app.submit_code(&reset, json!({ "code": code, "password": "a third horse" })).await;
     assert_eq!(changed.status, 200);
     assert!(app.sign_in(&ama.username, "a third horse").await.is_ok());
-    // That the digits are right is told by the rejection, too.
-    let (reset, code) = app.code_for("/resets", "ama.mensah@example.com", 2).await;
+    // The response reveals that the digits are right.
+    let (reset, code) = app.request_code("/resets", "ama.mensah@example.com", 2).await;
     for status in [400, 400, 400, 400, 400, 409] {
-        let refused = app.answer(&reset, json!({ "code": code, "password": "ama.mensah" })).await;
-        assert_eq!(refused.status, status);
+        let rejected = app.submit_code(&reset, json!({ "code": code, "password": "ama.mensah" })).await;
+        assert_eq!(rejected.status, status);
     }
 }
 
 async fn outdated_hash_is_upgraded_at_login(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let weak = app.keep_weakly(&ama).await;
+    let weak = app.store_weak_hash(&ama).await;
 
     assert!(app.sign_in("ama", "a wrong one").await.is_err());
     assert_eq!(app.hash_of(&ama).await, weak, "nobody knew the password");
@@ -130,7 +130,7 @@ async fn outdated_hash_is_upgraded_at_login(app: TestApp) {
 
 async fn concurrent_logins_succeed_during_hash_upgrade(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    app.keep_weakly(&ama).await;
+    app.store_weak_hash(&ama).await;
 
     let sessions = join_all((0..6).map(|_| app.sign_in("ama", PASSWORD))).await;
 
@@ -141,22 +141,22 @@ async fn concurrent_logins_succeed_during_hash_upgrade(app: TestApp) {
 async fn overloaded_hashing_returns_unavailable(app: TestApp) {
     app.sign_up("ama").await;
     let mut state = App::open(&app.database_url, app.state.settings.clone(), log::silent()).await.unwrap();
-    // No hash can run here, so nobody may wait for one.
+    // No hash can be computed, so no request may wait.
     Arc::get_mut(&mut state).unwrap().passwords = Passwords::new(0);
     let platform = Platform::start(state, ANY_PORT).unwrap();
     let sign_in = async |name: &str| {
         let body = json!({ "identification": name, "password": PASSWORD });
-        let answer = app.request("POST", "/sessions").at(platform.address()).json(&body).send();
-        // Or whoever is let in waits for ever.
-        timeout(Duration::from_secs(30), answer).await.expect("an answer")
+        let response = app.request("POST", "/sessions").at(platform.address()).json(&body).send();
+        // A request that is queued would wait forever.
+        timeout(Duration::from_secs(30), response).await.expect("an answer")
     };
 
-    let refused = sign_in("ama").await;
+    let rejected = sign_in("ama").await;
     let nobody = sign_in("nobody").await;
     let time = app.request("GET", "/time").at(platform.address()).send().await;
 
-    assert_eq!((refused.status, refused.code()), (503, "server.unavailable"));
-    assert!(refused.header("retry-after").parse::<u32>().is_ok(), "{:?}", refused.headers);
+    assert_eq!((rejected.status, rejected.code()), (503, "server.unavailable"));
+    assert!(rejected.header("retry-after").parse::<u32>().is_ok(), "{:?}", rejected.headers);
     assert_eq!(rejection(&nobody), (503, "server.unavailable"), "a name that nobody has costs the same work");
     assert_eq!(time.status, 200, "only who needs a hash has to wait for one");
     platform.stop().await.unwrap();

@@ -1,4 +1,4 @@
-//! Payments: what is taken for an order, and what is given back.
+//! Payments and refunds.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ on_both_databases![
     payment_completes_after_client_disconnects,
 ];
 
-/// Ama, and her order of two tickets at 100.00, which is 203.98 with fees.
+/// Ama's order of two tickets at 100.00, which is 203.98 with fees.
 struct Sale {
     ama: User,
     event: Event,
@@ -84,7 +84,7 @@ async fn full_payment_fulfills_order(app: TestApp) {
     assert_eq!(tickets["entries"][0]["section"]["self"], event.sections[0]);
     assert_eq!(app.gateway.total(), 203.98);
 
-    // It stays sold when its reservation would be over.
+    // The tickets stay sold after the reservation time.
     app.advance_clock(RESERVATION_TTL);
     app.expire_due().await;
     assert_eq!(status(&app, &order).await, "Fulfilled");
@@ -114,9 +114,9 @@ async fn rejects_more_than_outstanding_amount(app: TestApp) {
 
     let cash = json!({ "method": "external", "amount": 200.01, "reference": "Receipt 7" });
     for (key, body) in [(&ama.key, partial_card_payment(200.01)), (&app.staff.key, cash)] {
-        let refused = app.pay(key, &order, body).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["amount".to_owned()]));
-        assert!(refused.body["fields"][0]["detail"].as_str().unwrap().contains("200.00"), "{}", refused.body);
+        let rejected = app.pay(key, &order, body).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["amount".to_owned()]));
+        assert!(rejected.body["fields"][0]["detail"].as_str().unwrap().contains("200.00"), "{}", rejected.body);
     }
     assert_eq!(app.gateway.total(), 3.98);
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(200.0)).await.status, 201);
@@ -192,8 +192,8 @@ async fn card_payment_requires_gateway_token(app: TestApp) {
         (json!({ "method": "card", "token": "tok_unknown" }), "token"),
         (json!({ "method": "card", "reference": "Receipt 7" }), "-token"),
     ] {
-        let refused = app.pay(&ama.key, &order, body.clone()).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+        let rejected = app.pay(&ama.key, &order, body.clone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
     }
     assert_eq!((app.payments(&order).await, app.gateway.charge_count()), (vec![], 0));
 }
@@ -202,12 +202,12 @@ async fn only_staff_record_external_payments(app: TestApp) {
     let Sale { ama, event, order } = sale(&app).await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
 
-    let refused = app.pay(&ama.key, &order, cash.clone()).await;
-    assert_eq!((refused.status, refused.code()), (403, "resource.not-yours"));
+    let rejected = app.pay(&ama.key, &order, cash.clone()).await;
+    assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
     assert_eq!(app.pay(&ama.key, &order, json!({ "method": "external" })).await.status, 403);
     for body in [json!({ "method": "external" }), json!({ "method": "external", "reference": " ", "token": "tok_approve" })] {
-        let refused = app.pay(&app.staff.key, &order, body).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["-reference".to_owned()]));
+        let rejected = app.pay(&app.staff.key, &order, body).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["-reference".to_owned()]));
     }
 
     let recorded = app.pay(&app.staff.key, &order, cash).await;
@@ -231,8 +231,8 @@ async fn contract_limits_payment(app: TestApp) {
         (partial_card_payment(1_000_000.01), "amount"),
         (json!({ "method": "card", "token": "x".repeat(201), "reference": "x".repeat(201) }), "token reference"),
     ] {
-        let refused = app.pay(&ama.key, &order, body.clone()).await;
-        assert_eq!((refused.status, refused.invalid_arguments().join(" ")), (400, complaints.to_owned()), "{body}");
+        let rejected = app.pay(&ama.key, &order, body.clone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments().join(" ")), (400, complaints.to_owned()), "{body}");
     }
 }
 
@@ -251,13 +251,13 @@ async fn only_customer_and_staff_pay_open_order(app: TestApp) {
     app.advance_clock(RESERVATION_TTL);
     for order in [&order, &cancelled, &timed_out] {
         for body in [card_payment(), partial_card_payment(1.0), cash.clone()] {
-            let refused = app.pay(&app.staff.key, order, body.clone()).await;
-            assert_eq!((refused.status, refused.code()), (409, "order.not-open"), "{order} {body}");
+            let rejected = app.pay(&app.staff.key, order, body.clone()).await;
+            assert_eq!((rejected.status, rejected.code()), (409, "order.not-open"), "{order} {body}");
         }
     }
     assert_eq!(app.gateway.total(), 203.98);
 
-    // Staff may pay for anyone.
+    // Staff may pay for any account.
     let last = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     assert_eq!(app.pay(&app.staff.key, &last, card_payment()).await.status, 201);
     assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 3);
@@ -321,7 +321,7 @@ async fn expiry_refunds_payments(app: TestApp) {
     let Sale { ama, event, order } = sale(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.advance_clock(RESERVATION_TTL);
-    // Somebody else takes the places before the job comes by.
+    // Another user takes the tickets before the job runs.
     app.sign_up("yaw").await.order(&event.sections[0], 10).await.unwrap();
 
     app.expire_due().await;
@@ -351,7 +351,7 @@ async fn failed_refund_is_retried(app: TestApp) {
 
 async fn payment_of_crashed_server_is_undone(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
-    // A server has begun a payment, and the gateway has taken the money; then the server ended.
+    // A server began a payment and crashed after the gateway had taken the money.
     let (payment, id): (i64, i64) = (app.state.clock.next_id().0, order.rsplit('/').next().unwrap().parse().unwrap());
     let mut tx = app.state.db.begin().await.unwrap();
     let begun = tx.query(
@@ -362,17 +362,17 @@ async fn payment_of_crashed_server_is_undone(app: TestApp) {
     tx.commit().await.unwrap();
     app.gateway.record_charge(payment, 20000);
 
-    // While it may be under way it counts, and is not shown.
+    // While the payment may be in progress, it counts and is not visible.
     app.expire_due().await;
     assert_eq!(app.payments(&order).await, []);
     let shown = ama.client.order_payment_get().order(order.rsplit('/').next().unwrap()).payment(payment.to_string());
     assert_eq!(shown.send().await.rejection(), (404, "resource.not-found".to_owned()));
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(4.0)).await.invalid_arguments(), ["amount"]);
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 3.98);
-    let refused = app.pay(&ama.key, &order, card_payment()).await;
-    assert_eq!((refused.status, refused.code()), (409, "order.not-open"), "all that is outstanding is being paid");
+    let rejected = app.pay(&ama.key, &order, card_payment()).await;
+    assert_eq!((rejected.status, rejected.code()), (409, "order.not-open"), "all that is outstanding is being paid");
 
-    // Once nobody can be waiting for it any more, the money is given back and the order can be paid again.
+    // After the timeout the charge is undone, and the order can be paid again.
     app.advance_clock(Duration::from_secs(180));
     app.expire_due().await;
     assert_eq!(app.gateway.total(), 3.98);
@@ -386,7 +386,7 @@ async fn undo_after_refund_returns_nothing(app: TestApp) {
     app.gateway.block();
     app.gateway.block_undos(true);
 
-    // The job gives the payment up; before the gateway hears of that, the charge's answer comes, and its refund.
+    // The job abandons the payment. The charge's response and its refund precede the job's undo.
     let pays = async {
         let late = app.pay(&ama.key, &order, card_payment()).await;
         app.gateway.block_undos(false);
@@ -397,11 +397,11 @@ async fn undo_after_refund_returns_nothing(app: TestApp) {
         app.advance_clock(Duration::from_secs(180));
         app.expire_due().await;
     };
-    let answers = async {
+    let responses = async {
         app.gateway.wait_for_undo().await;
         app.gateway.unblock();
     };
-    let (late, (), ()) = join3(pays, gives_up, answers).await;
+    let (late, (), ()) = join3(pays, gives_up, responses).await;
 
     assert_eq!((late.status, late.code()), (409, "order.not-open"));
     assert_eq!((app.gateway.total(), app.payments(&order).await), (0.0, vec![is(203.98, "Refunded")]));
@@ -411,7 +411,7 @@ async fn undo_after_refund_returns_nothing(app: TestApp) {
 
 async fn failing_refunds_do_not_block_others(app: TestApp) {
     let Sale { ama, order, .. } = sale(&app).await;
-    // More than the job asks for at a time.
+    // More than one batch of the job.
     for _ in 0..25 {
         assert_eq!(app.pay(&ama.key, &order, partial_card_payment(1.0)).await.status, 201);
     }
@@ -440,7 +440,7 @@ async fn payment_completes_after_client_disconnects(app: TestApp) {
     connection.write_all(request.as_bytes()).await.unwrap();
     app.gateway.wait_for_charges(1).await;
     drop(connection);
-    // The server gets to see that.
+    // Gives the server time to notice the closed connection.
     sleep(Duration::from_millis(200)).await;
     app.gateway.unblock();
 

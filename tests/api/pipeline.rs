@@ -1,4 +1,4 @@
-//! The frame around every operation: the order of checks, and the requirement's bodies to the letter.
+//! The request pipeline of every operation: the order of its checks, and the error bodies of the requirement.
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ on_both_databases![
 
 async fn unknown_path_is_named(app: TestApp) {
     for path in ["/nowhere", "/v3/nowhere", "/v3x", "/", "/regions/1/2", "/v4/regions"] {
-        let answer = app.request("GET", path).no_key().version(None).send().await;
+        let response = app.request("GET", path).no_key().version(None).send().await;
 
-        assert_eq!(answer.status, 404, "{path}");
+        assert_eq!(response.status, 404, "{path}");
         let message = format!("The requested endpoint {path} does not exist on this server.");
-        assert_eq!(answer.body, json!({ "message": message, "code": "endpoint.unknown" }));
+        assert_eq!(response.body, json!({ "message": message, "code": "endpoint.unknown" }));
     }
 }
 
@@ -48,9 +48,9 @@ async fn wrong_method_lists_allowed_methods(app: TestApp) {
         ("PATCH", "/orders", "GET, POST"),
         ("HEAD", "/time", "GET"),
     ] {
-        let answer = app.request(method, path).no_key().version(None).send().await;
+        let response = app.request(method, path).no_key().version(None).send().await;
 
-        assert_eq!((answer.status, answer.header("allow")), (405, allowed), "{method} {path}");
+        assert_eq!((response.status, response.header("allow")), (405, allowed), "{method} {path}");
     }
 }
 
@@ -72,21 +72,21 @@ async fn accepts_equivalent_request_forms(app: TestApp) {
         ("GET", "/published%2Devents"),
         ("Get", "/v3/%70ublished-events"),
     ] {
-        let answer = app.request(method, path).send().await;
+        let response = app.request(method, path).send().await;
 
-        assert_eq!((answer.status, &answer.body), (200, &usual.body), "{method} {path}");
+        assert_eq!((response.status, &response.body), (200, &usual.body), "{method} {path}");
     }
-    let answer = app.request("get", "/published%2Devents/1").send().await;
-    assert_eq!(answer.status, 404);
+    let response = app.request("get", "/published%2Devents/1").send().await;
+    assert_eq!(response.status, 404);
 }
 
 async fn outdated_client_must_upgrade(app: TestApp) {
     for version in [None, Some(""), Some("2.9.9"), Some("2"), Some("three"), Some("3.0.0.0"), Some("-3")] {
-        let answer = app.request("GET", "/regions").version(version).send().await;
+        let response = app.request("GET", "/regions").version(version).send().await;
 
-        assert_eq!(answer.status, 412, "{version:?}");
+        assert_eq!(response.status, 412, "{version:?}");
         let error = "Please upgrade your client to complete this request";
-        assert_eq!(answer.body, json!({ "error": error, "code": "client.outdated" }));
+        assert_eq!(response.body, json!({ "error": error, "code": "client.outdated" }));
     }
     for version in ["3", "3.0", "3.0.0", "3.1", "12.0.7"] {
         assert_eq!(app.request("GET", "/regions").version(Some(version)).send().await.status, 200, "{version}");
@@ -100,8 +100,8 @@ async fn requires_key(app: TestApp) {
     let empty = app.request("GET", "/regions").key("").send().await;
     let blank = app.request("GET", "/regions").key("  ").send().await;
 
-    for answer in [without, empty, blank] {
-        assert_eq!((answer.status, &answer.body), (401, &expected));
+    for response in [without, empty, blank] {
+        assert_eq!((response.status, &response.body), (401, &expected));
     }
 }
 
@@ -113,18 +113,18 @@ async fn rejects_unknown_key_and_insufficient_scope(app: TestApp) {
     let nobody = app.request("GET", &format!("/accounts/{}", ama.number)).send().await;
     let customer = app.request("GET", "/orders").key(&ama.key).send().await;
 
-    for answer in [unknown, nobody, customer] {
-        assert_eq!((answer.status, &answer.body), (403, &expected));
+    for response in [unknown, nobody, customer] {
+        assert_eq!((response.status, &response.body), (403, &expected));
     }
 }
 
 async fn unknown_resource_has_required_message(app: TestApp) {
     for path in ["/regions/17637000000001", "/regions/no-such", "/events/1", "/v3/hosts/00000000000000"] {
-        let answer = app.request("GET", path).send().await;
+        let response = app.request("GET", path).send().await;
 
-        assert_eq!(answer.status, 404, "{path}");
+        assert_eq!(response.status, 404, "{path}");
         let error = "There is presently no resource with the given URI.";
-        assert_eq!(answer.body, json!({ "error": error, "code": "resource.not-found" }));
+        assert_eq!(response.body, json!({ "error": error, "code": "resource.not-found" }));
     }
 }
 
@@ -132,23 +132,23 @@ async fn allows_any_origin(app: TestApp) {
     let preflight = app.request("OPTIONS", "/orders").no_key().version(None).header("Origin", "https://shop.example");
     let preflight = preflight.header("Access-Control-Request-Method", "POST").send().await;
     let found = app.request("GET", "/regions").header("Origin", "https://shop.example").send().await;
-    let refused = app.request("GET", "/regions").no_key().header("Origin", "https://shop.example").send().await;
+    let rejected = app.request("GET", "/regions").no_key().header("Origin", "https://shop.example").send().await;
 
     assert_eq!(preflight.status, 204);
     assert!(preflight.header("access-control-allow-methods").contains("POST"));
     assert_eq!(preflight.header("access-control-allow-headers"), "*, Authorization");
-    for answer in [preflight, found, refused] {
-        assert_eq!(answer.header("access-control-allow-origin"), "*", "{}", answer.status);
-        assert!(answer.header("access-control-expose-headers").contains("x-request-id"));
+    for response in [preflight, found, rejected] {
+        assert_eq!(response.header("access-control-allow-origin"), "*", "{}", response.status);
+        assert!(response.header("access-control-expose-headers").contains("x-request-id"));
     }
 }
 
 async fn every_response_has_request_id(app: TestApp) {
     let found = app.request("GET", "/regions").send().await;
-    let refused = app.request("GET", "/regions").no_key().send().await;
+    let rejected = app.request("GET", "/regions").no_key().send().await;
     let unknown = app.request("GET", "/nowhere").send().await;
 
-    let ids = [found, refused, unknown].map(|answer| answer.header("x-request-id").to_owned());
+    let ids = [found, rejected, unknown].map(|response| response.header("x-request-id").to_owned());
     assert!(ids.iter().all(|id| !id.is_empty()));
     assert_ne!(ids[0], ids[1]);
 }
@@ -170,10 +170,10 @@ async fn limits_body_size_and_media_type(app: TestApp) {
 
 async fn rejects_non_object_body(app: TestApp) {
     for body in ["{", "name", "[]", "\"name\"", "7", "{\"name\": \"Accra\"", "\u{feff}{}"] {
-        let answer = app.request("POST", "/regions").key(&app.staff.key).header("Content-Type", "application/json");
-        let answer = answer.body(body).send().await;
+        let response = app.request("POST", "/regions").key(&app.staff.key).header("Content-Type", "application/json");
+        let response = response.body(body).send().await;
 
-        assert_eq!((answer.status, answer.code()), (400, "body.malformed"), "{body}");
+        assert_eq!((response.status, response.code()), (400, "body.malformed"), "{body}");
     }
 }
 
@@ -189,20 +189,20 @@ async fn missing_body_is_empty_object(app: TestApp) {
     assert_eq!((change.status, blank.status), (200, 200), "a client may send nothing where it has nothing to say");
 }
 
-/// However much is wrong with what it holds: an error of each item would fill the memory.
+/// The size of the error response is limited, however many items are invalid.
 async fn rejects_long_list(app: TestApp) {
     let body = json!({ "name": "Music", "subcategories": vec![json!({}); 5000] });
-    let answer = app.request("POST", "/categories").key(&app.staff.key).json(&body).send().await;
+    let response = app.request("POST", "/categories").key(&app.staff.key).json(&body).send().await;
 
-    assert_eq!(answer.invalid_arguments(), ["subcategories"]);
-    assert!(answer.body["fields"][0]["detail"].as_str().unwrap().starts_with("must have at most "), "{}", answer.body);
+    assert_eq!(response.invalid_arguments(), ["subcategories"]);
+    assert!(response.body["fields"][0]["detail"].as_str().unwrap().starts_with("must have at most "), "{}", response.body);
 }
 
 async fn omits_null_from_error_detail(app: TestApp) {
     let body = json!({ "identification": "kofi", "role": "boss" });
-    let answer = app.request("POST", "/lookups").key(&app.staff.key).json(&body).send().await;
+    let response = app.request("POST", "/lookups").key(&app.staff.key).json(&body).send().await;
 
-    assert_eq!(answer.body["fields"][0]["detail"], "must be one of: customer, administrator");
+    assert_eq!(response.body["fields"][0]["detail"], "must be one of: customer, administrator");
 }
 
 async fn names_all_errors_in_document_order(app: TestApp) {
@@ -228,7 +228,7 @@ async fn checks_run_in_documented_order(app: TestApp) {
     let arguments = app.request("PUT", "/regions/17637000000001").key(&app.staff.key).json(&json!({ "name": 7 })).send().await;
     let resource = app.request("PUT", "/regions/17637000000001").key(&app.staff.key).json(&json!({ "name": "x" })).send().await;
 
-    let statuses = [nowhere, version, key, scope, arguments, resource].map(|answer| answer.status);
+    let statuses = [nowhere, version, key, scope, arguments, resource].map(|response| response.status);
     assert_eq!(statuses, [404, 412, 401, 403, 400, 404]);
 }
 
@@ -243,11 +243,11 @@ async fn panic_returns_server_error(app: TestApp) {
     api.add_open(panic_get, &[]);
     let server = http::start(Arc::clone(&app.state), api, Contract::new(contract).unwrap(), ANY_PORT).unwrap();
 
-    let answer = reqwest::get(format!("http://{}/panics", server.address())).await.unwrap();
+    let response = reqwest::get(format!("http://{}/panics", server.address())).await.unwrap();
 
-    assert_eq!(answer.status().as_u16(), 500);
-    assert!(answer.headers().contains_key("x-request-id"));
+    assert_eq!(response.status().as_u16(), 500);
+    assert!(response.headers().contains_key("x-request-id"));
     let message = "There was a server error while excuting this request. Please see system logs for details.";
-    let body: serde_json::Value = answer.json().await.unwrap();
+    let body: serde_json::Value = response.json().await.unwrap();
     assert_eq!(body, json!({ "message": message, "code": "server.error" }));
 }

@@ -1,4 +1,4 @@
-//! Preferences: the region that an account wants to see first.
+//! Preferences: an account's preferred region.
 
 use serde_json::{Value, json};
 
@@ -56,8 +56,8 @@ async fn rejects_unknown_region(app: TestApp) {
     put(&app, &ama.key, &ama.number, json!({ "region": accra })).await;
 
     for unknown in ["17637000000001", "/regions/17637000000001", "accra"] {
-        let refused = put(&app, &ama.key, &ama.number, json!({ "region": unknown })).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["region".to_owned()]), "{unknown}");
+        let rejected = put(&app, &ama.key, &ama.number, json!({ "region": unknown })).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["region".to_owned()]), "{unknown}");
     }
     let blank = put(&app, &ama.key, &ama.number, json!({ "region": " " })).await;
     assert_eq!((blank.status, blank.invalid_arguments()), (400, vec!["-region".to_owned()]));
@@ -93,8 +93,8 @@ async fn preferences_require_owner_or_staff(app: TestApp) {
         (&ama.key, "ZZ-00000000", (404, "resource.not-found")),
         (&app.staff.key, "ZZ-00000000", (404, "resource.not-found")),
     ] {
-        for answer in [get(&app, key, number).await, put(&app, key, number, body.clone()).await] {
-            assert_eq!((answer.status, answer.code()), expected, "{number}");
+        for response in [get(&app, key, number).await, put(&app, key, number, body.clone()).await] {
+            assert_eq!((response.status, response.code()), expected, "{number}");
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Prices as a whole: random price modifiers, quantities and moments, through the API, against a model that knows nothing of
-//! how the server finds them.
+//! Property test of prices: random price modifiers, quantities and times through the API, compared with an independent model.
 
 use std::time::Duration;
 
@@ -16,17 +15,17 @@ use crate::support::{Host, TestApp, User, section};
 
 on_both_databases![prices_match_model];
 
-/// Cases that are tried.
+/// The number of cases.
 const CASES: usize = 6;
-/// How often a case that failed is made smaller.
+/// The maximum number of attempts to simplify a failed case.
 const SHRINKING: usize = 40;
-/// Moments of a case at which its prices are looked at, one slot of time apart.
+/// The number of times at which a case is checked, one slot apart.
 const MOMENTS: i64 = 5;
-/// The time between two moments. Whatever begins or ends does so in the middle between two, so that the time that the test
-/// itself takes is no matter.
+/// The time between two checks. Modifiers and sales begin and end in the middle of a slot, so that the duration of the test
+/// doesn't matter.
 const SLOT: Duration = Duration::from_secs(600);
 
-/// A price modifier. Its times are slots: one that begins with slot 2 applies from the moment 2 on.
+/// A price modifier. Its times are slots: from slot 2 on means that it applies at check 2.
 #[derive(Debug, Clone)]
 struct Modifier {
     delta: i64,
@@ -40,17 +39,17 @@ struct Modifier {
 #[derive(Debug, Clone)]
 struct Section {
     base: i64,
-    /// The slot with which sales are over.
+    /// The slot at which sales end.
     sales_end: i64,
     modifiers: Vec<Modifier>,
-    /// How many tickets are ordered at each moment.
+    /// The quantities of the orders at each check.
     quantities: Vec<i64>,
 }
 
 fn modifiers() -> impl Strategy<Value = Modifier> {
     let delta = prop_oneof![-12_000..12_000_i64, -100..100_i64];
     let slots = (option::of(-1..MOMENTS), option::of(1..4_i64), -1..MOMENTS);
-    // An end is so many slots after the beginning, where there is one.
+    // The end is an optional number of slots after the start.
     let window = slots.prop_map(|(from, length, end)| (from, length.map(|length| from.map_or(end, |from| from + length))));
     let bounds = (option::of(1..4_i64), option::of(0..3_i64), 1..4_i64);
     let bounds = bounds.prop_map(|(min, more, max)| (min, more.map(|more| min.map_or(max, |min| min + more))));
@@ -94,7 +93,7 @@ impl Section {
     }
 }
 
-/// The fee of a ticket, by the steps that the tests' platform is set to.
+/// Returns the fee of a ticket by the fee steps of the test settings.
 fn fee(unit_price: i64) -> i64 {
     match unit_price {
         0 => 0,
@@ -106,7 +105,7 @@ fn fee(unit_price: i64) -> i64 {
     }
 }
 
-/// An amount in minor units as the API writes it.
+/// Returns an amount in minor units as the API writes it.
 fn amount(minor: i64) -> Value {
     json!(minor as f64 / 100.0)
 }
@@ -136,12 +135,12 @@ async fn prices_match_model(app: TestApp) {
     }
 }
 
-/// Makes these sections and holds what is shown of them, and what orders of them cost, against the model.
+/// Creates these sections, and compares their prices and those of orders with the model.
 async fn check(app: &TestApp, host: &Host<'_>, customer: &User, sections: &[Section]) -> Result<(), TestCaseError> {
     let beginning = app.state.clock.now();
     let at = |slot: i64| Timestamp(beginning.0 + (2 * slot - 1) * i64::try_from(SLOT.as_micros() / 2).unwrap());
     let event = app.create_listed_event(host, &[]).await;
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for (number, model) in sections.iter().enumerate() {
         let mut body = section(&format!("Block {number}"), model.base as f64 / 100.0, 1000);
         body.sales_end = at(model.sales_end).to_offset_seconds();
@@ -154,20 +153,20 @@ async fn check(app: &TestApp, host: &Host<'_>, customer: &User, sections: &[Sect
                 "availableFrom": time(modifier.from), "availableTo": time(modifier.to),
                 "minOrder": modifier.min, "maxOrder": modifier.max,
             });
-            let made = app.request("POST", &format!("{uri}/modifiers")).key(&host.owner.key).json(&body).send().await;
-            prop_assert_eq!(made.status, 201, "{}", made.body);
-            modifiers.push(made.body["self"].clone());
+            let created = app.request("POST", &format!("{uri}/modifiers")).key(&host.owner.key).json(&body).send().await;
+            prop_assert_eq!(created.status, 201, "{}", created.body);
+            modifiers.push(created.body["self"].clone());
         }
-        made.push((uri, model, modifiers));
+        created.push((uri, model, modifiers));
     }
     for moment in 0..MOMENTS {
         let shown = app.read(&event.uri).await;
-        for (number, (_, model, _)) in made.iter().enumerate() {
+        for (number, (_, model, _)) in created.iter().enumerate() {
             let (current, expires) = (model.unit_price(moment, 1), at(model.expiry(moment)).to_minutes());
             let expected = json!({ "base": amount(model.base), "current": amount(current), "expires": expires });
             prop_assert_eq!(&shown["sections"][number]["price"], &expected, "section {} at {}", number, moment);
         }
-        let on_sale: Vec<_> = made.iter().filter(|(_, model, _)| moment < model.sales_end).collect();
+        let on_sale: Vec<_> = created.iter().filter(|(_, model, _)| moment < model.sales_end).collect();
         if !on_sale.is_empty() {
             let (mut items, mut expected) = (serde_json::Map::new(), Vec::new());
             let (mut subtotal, mut fees) = (0, 0);

@@ -1,4 +1,4 @@
-//! What happens at the same moment: nothing is oversold, and no money is taken twice or kept for nothing.
+//! Concurrent orders and payments: no ticket is sold twice, and no money is taken twice or kept without a ticket.
 
 use std::time::Duration;
 
@@ -33,30 +33,30 @@ async fn concert(app: &TestApp, sections: &[(f64, i64)]) -> Event {
     app.create_listed_event(&app.create_host(&kofi).await, &sections.collect::<Vec<_>>()).await
 }
 
-/// This many people, who have signed up.
-async fn crowd(app: &TestApp, people: usize) -> Vec<User> {
+/// Signs up this many users.
+async fn crowd(app: &TestApp, users: usize) -> Vec<User> {
     let mut crowd = Vec::new();
-    for number in 0..people {
+    for number in 0..users {
         crowd.push(app.sign_up(&format!("person-{number}")).await);
     }
     crowd
 }
 
-/// An order of two tickets of a section for each of them.
+/// Creates an order of two tickets for each user.
 async fn orders_of(crowd: &[User], section: &str) -> Vec<String> {
     let mut orders = Vec::new();
-    for person in crowd {
-        orders.push(person.order(section, 2).await.unwrap().self_.clone());
+    for user in crowd {
+        orders.push(user.order(section, 2).await.unwrap().self_.clone());
     }
     orders
 }
 
-/// How many were answered with each status, of those that a test expects; any other is a failure.
-pub fn tally<const N: usize>(answers: &[Response], statuses: [u16; N]) -> [usize; N] {
-    let tally = statuses.map(|status| answers.iter().filter(|answer| answer.status == status).count());
-    let others: Vec<_> = answers.iter().filter(|answer| !statuses.contains(&answer.status)).collect();
+/// Counts the responses by status. Panics on any other status.
+pub fn count_statuses<const N: usize>(responses: &[Response], statuses: [u16; N]) -> [usize; N] {
+    let count_statuses = statuses.map(|status| responses.iter().filter(|response| response.status == status).count());
+    let others: Vec<_> = responses.iter().filter(|response| !statuses.contains(&response.status)).collect();
     assert!(others.is_empty(), "{others:?}");
-    tally
+    count_statuses
 }
 
 async fn last_tickets_are_sold_once(app: TestApp) {
@@ -64,11 +64,11 @@ async fn last_tickets_are_sold_once(app: TestApp) {
     let crowd = crowd(&app, 6).await;
     let vip = event.sections[0].as_str();
 
-    let wants = crowd.iter().flat_map(|person| [person; 4]).map(|person| app.place_order(&person.key, json!({ vip: 1 })));
-    let answers = join_all(wants).await;
+    let wants = crowd.iter().flat_map(|user| [user; 4]).map(|user| app.place_order(&user.key, json!({ vip: 1 })));
+    let responses = join_all(wants).await;
 
-    assert_eq!(tally(&answers, [201, 409]), [7, 17]);
-    assert!(answers.iter().filter(|answer| answer.status == 409).all(|answer| answer.code() == "section.sold-out"));
+    assert_eq!(count_statuses(&responses, [201, 409]), [7, 17]);
+    assert!(responses.iter().filter(|response| response.status == 409).all(|response| response.code() == "section.sold-out"));
     assert_eq!(app.sold_and_reserved(vip).await, (0, 7));
 }
 
@@ -77,17 +77,17 @@ async fn free_tickets_are_issued_once(app: TestApp) {
     let crowd = crowd(&app, 6).await;
     let standing = event.sections[0].as_str();
 
-    let wants = crowd.iter().flat_map(|person| [person; 4]).map(|person| app.place_order(&person.key, json!({ standing: 2 })));
-    let answers = join_all(wants).await;
+    let wants = crowd.iter().flat_map(|user| [user; 4]).map(|user| app.place_order(&user.key, json!({ standing: 2 })));
+    let responses = join_all(wants).await;
 
-    assert_eq!(tally(&answers, [201, 409]), [3, 21]);
+    assert_eq!(count_statuses(&responses, [201, 409]), [3, 21]);
     assert_eq!(app.sold_and_reserved(standing).await, (6, 0));
     assert_eq!(app.read(&event.uri).await["popularity"], 6);
     let mut tx = app.state.db.read().await.unwrap();
     assert_eq!(tx.query("select count(*) from tickets").scalar::<i64>().await.unwrap(), 6);
 }
 
-/// Orders that come at the same time are committed together.
+/// Concurrent orders are committed in one transaction.
 async fn failing_order_does_not_fail_its_batch(app: TestApp) {
     app.allow_server_errors();
     let event = concert(&app, &[(10.0, 100)]).await;
@@ -95,10 +95,10 @@ async fn failing_order_does_not_fail_its_batch(app: TestApp) {
     let floor = event.sections[0].as_str();
     app.execute_sql("create unique index one_order_of_thirteen on order_items (quantity) where quantity = 13").await;
 
-    let wanted = crowd.iter().flat_map(|person| [person; 4]).zip([1, 1, 13, 1, 1, 1, 1, 13].into_iter().chain([1; 16]));
-    let answers = join_all(wanted.map(|(person, tickets)| app.place_order(&person.key, json!({ floor: tickets })))).await;
+    let wanted = crowd.iter().flat_map(|user| [user; 4]).zip([1, 1, 13, 1, 1, 1, 1, 13].into_iter().chain([1; 16]));
+    let responses = join_all(wanted.map(|(user, tickets)| app.place_order(&user.key, json!({ floor: tickets })))).await;
 
-    assert_eq!(tally(&answers, [201, 500]), [23, 1]);
+    assert_eq!(count_statuses(&responses, [201, 500]), [23, 1]);
     assert_eq!(app.sold_and_reserved(floor).await, (0, 22 + 13));
 }
 
@@ -109,10 +109,10 @@ async fn orders_of_same_sections_do_not_deadlock(app: TestApp) {
     let wanted =
         [json!({ a: 1, b: 1, c: 1 }), json!({ c: 1, b: 1, a: 1 }), json!({ b: 1, c: 1, a: 1 }), json!({ c: 1, a: 1, b: 1 })];
 
-    let wants = crowd.iter().flat_map(|person| wanted.clone().map(|items| (person, items)));
-    let answers = join_all(wants.map(|(person, items)| app.place_order(&person.key, items))).await;
+    let wants = crowd.iter().flat_map(|user| wanted.clone().map(|items| (user, items)));
+    let responses = join_all(wants.map(|(user, items)| app.place_order(&user.key, items))).await;
 
-    assert_eq!(tally(&answers, [201, 409]), [12, 12]);
+    assert_eq!(count_statuses(&responses, [201, 409]), [12, 12]);
     for section in [a, b, c] {
         assert_eq!(app.sold_and_reserved(section).await, (0, 12), "what was refused holds nothing");
     }
@@ -122,17 +122,17 @@ async fn expired_reservations_are_sold_once(app: TestApp) {
     let event = concert(&app, &[(10.0, 6), (10.0, 6)]).await;
     let [a, b] = [0, 1].map(|section| event.sections[section].as_str());
     let crowd = crowd(&app, 6).await;
-    for person in &crowd {
-        assert_eq!(app.place_order(&person.key, json!({ a: 1, b: 1 })).await.status, 201);
+    for user in &crowd {
+        assert_eq!(app.place_order(&user.key, json!({ a: 1, b: 1 })).await.status, 201);
     }
     app.advance_clock(RESERVATION_TTL);
 
-    // Everyone comes back at the moment at which two servers' jobs free the places.
-    let wants = crowd.iter().flat_map(|person| [json!({ a: 1, b: 1 }), json!({ b: 1, a: 1 })].map(|items| (person, items)));
-    let wants = join_all(wants.map(|(person, items)| app.place_order(&person.key, items)));
-    let (answers, _) = join(wants, join(app.expire_due(), app.expire_due())).await;
+    // All users order again while the jobs of two servers release the expired reservations.
+    let wants = crowd.iter().flat_map(|user| [json!({ a: 1, b: 1 }), json!({ b: 1, a: 1 })].map(|items| (user, items)));
+    let wants = join_all(wants.map(|(user, items)| app.place_order(&user.key, items)));
+    let (responses, _) = join(wants, join(app.expire_due(), app.expire_due())).await;
 
-    assert_eq!(tally(&answers, [201, 409]), [6, 6]);
+    assert_eq!(count_statuses(&responses, [201, 409]), [6, 6]);
     app.expire_due().await;
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 6), (0, 6)], 12), "what the tables themselves say");
 }
@@ -142,14 +142,14 @@ async fn concurrent_orders_respect_open_order_limit(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let section = event.sections[0].as_str();
 
-    let answers = join_all((0..15).map(|_| app.place_order(&ama.key, json!({ section: 1 })))).await;
+    let responses = join_all((0..15).map(|_| app.place_order(&ama.key, json!({ section: 1 })))).await;
 
-    assert_eq!(tally(&answers, [201, 409]), [10, 5]);
-    assert!(answers.iter().filter(|answer| answer.status == 409).all(|answer| answer.code() == "order.too-many"));
+    assert_eq!(count_statuses(&responses, [201, 409]), [10, 5]);
+    assert!(responses.iter().filter(|response| response.status == 409).all(|response| response.code() == "order.too-many"));
     assert_eq!(app.sold_and_reserved(section).await, (0, 10));
 }
 
-/// Ama's order of two tickets at 100.00, which is 203.98 with fees, of a section with two places.
+/// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees, of a section with two tickets.
 async fn sale(app: &TestApp) -> (User, Event, String) {
     let event = concert(app, &[(100.0, 2)]).await;
     let ama = app.sign_up("ama").await;
@@ -161,12 +161,12 @@ async fn concurrent_payments_pay_order_once(app: TestApp) {
     let (ama, event, order) = sale(&app).await;
     app.gateway.block();
 
-    // The second is asked for while the gateway thinks about the first.
+    // The second payment starts while the gateway processes the first.
     let second = async {
         app.gateway.wait_for_charges(1).await;
-        let refused = app.pay(&ama.key, &order, card_payment()).await;
+        let rejected = app.pay(&ama.key, &order, card_payment()).await;
         app.gateway.unblock();
-        refused
+        rejected
     };
     let (first, second) = join(app.pay(&ama.key, &order, card_payment()), second).await;
 
@@ -178,12 +178,12 @@ async fn concurrent_payments_pay_order_once(app: TestApp) {
 
 async fn concurrent_partial_payments_do_not_exceed_total(app: TestApp) {
     let (ama, event, order) = sale(&app).await;
-    let answers = join_all((0..8).map(|_| app.pay(&ama.key, &order, partial_card_payment(50.0)))).await;
+    let responses = join_all((0..8).map(|_| app.pay(&ama.key, &order, partial_card_payment(50.0)))).await;
 
-    assert_eq!(tally(&answers, [201, 400]), [4, 4]);
+    assert_eq!(count_statuses(&responses, [201, 400]), [4, 4]);
     assert_eq!(app.gateway.total(), 200.0);
-    let answers = join_all((0..4).map(|_| app.pay(&ama.key, &order, card_payment()))).await;
-    assert_eq!(tally(&answers, [201, 409]), [1, 3]);
+    let responses = join_all((0..4).map(|_| app.pay(&ama.key, &order, card_payment()))).await;
+    assert_eq!(count_statuses(&responses, [201, 409]), [1, 3]);
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (5, 203.98));
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
     assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 2);
@@ -203,12 +203,12 @@ async fn concurrent_payments_have_independent_outcomes(app: TestApp) {
         (3, 0, card_payment(), (403, "resource.not-yours")),
         (4, 4, partial_card_payment(50.0), (400, "arguments.invalid")),
         (5, 5, card_payment(), (409, "order.not-open")),
-        // Both parts of one order.
+        // Two partial payments of one order.
         (6, 6, partial_card_payment(20.0), (201, "")),
         (6, 6, partial_card_payment(1.98), (201, "")),
         (7, 7, card_payment(), (201, "")),
     ];
-    let pays = wanted.iter().map(|(person, order, body, _)| app.pay(&crowd[*person].key, &orders[*order], body.clone()));
+    let pays = wanted.iter().map(|(user, order, body, _)| app.pay(&crowd[*user].key, &orders[*order], body.clone()));
     let meanwhile = async {
         app.gateway.wait_for_charges(6).await;
         assert_eq!(app.cancel_order(&crowd[5].key, &orders[5]).await.status, 200);
@@ -216,11 +216,11 @@ async fn concurrent_payments_have_independent_outcomes(app: TestApp) {
     };
     let (paid, ()) = join(join_all(pays), meanwhile).await;
 
-    for ((.., expected), answer) in wanted.iter().zip(&paid) {
-        assert_eq!((answer.status, answer.code()), *expected, "{}", answer.body);
+    for ((.., expected), response) in wanted.iter().zip(&paid) {
+        assert_eq!((response.status, response.code()), *expected, "{}", response.body);
     }
-    for (person, tickets) in crowd.iter().zip([2, 2, 0, 0, 0, 0, 2, 2]) {
-        assert_eq!(app.read(&format!("/accounts/{}/tickets", person.number)).await["total"], tickets);
+    for (user, tickets) in crowd.iter().zip([2, 2, 0, 0, 0, 0, 2, 2]) {
+        assert_eq!(app.read(&format!("/accounts/{}/tickets", user.number)).await["total"], tickets);
     }
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (8, 6));
     assert_eq!(app.gateway.total(), 4.0 * 21.98);
@@ -236,10 +236,10 @@ async fn failing_payment_does_not_fail_its_batch(app: TestApp) {
 
     let buyers = crowd.iter().zip(&orders).flat_map(|buyer| [buyer; 4]);
     let amounts = [1.0, 1.0, 13.0, 1.0, 1.0, 1.0, 1.0, 13.0].into_iter().chain([1.0; 16]);
-    let pays = buyers.zip(amounts).map(|((person, order), amount)| app.pay(&person.key, order, partial_card_payment(amount)));
+    let pays = buyers.zip(amounts).map(|((user, order), amount)| app.pay(&user.key, order, partial_card_payment(amount)));
     let paid = join_all(pays).await;
 
-    assert_eq!(tally(&paid, [201, 500]), [23, 1]);
+    assert_eq!(count_statuses(&paid, [201, 500]), [23, 1]);
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (23, 35.0));
     app.check_gateway_balance().await;
 }
@@ -335,7 +335,7 @@ async fn concurrent_expiry_and_payment_leave_one(app: TestApp) {
     let orders = orders_of(&crowd, &event.sections[0]).await;
     app.gateway.block();
 
-    let pays = join_all(crowd.iter().zip(&orders).map(|(person, order)| app.pay(&person.key, order, card_payment())));
+    let pays = join_all(crowd.iter().zip(&orders).map(|(user, order)| app.pay(&user.key, order, card_payment())));
     let meanwhile = async {
         app.gateway.wait_for_charges(4).await;
         app.gateway.unblock();
@@ -345,7 +345,7 @@ async fn concurrent_expiry_and_payment_leave_one(app: TestApp) {
     let (paid, ()) = join(pays, meanwhile).await;
     app.expire_due().await;
 
-    let [kept, lost] = tally(&paid, [201, 409]);
+    let [kept, lost] = count_statuses(&paid, [201, 409]);
     assert_eq!(kept + lost, 4);
     let kept = i32::try_from(kept).unwrap();
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (i64::from(kept) * 2, 0));

@@ -1,6 +1,6 @@
-//! Sales at random: whatever is done in whatever order, places, tickets and money agree after every step.
+//! Random purchases, payments, cancellations and returns: the invariants hold after every step.
 //!
-//! The walk is told by its seed, which is printed; `BOXOFFICE_WALK=seed` takes the same walk again.
+//! The seed is printed; `BOXOFFICE_WALK=seed` repeats a walk.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,35 +17,35 @@ on_both_databases![random_actions_keep_invariants];
 
 const STEPS: usize = 150;
 
-/// What is known of an order, in cents.
+/// The expected state of an order, in minor units.
 struct Known {
     uri: String,
     owner: usize,
     total: i64,
     subtotal: i64,
-    /// What the tickets cost that were returned: all of it, and the fees.
+    /// The price of the returned tickets, with and without fees.
     returned: (i64, i64),
 }
 
 struct Walk {
     app: TestApp,
     random: StdRng,
-    people: Vec<User>,
-    /// Each section with what one of its tickets costs: price and fee.
+    users: Vec<User>,
+    /// Each section with the price and the fee of a ticket.
     sections: Vec<(String, i64, i64)>,
     orders: Vec<Known>,
     refuses: bool,
 }
 
-/// An order as its tables tell it.
+/// The stored state of an order.
 #[derive(Debug, sqlx::FromRow)]
 struct Told {
     id: i64,
     status: String,
-    /// What is owed back still, and its fees.
+    /// The owed refunds, and their fees.
     owed: i64,
     owed_fees: i64,
-    /// The ledger's sum.
+    /// The sum of the transactions.
     amount: i64,
     fees: i64,
     tickets: i64,
@@ -76,28 +76,28 @@ impl Walk {
         let prices = [(100.0, 199), (30.5, 99), (0.0, 0), (210.01, 499)];
         let mut sections = Vec::new();
         for (owner, prices) in [(&kofi, &prices[..2]), (&esi, &prices[2..])] {
-            let made: Vec<_> = prices.iter().map(|(price, _)| section(&format!("At {price}"), *price, 20)).collect();
-            let event: Event = app.create_listed_event(&app.create_host(owner).await, &made).await;
+            let created: Vec<_> = prices.iter().map(|(price, _)| section(&format!("At {price}"), *price, 20)).collect();
+            let event: Event = app.create_listed_event(&app.create_host(owner).await, &created).await;
             let priced = event.sections.into_iter().zip(prices);
             sections.extend(priced.map(|(uri, (price, fee))| (uri, (price * 100.0_f64).round() as i64, *fee)));
         }
-        let people = vec![app.sign_up("ama").await, app.sign_up("yaw").await, app.sign_up("abena").await];
-        Self { app, random: StdRng::seed_from_u64(seed), people, sections, orders: Vec::new(), refuses: false }
+        let users = vec![app.sign_up("ama").await, app.sign_up("yaw").await, app.sign_up("abena").await];
+        Self { app, random: StdRng::seed_from_u64(seed), users, sections, orders: Vec::new(), refuses: false }
     }
 
-    /// Takes a step, and says which it was. Nothing is answered that the contract doesn't describe: the harness sees to that.
+    /// Takes a random step, and returns its description. The proxy checks the responses against the contract.
     async fn step(&mut self) -> String {
         let step = self.random.random_range(0..100);
         if step < 30 || self.orders.is_empty() {
             return self.place().await;
         }
-        // A later one rather: most of the first have ended.
+        // Prefers later orders: most of the first ones have ended.
         let (one, other) = (self.random.random_range(0..self.orders.len()), self.random.random_range(0..self.orders.len()));
         let order = one.max(other);
         let status = self.app.read(&self.orders[order].uri).await["status"].as_str().unwrap().to_owned();
         let is_open = status == "Placed";
         let uri = self.orders[order].uri.clone();
-        let key = self.people[self.orders[order].owner].key.clone();
+        let key = self.users[self.orders[order].owner].key.clone();
         let staff = self.app.staff.key.clone();
         let said = match step {
             30..46 => {
@@ -106,7 +106,7 @@ impl Walk {
                 let mut body = json!({ "method": method, "token": "tok_approve", "reference": "Receipt 7" });
                 body["amount"] = json!(amount as f64 / 100.0);
                 let paid = self.app.pay(&staff, &uri, body).await;
-                // More than is outstanding is refused.
+                // More than the outstanding amount is rejected.
                 let expected: &[u16] = if is_open { &[201, 400] } else { &[409] };
                 said(&format!("pay {amount} {method}"), &paid, expected)
             }
@@ -145,7 +145,7 @@ impl Walk {
     }
 
     async fn place(&mut self) -> String {
-        let owner = self.random.random_range(0..self.people.len());
+        let owner = self.random.random_range(0..self.users.len());
         let mut items = serde_json::Map::new();
         for (section, _, _) in &self.sections {
             if self.random.random_bool(0.5) {
@@ -156,7 +156,7 @@ impl Walk {
             items.insert(self.sections[0].0.clone(), json!(1));
         }
         // Sold out, or too many open orders.
-        let placed = self.app.place_order(&self.people[owner].key, Value::Object(items.clone())).await;
+        let placed = self.app.place_order(&self.users[owner].key, Value::Object(items.clone())).await;
         let told = said(&format!("place {items:?}"), &placed, &[201, 409]);
         if placed.status == 201 {
             let order = &placed.body;
@@ -167,7 +167,7 @@ impl Walk {
         told
     }
 
-    /// Returns all tickets of an order, or some of those that are left.
+    /// Returns all tickets of an order, or some of the remaining ones.
     async fn take_back(&mut self, order: usize, is_fulfilled: bool) -> String {
         let known = &self.orders[order];
         let id: i64 = known.uri.rsplit('/').next().unwrap().parse().unwrap();
@@ -219,7 +219,7 @@ impl Walk {
         for order in &told {
             let known = known[&order.id.to_string()];
             let about = format!("{step}: {order:?}, {} of {} returned", known.returned.0, known.total);
-            // What stays when all that is owed has been given back.
+            // The remaining amount after all owed refunds.
             let (stays, fees) = (order.amount - order.owed, order.fees - order.owed_fees);
             match order.status.as_str() {
                 "Placed" => assert_eq!((stays <= known.total, fees), (true, (stays - known.subtotal).max(0)), "{about}"),
@@ -234,8 +234,8 @@ impl Walk {
     }
 }
 
-/// What was done and answered; fails when that is not to be answered.
-fn said(what: &str, answer: &Response, expected: &[u16]) -> String {
-    assert!(expected.contains(&answer.status), "{what}: {} {}", answer.status, answer.body);
-    format!("{what}: {}", answer.status)
+/// Describes an action and its response. Panics on an unexpected status.
+fn said(what: &str, response: &Response, expected: &[u16]) -> String {
+    assert!(expected.contains(&response.status), "{what}: {} {}", response.status, response.body);
+    format!("{what}: {}", response.status)
 }

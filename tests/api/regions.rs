@@ -1,4 +1,4 @@
-//! Regions: the staff's list of where venues lie.
+//! Regions of venues.
 
 use serde_json::{Value, json};
 
@@ -19,12 +19,12 @@ async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response 
 }
 
 async fn made(app: &TestApp, name: &str) -> String {
-    let made = send(app, "POST", "/regions", json!({ "name": name, "country": "Ghana" })).await;
-    assert_eq!(made.status, 201);
-    made.body["self"].as_str().unwrap().to_owned()
+    let created = send(app, "POST", "/regions", json!({ "name": name, "country": "Ghana" })).await;
+    assert_eq!(created.status, 201);
+    created.body["self"].as_str().unwrap().to_owned()
 }
 
-/// The URIs of the regions that a list has.
+/// Returns the URIs in a list of regions.
 async fn listed(app: &TestApp, query: &str) -> Vec<String> {
     let page = app.request("GET", &format!("/regions?{query}")).send().await;
     assert_eq!(page.status, 200, "{query}");
@@ -103,10 +103,10 @@ async fn deletes_region_without_venues(app: TestApp) {
     let unused = made(&app, "Volta").await;
     let remove = |uri: &str| app.request("DELETE", uri).key(&app.staff.key).send();
 
-    let (refused, removed) = (remove(used).await, remove(&unused).await);
+    let (rejected, removed) = (remove(used).await, remove(&unused).await);
     let again = remove(&unused).await;
 
-    assert_eq!((refused.status, refused.code()), (409, "region.in-use"));
+    assert_eq!((rejected.status, rejected.code()), (409, "region.in-use"));
     assert_eq!((removed.status, removed.body), (204, Value::Null));
     assert_eq!((again.status, again.code()), (404, "resource.not-found"));
     assert_eq!(listed(&app, "").await, [used]);
@@ -118,8 +118,8 @@ async fn only_staff_manage_regions(app: TestApp) {
 
     for (method, path) in [("POST", "/regions"), ("PUT", volta.as_str()), ("DELETE", volta.as_str())] {
         for key in [&ama.key, &app.public_key] {
-            let answer = app.request(method, path).key(key).json(&json!({})).send().await;
-            assert_eq!((answer.status, answer.code()), (403, "key.refused"), "{method}");
+            let response = app.request(method, path).key(key).json(&json!({})).send().await;
+            assert_eq!((response.status, response.code()), (403, "key.refused"), "{method}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Reports: what counts as sold, by whom, when and where.
+//! Sales reports.
 
 use std::time::Duration;
 
@@ -26,17 +26,17 @@ async fn get(app: &TestApp, key: &str, path: &str) -> Response {
     app.request("GET", path).key(key).send().await
 }
 
-/// Kofi's event: stalls at 100.00 with a fee of 1.99, a balcony at 20.00 with one of 0.99, a lawn for free.
+/// Creates an event of Kofi: stalls at 100.00 with a fee of 1.99, a balcony at 20.00 with a fee of 0.99, a free lawn.
 async fn concert(app: &TestApp, host: &Host<'_>) -> Event {
     app.create_listed_event(host, &[section("Stalls", 100.0, 50), section("Balcony", 20.0, 40), section("Lawn", 0.0, 30)]).await
 }
 
-/// Orders so many tickets in the stalls, on the balcony and on the lawn, and pays.
-async fn buy(person: &User, event: &Event, tickets: [i64; 3]) -> String {
+/// Orders tickets of the stalls, the balcony and the lawn, and pays.
+async fn buy(user: &User, event: &Event, tickets: [i64; 3]) -> String {
     let items = event.sections.iter().map(String::as_str).zip(tickets).filter(|(_, tickets)| *tickets > 0);
-    let order = person.order_items(items).await.unwrap();
+    let order = user.order_items(items).await.unwrap();
     if order.total > 0.0 {
-        person.pay(&order).await.unwrap();
+        user.pay(&order).await.unwrap();
     }
     order.self_.clone()
 }
@@ -74,7 +74,7 @@ async fn counts_fulfilled_orders_only(app: TestApp) {
     buy(&ama, &first, [0, 1, 0]).await;
     buy(&yaw, &first, [1, 2, 0]).await;
     buy(&yaw, &second, [0, 0, 4]).await;
-    // Open, paid in part, cancelled and timed out.
+    // Open, partly paid, cancelled and expired orders.
     ama.order(&first.sections[0], 5).await.unwrap();
     let begun = ama.order(&first.sections[0], 5).await.unwrap();
     assert_eq!(app.pay(&ama.key, &begun.self_, partial_card_payment(500.0)).await.status, 201);
@@ -133,13 +133,13 @@ async fn excludes_returned_and_void_tickets(app: TestApp) {
     };
     assert_eq!(counts().await, [2.0, 260.0, 5.0, 2.0, 6.95]);
 
-    // One of Ama's tickets is given back.
+    // Returns one of Ama's tickets.
     app.execute_sql("update tickets set status = 'Void' where id = (select min(id) from tickets)").await;
     assert_eq!(counts().await, [2.0, 160.0, 4.0, 2.0, 4.96]);
-    // All of a fulfilled order's: then it has sold nothing.
+    // Returns all tickets of an order: then it counts for nothing.
     app.execute_sql("update tickets set status = 'Void' where order_id = (select min(id) from orders)").await;
     assert_eq!(counts().await, [1.0, 60.0, 3.0, 1.0, 2.97]);
-    // The other is voided, whatever its tickets are.
+    // Voids the other order, whose tickets are still valid.
     app.execute_sql("update orders set status = 'Voided' where id = (select max(id) from orders)").await;
     assert_eq!(counts().await, [0.0; 5]);
 }
@@ -163,7 +163,7 @@ async fn includes_redeemed_and_transferred_tickets(app: TestApp) {
     assert_eq!(app.read(&format!("{}/statistics", host.uri)).await["customers"], 1);
 }
 
-/// The moment to the microsecond, as a request gives it.
+/// Returns a time with microseconds, as a request writes it.
 fn exactly(time: Timestamp) -> String {
     format!("{}.{:06}Z", time.to_offset_seconds().trim_end_matches("+00:00"), time.0 % 1_000_000)
 }
@@ -172,7 +172,7 @@ async fn groups_sales_by_fulfillment_time(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = concert(&app, &app.create_host(&kofi).await).await;
     buy(&ama, &event, [1, 0, 0]).await;
-    // Placed before the second moment and paid after it.
+    // Placed before the second time and paid after it.
     let late = ama.order(&event.sections[1], 1).await.unwrap();
     app.advance_clock(Duration::from_secs(300));
     ama.pay(&late).await.unwrap();
@@ -183,7 +183,7 @@ async fn groups_sales_by_fulfillment_time(app: TestApp) {
     drop(tx);
     let [first, second, third] = [0, 1, 2].map(|index| moments[index].0);
     let tick_after = |time: Timestamp| Timestamp(time.0 + 1);
-    // Of `to` the whole second is within, as orders show no more of the time.
+    // `to` includes its whole second, because orders show no fractions.
     let second_before = |time: Timestamp| Timestamp(time.0 - 1_000_000);
 
     for (from, to, expected) in [
@@ -234,7 +234,7 @@ async fn reports_sales_of_section(app: TestApp) {
     buy(&ama, &event, [2, 1, 0]).await;
     let long = event.sections[0].clone();
     let id = long.rsplit('/').next().unwrap().to_owned();
-    // A section that is named like another one's identifier gives way to it.
+    // An identifier takes precedence over an equal name.
     app.add_section(&host, &event, &section(&id, 5.0, 5)).await;
 
     for section in [&id, &format!("/sections/{id}"), &format!("/v3/sections/{id}"), &long, &format!("/v3{long}"), "Stalls"] {
@@ -263,9 +263,9 @@ async fn rejects_invalid_queries(app: TestApp) {
         ("from=2026-01-02T00:00&to=2026-01-01T00:00&section=Gallery".to_owned(), vec!["to", "section"]),
         ("from=yesterday&to=2026-02-30T00:00".to_owned(), vec!["from", "to"]),
     ] {
-        let refused = get(&app, &kofi.key, &format!("{}/sales?{query}", event.uri)).await;
-        assert_eq!((refused.status, refused.code()), (400, "arguments.invalid"), "{query}");
-        assert_eq!(refused.invalid_arguments(), complaints, "{query}");
+        let rejected = get(&app, &kofi.key, &format!("{}/sales?{query}", event.uri)).await;
+        assert_eq!((rejected.status, rejected.code()), (400, "arguments.invalid"), "{query}");
+        assert_eq!(rejected.invalid_arguments(), complaints, "{query}");
     }
     let same = "from=2026-01-02T00:00&to=2026-01-02T00:00Z";
     assert_eq!(get(&app, &kofi.key, &format!("{}/sales?{same}", event.uri)).await.status, 200);

@@ -1,4 +1,4 @@
-//! Requests that are sent again with their `Idempotency-Key`: each has one effect, and one answer.
+//! Requests with an `Idempotency-Key`: each has one effect and one response.
 
 mod each;
 
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::on_both_databases;
-use crate::races::tally;
+use crate::races::count_statuses;
 use crate::support::{
     ANY_PORT, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection, section,
 };
@@ -36,27 +36,27 @@ on_both_databases![
     change_without_stored_response_is_rolled_back,
 ];
 
-/// A zone in the making, which two may be called alike.
+/// Builds a zone. Names of zones are not unique.
 fn zone() -> Value {
     json!({ "name": "Sidebar", "width": 300, "height": 250 })
 }
 
-/// Sends a request for a zone, again and again alike.
+/// Sends a request that creates a zone, always with the same idempotency key.
 async fn make_zone(app: &TestApp, key: &str, body: Value) -> Response {
     let request = app.request("POST", "/zones").key(&app.staff.key).header("Idempotency-Key", key);
     request.json(&body).send().await
 }
 
-/// Whether it was given before.
-fn is_replayed(answer: &Response) -> bool {
-    answer.header("idempotency-replayed") == "true"
+/// Returns whether the response is a replay.
+fn is_replayed(response: &Response) -> bool {
+    response.header("idempotency-replayed") == "true"
 }
 
 async fn count(app: &TestApp, sql: &'static str) -> i64 {
     app.state.db.read().await.unwrap().query(sql).scalar().await.unwrap()
 }
 
-/// Ama, and an order of hers of two tickets at 100.00, which is 203.98 with fees.
+/// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees.
 async fn sale(app: &TestApp) -> (User, String, String) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 2)]).await;
@@ -65,8 +65,8 @@ async fn sale(app: &TestApp) -> (User, String, String) {
 }
 
 /// Pays for an order with this `Idempotency-Key`.
-async fn pay(app: &TestApp, person: &User, order: &str, key: &str, payment: Value) -> Response {
-    let request = app.request("POST", &format!("{order}/payments")).key(&person.key).header("Idempotency-Key", key);
+async fn pay(app: &TestApp, user: &User, order: &str, key: &str, payment: Value) -> Response {
+    let request = app.request("POST", &format!("{order}/payments")).key(&user.key).header("Idempotency-Key", key);
     request.json(&payment).send().await
 }
 
@@ -89,8 +89,8 @@ async fn equivalent_requests_are_replayed(app: TestApp) {
 }
 
 async fn idempotency_key_belongs_to_caller(app: TestApp) {
-    let lookup = async |key: &str, who: &str| {
-        let body = json!({ "identification": who });
+    let lookup = async |key: &str, user: &str| {
+        let body = json!({ "identification": user });
         let request = app.request("POST", "/lookups").key(key).header("Idempotency-Key", "one");
         request.json(&body).send().await
     };
@@ -103,7 +103,7 @@ async fn idempotency_key_belongs_to_caller(app: TestApp) {
     assert!(!is_replayed(&of_another));
 }
 
-/// Not even to whoever writes a key of their own into the database.
+/// Stored responses are encrypted with the API key: replacing the owner in the database gives no access.
 async fn stored_response_belongs_to_api_key(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let look_up = async |key: &str| {
@@ -125,8 +125,8 @@ async fn stored_response_belongs_to_api_key(app: TestApp) {
 
 async fn validates_idempotency_key(app: TestApp) {
     for wrong in ["", "two words", &"x".repeat(256)] {
-        let refused = make_zone(&app, wrong, zone()).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["Idempotency-Key".to_owned()]), "{wrong}");
+        let rejected = make_zone(&app, wrong, zone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["Idempotency-Key".to_owned()]), "{wrong}");
     }
     assert_eq!(make_zone(&app, &"x".repeat(255), zone()).await.status, 201);
 }
@@ -139,12 +139,12 @@ async fn rejection_is_replayed(app: TestApp) {
         request.json(&json!({ "items": { stalls.as_str(): 1 } })).send().await
     };
 
-    let refused = place("one").await;
+    let rejected = place("one").await;
     assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
     let (again, anew) = (place("one").await, place("two").await);
 
-    assert_eq!(rejection(&refused), (409, "section.sold-out"));
-    assert_eq!((rejection(&again), &again.body, is_replayed(&again)), (rejection(&refused), &refused.body, true));
+    assert_eq!(rejection(&rejected), (409, "section.sold-out"));
+    assert_eq!((rejection(&again), &again.body, is_replayed(&again)), (rejection(&rejected), &rejected.body, true));
     assert_eq!((anew.status, is_replayed(&anew)), (201, false));
 }
 
@@ -202,17 +202,17 @@ async fn stored_response_contains_no_secret(app: TestApp) {
     let key = session.body["key"].as_str().unwrap();
     assert_eq!((again.status, &again.body), (201, &session.body), "the key, too, is in the answer once more");
     assert_eq!(app.request("GET", "/sessions/active").key(key).send().await.status, 200);
-    // What whoever reads the table could try passwords against.
+    // Plain text against which passwords could be tried offline.
     let said = ["POST", "/sessions", "{}", &body.to_string()];
     let plain = said.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part.len().to_be_bytes()).chain_update(part));
     let plain = secret::hex(&plain.finalize());
     let mut tx = app.state.db.read().await.unwrap();
-    // The client has kept answers of its own before.
+    // The client's earlier requests have stored responses, too.
     let ours =
         tx.query("select hash, fingerprint, answer from idempotency where hash = $1").bind(secret::hash("a-key-of-my-own"));
     let kept: Vec<(String, String, Vec<u8>)> = ours.all().await.unwrap();
-    let (hash, fingerprint, answer) = &kept[0];
-    let shown = format!("{hash} {fingerprint} {}", String::from_utf8_lossy(answer));
+    let (hash, fingerprint, response) = &kept[0];
+    let shown = format!("{hash} {fingerprint} {}", String::from_utf8_lossy(response));
     for secret in [key, "a-key-of-my-own", PASSWORD, "ama", "session", &plain] {
         assert!(!shown.contains(secret), "{secret}");
     }
@@ -222,15 +222,15 @@ async fn stored_response_contains_no_secret(app: TestApp) {
     assert_eq!(count(&app, "select count(distinct fingerprint) from idempotency").await, all, "of one request under two keys");
 }
 
-/// More than the database has connections.
+/// More requests than the database has connections.
 async fn different_request_with_same_key_is_rejected(app: TestApp) {
     let keys: Vec<String> = (0..40).map(|number| format!("key-{number}")).collect();
-    let made = join_all(keys.iter().map(|key| make_zone(&app, key, zone()))).await;
+    let created = join_all(keys.iter().map(|key| make_zone(&app, key, zone()))).await;
     let other = json!({ "name": "Another", "width": 300, "height": 250 });
 
-    let refused = join_all(keys.iter().map(|key| make_zone(&app, key, other.clone()))).await;
+    let rejected = join_all(keys.iter().map(|key| make_zone(&app, key, other.clone()))).await;
 
-    assert_eq!((tally(&made, [201]), tally(&refused, [422])), ([40], [40]));
+    assert_eq!((count_statuses(&created, [201]), count_statuses(&rejected, [422])), ([40], [40]));
     assert_eq!(count(&app, "select count(*) from zones").await, 40);
 }
 
@@ -244,41 +244,41 @@ async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
 
         let (here, there) = join(here, there).await;
 
-        let answers = [&here, &there];
-        assert!(answers.iter().any(|answer| answer.status == 201 && !is_replayed(answer)), "{here:?} {there:?}");
-        let made = |answer: &&&Response| answer.status == 201;
-        let uris: Vec<&Value> = answers.iter().filter(made).map(|answer| &answer.body["self"]).collect();
+        let responses = [&here, &there];
+        assert!(responses.iter().any(|response| response.status == 201 && !is_replayed(response)), "{here:?} {there:?}");
+        let created = |response: &&&Response| response.status == 201;
+        let uris: Vec<&Value> = responses.iter().filter(created).map(|response| &response.body["self"]).collect();
         assert!(uris.iter().all(|uri| *uri == uris[0]), "{here:?} {there:?}");
-        let others = answers.iter().filter(|answer| answer.status != 201);
-        assert!(others.into_iter().all(|answer| answer.code() == "idempotency.under-way"), "{here:?} {there:?}");
+        let others = responses.iter().filter(|response| response.status != 201);
+        assert!(others.into_iter().all(|response| response.code() == "idempotency.under-way"), "{here:?} {there:?}");
         assert_eq!(count(&app, "select count(*) from zones").await, round + 1);
     }
     neighbour.stop().await;
 }
 
 async fn concurrent_duplicates_have_one_effect(app: TestApp) {
-    let answers = join_all((0..20).map(|_| make_zone(&app, "one", zone()))).await;
+    let responses = join_all((0..20).map(|_| make_zone(&app, "one", zone()))).await;
 
-    let [made, under_way] = tally(&answers, [201, 409]);
-    assert_eq!(made + under_way, 20);
-    assert_eq!(answers.iter().filter(|answer| answer.status == 201 && !is_replayed(answer)).count(), 1);
+    let [created, under_way] = count_statuses(&responses, [201, 409]);
+    assert_eq!(created + under_way, 20);
+    assert_eq!(responses.iter().filter(|response| response.status == 201 && !is_replayed(response)).count(), 1);
     assert_eq!(count(&app, "select count(*) from zones").await, 1);
     assert!(is_replayed(&make_zone(&app, "one", zone()).await));
 }
 
-/// Ama pays at a server that is as good as gone: it has the gateway's answer to wait for. She pays with the same key at another one,
-/// whose gateway doesn't let anybody wait.
-struct TwicePaid {
+/// Ama pays at a server whose gateway blocks. She repeats the request with the same key at another server, whose gateway
+/// responds.
+struct DuplicatePayment {
     ama: User,
     order: String,
-    /// What the second server answers at once, within the lease of the first, and after it.
+    /// The second server's responses: immediately, during the lease of the first request, and after it.
     second: [Response; 3],
-    /// What the first answers in the end.
+    /// The final response of the first server.
     first: Response,
 }
 
-/// `meanwhile` is done before the gateway answers the first server.
-async fn pay_twice(app: &TestApp, meanwhile: impl FnOnce()) -> TwicePaid {
+/// `meanwhile` runs before the gateway responds to the first server.
+async fn pay_twice(app: &TestApp, meanwhile: impl FnOnce()) -> DuplicatePayment {
     let (ama, order, _) = sale(app).await;
     let second = App::open(&app.database_url, app.state.settings.clone(), boxoffice::log::silent()).await.unwrap();
     let server = Platform::start(Arc::clone(&second), ANY_PORT).unwrap();
@@ -299,7 +299,7 @@ async fn pay_twice(app: &TestApp, meanwhile: impl FnOnce()) -> TwicePaid {
         advance(Duration::from_secs(150));
         let within_the_lease = again().await;
         advance(Duration::from_secs(30));
-        // A job gives up what the first had begun, and the gateway its money back.
+        // A job abandons the first payment and undoes the charge.
         app.expire_due().await;
         let anew = again().await;
         meanwhile();
@@ -308,11 +308,11 @@ async fn pay_twice(app: &TestApp, meanwhile: impl FnOnce()) -> TwicePaid {
     };
     let (first, second) = join(first, then).await;
     server.stop().await.unwrap();
-    TwicePaid { ama, order, second, first }
+    DuplicatePayment { ama, order, second, first }
 }
 
-impl TwicePaid {
-    /// The second server's payment is the one that counts, and what its sender is told from then on.
+impl DuplicatePayment {
+    /// Checks that the second server's payment counts, and that its response is replayed.
     async fn check(&self, app: &TestApp) {
         let [at_once, within_the_lease, anew] = &self.second;
         assert_eq!(rejection(at_once), (409, "idempotency.under-way"));
@@ -354,9 +354,9 @@ async fn change_without_stored_response_is_rolled_back(app: TestApp) {
     assert_eq!(make_zone(&app, "two", zone()).await.status, 201);
 }
 
-/// Sends a request twice at once, while everything that it would write waits for the test: the one that is told that the
-/// other is under way, and what that one is answered then.
-async fn twice_at_once(app: &TestApp, send: impl AsyncFn() -> Response) -> (Response, Response) {
+/// Sends a request twice at once, while the test holds a lock that its change needs. Returns the response to the one that is
+/// rejected as in progress, and to the other.
+async fn send_twice(app: &TestApp, send: impl AsyncFn() -> Response) -> (Response, Response) {
     let mut gate = app.state.db.begin().await.unwrap();
     if gate.is_postgres() {
         gate.query("lock table idempotency in exclusive mode").execute().await.unwrap();

@@ -1,4 +1,4 @@
-//! Returning tickets of a fulfilled order, and voiding one.
+//! Returns of tickets, and voided orders.
 
 use boxoffice::config::{FeeSteps, Settings};
 use boxoffice::log;
@@ -35,7 +35,7 @@ race_tests![
     concurrent_return_and_void_leave_one,
 ];
 
-/// Kofi's event, and Ama's order of two tickets at 100.00 and one at 30.00, which is paid: 234.97 with fees.
+/// Ama's paid order of two tickets at 100.00 and one at 30.00: 234.97 with fees.
 struct Sale {
     kofi: User,
     ama: User,
@@ -58,9 +58,9 @@ async fn place(ama: &User, event: &Event) -> String {
     order.self_.clone()
 }
 
-/// The serial and the state of each ticket in a wallet, those of the dearest section first.
-async fn wallet(app: &TestApp, person: &User) -> Vec<(String, String)> {
-    let page = app.read(&format!("/accounts/{}/tickets?records=100", person.number)).await;
+/// Returns the serial and the status of each ticket in a wallet, most expensive section first.
+async fn wallet(app: &TestApp, user: &User) -> Vec<(String, String)> {
+    let page = app.read(&format!("/accounts/{}/tickets?records=100", user.number)).await;
     let mut tickets = page["entries"].as_array().unwrap().clone();
     let price = |ticket: &Value| ticket["section"]["price"]["base"].as_f64().unwrap();
     tickets.sort_by(|one, other| price(other).total_cmp(&price(one)));
@@ -68,8 +68,8 @@ async fn wallet(app: &TestApp, person: &User) -> Vec<(String, String)> {
     tickets.iter().map(|ticket| (text(&ticket["serial"]), text(&ticket["status"]))).collect()
 }
 
-async fn statuses(app: &TestApp, person: &User) -> Vec<String> {
-    wallet(app, person).await.into_iter().map(|(_, status)| status).collect()
+async fn statuses(app: &TestApp, user: &User) -> Vec<String> {
+    wallet(app, user).await.into_iter().map(|(_, status)| status).collect()
 }
 
 async fn admit(kofi: &User, event: &Event, serials: &[&str]) -> usize {
@@ -78,7 +78,7 @@ async fn admit(kofi: &User, event: &Event, serials: &[&str]) -> usize {
     admitted.send().await.map_or(0, |admitted| admitted.len())
 }
 
-/// The type, the number of tickets, the reason and the account of every revocation.
+/// Returns the type, the number of tickets, the reason and the account of every revocation.
 async fn revocations(app: &TestApp) -> Vec<(String, i64, String, Option<i64>)> {
     let mut tx = app.state.db.read().await.unwrap();
     tx.query("select type, tickets, reason, account_id from revocations order by id").all().await.unwrap()
@@ -122,7 +122,7 @@ async fn partial_return_refunds_ticket_prices(app: TestApp) {
     let modified: Vec<(i64,)> = tx.query("select modified from tickets order by id").all().await.unwrap();
     drop(tx);
 
-    // The same serial twice is one ticket.
+    // A repeated serial is one ticket.
     let returned = app.return_tickets(&kofi.key, &order, json!({ "tickets": [tickets[0].0, tickets[0].0] })).await;
 
     assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Fulfilled")), "{}", returned.body);
@@ -137,7 +137,7 @@ async fn partial_return_refunds_ticket_prices(app: TestApp) {
     assert_eq!(later.scalar::<i64>().await.unwrap(), 1, "its change is dated");
     drop(tx);
 
-    // The rest, one by one and then without naming it.
+    // The others, one by one and without a serial.
     assert_eq!(app.return_tickets(&app.staff.key, &order, json!({ "tickets": [tickets[2].0] })).await.status, 200);
     let returned = app.return_tickets(&kofi.key, &order, json!({ "tickets": null })).await;
     assert_eq!(returned.body["status"], "Returned");
@@ -157,7 +157,7 @@ async fn newest_payments_are_refunded_first(app: TestApp) {
     app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 32, "reference": "Receipt 7" })).await;
     app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline" })).await;
     app.pay(&ama.key, &order, card_payment()).await;
-    // The payments fill the prices and then the fees.
+    // Payments fill the prices before the fees.
     let sales = [entry("Sale", 200.0, 0.0), entry("Sale", 32.0, 2.0), entry("Sale", 2.97, 2.97)];
     assert_eq!(app.transactions("/transactions").await, sales);
     let tickets = wallet(&app, &ama).await;
@@ -167,7 +167,7 @@ async fn newest_payments_are_refunded_first(app: TestApp) {
     assert_eq!(returned.status, 200, "{}", returned.body);
     let payments = [paid(200.0, "Confirmed"), paid(32.0, "Refunded"), paid(2.97, "Declined"), paid(2.97, "Refunded")];
     assert_eq!(app.payments(&order).await, payments);
-    // 101.99 of them: what was paid outside the platform is given back at once, then the gateway is asked.
+    // A refund of 101.99: payments outside the platform are refunded immediately, then the card payments through the gateway.
     let refunds = [entry("Refund", 32.0, 0.0), entry("Refund", 67.02, 0.0), entry("Refund", 2.97, 1.99)];
     let mut found = app.transactions("/transactions?type=Refund").await;
     found[1..].sort_by(|a, b| b.1.total_cmp(&a.1));
@@ -187,9 +187,9 @@ async fn used_tickets_cannot_be_returned(app: TestApp) {
     assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 1);
 
     for serials in [vec![&tickets[0].0], vec![&tickets[1].0, &tickets[0].0]] {
-        let refused = app.return_tickets(&kofi.key, &order, json!({ "tickets": serials })).await;
-        assert_eq!(rejection(&refused), (409, "ticket.not-issued"));
-        let text = refused.body["error"].as_str().unwrap();
+        let rejected = app.return_tickets(&kofi.key, &order, json!({ "tickets": serials })).await;
+        assert_eq!(rejection(&rejected), (409, "ticket.not-issued"));
+        let text = rejected.body["error"].as_str().unwrap();
         assert!(text.contains(&tickets[0].0) && !text.contains(&tickets[1].0), "{text}");
     }
     assert_eq!(statuses(&app, &ama).await, ["Redeemed", "Issued", "Issued"]);
@@ -225,12 +225,12 @@ async fn ticket_in_open_transfer_can_be_returned(app: TestApp) {
     assert_eq!(app.gateway.total(), 0.0);
 }
 
-/// A transfer of these tickets; its URI.
+/// Creates a transfer of these tickets, and returns its URI.
 async fn offer(app: &TestApp, from: &User, to: &User, serials: &[&str]) -> String {
     let body = json!({ "recipient": to.number, "tickets": serials });
-    let made = app.request("POST", "/transfers").key(&from.key).json(&body).send().await;
-    assert_eq!(made.status, 201, "{}", made.body);
-    made.body["self"].as_str().unwrap().to_owned()
+    let created = app.request("POST", "/transfers").key(&from.key).json(&body).send().await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    created.body["self"].as_str().unwrap().to_owned()
 }
 
 async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {
@@ -262,13 +262,13 @@ async fn rejects_tickets_of_other_orders(app: TestApp) {
     let other = place(&ama, &event).await;
     let serials = json!([first[0].0, "AAAAAA-AAAAAAAAAAAA", "BBBBBB-BBBBBBBBBBBB"]);
 
-    // What is wrong with the arguments comes before what is wrong with the order.
-    let refused = app.return_tickets(&kofi.key, &other, json!({ "tickets": [first[0].0] })).await;
-    assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["tickets".to_owned()]));
+    // Invalid arguments take precedence over the order's status.
+    let rejected = app.return_tickets(&kofi.key, &other, json!({ "tickets": [first[0].0] })).await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["tickets".to_owned()]));
     assert_eq!(rejection(&app.return_tickets(&kofi.key, &other, json!({})).await), (409, "order.not-fulfilled"));
-    let refused = app.return_tickets(&kofi.key, &order, json!({ "tickets": serials })).await;
-    assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["tickets".to_owned()]));
-    let detail = refused.body["fields"][0]["detail"].as_str().unwrap();
+    let rejected = app.return_tickets(&kofi.key, &order, json!({ "tickets": serials })).await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["tickets".to_owned()]));
+    let detail = rejected.body["fields"][0]["detail"].as_str().unwrap();
     assert!(detail.contains("AAAAAA") && detail.contains("BBBBBB") && !detail.contains(&first[0].0), "{detail}");
     assert_eq!(statuses(&app, &ama).await, ["Issued", "Issued", "Issued"]);
     assert_eq!(app.gateway.total(), 234.97);
@@ -299,7 +299,7 @@ async fn only_hosts_of_all_events_and_staff_return_tickets(app: TestApp) {
     assert_eq!(rejection(&missing), (404, "resource.not-found"));
     assert_eq!(statuses(&app, &ama).await, vec!["Issued"; 7]);
 
-    // Two hosts of one administrator, and staff.
+    // An administrator of both hosts, and staff.
     assert_eq!(app.return_tickets(&kofi.key, &of_one.self_, json!({})).await.body["status"], "Returned");
     assert_eq!(app.return_tickets(&app.staff.key, &of_both.self_, json!({})).await.body["status"], "Returned");
     assert_eq!(app.read(&elsewhere.uri).await["popularity"], 0);
@@ -364,7 +364,7 @@ async fn refund_with_lost_response_is_made_once(app: TestApp) {
     let tickets = wallet(&app, &ama).await;
     app.gateway.fail_after_refund(true);
 
-    // Two refunds of the same amount are two, and each is given once however often it is asked for.
+    // Two refunds of the same amount are distinct, and each is made once.
     for (serial, _) in &tickets[..2] {
         assert_eq!(app.return_tickets(&kofi.key, &order, json!({ "tickets": [serial] })).await.status, 200);
     }
@@ -438,14 +438,14 @@ async fn contract_limits_returns_and_voids(app: TestApp) {
         (json!({ "tickets": vec!["AAAAAA-AAAAAAAAAAAA"; 51] }), "tickets"),
         (json!({ "reason": "x".repeat(2001) }), "reason"),
     ] {
-        let refused = app.return_tickets(&kofi.key, &order, body.clone()).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+        let rejected = app.return_tickets(&kofi.key, &order, body.clone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
     }
     for (body, complaint) in
         [(json!({}), "-reason"), (json!({ "reason": " " }), "-reason"), (json!({ "reason": "x".repeat(2001) }), "reason")]
     {
-        let refused = app.void_order(&app.staff.key, &order, body.clone()).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+        let rejected = app.void_order(&app.staff.key, &order, body.clone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
     }
     assert_eq!(app.read(&order).await["status"], "Fulfilled");
 }
@@ -456,9 +456,9 @@ async fn concurrent_returns_refund_once(app: TestApp) {
     let (one, other) =
         join(app.return_tickets(&kofi.key, &order, json!({})), app.return_tickets(&app.staff.key, &order, json!({}))).await;
 
-    let mut answers = [rejection(&one), rejection(&other)];
-    answers.sort();
-    assert_eq!(answers, [(200, ""), (409, "order.not-fulfilled")]);
+    let mut responses = [rejection(&one), rejection(&other)];
+    responses.sort();
+    assert_eq!(responses, [(200, ""), (409, "order.not-fulfilled")]);
     app.expire_due().await;
     assert_eq!(app.gateway.total(), 0.0);
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 0)], 0));
@@ -502,7 +502,7 @@ async fn concurrent_return_and_void_leave_one(app: TestApp) {
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 0)], 0));
 }
 
-/// A server with other fees, beside the first one on its database.
+/// The second server has other fees.
 async fn return_refunds_fees_at_time_of_order(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event =
@@ -519,7 +519,7 @@ async fn return_refunds_fees_at_time_of_order(app: TestApp) {
     let pay = pay.body_map(|body| body.method(types::PaymentMethod::Card).token("tok_approve".to_owned()));
     assert_eq!(pay.send().await.unwrap().amount, 97.52);
 
-    // Here a ticket's fee is 0.99, and yet what was paid is given back.
+    // The current fee is 0.99, but the fee of the order is refunded.
     let dear = wallet(&app, &ama).await.swap_remove(0).0;
     assert_eq!(app.return_tickets(&kofi.key, &order.self_, json!({ "tickets": [dear] })).await.status, 200);
     assert_eq!(app.transactions("/transactions?type=Refund").await, [entry("Refund", 27.26, 7.25)]);

@@ -1,4 +1,4 @@
-//! Review: what waits for the staff, and what their decision does.
+//! Review of submissions, and its effects.
 
 mod states;
 
@@ -24,7 +24,7 @@ on_both_databases![
     submitter_is_mailed_decision_and_reason,
 ];
 
-/// The URI of the submissions of this content.
+/// Returns the URI of the submission of this content.
 pub fn submission_of(content: &str) -> String {
     format!("/submissions/{}", STANDARD.encode(content))
 }

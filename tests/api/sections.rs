@@ -1,4 +1,4 @@
-//! Sections: their rules, their two URIs, and the count of their places.
+//! Sections: rules, URIs, and counters.
 
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
@@ -50,12 +50,12 @@ async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
     app.request("DELETE", uri).key(key).send().await
 }
 
-/// Places in all, sold, remaining and reserved.
+/// Returns the capacity and the numbers of sold, remaining and reserved tickets.
 fn places(section: &Value) -> [i64; 4] {
     ["capacity", "sold", "remaining", "reserved"].map(|name| section[name].as_i64().unwrap())
 }
 
-/// A section as it is answered by itself: with its long URI.
+/// Returns a section with its long URI, as a GET returns it.
 fn long(event: &Event, section: &Value) -> Value {
     let mut section = section.clone();
     section["self"] = format!("{}{}", event.uri, section["self"].as_str().unwrap()).into();
@@ -66,18 +66,18 @@ async fn new_section_is_active_and_empty(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
 
-    let made = add(&app, &kofi.key, &event.uri, &floor()).await;
+    let created = add(&app, &kofi.key, &event.uri, &floor()).await;
 
-    assert_eq!(made.status, 201);
-    let uri = made.body["self"].as_str().unwrap();
+    assert_eq!(created.status, 201);
+    let uri = created.body["self"].as_str().unwrap();
     assert!(uri.strip_prefix("/sections/").is_some_and(|id| id.len() == 14), "{uri}");
-    assert_eq!(made.header("location"), uri);
+    assert_eq!(created.header("location"), uri);
     let expected = json!({
         "self": uri, "name": "Floor", "description": "", "price": { "base": 20.5, "current": 20.5, "expires": "2998-12-20T19:00" },
         "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00", "active": true, "capacity": 100, "sold": 0,
         "remaining": 100, "reserved": 0,
     });
-    assert_eq!(made.body, expected);
+    assert_eq!(created.body, expected);
     assert_eq!(read(&app, &kofi.key, uri).await.body, long(&event, &expected));
     assert_eq!(read(&app, &kofi.key, &event.uri).await.body["sections"], json!([expected]));
     let mut told = floor();
@@ -118,8 +118,8 @@ async fn name_is_unique_in_event(app: TestApp) {
     let elsewhere = add(&app, &kofi.key, &other.uri, &floor()).await;
 
     assert_eq!(rejection(&same), (409, "section.taken"));
-    for refused in [renamed, shortly] {
-        assert_eq!(rejection(&refused), (409, "section.taken"));
+    for rejected in [renamed, shortly] {
+        assert_eq!(rejection(&rejected), (409, "section.taken"));
     }
     assert_eq!(elsewhere.status, 201);
 }
@@ -128,12 +128,12 @@ async fn sales_must_end_after_start(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let mut body = floor();
-    let made = add(&app, &kofi.key, &event.uri, &body).await;
+    let created = add(&app, &kofi.key, &event.uri, &body).await;
     body["name"] = "Balcony".into();
     body["salesEnd"] = body["salesStart"].clone();
 
     let empty = add(&app, &kofi.key, &event.uri, &body).await;
-    let late = change(&app, &kofi.key, made.body["self"].as_str().unwrap(), json!({ "salesStart": "2999-01-01T00:00" })).await;
+    let late = change(&app, &kofi.key, created.body["self"].as_str().unwrap(), json!({ "salesStart": "2999-01-01T00:00" })).await;
 
     assert_eq!((empty.status, empty.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
     assert_eq!((late.status, late.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
@@ -201,8 +201,8 @@ async fn section_has_two_uris(app: TestApp) {
 async fn update_keeps_omitted_properties(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
-    let made = add(&app, &kofi.key, &event.uri, &floor()).await;
-    let uri = made.body["self"].as_str().unwrap();
+    let created = add(&app, &kofi.key, &event.uri, &floor()).await;
+    let uri = created.body["self"].as_str().unwrap();
 
     let nothing = change(&app, &kofi.key, uri, json!({})).await;
     let blank = change(&app, &kofi.key, uri, json!({ "name": " ", "basePrice": null, "capacity": "", "salesEnd": "" })).await;
@@ -211,7 +211,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     });
     let some = change(&app, &kofi.key, uri, some).await;
 
-    let mut expected = long(&event, &made.body);
+    let mut expected = long(&event, &created.body);
     assert_eq!((nothing.status, &nothing.body), (200, &expected));
     assert_eq!(blank.invalid_arguments(), ["-name", "-basePrice", "-capacity", "-salesEnd"]);
     expected["price"] = json!({ "base": 0.0, "current": 0.0, "expires": "2998-12-19T12:00" });
@@ -307,8 +307,8 @@ async fn section_with_sales_or_reservations_cannot_be_deleted(app: TestApp) {
     app.advance_clock(app.state.settings.reservation);
     let over = delete(&app, &kofi.key, paid).await;
 
-    for refused in [sold, reserved, shortly] {
-        assert_eq!(rejection(&refused), (409, "section.in-use"));
+    for rejected in [sold, reserved, shortly] {
+        assert_eq!(rejection(&rejected), (409, "section.in-use"));
     }
     assert_eq!((over.status, over.body), (204, Value::Null));
     assert_eq!(rejection(&delete(&app, &kofi.key, paid).await), (404, "resource.not-found"));
@@ -346,9 +346,9 @@ async fn removed_host_cannot_add_sections(app: TestApp) {
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     app.execute_sql("update hosts set removed = true").await;
 
-    let answer = add(&app, &kofi.key, &event.uri, &floor()).await;
+    let response = add(&app, &kofi.key, &event.uri, &floor()).await;
 
-    assert_eq!(rejection(&answer), (409, "host.removed"));
+    assert_eq!(rejection(&response), (409, "host.removed"));
 }
 
 async fn deletes_event_while_section_is_added(app: TestApp) {
@@ -380,8 +380,8 @@ async fn event_has_at_most_hundred_sections(app: TestApp) {
     let at_once = join_all(more.iter().map(|body| add(&app, &kofi.key, &event.uri, body))).await;
     let elsewhere = add(&app, &kofi.key, &other.uri, &floor()).await;
 
-    assert_eq!(at_once.iter().filter(|answer| answer.status == 201).count(), 2);
-    assert_eq!(at_once.iter().filter(|answer| rejection(answer) == (409, "section.too-many")).count(), 3);
+    assert_eq!(at_once.iter().filter(|response| response.status == 201).count(), 2);
+    assert_eq!(at_once.iter().filter(|response| rejection(response) == (409, "section.too-many")).count(), 3);
     let sections = read(&app, &kofi.key, &event.uri).await.body["sections"].clone();
     assert_eq!((sections.as_array().unwrap().len(), elsewhere.status), (100, 201));
     let last = format!("{}{}", event.uri, sections[99]["self"].as_str().unwrap());

@@ -1,4 +1,4 @@
-//! Sessions: who may open one, what it tells, and how it ends.
+//! Sessions: login, access, expiry and logout.
 
 use std::time::Duration;
 
@@ -28,21 +28,21 @@ on_both_databases![
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl TestApp {
-    /// Opens a session.
+    /// Logs in.
     pub async fn sign_in(&self, identification: &str, password: &str) -> Result<types::Session, Error<types::Error>> {
         let session = self.public_client.session_create().body_map(|body| body.identification(identification).password(password));
         Ok(session.send().await?.into_inner())
     }
 
-    /// Runs a statement with the number of an account: what no operation does yet.
+    /// Executes a statement with an account's number, for states that no operation creates.
     pub async fn execute(&self, sql: &'static str, number: &str) {
         let mut tx = self.state.db.begin().await.unwrap();
         assert_eq!(tx.query(sql).bind(number.to_owned()).execute().await.unwrap(), 1);
         tx.commit().await.unwrap();
     }
 
-    async fn deactivate(&self, person: &User) {
-        assert_eq!(self.toggle(&person.number).await.body["activated"], false);
+    async fn deactivate(&self, user: &User) {
+        assert_eq!(self.toggle(&user.number).await.body["activated"], false);
     }
 }
 
@@ -63,11 +63,11 @@ async fn new_session_is_returned_in_full(app: TestApp) {
     let account = app.request("GET", &format!("/accounts/{}", ama.number)).key(&ama.key).send().await.body;
 
     let body = json!({ "identification": "ama", "password": PASSWORD });
-    let answer = app.request("POST", "/sessions").json(&body).send().await;
+    let response = app.request("POST", "/sessions").json(&body).send().await;
 
-    let session = &answer.body;
+    let session = &response.body;
     let uri = format!("/accounts/{}/sessions/{}", ama.number, session["id"]);
-    assert_eq!((answer.status, answer.header("location")), (201, uri.as_str()));
+    assert_eq!((response.status, response.header("location")), (201, uri.as_str()));
     assert_eq!((&session["self"], &session["open"]), (&json!(uri), &json!(true)));
     assert!(session["id"].as_i64().unwrap() > 10_000_000_000_000);
     let started = session["started"].as_str().unwrap().replace(' ', "T");
@@ -121,9 +121,9 @@ async fn ended_session_is_rejected_and_others_stay(app: TestApp) {
 async fn key_without_session_has_no_current_session(app: TestApp) {
     for key in [&app.public_key, &app.staff.key] {
         for method in ["GET", "DELETE"] {
-            let answer = app.request(method, "/sessions/active").key(key).send().await;
+            let response = app.request(method, "/sessions/active").key(key).send().await;
 
-            assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{method}");
+            assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method}");
         }
         assert_eq!(app.request("GET", "/time").key(key).send().await.status, 200, "the key still works");
     }
@@ -143,20 +143,20 @@ async fn session_expires_thirty_days_after_last_use(app: TestApp) {
 
 async fn keys_of_deactivated_account_are_rejected(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let integration = app.integration_of(&ama).await;
+    let integration = app.create_integration_key(&ama).await;
 
     app.deactivate(&ama).await;
 
     for key in [&ama.key, &integration] {
-        let refused = app.request("GET", "/time").key(key).send().await;
-        assert_eq!((refused.status, refused.code()), (403, "key.refused"));
+        let rejected = app.request("GET", "/time").key(key).send().await;
+        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
     }
 }
 
 async fn lists_sessions_without_keys(app: TestApp) {
     let ama = app.sign_up("ama").await;
     app.sign_up("kofi").await;
-    app.integration_of(&ama).await;
+    app.create_integration_key(&ama).await;
     let (second, third) = (app.sign_in("ama", PASSWORD).await.unwrap(), app.sign_in("ama", PASSWORD).await.unwrap());
     app.client(&second.key).session_active_delete().send().await.unwrap();
     let path = format!("/accounts/{}/sessions", ama.number);
@@ -205,8 +205,8 @@ async fn session_is_ended_by_owner_and_staff(app: TestApp) {
         let ended = end(key, &session.self_).await;
 
         assert_eq!((ended.status, ended.body), (204, serde_json::Value::Null));
-        let refused = app.client(&session.key).session_active_get().send().await;
-        assert_eq!(refused.rejection(), (403, "key.refused".to_owned()));
+        let rejected = app.client(&session.key).session_active_get().send().await;
+        assert_eq!(rejected.rejection(), (403, "key.refused".to_owned()));
         assert_eq!(app.read(&session.self_).await["open"], false);
         let again = end(key, &session.self_).await;
         assert_eq!((again.status, again.code()), (409, "session.ended"));
@@ -223,8 +223,8 @@ async fn sessions_require_owner_or_staff(app: TestApp) {
 
     for (method, path) in [("GET", &list), ("GET", &session), ("DELETE", &session)] {
         for (key, code) in [(&kofi.key, "resource.not-yours"), (&app.public_key, "key.refused")] {
-            let refused = app.request(method, path).key(key).send().await;
-            assert_eq!((refused.status, refused.code()), (403, code), "{method} {path}");
+            let rejected = app.request(method, path).key(key).send().await;
+            assert_eq!((rejected.status, rejected.code()), (403, code), "{method} {path}");
         }
     }
     assert!(ama.client.session_active_get().send().await.is_ok());
@@ -242,8 +242,8 @@ async fn unknown_session_is_not_found(app: TestApp) {
     let unknown = [format!("/accounts/ZZ-00000000/sessions/{kofis}")];
     for path in none.iter().chain(&unknown) {
         for (method, key) in [("GET", &ama.key), ("DELETE", &ama.key), ("DELETE", &app.staff.key)] {
-            let answer = app.request(method, path).key(key).send().await;
-            assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{method} {path}");
+            let response = app.request(method, path).key(key).send().await;
+            assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {path}");
         }
     }
     let list = app.request("GET", "/accounts/ZZ-00000000/sessions").key(&ama.key).send().await;

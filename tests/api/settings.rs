@@ -1,4 +1,4 @@
-//! The same app served with other settings.
+//! Servers with other settings.
 
 use std::time::Duration;
 
@@ -42,8 +42,8 @@ async fn minimum_client_version_is_configurable(app: TestApp) {
     let ask = async |version| app.request("GET", "/defaults").at(other.address).version(Some(version)).send().await;
 
     for version in ["3.0.0", "3.2.0", "3.2", "2.9.9"] {
-        let refused = ask(version).await;
-        assert_eq!((refused.status, refused.code()), (412, "client.outdated"), "{version}");
+        let rejected = ask(version).await;
+        assert_eq!((rejected.status, rejected.code()), (412, "client.outdated"), "{version}");
     }
     for version in ["3.2.1", "3.3", "4"] {
         let served = ask(version).await;

@@ -1,4 +1,4 @@
-//! The state machines of orders and payments, as tables: what each state allows happens, anything else is refused and changes
+//! The state machines of orders and payments, as tables: an allowed transition succeeds, any other is rejected and changes
 //! nothing.
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ on_both_databases![orders_follow_state_machine, payments_follow_state_machine];
 const ORDER_STATES: [&str; 6] = ["Placed", "Cancelled", "Timed Out", "Fulfilled", "Voided", "Returned"];
 const ORDER_STEPS: [&str; 5] = ["pay", "cancel", "time out", "return", "void"];
 
-/// Where a step leads to from a state, or the code of its rejection.
+/// Returns the state after a transition, or the error code.
 fn outcome(state: &str, step: &str) -> Result<&'static str, &'static str> {
     match (state, step) {
         ("Placed", "pay") => Ok("Fulfilled"),
@@ -25,7 +25,7 @@ fn outcome(state: &str, step: &str) -> Result<&'static str, &'static str> {
     }
 }
 
-/// Takes a step as the platform's staff; nothing is answered to time.
+/// Triggers a transition as staff. The expiry has no response.
 async fn step(app: &TestApp, order: &str, step: &str) -> Option<Response> {
     let key = &app.staff.key;
     match step {
@@ -41,7 +41,7 @@ async fn step(app: &TestApp, order: &str, step: &str) -> Option<Response> {
     }
 }
 
-/// Ama's order of a ticket at 100.00, of which 50.00 are paid, brought into this state.
+/// Creates Ama's order of a ticket at 100.00, of which 50.00 are paid, in this state.
 async fn order_in(app: &TestApp, ama: &User, event: &Event, state: &str) -> String {
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(50.0)).await.status, 201);
@@ -54,12 +54,12 @@ async fn order_in(app: &TestApp, ama: &User, event: &Event, state: &str) -> Stri
         _ => &["pay", "return"],
     };
     for taken in steps {
-        assert!(step(app, &order, taken).await.is_none_or(|answer| answer.status < 300));
+        assert!(step(app, &order, taken).await.is_none_or(|response| response.status < 300));
     }
     order
 }
 
-/// Everything that a step could change.
+/// Returns everything that a transition could change.
 async fn snapshot(app: &TestApp, order: &str) -> Vec<Value> {
     let mut tx = app.state.db.read().await.unwrap();
     let tickets: Vec<(String, String, i64)> =
@@ -86,12 +86,12 @@ async fn orders_follow_state_machine(app: TestApp) {
             assert_eq!(app.read(&order).await["status"], state);
             let before = snapshot(&app, &order).await;
 
-            let answer = step(&app, &order, taken).await;
+            let response = step(&app, &order, taken).await;
 
             let after = snapshot(&app, &order).await;
             match outcome(state, taken) {
                 Ok(next) => {
-                    assert!(answer.is_none_or(|answer| answer.status < 300), "{state}: {taken}");
+                    assert!(response.is_none_or(|response| response.status < 300), "{state}: {taken}");
                     assert_eq!(after[0]["status"], next, "{state}: {taken}");
                     let kept = ["Fulfilled", "Voided"].contains(&next);
                     let expected = if kept { "Confirmed" } else { "Refunded" };
@@ -99,12 +99,12 @@ async fn orders_follow_state_machine(app: TestApp) {
                     assert!(payments.iter().all(|payment| payment["status"] == expected), "{state}: {taken}");
                 }
                 Err(code) => {
-                    let refused = answer.map(|answer| (answer.status, answer.code().to_owned()));
-                    assert_eq!(refused, (taken != "time out").then(|| (409, code.to_owned())), "{state}: {taken}");
+                    let rejected = response.map(|response| (response.status, response.code().to_owned()));
+                    assert_eq!(rejected, (taken != "time out").then(|| (409, code.to_owned())), "{state}: {taken}");
                     assert_eq!(after, before, "{state}: {taken}");
                 }
             }
-            // An open order would be in the way of the next ones, of which an account has ten at most.
+            // An account may have ten open orders only.
             if app.read(&order).await["status"] == "Placed" {
                 app.cancel_order(&ama.key, &order).await;
             }
@@ -117,7 +117,7 @@ async fn payments_follow_state_machine(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 100.0, 100)]).await;
     let states = async |order: &str| app.payments(order).await.into_iter().map(|payment| payment.1).collect::<Vec<_>>();
 
-    // What gives money back turns what was taken into Refunded, and leaves Declined as it is.
+    // A refund changes Confirmed payments to Refunded, and keeps Declined ones.
     for ends in ["cancel", "time out", "return"] {
         let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
         app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline" })).await;
@@ -131,15 +131,15 @@ async fn payments_follow_state_machine(app: TestApp) {
         let refunded = states(&order).await;
         assert!(refunded[0] == "Declined" && refunded[1..].iter().all(|state| state == "Refunded"), "{ends}: {refunded:?}");
 
-        // Nothing leads anywhere from there.
+        // No transition leads out of these states.
         let before = snapshot(&app, &order).await;
         for taken in ORDER_STEPS {
-            assert!(step(&app, &order, taken).await.is_none_or(|answer| answer.status == 409), "{ends}: {taken}");
+            assert!(step(&app, &order, taken).await.is_none_or(|response| response.status == 409), "{ends}: {taken}");
             assert_eq!(snapshot(&app, &order).await, before, "{ends}: {taken}");
         }
     }
 
-    // What gives none back leaves Confirmed as it is.
+    // Transitions without a refund keep Confirmed payments.
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     app.pay(&ama.key, &order, card_payment()).await;
     step(&app, &order, "void").await;

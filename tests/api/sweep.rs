@@ -1,5 +1,5 @@
-//! Bad input, generated from the contract: every argument of every operation in every way it can be wrong, one at a time.
-//! Each is refused with the contract's own error, which names that argument and no other, and nothing is done.
+//! Invalid input generated from the contract: every argument of every operation with every kind of invalid value, one at a time.
+//! Each request is rejected with an error that names this argument only, and changes nothing.
 
 use boxoffice::contract::cases::{Kind, wrong_values};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ on_both_databases![
     every_list_is_limited,
 ];
 
-/// How many resources of each kind there are.
+/// Returns the number of resources of each kind.
 async fn totals(app: &TestApp) -> Vec<Value> {
     let mut totals = Vec::new();
     let lists = ["/accounts", "/regions", "/categories", "/venues", "/hosts", "/events", "/orders", "/submissions"];
@@ -25,9 +25,9 @@ async fn totals(app: &TestApp) -> Vec<Value> {
     totals
 }
 
-fn assert_complains(answer: &Response, of: &str, about: &str) {
-    assert_eq!((answer.status, answer.code()), (400, "arguments.invalid"), "{about}: {}", answer.body);
-    assert_eq!(answer.invalid_arguments(), [of], "{about}: {}", answer.body);
+fn assert_complains(response: &Response, of: &str, about: &str) {
+    assert_eq!((response.status, response.code()), (400, "arguments.invalid"), "{about}: {}", response.body);
+    assert_eq!(response.invalid_arguments(), [of], "{about}: {}", response.body);
 }
 
 async fn every_body_argument_is_validated(app: TestApp) {
@@ -78,8 +78,8 @@ async fn every_query_argument_is_validated(app: TestApp) {
             let others = if parameter["required"] == true { String::new() } else { operation.required_query() };
             if parameter["required"] == true {
                 for query in [String::new(), format!("{name}="), format!("{name}=%20")] {
-                    let (answer, about) = send(query).await;
-                    assert_complains(&answer, &format!("-{name}"), &about);
+                    let (response, about) = send(query).await;
+                    assert_complains(&response, &format!("-{name}"), &about);
                 }
             }
             let texts = wrong_values(schema, false).into_iter().filter_map(|wrong| match wrong.value {
@@ -89,15 +89,15 @@ async fn every_query_argument_is_validated(app: TestApp) {
             });
             for text in texts.filter(|text| schema["type"] != "boolean" || text != "true") {
                 let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
-                let (answer, about) = send(format!("{others}{name}={encoded}")).await;
-                assert_complains(&answer, name, &about);
+                let (response, about) = send(format!("{others}{name}={encoded}")).await;
+                assert_complains(&response, name, &about);
                 tried += 1;
             }
             let example = &parameter["example"];
             let example = example.as_str().map_or_else(|| example.to_string(), str::to_owned);
             let encoded: String = form_urlencoded::byte_serialize(example.as_bytes()).collect();
-            let (answer, about) = send(format!("{others}{name}={encoded}&{name}={encoded}")).await;
-            assert_complains(&answer, name, &about);
+            let (response, about) = send(format!("{others}{name}={encoded}&{name}={encoded}")).await;
+            assert_complains(&response, name, &about);
         }
     }
     assert!(tried > 150, "only {tried}");
@@ -110,15 +110,15 @@ async fn every_path_parameter_is_validated(app: TestApp) {
             for value in ["no%20such", "%00", "a%2Fb", "'--", &"x".repeat(300)] {
                 let path = format!("{}?{}", operation.path_with(&[(name, value)]), operation.required_query());
                 let request = app.request(&operation.method, &path).key(&app.staff.key);
-                let answer =
+                let response =
                     if operation.body_schema().is_some() { request.json(&operation.body()) } else { request }.send().await;
                 if name == "submission" && value == "a%2Fb" {
-                    assert_eq!(answer.status, 404, "a slash is of base64's alphabet");
+                    assert_eq!(response.status, 404, "a slash is of base64's alphabet");
                     continue;
                 }
-                // A pattern without a bound on the length lets a long text through, which then names nothing.
-                if answer.status != 404 || value.len() < 300 {
-                    assert_complains(&answer, name, &format!("{} {path}", operation.method));
+                // A pattern without a maximum length accepts long texts; they are unknown.
+                if response.status != 404 || value.len() < 300 {
+                    assert_complains(&response, name, &format!("{} {path}", operation.method));
                 }
             }
         }

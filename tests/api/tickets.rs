@@ -1,4 +1,4 @@
-//! Tickets: a person's wallet, a single ticket, and the list that a gate keeps.
+//! Tickets: wallets, single tickets, and the tickets of an event.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::on_both_databases;
 use crate::support::{Client, Event, Rejection, TestApp, section, types};
-use crate::tokens::{gate, global_token, key_of, token_for};
+use crate::tokens::{create_token, gate, global_token, redeemer_key};
 
 on_both_databases![
     wallet_contains_all_tickets_of_account,
@@ -18,7 +18,7 @@ on_both_databases![
     redeemer_requests_changes_since_time,
 ];
 
-/// Brings a ticket into a state that nothing in the API leads to yet.
+/// Sets a ticket's status in the database.
 pub async fn set_status(app: &TestApp, serial: &str, status: &'static str) {
     let mut tx = app.state.db.begin().await.unwrap();
     let update = tx.query("update tickets set status = $2 where serial = $1").bind(serial.to_owned()).bind(status);
@@ -26,7 +26,7 @@ pub async fn set_status(app: &TestApp, serial: &str, status: &'static str) {
     tx.commit().await.unwrap();
 }
 
-/// The serials on the first page of an event's tickets.
+/// Returns the serials on the first page of an event's tickets.
 async fn serials(client: &Client, event: &Event) -> Vec<String> {
     let tickets = client.event_ticket_list().event(&event.id).send().await.unwrap();
     assert_eq!(tickets.total, tickets.entries.len() as i64);
@@ -74,7 +74,7 @@ async fn wallet_requires_owner(app: TestApp) {
 
     let his = kofi.client.account_ticket_list().number(ama.number.as_str()).send().await;
     assert_eq!(his.rejection(), (403, "resource.not-yours".to_owned()));
-    let key = key_of(&app, &global_token(&host, &event).await).await;
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
     let gates = app.client(&key).account_ticket_list().number(ama.number.as_str()).send().await;
     assert_eq!(gates.rejection(), (403, "key.refused".to_owned()));
     let staff = app.staff.client.account_ticket_list().number(ama.number.as_str()).send().await.unwrap();
@@ -106,7 +106,7 @@ async fn ticket_is_readable_by_owner_host_and_staff(app: TestApp) {
     }
     let of_another_host = read(&esi.key).await;
     assert_eq!((of_another_host.status, of_another_host.code()), (403, "resource.not-yours"));
-    let gate = read(&key_of(&app, &global_token(&host, &event).await).await).await;
+    let gate = read(&redeemer_key(&app, &global_token(&host, &event).await).await).await;
     assert_eq!((gate.status, gate.code()), (403, "key.refused"));
     for unknown in ["/tickets/17637000000001", "/tickets/nothing"] {
         let unknown = app.request("GET", unknown).key(&ama.key).send().await;
@@ -122,7 +122,7 @@ async fn redeemer_lists_tickets_of_own_sections(app: TestApp) {
     ama.order_free_tickets(&other.sections[0], 1).await;
     let floor = ama.order_free_tickets(&event.sections[1], 2).await;
     let vip = kofi.order_free_tickets(&event.sections[0], 1).await;
-    let vip_gate = gate(&app, &token_for(&host, &event, &[&event.sections[0]]).await).await;
+    let vip_gate = gate(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
     let main_gate = gate(&app, &global_token(&host, &event).await).await;
 
     assert_eq!(serials(&vip_gate, &event).await, vip);
@@ -150,8 +150,8 @@ async fn event_tickets_require_redeemer_host_or_staff(app: TestApp) {
     let gate_of_another_event = gate(&app, &global_token(&host, &other).await).await;
 
     for client in [&ama.client, &gate_of_another_event] {
-        let refused = client.event_ticket_list().event(&event.id).send().await;
-        assert_eq!(refused.rejection(), (403, "resource.not-yours".to_owned()));
+        let rejected = client.event_ticket_list().event(&event.id).send().await;
+        assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()));
         let unknown = client.event_ticket_list().event("17637000000001").send().await;
         assert_eq!(unknown.rejection(), (404, "resource.not-found".to_owned()));
     }

@@ -1,4 +1,4 @@
-//! Admission tokens: who gives them out, what they cover, and the keys that come of them.
+//! Admission tokens: creation, scope, and their keys.
 
 use std::time::Duration;
 
@@ -21,26 +21,26 @@ on_both_databases![
     deleting_event_deletes_its_tokens,
 ];
 
-/// A new token for these sections.
-pub async fn token_for(host: &Host<'_>, event: &Event, sections: &[&str]) -> types::Token {
+/// Creates a token for these sections.
+pub async fn create_token(host: &Host<'_>, event: &Event, sections: &[&str]) -> types::Token {
     let sections = serde_json::from_value::<types::TokenCreate>(json!({ "sections": sections })).unwrap();
     host.owner.client.event_token_create().event(&event.id).body(sections).send().await.unwrap().into_inner()
 }
 
-/// An event's global token.
+/// Returns an event's global token.
 pub async fn global_token(host: &Host<'_>, event: &Event) -> types::Token {
     let tokens = host.owner.client.event_token_list().event(&event.id).global(true).send().await.unwrap();
     tokens.entries[0].clone()
 }
 
-/// A key for a token's code.
-pub async fn key_of(app: &TestApp, token: &types::Token) -> String {
+/// Exchanges a token's code for a key.
+pub async fn redeemer_key(app: &TestApp, token: &types::Token) -> String {
     app.public_client.token_authentication_get().code(token.code.as_str()).send().await.unwrap().key.to_string()
 }
 
-/// A gate that works with a token.
+/// Creates a client with a token's key.
 pub async fn gate(app: &TestApp, token: &types::Token) -> Client {
-    app.client(&key_of(app, token).await)
+    app.client(&redeemer_key(app, token).await)
 }
 
 fn token_id(token: &types::Token) -> &str {
@@ -55,7 +55,7 @@ async fn every_event_has_global_token_for_all_sections(app: TestApp) {
     let before = global_token(&host, &event).await;
     let vip = app.add_section(&host, &event, &section("VIP", 0.0, 10)).await;
     let floor = app.add_section(&host, &event, &section("Floor", 0.0, 10)).await;
-    let door = token_for(&host, &event, &[&floor]).await;
+    let door = create_token(&host, &event, &[&floor]).await;
     let after = global_token(&host, &event).await;
 
     assert!(before.global && before.sections.is_empty());
@@ -79,14 +79,14 @@ async fn token_covers_its_sections_in_either_form(app: TestApp) {
 
     let given = json!({ "sections": [event.sections[1], short, format!("/v3{short}"), event.sections[0]], "code": "ignored" });
     let path = format!("/events/{}/tokens", event.id);
-    let made = app.request("POST", &path).key(&kofi.key).json(&given).send().await;
+    let created = app.request("POST", &path).key(&kofi.key).json(&given).send().await;
 
-    assert_eq!(made.status, 201);
-    assert_eq!(made.body["sections"], json!(event.sections), "each once, the oldest first, in the long form");
-    assert_eq!(made.body["global"], false);
-    assert_eq!(made.header("location"), made.body["self"]);
-    let read = app.request("GET", made.header("location")).key(&kofi.key).send().await;
-    assert_eq!((read.status, &read.body), (200, &made.body));
+    assert_eq!(created.status, 201);
+    assert_eq!(created.body["sections"], json!(event.sections), "each once, the oldest first, in the long form");
+    assert_eq!(created.body["global"], false);
+    assert_eq!(created.header("location"), created.body["self"]);
+    let read = app.request("GET", created.header("location")).key(&kofi.key).send().await;
+    assert_eq!((read.status, &read.body), (200, &created.body));
 }
 
 async fn rejects_sections_of_other_events(app: TestApp) {
@@ -94,7 +94,7 @@ async fn rejects_sections_of_other_events(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let token = token_for(&host, &event, &[&event.sections[0]]).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
     let mine = event.sections[0].as_str();
     let strange = other.sections[0].as_str();
     let (collection, path) = (format!("{}/tokens", event.uri), token.self_.as_str());
@@ -113,9 +113,9 @@ async fn rejects_sections_of_other_events(app: TestApp) {
         json!(mine),
     ] {
         let body = json!({ "sections": sections });
-        let made = app.request("POST", &collection).key(&kofi.key).json(&body).send().await;
+        let created = app.request("POST", &collection).key(&kofi.key).json(&body).send().await;
         let changed = app.request("PUT", path).key(&kofi.key).json(&body).send().await;
-        assert_eq!((made.status, made.invalid_arguments()), (400, vec!["sections".to_owned()]), "{sections}");
+        assert_eq!((created.status, created.invalid_arguments()), (400, vec!["sections".to_owned()]), "{sections}");
         assert_eq!((changed.status, changed.invalid_arguments()), (400, vec!["sections".to_owned()]), "{sections}");
     }
 
@@ -132,8 +132,8 @@ async fn tokens_require_host_or_staff(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let token = token_for(&host, &event, &[&event.sections[0]]).await;
-    let key = key_of(&app, &token).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let key = redeemer_key(&app, &token).await;
     let sections = json!({ "sections": [event.sections[0]] });
     let collection = format!("{}/tokens", event.uri);
     let operations = [
@@ -157,11 +157,11 @@ async fn tokens_require_host_or_staff(app: TestApp) {
     }
     for method in ["GET", "PUT", "DELETE"] {
         let of_another_event = token.self_.replace(&event.id, &other.id);
-        let answer = app.request(method, &of_another_event).key(&kofi.key).json(&json!({})).send().await;
-        assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{method}");
+        let response = app.request(method, &of_another_event).key(&kofi.key).json(&json!({})).send().await;
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method}");
         let unknown = format!("{collection}/nothing");
-        let answer = app.request(method, &unknown).key(&ama.key).json(&json!({})).send().await;
-        assert_eq!((answer.status, answer.code()), (404, "resource.not-found"), "{method}");
+        let response = app.request(method, &unknown).key(&ama.key).json(&json!({})).send().await;
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method}");
     }
     for (method, path) in operations {
         let staff = app.request(method, path).key(&app.staff.key).json(&sections).send().await;
@@ -175,7 +175,7 @@ async fn token_update_changes_scope_of_its_keys(app: TestApp) {
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let vip_ticket = ama.order_free_tickets(&event.sections[0], 1).await;
     let floor_ticket = ama.order_free_tickets(&event.sections[1], 1).await;
-    let token = token_for(&host, &event, &[&event.sections[0]]).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
     let gate = gate(&app, &token).await;
     let tickets = async || {
         let tickets = gate.event_ticket_list().event(&event.id).send().await.unwrap();
@@ -215,8 +215,8 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
-    let token = token_for(&host, &event, &[&event.sections[0]]).await;
-    let keys = [key_of(&app, &token).await, key_of(&app, &token).await];
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let keys = [redeemer_key(&app, &token).await, redeemer_key(&app, &token).await];
     let admissions = format!("{}/admissions", event.uri);
     let admitted = app.request("POST", &admissions).key(&keys[0]).json(&json!({ "serials": [serials[0]] })).send().await;
     assert_eq!(admitted.status, 201);
@@ -225,8 +225,8 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
 
     assert_eq!(removed.status, 204);
     for key in &keys {
-        let answer = app.request("POST", &admissions).key(key).json(&json!({ "serials": [serials[1]] })).send().await;
-        assert_eq!((answer.status, answer.code()), (403, "key.refused"));
+        let response = app.request("POST", &admissions).key(key).json(&json!({ "serials": [serials[1]] })).send().await;
+        assert_eq!((response.status, response.code()), (403, "key.refused"));
     }
     let exchanged = app.public_client.token_authentication_get().code(token.code.as_str()).send().await;
     assert_eq!(exchanged.rejection(), (404, "code.unknown".to_owned()));
@@ -243,7 +243,7 @@ async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
     let global = global_token(&host, &event).await;
-    let token = token_for(&host, &event, &[&event.sections[1]]).await;
+    let token = create_token(&host, &event, &[&event.sections[1]]).await;
 
     let of = async |client: &Client, token: &types::Token| {
         client.token_authentication_get().code(token.code.as_str()).send().await.unwrap().into_inner()
@@ -296,10 +296,10 @@ async fn keys_and_codes_expire_twelve_hours_after_event(app: TestApp) {
     let times = json!({ "start": now.to_minutes(), "end": now.plus(hour).to_minutes() });
     let moved = app.request("PUT", &event.uri).key(&kofi.key).json(&times).send().await;
     assert_eq!(moved.status, 200, "{moved:?}");
-    let token = token_for(&host, &event, &[&event.sections[0]]).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
     let exchange = async || app.request("GET", &format!("/tokens/{}", token.code.as_str())).send().await;
     let tickets = format!("{}/tickets", event.uri);
-    let key = key_of(&app, &token).await;
+    let key = redeemer_key(&app, &token).await;
 
     app.advance_clock(12 * hour + hour / 2);
     assert_eq!(exchange().await.status, 200, "half an hour before that");
@@ -316,8 +316,8 @@ async fn deleting_event_deletes_its_tokens(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let token = token_for(&host, &event, &[&event.sections[0]]).await;
-    let key = key_of(&app, &token).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let key = redeemer_key(&app, &token).await;
 
     kofi.client.event_delete().event(&event.id).send().await.unwrap();
 

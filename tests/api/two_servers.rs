@@ -1,6 +1,6 @@
-//! Two servers on one PostgreSQL database that draw the same identifiers: what each makes is its own all the same.
+//! Two servers on one PostgreSQL database that generate the same identifiers: their resources stay distinct.
 //!
-//! Everything else that two servers may do to each other is in the tests of races, which run on two servers as well.
+//! The race tests cover other conflicts of two servers; they also run on two servers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -25,14 +25,14 @@ on_two_servers![
     tickets_are_sold_once_with_different_clocks,
 ];
 
-/// Lets both servers draw the same identifiers from here on, a minute ahead of their clocks.
+/// Sets both id generators to the same value, a minute ahead of the clocks.
 fn align(app: &TestApp) {
     let drawn = app.states().map(|app| app.clock.next_id()).max().unwrap();
     let ahead = Id(drawn.0.max(app.state.clock.now().0 / 100 + 600_000));
     app.states().for_each(|app| app.clock.rise_above(ahead));
 }
 
-/// Of two requests that follow each other, one goes to each server.
+/// The two servers receive consecutive requests.
 async fn resources_with_equal_ids_are_distinct(app: TestApp) {
     let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
@@ -40,14 +40,14 @@ async fn resources_with_equal_ids_are_distinct(app: TestApp) {
     let serials = ama.order_free_tickets(floor, 4).await;
     let make = async |key: &str, path: &str, bodies: [Value; 2]| {
         align(&app);
-        let mut made = BTreeSet::new();
+        let mut created = BTreeSet::new();
         for body in bodies {
-            let answer = app.request("POST", path).key(key).json(&body).send().await;
-            assert_eq!(answer.status, 201, "{path}: {}", answer.body);
-            let one = if answer.body.is_array() { &answer.body[0] } else { &answer.body };
-            made.insert(one["self"].as_str().unwrap().to_owned());
+            let response = app.request("POST", path).key(key).json(&body).send().await;
+            assert_eq!(response.status, 201, "{path}: {}", response.body);
+            let one = if response.body.is_array() { &response.body[0] } else { &response.body };
+            created.insert(one["self"].as_str().unwrap().to_owned());
         }
-        assert_eq!(made.len(), 2, "{path}: {made:?}");
+        assert_eq!(created.len(), 2, "{path}: {created:?}");
     };
 
     let account = |name: &str| json!({ "username": name, "email": format!("{name}@example.com"), "password": PASSWORD });
@@ -102,18 +102,18 @@ async fn concurrent_images_have_distinct_ids(app: TestApp) {
     assert_eq!((put(&one.uri, WHITE).await, put(&other.uri, BLACK).await), (200, 200));
     assert_ne!(get(&one.uri).await, get(&other.uri).await);
 
-    // They are named by chance, and no measure for a server that starts afterwards.
+    // These ids are random, and don't advance the id generator of a server that starts later.
     let next = app.start_second_server(app.state.settings.clone(), log::silent()).await;
     assert_eq!(next.state.clock.next_id().to_string().len(), 14);
     next.stop().await;
 
-    // What one of them takes away is not the other's.
+    // Removing an image from one event keeps the other's.
     assert_eq!(put(&other.uri, "").await, 200);
     assert!(!get(&one.uri).await.is_empty(), "the first event has its banner still");
 }
 
-/// A server remembers keys, and no longer than they are good: whatever ends them, both servers refuse them once it is answered.
-/// Meanwhile others keep both busy, so that they have asked the database just before.
+/// A server caches valid keys. Once a request that revokes a key is answered, both servers must reject it. Other requests keep
+/// both caches in use.
 async fn revoked_key_is_rejected_by_both_servers(app: TestApp) {
     let others = async || {
         loop {
@@ -136,12 +136,12 @@ async fn end_keys(app: &TestApp) {
         }
         statuses
     };
-    // Both have believed it just before, and one of them at least at the very moment.
+    // Both servers have cached the key, and at least one is just checking it.
     let ends = async |what: &str, key: &str, method: &str, path: &str, by: &str, body: Value| {
         assert_eq!(asked(key).await, vec![200; 4], "before {what}");
         let request = app.request(method, path).key(by);
-        let answer = if body.is_null() { request.send().await } else { request.json(&body).send().await };
-        assert!(answer.status < 300, "{what}: {} {}", answer.status, answer.body);
+        let response = if body.is_null() { request.send().await } else { request.json(&body).send().await };
+        assert!(response.status < 300, "{what}: {} {}", response.status, response.body);
         assert_eq!(asked(key).await, vec![403; 4], "after {what}");
     };
     let session = async |name: &str, password: &str| app.sign_in(name, password).await.unwrap().key.clone();
@@ -178,7 +178,7 @@ async fn concurrent_mails_have_distinct_ids(app: TestApp) {
         let asked = app.request("POST", "/verifications").json(&json!({ "email": email })).send().await;
         assert_eq!(asked.status, 201, "{}", asked.body);
         wait_until(async || server.accepted().len() >= count).await;
-        // Forgotten, so that nothing stands against its identifier.
+        // Removes the stored responses, so that no row conflicts with the identifier.
         app.deliver_mail().await;
     }
 
@@ -188,16 +188,16 @@ async fn concurrent_mails_have_distinct_ids(app: TestApp) {
     assert_eq!((mails.len(), names.len()), (2, 2), "a mail system that sees a name again throws the mail away: {names:?}");
 }
 
-/// Twenty orders that were paid in part time out while the gateway is out of order; then both servers' jobs give back at once.
+/// Twenty partly paid orders expire while the gateway rejects refunds. Then the jobs of both servers make the refunds.
 async fn owed_refunds_are_made_once(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 10.0, 40)]).await;
     for number in 0..4 {
-        let person = app.sign_up(&format!("person-{number}")).await;
+        let user = app.sign_up(&format!("person-{number}")).await;
         for _ in 0..5 {
-            let order = person.order(&event.sections[0], 2).await.unwrap().self_;
-            assert_eq!(app.pay(&person.key, &order, partial_card_payment(5.0)).await.status, 201);
-            assert_eq!(app.pay(&person.key, &order, partial_card_payment(7.0)).await.status, 201);
+            let order = user.order(&event.sections[0], 2).await.unwrap().self_;
+            assert_eq!(app.pay(&user.key, &order, partial_card_payment(5.0)).await.status, 201);
+            assert_eq!(app.pay(&user.key, &order, partial_card_payment(7.0)).await.status, 201);
         }
     }
     app.gateway.reject_refunds(true);
@@ -216,7 +216,7 @@ async fn owed_refunds_are_made_once(app: TestApp) {
     assert_eq!(states, [("Done".to_owned(), 40)]);
 }
 
-/// One server's clock is ten minutes ahead: to it a reservation ends sooner, and still no place is sold twice.
+/// The clock of one server is ten minutes ahead, so a reservation expires earlier there. No ticket may be sold twice.
 async fn tickets_are_sold_once_with_different_clocks(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 10.0, 4)]).await;
@@ -227,7 +227,7 @@ async fn tickets_are_sold_once_with_different_clocks(app: TestApp) {
     ahead.clock.advance(Duration::from_secs(10 * 60));
     app.advance_clock(Duration::from_secs(6 * 60));
 
-    // To one of the servers the places are free, to the other they are hers for nine more minutes.
+    // The tickets are free on one server, and reserved for nine more minutes on the other.
     let [first, second] =
         [app.place_order(&yaw.key, json!({ stalls: 3 })).await, app.place_order(&yaw.key, json!({ stalls: 3 })).await];
     assert_eq!(first.status + second.status, 201 + 409, "{} {}", first.body, second.body);
@@ -239,7 +239,7 @@ async fn tickets_are_sold_once_with_different_clocks(app: TestApp) {
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 3));
 }
 
-/// A pixel in base64.
+/// A white pixel in base64.
 const WHITE: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mP4//8/AAX+Av4zEpUUAAAAAElFTkSuQmCC";
-/// Another.
+/// A black pixel.
 const BLACK: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mNgYGAAAAAEAAHI6uv5AAAAAElFTkSuQmCC";

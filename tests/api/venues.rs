@@ -1,4 +1,4 @@
-//! Venues: who may make, see, change and remove them, and how they are found.
+//! Venues: creation, visibility, updates and search.
 
 use boxoffice::auth::Scope;
 use boxoffice::setup;
@@ -32,7 +32,7 @@ async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
     app.request("PUT", uri).key(key).json(&body).send().await
 }
 
-/// The names of the venues that a list has for this key.
+/// Returns the names in a list of venues for this key.
 async fn listed(app: &TestApp, key: &str, query: &str) -> Vec<String> {
     let page = app.request("GET", &format!("/venues?{query}")).key(key).send().await;
     assert_eq!(page.status, 200, "{query}");
@@ -49,15 +49,15 @@ async fn venue_of_staff_is_approved_immediately(app: TestApp) {
     let region = app.create_region().await;
     let identifier = region.strip_prefix("/regions/").unwrap();
 
-    let made = make(&app, &app.staff.key, &venue("Labadi Amphitheatre", identifier)).await;
+    let created = make(&app, &app.staff.key, &venue("Labadi Amphitheatre", identifier)).await;
 
-    assert_eq!(made.status, 201);
-    let uri = made.body["self"].as_str().unwrap();
-    assert_eq!(made.header("location"), uri);
+    assert_eq!(created.status, 201);
+    let uri = created.body["self"].as_str().unwrap();
+    assert_eq!(created.header("location"), uri);
     let mut expected = venue("Labadi Amphitheatre", &region);
     expected["self"] = uri.into();
     expected["map"] = "https://www.openstreetmap.org/?mlat=5.5593&mlon=-0.1545".into();
-    assert_eq!(made.body, expected);
+    assert_eq!(created.body, expected);
     assert_eq!(app.request("GET", uri).send().await.body, expected);
     assert_eq!(listed(&app, &app.public_key, "").await, ["Labadi Amphitheatre"]);
     assert_eq!(app.staff.client.submission_list().send().await.unwrap().total, 0);
@@ -66,9 +66,9 @@ async fn venue_of_staff_is_approved_immediately(app: TestApp) {
 async fn venue_of_customer_is_private_until_approved(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
-    let made = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+    let created = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
 
-    let uri = made.body["self"].as_str().unwrap();
+    let uri = created.body["self"].as_str().unwrap();
     let status = async |key| app.request("GET", uri).key(key).send().await.status;
     assert_eq!((status(&ama.key).await, status(&app.staff.key).await), (200, 200));
     assert_eq!((status(&kofi.key).await, status(&app.public_key).await), (403, 403));
@@ -87,11 +87,11 @@ async fn venue_of_customer_is_private_until_approved(app: TestApp) {
 
 async fn rejected_venue_stays_with_creator(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    let made = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+    let created = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
 
     decide(&app, false).await;
 
-    let read = app.request("GET", made.body["self"].as_str().unwrap()).key(&kofi.key).send().await;
+    let read = app.request("GET", created.body["self"].as_str().unwrap()).key(&kofi.key).send().await;
     assert_eq!((read.status, read.code()), (403, "resource.not-yours"));
     assert!(listed(&app, &ama.key, "").await.is_empty());
 }
@@ -123,16 +123,16 @@ async fn name_is_unique_even_while_pending(app: TestApp) {
 
 async fn unknown_region_is_named(app: TestApp) {
     let staff = &app.staff.key;
-    let made = make(&app, staff, &venue("Labadi Amphitheatre", &app.create_region().await)).await;
-    let uri = made.body["self"].as_str().unwrap();
+    let created = make(&app, staff, &venue("Labadi Amphitheatre", &app.create_region().await)).await;
+    let uri = created.body["self"].as_str().unwrap();
 
     for region in ["/regions/17637000000001", "nowhere", "/v3/regions/00000000000000"] {
-        let made = make(&app, staff, &venue("Labadi Amphitheatre", region)).await;
+        let created = make(&app, staff, &venue("Labadi Amphitheatre", region)).await;
         let changed = change(&app, staff, uri, json!({ "region": region })).await;
         let unknown = change(&app, staff, "/venues/17637000000001", json!({ "region": region })).await;
 
         assert_eq!(
-            (made.status, made.invalid_arguments()),
+            (created.status, created.invalid_arguments()),
             (400, vec!["region".to_owned()]),
             "{region}, before the name that is taken"
         );
@@ -169,8 +169,8 @@ async fn finds_venues_by_region_and_name(app: TestApp) {
 
 async fn only_staff_update_venue(app: TestApp) {
     let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
-    let made = make(&app, &ama.key, &venue("Alliance Garden", &region)).await;
-    let uri = made.body["self"].as_str().unwrap();
+    let created = make(&app, &ama.key, &venue("Alliance Garden", &region)).await;
+    let uri = created.body["self"].as_str().unwrap();
     let moved = app.create_region().await;
 
     let creator = change(&app, &ama.key, uri, json!({ "latitude": 6 })).await;
@@ -178,7 +178,7 @@ async fn only_staff_update_venue(app: TestApp) {
     let blank = change(&app, &app.staff.key, uri, json!({ "address": "", "longitude": 180.5 })).await;
 
     assert_eq!((creator.status, creator.code()), (403, "key.refused"));
-    let mut expected = made.body.clone();
+    let mut expected = created.body.clone();
     expected["latitude"] = 6.25.into();
     expected["region"] = moved.into();
     expected["map"] = "https://www.openstreetmap.org/?mlat=6.25&mlon=-0.1545".into();
@@ -189,8 +189,8 @@ async fn only_staff_update_venue(app: TestApp) {
 
 async fn only_staff_delete_venue_and_its_submission(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let made = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
-    let remove = |key| app.request("DELETE", made.body["self"].as_str().unwrap()).key(key).send();
+    let created = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+    let remove = |key| app.request("DELETE", created.body["self"].as_str().unwrap()).key(key).send();
 
     let creator = remove(&ama.key).await;
     let staff = remove(&app.staff.key).await;

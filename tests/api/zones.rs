@@ -1,4 +1,4 @@
-//! Advertising zones: the staff keep them, everyone reads them, and what is booked in one holds it as it is.
+//! Advertising zones.
 
 use futures::future::join;
 use serde_json::{Value, json};
@@ -35,17 +35,17 @@ async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let zone = json!({ "name": "Leaderboard", "width": 728, "height": 90, "description": "On top." });
 
-    let made = add(&app, &app.staff.key, &zone).await;
+    let created = add(&app, &app.staff.key, &zone).await;
     let bare = add(&app, &app.staff.key, &json!({ "name": "Leaderboard", "width": 1, "height": 10000 })).await;
 
-    assert_eq!(made.status, 201);
-    let uri = made.body["self"].as_str().unwrap();
-    assert_eq!(made.header("location"), uri);
+    assert_eq!(created.status, 201);
+    let uri = created.body["self"].as_str().unwrap();
+    assert_eq!(created.header("location"), uri);
     let mut expected = zone.clone();
     expected["self"] = uri.into();
     expected["number"] = uri.strip_prefix("/zones/").unwrap().into();
     expected["advertisements"] = format!("{uri}/advertisements").into();
-    assert_eq!(made.body, expected);
+    assert_eq!(created.body, expected);
     assert_eq!((bare.status, &bare.body["description"]), (201, &json!("")), "a name is not unique");
     for key in [&app.public_key, &kofi.key, &app.staff.key] {
         assert_eq!(app.request("GET", uri).key(key).send().await.body, expected);
@@ -120,17 +120,17 @@ async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let (zone, empty) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
-    let made = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
     let before = app.read(&zone).await;
 
     for body in [json!({ "width": 301 }), json!({ "height": 249, "name": "Other" }), json!({ "width": 250, "height": 300 })] {
-        let refused = change(&app, &app.staff.key, &zone, body.clone()).await;
-        assert_eq!(rejection(&refused), (409, "zone.in-use"), "{body}");
+        let rejected = change(&app, &app.staff.key, &zone, body.clone()).await;
+        assert_eq!(rejection(&rejected), (409, "zone.in-use"), "{body}");
     }
     assert_eq!(app.read(&zone).await, before);
     let same = change(&app, &app.staff.key, &zone, json!({ "width": 300, "height": 250, "name": "Side" })).await;
     let other = change(&app, &app.staff.key, &empty, json!({ "width": 301 })).await;
-    delete(&app, &kofi.key, made.body["self"].as_str().unwrap()).await;
+    delete(&app, &kofi.key, created.body["self"].as_str().unwrap()).await;
     let free = change(&app, &app.staff.key, &zone, json!({ "width": 301 })).await;
 
     assert_eq!((same.status, &same.body["name"]), (200, &json!("Side")));
@@ -141,12 +141,12 @@ async fn booked_zone_cannot_be_deleted(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let zone = app.create_zone(300, 250).await;
-    let made = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
 
     let draft = delete(&app, &app.staff.key, &zone).await;
     app.execute_sql("update advertisements set status = 'Cancelled'").await;
     let cancelled = delete(&app, &app.staff.key, &zone).await;
-    delete(&app, &kofi.key, made.body["self"].as_str().unwrap()).await;
+    delete(&app, &kofi.key, created.body["self"].as_str().unwrap()).await;
     let free = delete(&app, &app.staff.key, &zone).await;
 
     assert_eq!(rejection(&draft), (409, "zone.in-use"));

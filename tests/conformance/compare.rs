@@ -1,4 +1,4 @@
-//! The comparison: clean against what is as the contract says, and finding all that isn't.
+//! `boxoffice compare`: it finds nothing wrong with conforming servers, and every planted fault.
 
 use std::fs;
 use std::process::Command;
@@ -24,7 +24,7 @@ mod planted;
 
 on_both_databases![platform_conforms_to_contract];
 
-/// A mock of our contract that runs.
+/// A running mock of the contract.
 struct Mock {
     address: String,
     _running: Running<()>,
@@ -39,14 +39,14 @@ fn mock_of(settings: Settings) -> Mock {
     Mock { address: format!("http://{}", running.address()), _running: running }
 }
 
-/// A server with a key of the scope `public`.
+/// Returns a target with a key of the scope `public`.
 async fn side(address: &str) -> Side {
     let mut side = Side::open(address, None).await.unwrap();
     side.public_key = Some("public".to_owned());
     side
 }
 
-/// Of every operation of our contract.
+/// Returns a comparison of every operation.
 async fn comparison(address: &str, reference: Option<&str>) -> Comparison {
     let contract = Contract::builtin().unwrap();
     let asked = asked(&contract, &[], &[]).unwrap();
@@ -57,7 +57,7 @@ async fn comparison(address: &str, reference: Option<&str>) -> Comparison {
     Comparison::new(contract, side(address).await, reference, 1, asked).unwrap()
 }
 
-/// Nothing is found, every operation was asked and succeeded, and every check was made.
+/// Asserts that there are no findings, and that every operation and every check has run.
 fn assert_clean(report: &Report) {
     assert_eq!(report.findings, []);
     for operation in &report.operations {
@@ -114,11 +114,11 @@ async fn same_seed_sends_same_requests() {
     assert_eq!((one.operations, one.requests), (other.operations, other.requests));
 }
 
-/// Runs the command; its exit status and what it printed.
+/// Runs the command, and returns its exit status and output.
 async fn run(arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
     command.arg("compare").args(arguments).env_clear();
-    // The servers that it asks answer in this process.
+    // The servers that it calls run in this process.
     let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
     (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
 }

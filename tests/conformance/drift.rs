@@ -1,4 +1,4 @@
-//! The comparison is held against itself: it must find no difference where there is none, and every small one.
+//! `boxoffice drift`: it finds no difference between a document and a conforming server, and every mutation of either.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use boxoffice::contract::Contract;
 use boxoffice::contract::drift::{Difference, compare};
 use serde_json::{Value, json};
 
-/// The sample and a server that keeps it, with one of them changed by `change`.
+/// Returns the differences of the fixture document and server, after `change` was applied to them.
 fn differences_after(change: impl FnOnce(&mut Value, &mut Value)) -> Vec<Difference> {
     let mut document = drift_fixture::document();
     let mut server = drift_fixture::server();
@@ -17,7 +17,7 @@ fn differences_after(change: impl FnOnce(&mut Value, &mut Value)) -> Vec<Differe
     compare(&document, &server)
 }
 
-/// The same, as people read them.
+/// Returns the same as texts.
 fn texts_after(change: impl FnOnce(&mut Value, &mut Value)) -> Vec<String> {
     differences_after(change).iter().map(Difference::to_string).collect()
 }
@@ -68,8 +68,8 @@ fn every_mutation_of_fixture_server_is_found() {
     let document = drift_fixture::document();
     let server = drift_fixture::server();
 
-    // Two are no news from this side: dropshot calls every optional parameter nullable, and so what a change may leave out
-    // but not blank.
+    // Two mutations are no difference on this side: dropshot declares every optional parameter nullable, and so every argument
+    // that an update may omit but not blank.
     let mut mutations = mutator::mutations(&server);
     let no_news = ["parameters", "/OrderUpdate/properties/email"];
     mutations.retain(|mutation| {

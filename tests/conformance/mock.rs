@@ -1,4 +1,5 @@
-//! The mock: what it answers from the contract alone, chosen by `Prefer`, and refuses as the platform does.
+//! The mock server: responses generated from the contract, selected by the `Prefer` header, and rejections equal to the
+//! platform's.
 
 mod foreign;
 mod kept;
@@ -14,7 +15,7 @@ use crate::support::{MockServer, TestApp, mock_request as request, operations};
 
 on_both_databases![error_responses_equal_those_of_platform];
 
-/// A request to each operation that is as it should be.
+/// Returns a valid request for each operation.
 fn requests(contract: &Contract) -> Vec<(&Operation, Request)> {
     let with_request = |operation: crate::support::Operation| {
         let path = format!("{}?{}", operation.path_with(&[]), operation.required_query());
@@ -244,7 +245,7 @@ async fn error_responses_equal_those_of_platform(app: TestApp) {
     let mut refused = 0;
     for request in bad {
         let ours = mock.send(&request).await;
-        // What the contract lets through is for the platform's own rules.
+        // Arguments that satisfy the contract are subject to the platform's own rules.
         if ours.status < 300 {
             continue;
         }

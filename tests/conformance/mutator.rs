@@ -1,8 +1,7 @@
 //! Mutates an OpenAPI document, one small change at a time.
 //!
-//! It knows nothing of any particular document: it collects the places that a comparison has to look at ([`sites`]),
-//! and applies every kind of change ([`changes`]) to the first of them that it fits, in parameters, request bodies,
-//! responses and errors, each for a few operations.
+//! It works with any document: it collects the locations that a comparison must check ([`sites`]), and applies every kind of
+//! change ([`changes`]) to the first matching ones in parameters, request bodies, responses and errors of a few operations.
 
 mod changes;
 mod sites;
@@ -14,21 +13,21 @@ use serde_json::Value;
 use self::changes::Change;
 use self::sites::Site;
 
-/// How many operations get the same change in the same kind of place.
+/// The number of operations with the same change in the same context.
 const OPERATIONS_EACH: usize = 2;
 
-/// A single change of a document: another node at a pointer.
+/// A single change of a document.
 pub struct Mutation {
     /// The kind of change, such as `maximum removed`.
     pub change: String,
-    /// Change, operation and pointer, for a failure's message.
+    /// The change, operation and pointer, for messages.
     pub name: String,
     pointer: String,
     node: Value,
 }
 
 impl Mutation {
-    /// The document with this change.
+    /// Returns the document with this change.
     pub fn applied_to(&self, document: &Value) -> Value {
         let mut mutated = document.clone();
         *mutated.pointer_mut(&self.pointer).expect("a mutation is of this document") = self.node.clone();
@@ -36,13 +35,13 @@ impl Mutation {
     }
 }
 
-/// Many different single changes of the document, each of which a comparison has to notice.
+/// Returns many single changes of the document, each of which a comparison must find.
 pub fn mutations(document: &Value) -> Vec<Mutation> {
     let sites = sites::of(document);
     changes::all().iter().flat_map(|change| of_one_kind(document, &sites, change)).collect()
 }
 
-/// The names of all kinds of change, to see that none of them finds no place.
+/// Returns the names of all kinds of change.
 pub fn kinds() -> Vec<String> {
     changes::all().into_iter().map(|change| change.name).collect()
 }

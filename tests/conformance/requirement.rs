@@ -1,5 +1,4 @@
-//! The contract's operations and those that the requirement lists: none is lacking, and none is there without saying so. And who
-//! may call them.
+//! The contract compared with the required operations, and with the required scopes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +8,10 @@ use serde_json::json;
 
 use crate::support::operations;
 
-/// The requirement's operations, as methods and paths.
+/// The required operations, as methods and paths.
 const REQUIRED: &str = include_str!("data/operations.txt");
 
-/// A method and a path without the names of its variables, which the contract may choose.
+/// Returns a method and path without the names of variables, which the contract may choose.
 fn shape(operation: &str) -> String {
     let segments = operation.trim().split('/').map(|segment| if segment.starts_with('{') { "{}" } else { segment });
     segments.collect::<Vec<_>>().join("/")
@@ -22,7 +21,7 @@ fn required() -> BTreeSet<String> {
     REQUIRED.lines().filter(|line| !line.trim().is_empty()).map(shape).collect()
 }
 
-/// The contract's operations that are marked as a supplement, or those that aren't.
+/// Returns the contract's operations with or without `x-supplement`.
 fn contracted(is_supplement: bool) -> BTreeSet<String> {
     let operations = operations().into_iter().filter(|operation| operation.is_supplement() == is_supplement);
     operations.map(|operation| shape(&format!("{} {}", operation.method, operation.path))).collect()
@@ -50,7 +49,7 @@ fn required_operations_are_not_marked() {
     assert_empty(contracted(true).intersection(&required()));
 }
 
-/// What browsers load without a key.
+/// The operations without a key, for browsers.
 const OPEN: [&str; 2] = ["media_icon_get", "media_image_get"];
 
 #[test]
@@ -74,7 +73,7 @@ fn every_protected_operation_requires_api_key() {
     assert_eq!(asked, operations().len());
 }
 
-/// The lowest scope of each operation that the decisions name, in their order; a higher one may do what a lower one may.
+/// The lowest scope of each operation, in order. Higher scopes include lower ones.
 const LOWEST: &[(Scope, &str)] = &[
     (
         Scope::Public,
@@ -122,7 +121,7 @@ const LOWEST: &[(Scope, &str)] = &[
     (Scope::Customer, "venue_create"),
 ];
 
-/// What a redeemer's key reaches besides.
+/// Operations that a redeemer's key may call as well.
 const REDEEMERS: [&str; 5] =
     ["event_get", "event_ticket_list", "event_admission_list", "event_admission_create", "event_admission_get"];
 

@@ -1,7 +1,5 @@
-//! Ten buyers for each place, who order, pay, cancel, walk away and give back as it comes: exactly the places are sold, none
-//! twice at any moment, and none is lost.
-//!
-//! `BOXOFFICE_BUYERS` says how many come, `BOXOFFICE_SEED` which of the ways that they can take; it is printed.
+//! Ten users per ticket, who order, pay, cancel, abandon and return at random: exactly the available tickets are sold, and none
+//! twice at any moment.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -23,9 +21,9 @@ use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, check_inv
 
 race_tests![ten_buyers_for_each_ticket];
 
-/// Buyers who act at the same moment.
-const AT_ONCE: usize = 100;
-/// Of ten places of the house, how many are in each section; the last section is free.
+/// The number of concurrent users.
+const CONCURRENCY: usize = 100;
+/// The price of each section, and its share of every ten tickets. The last section is free.
 const SECTIONS: [(f64, i64); 4] = [(12.5, 4), (60.0, 3), (199.99, 2), (0.0, 1)];
 
 struct Sale {
@@ -34,12 +32,11 @@ struct Sale {
     sections: Vec<String>,
     keys: Vec<String>,
     gone: AtomicUsize,
-    /// How often each thing was done.
+    /// The number of times that each action succeeded.
     done: Mutex<BTreeMap<&'static str, usize>>,
 }
 
-/// A section as its tables tell it, all at one moment: its places, those sold and reserved; its valid tickets, and the places
-/// that reservations hold.
+/// A section's counters and related rows, read in one statement.
 #[derive(Debug, sqlx::FromRow)]
 struct Counted {
     capacity: i64,
@@ -54,12 +51,12 @@ async fn ten_buyers_for_each_ticket(app: TestApp) {
     let seed = seed();
     let places = i64::try_from(buyers / 10).unwrap();
     eprintln!("BOXOFFICE_SEED={seed} BOXOFFICE_BUYERS={buyers}");
-    let sale = Sale::gather(app, seed, buyers, places).await;
+    let sale = Sale::create(app, seed, buyers, places).await;
 
     let begun = Instant::now();
-    let samples = sale.buy_while_sampled().await;
+    let samples = sale.buy_while_checking().await;
     let seconds = begun.elapsed().as_secs_f64();
-    let early = sale.sell_the_rest().await;
+    let early = sale.sell_remaining().await;
 
     let counted = sale.count().await;
     assert_eq!(counted.iter().map(|section| section.sold).sum::<i64>(), places, "{counted:?}");
@@ -73,20 +70,20 @@ async fn ten_buyers_for_each_ticket(app: TestApp) {
     ));
 }
 
-/// A buyer's account.
+/// Returns a user's account number.
 fn number(buyer: usize) -> String {
     format!("ZZ-{buyer:08}")
 }
 
 impl Sale {
-    async fn gather(app: TestApp, seed: u64, buyers: usize, places: i64) -> Self {
+    async fn create(app: TestApp, seed: u64, buyers: usize, places: i64) -> Self {
         let kofi = app.sign_up("kofi").await;
         let sections = SECTIONS
             .iter()
             .zip(1..)
             .map(|((price, tenths), number)| section(&format!("Block {number}"), *price, places * tenths / 10));
         let event = app.create_listed_event(&app.create_host(&kofi).await, &sections.collect::<Vec<_>>()).await;
-        // Twenty thousand passwords would take longer than the sale.
+        // Inserted directly: hashing this many passwords would take longer than the test.
         let mut tx = app.state.db.begin().await.unwrap();
         let columns = "accounts (id, number, username, email, password_hash, role, verified, activated, first_name, last_name, \
             title, phone, country, first_address_line, second_address_line, city, state)";
@@ -107,8 +104,8 @@ impl Sale {
         Self { app, seed, sections: event.sections, keys, gone: AtomicUsize::new(0), done: Mutex::default() }
     }
 
-    /// Everyone buys, while the tables are looked at again and again; how often they were.
-    async fn buy_while_sampled(&self) -> usize {
+    /// Runs all users, and checks the tables repeatedly meanwhile. Returns the number of checks.
+    async fn buy_while_checking(&self) -> usize {
         let samples = AtomicUsize::new(0);
         let sample = async {
             loop {
@@ -117,14 +114,14 @@ impl Sale {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let buy = stream::iter(0..self.keys.len()).for_each_concurrent(AT_ONCE, |buyer| self.come(buyer));
+        let buy = stream::iter(0..self.keys.len()).for_each_concurrent(CONCURRENCY, |buyer| self.come(buyer));
         tokio::select! {
             () = buy => samples.load(Ordering::Relaxed),
             never = sample => never,
         }
     }
 
-    /// What the tables say of every section at this moment; fails when a place is sold twice, or two of them disagree.
+    /// Returns every section's counts. Panics if a ticket is sold twice, or if counts disagree.
     async fn count(&self) -> Vec<Counted> {
         let mut tx = self.app.state.db.read().await.unwrap();
         let counted: Vec<Counted> = tx
@@ -144,7 +141,7 @@ impl Sale {
         counted
     }
 
-    /// A buyer comes, and some time passes for everyone.
+    /// Runs one user, and advances the clock.
     async fn come(&self, buyer: usize) {
         self.buy(buyer, &mut StdRng::seed_from_u64(self.seed ^ buyer as u64)).await;
         if self.gone.fetch_add(1, Ordering::Relaxed).is_multiple_of((self.keys.len() / 20).max(1)) {
@@ -160,7 +157,7 @@ impl Sale {
             if self.is_done(&placed, 201, "section.sold-out", "orders", "refused as sold out") {
                 break (placed.body["self"].as_str().unwrap().to_owned(), is_free);
             }
-            // Some make do with less.
+            // Some accept fewer tickets.
             if quantity < 3 || random.random_bool(0.7) {
                 return;
             }
@@ -188,7 +185,7 @@ impl Sale {
         }
     }
 
-    /// One to ten tickets of one to three sections; how many they are, and whether they are free.
+    /// Returns one to ten tickets of one to three sections, their number, and whether they are free.
     fn wanted(&self, random: &mut StdRng) -> (Value, i64, bool) {
         let mut sections: Vec<usize> = (0..self.sections.len()).collect();
         sections.shuffle(random);
@@ -207,7 +204,7 @@ impl Sale {
         (items.into(), wanted, is_free)
     }
 
-    /// What a buyer does with an order that costs something; whether it was paid.
+    /// Pays, cancels or abandons an order with a price. Returns whether it was paid.
     async fn settle(&self, key: &str, order: &str, random: &mut StdRng) -> bool {
         let app = &self.app;
         match random.random_range(0..20) {
@@ -244,16 +241,16 @@ impl Sale {
         }
     }
 
-    /// Counts what was answered; fails when it is neither success nor the one rejection that there may be.
-    fn is_done(&self, answer: &Response, success: u16, rejection: &str, done: &'static str, refused: &'static str) -> bool {
-        let is_done = answer.status == success;
-        assert!(is_done || answer.code() == rejection, "{done}: {} {}", answer.status, answer.body);
-        *self.done.lock().unwrap().entry(if is_done { done } else { refused }).or_default() += 1;
+    /// Counts a response. Panics if it is neither successful nor the expected rejection.
+    fn is_done(&self, response: &Response, success: u16, rejection: &str, done: &'static str, rejected: &'static str) -> bool {
+        let is_done = response.status == success;
+        assert!(is_done || response.code() == rejection, "{done}: {} {}", response.status, response.body);
+        *self.done.lock().unwrap().entry(if is_done { done } else { rejected }).or_default() += 1;
         is_done
     }
 
-    /// When all reservations are over, every place that is not sold can be; how many had been sold.
-    async fn sell_the_rest(&self) -> i64 {
+    /// Sells all remaining tickets once the reservations have expired. Returns the number of tickets sold before.
+    async fn sell_remaining(&self) -> i64 {
         self.app.advance_clock(RESERVATION_TTL);
         self.app.expire_due().await;
         let sold = self.count().await.iter().map(|section| section.sold).sum();
@@ -271,13 +268,13 @@ impl Sale {
                     assert_eq!(paid.status, 201, "{}", paid.body);
                 }
             }
-            let refused = self.app.place_order(last, json!({ section.as_str(): 1 })).await;
-            assert_eq!((refused.status, refused.code()), (409, "section.sold-out"));
+            let rejected = self.app.place_order(last, json!({ section.as_str(): 1 })).await;
+            assert_eq!((rejected.status, rejected.code()), (409, "section.sold-out"));
         }
         sold
     }
 
-    /// The gateway holds what the valid tickets have cost, and what those of voided orders had; the ledger says the same.
+    /// Asserts that the gateway and the ledger have the price of all valid tickets and of voided orders.
     async fn check_money(&self) {
         let mut tx = self.app.state.db.read().await.unwrap();
         assert_eq!(check_invariants(&mut tx).await, [""; 0], "BOXOFFICE_SEED={}", self.seed);
@@ -298,7 +295,7 @@ impl Sale {
 }
 
 impl TestApp {
-    /// What it runs on.
+    /// Returns the name of the database setup.
     fn kind(&self) -> &'static str {
         match (self.database_url.starts_with("sqlite"), &self.other_state) {
             (true, _) => "SQLite",

@@ -1,7 +1,6 @@
-//! The disk is full: what can't be written is refused, nothing is left in halves, and all goes on when there is room.
+//! A full disk: writes are rejected, nothing is left incomplete, and the server recovers when there is space.
 //!
-//! The disk is a small one of its own in memory, which takes the right to mount it; without that the tests are left out, and a line
-//! says so.
+//! The disk is a small tmpfs. Mounting it requires root; without that the tests are skipped with a message.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -13,7 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use super::{check, crowd_of, fault_duration, figure, tell};
+use super::{check, create_load, fault_duration, figure, tell};
 use crate::support::{PgCluster, TestApp, section, wait_until};
 
 /// A disk of a few megabytes.
@@ -39,13 +38,13 @@ impl Disk {
         self.0.path().join("ballast")
     }
 
-    /// Leaves no room at all.
+    /// Fills the disk completely.
     fn fill(&self) {
         let mut ballast = File::options().append(true).create(true).open(self.ballast()).unwrap();
         while ballast.write_all(&[0; 4096]).is_ok() {}
     }
 
-    /// Leaves room again.
+    /// Frees the space.
     fn empty(&self) {
         fs::remove_file(self.ballast()).unwrap();
     }
@@ -53,20 +52,20 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily, for whatever is open on it still.
+        // Lazily, because files on it may still be open.
         let _ = Command::new("umount").arg("-l").arg(self.0.path()).status();
     }
 }
 
-/// A load on a server whose database has no room for a while.
-async fn shortage(name: &str, disk: &Disk, app: &TestApp) {
-    let crowd = crowd_of(app).await;
+/// Runs a load on a server whose database has no space for a while.
+async fn run_without_space(name: &str, disk: &Disk, app: &TestApp) {
+    let crowd = create_load(app).await;
 
-    let work = crowd.set_to_work(&app.address);
+    let work = crowd.start(&app.address);
     sleep(Duration::from_secs(1)).await;
     disk.fill();
-    wait_until(async || !crowd.heard().unavailable.is_empty()).await;
-    // Whatever is freed meanwhile, such as a log that is folded, is taken again.
+    wait_until(async || !crowd.records().unavailable.is_empty()).await;
+    // Fills space that is freed meanwhile, for example by a checkpoint.
     disk.fill();
     sleep(fault_duration(2)).await;
     disk.empty();
@@ -85,7 +84,7 @@ async fn sqlite_recovers_from_full_disk() {
     let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
     let app = TestApp::start(&url, folder).await;
 
-    shortage("SQLite's disk full", &disk, &app).await;
+    run_without_space("SQLite's disk full", &disk, &app).await;
 
     let mut tx = app.state.db.read().await.unwrap();
     let found: Vec<(String,)> = tx.query("pragma integrity_check").all().await.unwrap();
@@ -99,15 +98,15 @@ async fn postgres_recovers_from_full_disk() {
     let url = cluster.create_database_in("small", disk.0.path()).await;
     let app = TestApp::start(&url, tempfile::tempdir().unwrap()).await;
 
-    shortage("PostgreSQL's disk full", &disk, &app).await;
+    run_without_space("PostgreSQL's disk full", &disk, &app).await;
 }
 
-/// A app with room for its database, but not for its images and mail.
-async fn world_on(disk: &Disk, data: &TempDir) -> TestApp {
+/// Starts a server whose database has space, but not its images and mail.
+async fn start_app_on(disk: &Disk, data: &TempDir) -> TestApp {
     TestApp::start(&format!("sqlite:{}", data.path().join("boxoffice.db").display()), disk.folder()).await
 }
 
-/// Every file below a folder.
+/// Returns every file below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
@@ -117,7 +116,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 async fn image_upload_recovers_from_full_disk() {
     let Some(disk) = Disk::mount(8) else { return };
     let data = tempfile::tempdir().unwrap();
-    let app = world_on(&disk, &data).await;
+    let app = start_app_on(&disk, &data).await;
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
@@ -126,12 +125,12 @@ async fn image_upload_recovers_from_full_disk() {
     let before = (app.read(&event.uri).await, files(Path::new(&app.state.settings.media)));
 
     disk.fill();
-    let refused = put().await;
+    let rejected = put().await;
     let meanwhile = (app.read(&event.uri).await, files(Path::new(&app.state.settings.media)));
     disk.empty();
     let taken = put().await;
 
-    assert_eq!((refused.status, refused.code(), refused.header("retry-after")), (503, "server.unavailable", "1"));
+    assert_eq!((rejected.status, rejected.code(), rejected.header("retry-after")), (503, "server.unavailable", "1"));
     assert_eq!(meanwhile, before, "nothing was changed, and no half of a file remains");
     assert_eq!(taken.status, 200, "{}", taken.body);
     let image = app.request("GET", &format!("/media/banner/{}", event.id)).no_key().version(None).send().await;
@@ -142,7 +141,7 @@ async fn image_upload_recovers_from_full_disk() {
 async fn mail_delivery_recovers_from_full_disk() {
     let Some(disk) = Disk::mount(8) else { return };
     let data = tempfile::tempdir().unwrap();
-    let app = world_on(&disk, &data).await;
+    let app = start_app_on(&disk, &data).await;
     app.sign_up("ama").await;
     let tries = async || {
         let mut tx = app.state.db.read().await.unwrap();

@@ -1,11 +1,11 @@
-//! What is on the disk when it is acknowledged, for a machine that loses its power.
+//! Durability of acknowledged changes on a power failure.
 
 use boxoffice::db::Tx;
 
 use crate::support::TestApp;
 
-/// With a write-ahead log and this setting, every commit waits until the log is on the disk (<https://www.sqlite.org/wal.html>:
-/// "Writers sync the WAL on every transaction commit if PRAGMA synchronous is set to FULL").
+/// With a write-ahead log and this setting, every commit waits for the disk (<https://www.sqlite.org/wal.html>: "Writers sync the
+/// WAL on every transaction commit if PRAGMA synchronous is set to FULL").
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sqlite_syncs_every_commit() {
     const FULL: i64 = 2;

@@ -1,7 +1,5 @@
-//! The server is killed (-9) at random moments under buyers who order, pay, transfer and are let in, and is started again on the
-//! same data: what it had acknowledged is there, and nothing is there by half.
-//!
-//! `BOXOFFICE_KILLS` says how often, `BOXOFFICE_SEED` when; it is printed.
+//! The server is killed (SIGKILL) at random moments under load, and restarted on the same data: all acknowledged changes are
+//! there, and none is incomplete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,21 +15,21 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tempfile::TempDir;
 
-use super::load::Crowd;
-use super::retrying_client::Persistent;
+use super::load::Load;
+use super::retrying_client::RetryingClient;
 use super::{figure, seed, server, short_or_full};
 use crate::support::server_process::{ServerProcess, boxoffice, last_word};
 use crate::support::{FakeGateway, PgCluster, postgres, wait_until};
 
-/// Buyers at work.
+/// The number of users.
 const BUYERS: usize = 8;
 
-/// The data that outlives every server.
+/// The data that all server processes share.
 pub struct Site {
     folder: TempDir,
     database_url: String,
     administrators_key: String,
-    /// Of an application.
+    /// The public key.
     pub public_key: String,
 }
 
@@ -50,14 +48,14 @@ impl Site {
         program(&self.folder, &self.database_url)
     }
 
-    /// The same with its money in a till outside, and a clock that is ahead.
-    pub fn with_till(&self, gateway: std::net::SocketAddr, ahead: Duration) -> Command {
+    /// Returns the command of a server with a remote gateway and a clock that is ahead.
+    pub fn command_with_gateway(&self, gateway: std::net::SocketAddr, ahead: Duration) -> Command {
         let mut command = server::command(self.folder.path(), gateway, ahead);
         command.env("DATABASE_URL", &self.database_url);
         command
     }
 
-    /// Its database.
+    /// Opens the database.
     pub async fn db(&self) -> Db {
         Db::open(&self.database_url).await.unwrap()
     }
@@ -69,15 +67,15 @@ fn program(folder: &TempDir, database_url: &str) -> Command {
     command
 }
 
-/// Whoever asks for codes by mail, and how many each address was promised.
+/// Requests mailed codes, and counts the successful requests by address.
 #[derive(Default)]
-struct Letters {
+struct MailRequests {
     promised: Mutex<BTreeMap<String, usize>>,
     stopped: AtomicBool,
 }
 
-impl Letters {
-    /// Asks for codes at this address until it is stopped.
+impl MailRequests {
+    /// Requests codes from this server until it is stopped.
     async fn ask(self: Arc<Self>, address: String, public_key: String) {
         let anyone = Client::connect(&address, &public_key).unwrap();
         for buyer in (0..BUYERS).cycle() {
@@ -92,9 +90,9 @@ impl Letters {
         }
     }
 
-    /// Every mail that was promised is in the outbox or in the folder of those that were delivered.
+    /// Asserts that every acknowledged mail is in the outbox or delivered. Returns the number of acknowledged mails.
     async fn check(&self, site: &Site, db: &Db) -> usize {
-        // The outbox first: a mail may leave it for the folder meanwhile.
+        // The outbox first: a mail may be delivered meanwhile.
         let waiting: Vec<(i64, String)> = db.read().await.unwrap().query("select id, recipient from outbox").all().await.unwrap();
         let mut mails: BTreeMap<String, BTreeSet<i64>> = BTreeMap::new();
         for (id, recipient) in waiting {
@@ -117,23 +115,23 @@ impl Letters {
     }
 }
 
-/// Kills and starts a server again and again, its database too where that is the test's own, and looks each time at what is there.
-async fn kill_and_look(what: &str, site: &Site, mut database: Option<PgCluster>, start: impl Fn() -> Command) -> ServerProcess {
+/// Kills and restarts a server repeatedly, together with its database if it has its own, and checks the data each time.
+async fn kill_repeatedly(what: &str, site: &Site, mut database: Option<PgCluster>, start: impl Fn() -> Command) -> ServerProcess {
     let (kills, seed): (usize, u64) = (short_or_full(1, 50), seed());
     let mut random = StdRng::seed_from_u64(seed);
     let mut server = ServerProcess::start(start());
-    let crowd = Crowd::gather(&server.address, &site.administrators_key, &site.public_key, BUYERS, 5000).await;
-    let persistent = Persistent::come(&server.address, &site.administrators_key, &site.public_key, &crowd.event).await;
-    let letters = Arc::new(Letters::default());
+    let crowd = Load::create(&server.address, &site.administrators_key, &site.public_key, BUYERS, 5000).await;
+    let retrying = RetryingClient::come(&server.address, &site.administrators_key, &site.public_key, &crowd.event).await;
+    let mail_requests = Arc::new(MailRequests::default());
     let (mut repeated, mut promised, mut slowest) = (0, 0, Duration::ZERO);
 
     for _ in 0..kills {
-        let work = crowd.set_to_work(&server.address);
-        let asks = tokio::spawn(Arc::clone(&letters).ask(server.address.clone(), site.public_key.clone()));
-        let orders = tokio::spawn(Arc::clone(&persistent).order(server.address.clone()));
-        // However slow the machine is, there is something to be lost.
-        let before = crowd.heard().done_at.len();
-        wait_until(async || crowd.heard().done_at.len() > before + BUYERS).await;
+        let work = crowd.start(&server.address);
+        let asks = tokio::spawn(Arc::clone(&mail_requests).ask(server.address.clone(), site.public_key.clone()));
+        let orders = tokio::spawn(Arc::clone(&retrying).order(server.address.clone()));
+        // On a slow machine, too, something must be in progress.
+        let before = crowd.records().done_at.len();
+        wait_until(async || crowd.records().done_at.len() > before + BUYERS).await;
         tokio::time::sleep(Duration::from_millis(random.random_range(0..1500))).await;
         if let Some(database) = &mut database {
             database.kill();
@@ -142,13 +140,13 @@ async fn kill_and_look(what: &str, site: &Site, mut database: Option<PgCluster>,
             tokio::time::sleep(Duration::from_millis(random.random_range(0..600))).await;
         }
         server.signal("KILL");
-        letters.stopped.store(true, Ordering::Relaxed);
-        persistent.stop(true);
+        mail_requests.stopped.store(true, Ordering::Relaxed);
+        retrying.stop(true);
         work.stop().await;
         asks.await.unwrap();
         orders.await.unwrap();
-        letters.stopped.store(false, Ordering::Relaxed);
-        persistent.stop(false);
+        mail_requests.stopped.store(false, Ordering::Relaxed);
+        retrying.stop(false);
         server.wait();
 
         let begun = Instant::now();
@@ -156,9 +154,9 @@ async fn kill_and_look(what: &str, site: &Site, mut database: Option<PgCluster>,
         slowest = slowest.max(begun.elapsed());
         let db = site.db().await;
         crowd.check(&mut db.read().await.unwrap()).await;
-        promised = letters.check(site, &db).await;
-        persistent.ask_again(&server.address).await;
-        repeated = persistent.check(&db).await;
+        promised = mail_requests.check(site, &db).await;
+        retrying.ask_again(&server.address).await;
+        repeated = retrying.check(&db).await;
         db.close().await;
     }
 
@@ -175,45 +173,47 @@ async fn kill_and_look(what: &str, site: &Site, mut database: Option<PgCluster>,
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_changes_survive_kill_on_sqlite() {
     let site = Site::open(None);
-    kill_and_look("SQLite", &site, None, || site.program()).await;
+    kill_repeatedly("SQLite", &site, None, || site.program()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_changes_survive_kill_on_postgres() {
     let Some(database) = postgres::new_database().await else { return };
     let site = Site::open(Some(&database.url));
-    kill_and_look("PostgreSQL", &site, None, || site.program()).await;
+    kill_repeatedly("PostgreSQL", &site, None, || site.program()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acknowledged_changes_survive_kill_of_server_and_database() {
     let Some(database) = PgCluster::create() else { return };
     let site = Site::open(Some(&database.url));
-    kill_and_look("PostgreSQL, killed before the server", &site, Some(database), || site.program()).await;
+    kill_repeatedly("PostgreSQL, killed before the server", &site, Some(database), || site.program()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn payments_are_consistent_after_kill_on_sqlite() {
-    no_money_is_lost_or_taken_twice("SQLite", Site::open(None)).await;
+    check_payments_after_kills("SQLite", Site::open(None)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn payments_are_consistent_after_kill_on_postgres() {
     let Some(database) = postgres::new_database().await else { return };
-    no_money_is_lost_or_taken_twice("PostgreSQL", Site::open(Some(&database.url))).await;
+    check_payments_after_kills("PostgreSQL", Site::open(Some(&database.url))).await;
 }
 
-/// When all is settled, the till outside holds for each payment what the database says of it, and nothing for any other.
-async fn no_money_is_lost_or_taken_twice(what: &str, site: Site) {
+/// Asserts that the gateway's balances equal the payments in the database, once all payments are settled.
+async fn check_payments_after_kills(what: &str, site: Site) {
     let gateway = FakeGateway::default();
     let address = gateway.listen().await;
 
-    let server =
-        kill_and_look(&format!("{what}, and a till outside"), &site, None, || site.with_till(address, Duration::ZERO)).await;
+    let server = kill_repeatedly(&format!("{what}, and a till outside"), &site, None, || {
+        site.command_with_gateway(address, Duration::ZERO)
+    })
+    .await;
 
     drop(server);
-    // So much later that whatever was under way when a server was killed is given up.
-    let _server = ServerProcess::start(site.with_till(address, Duration::from_secs(3 * 60)));
+    // The clock is ahead, so that the payments of killed servers are abandoned.
+    let _server = ServerProcess::start(site.command_with_gateway(address, Duration::from_secs(3 * 60)));
     let db = site.db().await;
     let unsettled = "select (select count(*) from payments where status in ('Pending', 'Abandoned'))
         + (select count(*) from refunds where status = 'Owed')";

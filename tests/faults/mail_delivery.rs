@@ -1,7 +1,5 @@
-//! Two servers hand over the same mail, and one of them is killed again and again: every mail arrives, and none twice but those
-//! that the killed one had in its hands, eight at the most.
-//!
-//! `BOXOFFICE_KILLS` says how often.
+//! Two servers deliver the same mail, and one of them is killed repeatedly: every mail is delivered, and none twice except the at
+//! most eight that were in progress on the killed server.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,11 +12,11 @@ use super::{figure, short_or_full};
 use crate::support::server_process::ServerProcess;
 use crate::support::{FakeGateway, MailServer, SmtpBehavior, postgres, wait_until};
 
-/// Mails between one kill and the next.
+/// The number of mails per kill.
 const MAILS: usize = 40;
-/// Mails that one server hands over at the same time.
-const AT_ONCE: usize = 8;
-/// After this a killed server's mails are anybody's again.
+/// The number of mails that one server delivers concurrently.
+const CONCURRENCY: usize = 8;
+/// The time after which another server takes over a killed server's mail.
 const RELEASED: Duration = Duration::from_secs(3 * 60);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -28,7 +26,7 @@ async fn every_mail_is_delivered_despite_kills() {
         (Site::open(Some(&database.url)), MailServer::start(SmtpBehavior::AcceptSlowly).await, FakeGateway::default());
     let gateway = gateway.listen().await;
     let start = |ahead| {
-        let mut command = site.with_till(gateway, ahead);
+        let mut command = site.command_with_gateway(gateway, ahead);
         command.env("BOXOFFICE_SMTP", post.address.to_string()).env("BOXOFFICE_SMTP_TLS", "none");
         ServerProcess::start(command)
     };
@@ -47,15 +45,15 @@ async fn every_mail_is_delivered_despite_kills() {
     };
 
     for kill in 0..kills {
-        let doomed = start(Duration::ZERO);
+        let killed = start(Duration::ZERO);
         let before = post.accepted().len();
         join_all((0..MAILS).map(|_| ask())).await;
         wait_until(async || post.accepted().len() > before).await;
-        doomed.signal("KILL");
-        doomed.wait();
-        assert!(post.accepted().len() <= (kill + 1) * (MAILS + AT_ONCE));
+        killed.signal("KILL");
+        killed.wait();
+        assert!(post.accepted().len() <= (kill + 1) * (MAILS + CONCURRENCY));
     }
-    // Not dropped, which kills it: what it has in its hands would be sent again.
+    // Stopped gracefully: a kill would deliver its mail in progress twice.
     survivor.stop();
     let last = start(RELEASED);
     let db = site.db().await;
@@ -73,6 +71,6 @@ async fn every_mail_is_delivered_despite_kills() {
     }
     let again: usize = times.values().map(|times| times - 1).sum();
     assert_eq!(times.len(), kills * MAILS, "each mail has arrived");
-    assert!(again <= kills * AT_ONCE && times.values().all(|times| *times <= 2), "{times:?}");
+    assert!(again <= kills * CONCURRENCY && times.values().all(|times| *times <= 2), "{times:?}");
     figure(format!("two servers, one killed {kills} times: {} mails promised, 0 lost, {again} sent again", times.len()));
 }

@@ -32,7 +32,7 @@ use std::io::{Write, stderr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use load::Crowd;
+use load::Load;
 
 use crate::support::{TestApp, wait_until};
 
@@ -53,52 +53,52 @@ fn seed() -> u64 {
     env::var("BOXOFFICE_SEED").map_or_else(|_| rand::random(), |seed| seed.parse().unwrap())
 }
 
-/// Tells a figure, past the harness that keeps what a test prints.
+/// Prints a figure directly to standard error, which the test harness doesn't capture.
 pub fn figure(what: impl Display) {
-    // Where nobody can read it, the test still tells.
+    // A closed standard error must not fail the test.
     let _ = writeln!(stderr(), "figure: {what}");
 }
 
-/// Tells how a load has fared with a fault that was over at a moment.
-fn tell(name: &str, crowd: &Crowd, over: Instant) {
+/// Prints how a load recovered after a fault.
+fn tell(name: &str, crowd: &Load, over: Instant) {
     let (first, last) = crowd.recovery(over);
     let (first, last) = (first.as_secs_f64(), last.as_secs_f64());
     figure(format!("{name}: done again {first:.2} s after it was over, the last failure {last:.2} s; {}", crowd.figures()));
 }
 
-/// Six buyers at a app's server.
-async fn crowd_of(app: &TestApp) -> Arc<Crowd> {
-    Crowd::gather(&app.address, &app.staff.key, &app.public_key, 6, 5000).await
+/// Creates a load of six users.
+async fn create_load(app: &TestApp) -> Arc<Load> {
+    Load::create(&app.address, &app.staff.key, &app.public_key, 6, 5000).await
 }
 
-/// What was acknowledged is there, nothing was answered wrong or not at all, and the till has what the ledger says.
-async fn check(app: &TestApp, crowd: &Crowd) {
+/// Asserts that all acknowledged changes exist, that no response was wrong or lost, and that the gateway agrees with the ledger.
+async fn check(app: &TestApp, crowd: &Load) {
     crowd.check(&mut app.state.db.read().await.unwrap()).await;
-    assert!(crowd.heard().lost.is_empty() && crowd.heard().unconnected.is_empty(), "{}", crowd.figures());
-    // What was charged and could not be written down is undone once nobody can be waiting for it any more.
+    assert!(crowd.records().lost.is_empty() && crowd.records().unconnected.is_empty(), "{}", crowd.figures());
+    // Charges that could not be recorded are undone after a timeout.
     app.advance_clock(Duration::from_secs(3600));
     app.expire_due().await;
     app.check_gateway_balance().await;
 }
 
 async fn load_without_fault_is_acknowledged_completely(app: TestApp) {
-    let crowd = crowd_of(&app).await;
+    let crowd = create_load(&app).await;
 
-    let work = crowd.set_to_work(&app.address);
+    let work = crowd.start(&app.address);
     tokio::time::sleep(fault_duration(1)).await;
-    // However slow the machine is, everything is asked for.
-    wait_until(async || !crowd.heard().transfers.is_empty()).await;
+    // On a slow machine, too, every kind of request must succeed once.
+    wait_until(async || !crowd.records().transfers.is_empty()).await;
     work.stop().await;
 
     check(&app, &crowd).await;
     figure(format!("a load and no fault: {}", crowd.figures()));
-    assert!(crowd.heard().unavailable.is_empty(), "nothing was the matter");
+    assert!(crowd.records().unavailable.is_empty(), "nothing was the matter");
 }
 
 async fn missing_acknowledged_change_is_detected(app: TestApp) {
-    let crowd = crowd_of(&app).await;
-    let work = crowd.set_to_work(&app.address);
-    wait_until(async || !crowd.heard().payments.is_empty()).await;
+    let crowd = create_load(&app).await;
+    let work = crowd.start(&app.address);
+    wait_until(async || !crowd.records().payments.is_empty()).await;
     work.stop().await;
 
     app.execute_sql("update payments set status = 'Declined' where id = (select max(id) from payments)").await;

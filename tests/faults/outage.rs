@@ -1,4 +1,4 @@
-//! The database goes away under a load, and comes back.
+//! Outages of the database under load.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::load::Crowd;
-use super::{check, crowd_of, fault_duration, tell};
+use super::load::Load;
+use super::{check, create_load, fault_duration, tell};
 use crate::support::{PgCluster, TestApp};
 
-/// A load before, during and after a fault of PostgreSQL's; how often 503 was answered.
+/// Runs a load before, during and after a fault of PostgreSQL, and returns the number of 503 responses.
 async fn outage(name: &str, fail: fn(&mut PgCluster), mend: fn(&mut PgCluster)) -> usize {
     let Some(mut cluster) = PgCluster::create() else { return usize::MAX };
     let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
-    let crowd = crowd_of(&app).await;
+    let crowd = create_load(&app).await;
 
-    let work = crowd.set_to_work(&app.address);
+    let work = crowd.start(&app.address);
     sleep(Duration::from_secs(1)).await;
     fail(&mut cluster);
     sleep(fault_duration(3)).await;
@@ -31,7 +31,7 @@ async fn outage(name: &str, fail: fn(&mut PgCluster), mend: fn(&mut PgCluster)) 
 
     tell(name, &crowd, back);
     check(&app, &crowd).await;
-    crowd.heard().unavailable.len()
+    crowd.records().unavailable.len()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -46,14 +46,14 @@ async fn survives_kill_of_postgres() {
     assert!(unavailable > 0);
 }
 
-/// A short while of it only makes everyone wait.
+/// A short pause delays the responses only.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn survives_pause_of_postgres() {
     outage("PostgreSQL frozen", PgCluster::pause, PgCluster::resume).await;
 }
 
-/// A way to PostgreSQL's socket that can be cut: from then on nothing passes on the connections that there are, and nobody is told,
-/// as when a machine's network fails. Once it is mended, new connections pass.
+/// A proxy in front of PostgreSQL's socket. When it is cut, existing connections stay open without any traffic, as in a network
+/// failure. After the repair, new connections work.
 struct Line {
     port: u16,
     is_cut: watch::Sender<bool>,
@@ -75,7 +75,7 @@ impl Line {
                             _ = cut.changed() => {}
                         }
                     }
-                    // Held open, and silent, for good.
+                    // Stays open without traffic.
                     std::future::pending::<()>().await;
                 });
             }
@@ -84,17 +84,16 @@ impl Line {
     }
 }
 
-/// Everyone who was waiting for an answer when the line was cut takes a place in the pool along: enough of them must be free again
-/// when it is mended, or nobody would be served any more.
+/// Requests in progress during the cut hold their pooled connections. After the repair enough connections must be free again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn survives_network_outage_to_postgres() {
     let Some(cluster) = PgCluster::create() else { return };
     let line = Line::to(cluster.socket()).await;
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", line.port);
     let app = TestApp::start(&url, tempfile::tempdir().unwrap()).await;
-    let crowd = Crowd::gather(&app.address, &app.staff.key, &app.public_key, 20, 5000).await;
+    let crowd = Load::create(&app.address, &app.staff.key, &app.public_key, 20, 5000).await;
 
-    let work = crowd.set_to_work(&app.address);
+    let work = crowd.start(&app.address);
     sleep(Duration::from_secs(1)).await;
     let mut waiting = app.state.db.begin().await.unwrap();
     line.is_cut.send_replace(true);
@@ -107,22 +106,22 @@ async fn survives_network_outage_to_postgres() {
 
     tell("PostgreSQL cut off", &crowd, back);
     check(&app, &crowd).await;
-    // No connection that is silent for good has kept its place.
+    // No dead connection has kept its place in the pool.
     let taken = join_all((0..16).map(|_| app.state.db.read())).await;
     assert!(taken.iter().all(|place| place.is_ok()), "16 places are free");
-    assert!(!crowd.heard().unavailable.is_empty() && unanswered.is_err());
+    assert!(!crowd.records().unavailable.is_empty() && unanswered.is_err());
 }
 
-/// Longer than is waited for it.
+/// The lock lasts longer than the timeout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn survives_write_lock_of_other_process() {
     let app = TestApp::on_sqlite().await;
-    let crowd = crowd_of(&app).await;
+    let crowd = create_load(&app).await;
     let other = Db::open(&app.database_url).await.unwrap();
 
-    let work = crowd.set_to_work(&app.address);
+    let work = crowd.start(&app.address);
     sleep(Duration::from_secs(1)).await;
-    // Whoever comes first has it: it may take some attempts.
+    // The lock may need several attempts under load.
     let held = loop {
         if let Ok(held) = other.begin().await {
             break held;
@@ -137,5 +136,5 @@ async fn survives_write_lock_of_other_process() {
 
     tell("SQLite locked", &crowd, back);
     check(&app, &crowd).await;
-    assert!(!crowd.heard().unavailable.is_empty());
+    assert!(!crowd.records().unavailable.is_empty());
 }

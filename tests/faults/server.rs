@@ -1,5 +1,4 @@
-//! The platform as a process of its own that can be killed, whose money is in a till outside of it and whose clock is ahead: the
-//! test program itself, started again.
+//! A server process with a remote gateway and a clock that is ahead: this test program, started again.
 
 use std::env;
 use std::net::SocketAddr;
@@ -25,15 +24,15 @@ const GATEWAY: &str = "TEST_GATEWAY";
 struct Options {
     #[command(flatten)]
     platform: PlatformOptions,
-    /// Where the till is.
+    /// The address of the payment gateway.
     #[arg(long, env = GATEWAY)]
     gateway: SocketAddr,
-    /// How many seconds the clock is ahead.
+    /// The number of seconds by which the clock is ahead.
     #[arg(long, env = "TEST_AHEAD")]
     ahead: u64,
 }
 
-/// The command for a server with its data in this folder, which takes money into the till at this address.
+/// Returns the command of a server with its data in this folder and the gateway at this address.
 pub fn command(folder: &Path, gateway: SocketAddr, ahead: Duration) -> Command {
     let like = boxoffice(folder, &[]);
     let mut command = Command::new(env::current_exe().unwrap());
@@ -58,7 +57,7 @@ async fn serve(options: Options) -> anyhow::Result<()> {
     parts.clock.advance(Duration::from_secs(options.ahead));
     let mut asked_to_stop = signal(SignalKind::terminate())?;
     let platform = Platform::start(state, options.platform.listener()?)?;
-    // As the program's log tells it.
+    // In the format of the program's log.
     eprintln!("{}", serde_json::json!({ "address": platform.address() }));
     asked_to_stop.recv().await;
     platform.stop().await

@@ -1,4 +1,4 @@
-//! The program is told to stop.
+//! Graceful shutdown of the program.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
-use super::load::Crowd;
+use super::load::Load;
 use super::{fault_duration, figure};
 use crate::support::postgres;
 use crate::support::server_process::{ServerProcess, boxoffice, create_keys};
@@ -19,15 +19,15 @@ fn serve(folder: &Path, url: &str, arguments: &[&str]) -> ServerProcess {
     ServerProcess::start(boxoffice(folder, &[&["serve", "--database", url], arguments].concat()))
 }
 
-/// How many are buying when the server is told to stop.
+/// The number of users when the server is stopped.
 const BUYERS: usize = 6;
 
 async fn stop_under_load(url: &str, folder: &Path) {
     let (staff, anyone) = create_keys(folder, url);
     let server = serve(folder, url, &[]);
-    let crowd = Crowd::gather(&server.address, &staff, &anyone, BUYERS, 5000).await;
+    let crowd = Load::create(&server.address, &staff, &anyone, BUYERS, 5000).await;
 
-    let work = crowd.set_to_work(&server.address);
+    let work = crowd.start(&server.address);
     sleep(fault_duration(2)).await;
     let asked = Instant::now();
     server.signal("TERM");
@@ -37,9 +37,9 @@ async fn stop_under_load(url: &str, folder: &Path) {
 
     figure(format!("SIGTERM under a load: ended after {:.2} s; {}", took.as_secs_f64(), crowd.figures()));
     assert!(ended.success(), "{log:#?}");
-    // It ended well, so nothing that it had read was cut. But a connection that is opened in the very moment of the end may be
-    // closed before its request is read: at most one for each buyer, who asks one thing at a time.
-    assert!(crowd.heard().lost.len() <= BUYERS, "requests were left without an answer");
+    // After a graceful exit no request in progress is lost. A connection that is opened at the moment of the exit may be closed
+    // before its request is read: at most one per user.
+    assert!(crowd.records().lost.len() <= BUYERS, "requests were left without an answer");
     let db = Db::open(url).await.unwrap();
     crowd.check(&mut db.read().await.unwrap()).await;
 }
@@ -57,12 +57,12 @@ async fn stop_under_load_loses_nothing_on_postgres() {
     stop_under_load(&database.url, tempfile::tempdir().unwrap().path()).await;
 }
 
-/// A server that is told to stop while it has half of a request.
+/// A server that receives SIGTERM while it has half of a request.
 struct Half {
     server: ServerProcess,
     address: String,
     connection: TcpStream,
-    /// Whether somebody who came before the others were refused was answered, and told that the connection closes.
+    /// Whether a request before the rejections was answered with `Connection: close`.
     heard_last_call: bool,
     _folder: TempDir,
 }
@@ -83,57 +83,57 @@ impl Half {
             BODY.len()
         );
         connection.write_all(format!("{head}{}", &BODY[..10]).as_bytes()).await.unwrap();
-        // It has read the head once it answers to somebody who came later.
+        // The server has read the first head once it responds to a later request.
         assert!(get(&address).await.starts_with("HTTP/1.1 412 "));
         sleep(Duration::from_millis(200)).await;
         server.signal("TERM");
-        // Past the moment in which everyone is served still.
+        // Past the period in which new requests are still served.
         let mut heard_last_call = false;
         loop {
-            let answer = get(&address).await;
-            if answer.starts_with("HTTP/1.1 503 ") {
+            let response = get(&address).await;
+            if response.starts_with("HTTP/1.1 503 ") {
                 break;
             }
-            heard_last_call |= answer.contains("connection: close\r\n");
+            heard_last_call |= response.contains("connection: close\r\n");
             sleep(Duration::from_millis(20)).await;
         }
         Self { server, address, connection, heard_last_call, _folder: folder }
     }
 }
 
-/// What is answered to a new connection's request for the time.
+/// Sends a request for the time on a new connection, and returns the response.
 async fn get(address: &str) -> String {
     let mut connection = TcpStream::connect(address).await.unwrap();
     connection.write_all(b"GET /time HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     read(&mut connection).await
 }
 
-/// The next answer's head, and what came along.
+/// Reads the head of the next response.
 async fn read(connection: &mut TcpStream) -> String {
-    let mut answer = vec![0; 4096];
-    let length = connection.read(&mut answer).await.unwrap();
-    String::from_utf8(answer[..length].to_vec()).unwrap()
+    let mut response = vec![0; 4096];
+    let length = connection.read(&mut response).await.unwrap();
+    String::from_utf8(response[..length].to_vec()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stop_finishes_open_requests_and_rejects_new_ones() {
     let mut half = Half::of_a_request(&[]).await;
 
-    let refused = get(&half.address).await;
+    let rejected = get(&half.address).await;
     half.connection.write_all(&BODY.as_bytes()[10..]).await.unwrap();
     let finished = read(&mut half.connection).await;
     let (_, ended, log) = half.server.wait();
 
     for part in ["retry-after: 1\r\n", "connection: close\r\n", "x-content-type-options: nosniff\r\n", "The server is stopping."]
     {
-        assert!(refused.contains(part), "{refused}");
+        assert!(rejected.contains(part), "{rejected}");
     }
-    // Nobody has that address.
+    // The path is unknown.
     assert!(finished.starts_with("HTTP/1.1 404 ") && finished.contains("connection: close\r\n"), "{finished}");
     assert!(ended.success(), "{log:#?}");
 }
 
-/// A busy machine may oversleep the moment, but not time after time.
+/// A busy machine may miss the short period, but not repeatedly.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stop_announces_connection_close_before_rejecting() {
     for _ in 0..5 {
@@ -167,7 +167,7 @@ async fn second_signal_stops_immediately() {
     assert!(log.iter().any(|line| line == told), "{log:#?}");
 }
 
-/// Several at once, so that some are held up just after they told it.
+/// Several servers at once, so that some are delayed right after they have logged their address.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn signal_right_after_start_stops_gracefully() {
     let at_once = |command| {

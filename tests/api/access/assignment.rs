@@ -1,19 +1,19 @@
-//! Bodies that set what may not be set: every request that has a body is sent once as it should be, and again with every property
-//! of every schema that isn't its own. The second does what the first did, and nothing else, in the answer and in the database.
+//! Mass assignment: every request with a body is sent once as it is, and once with every property of every schema that is not its
+//! own. The second request must have the effect and the response of the first.
 
 use std::collections::BTreeSet;
 
 use regex::{Captures, Regex};
 use serde_json::{Map, Value, json};
 
-use super::fixtures::Cast;
+use super::fixtures::AccessFixtures;
 use super::rules::{ROWS, Row};
 use crate::on_both_databases;
 use crate::support::{CONTRACT, Response, Snapshot, TestApp};
 
 on_both_databases![ignores_properties_outside_schema];
 
-/// What the tables have, under their own names.
+/// The columns of the tables, by their own names.
 const COLUMNS: [&str; 16] = [
     "id",
     "account_id",
@@ -34,22 +34,22 @@ const COLUMNS: [&str; 16] = [
 ];
 
 async fn ignores_properties_outside_schema(app: TestApp) {
-    let cast = Cast::gather(app).await;
-    let mut before = Snapshot::take(&cast.app).await;
-    let news = News::since(&cast);
+    let fixtures = AccessFixtures::create(app).await;
+    let mut before = Snapshot::take(&fixtures.app).await;
+    let news = News::since(&fixtures);
     let mut wrong = Vec::new();
     let mut tried = 0;
-    for row in ROWS.iter().filter(|row| cast.operation(row).body_schema().is_some()) {
+    for row in ROWS.iter().filter(|row| fixtures.operation(row).body_schema().is_some()) {
         let mut done: Vec<(Vec<String>, Vec<String>)> = Vec::new();
-        for extras in [Map::new(), extras(&cast, row, true), extras(&cast, row, false)] {
+        for extras in [Map::new(), extras(&fixtures, row, true), extras(&fixtures, row, false)] {
             tried += extras.len();
-            let mut body = cast.body(row, &cast.things);
+            let mut body = fixtures.body(row, &fixtures.things);
             body.as_object_mut().unwrap().extend(extras);
 
-            let answer = cast.send(row, &cast.things, row.may[0], &body).await;
+            let response = fixtures.send(row, &fixtures.things, row.may[0], &body).await;
 
-            assert!(answer.status < 300, "{} with more: {answer:?}", row.name());
-            done.push((vec![news.without(&told(&answer))], news.without_all(before.changes().await)));
+            assert!(response.status < 300, "{} with more: {response:?}", row.name());
+            done.push((vec![news.without(&told(&response))], news.without_all(before.changes().await)));
             before.restore().await;
         }
         let (plain, more) = (&done[0], &done[1..]);
@@ -61,23 +61,24 @@ async fn ignores_properties_outside_schema(app: TestApp) {
     assert!(tried > 5000, "only {tried}");
 }
 
-fn told(answer: &Response) -> String {
-    format!("{} {}", answer.status, answer.body)
+fn told(response: &Response) -> String {
+    format!("{} {}", response.status, response.body)
 }
 
-/// Every property that isn't one of this request's, with values that would mean something: either of two.
-fn extras(cast: &Cast, row: &Row, first: bool) -> Map<String, Value> {
-    let own: BTreeSet<&String> = cast.operation(row).body_schema().unwrap()["properties"].as_object().unwrap().keys().collect();
+/// Returns every property that the request's schema doesn't have, with one of two values that would have an effect.
+fn extras(fixtures: &AccessFixtures, row: &Row, first: bool) -> Map<String, Value> {
+    let own: BTreeSet<&String> =
+        fixtures.operation(row).body_schema().unwrap()["properties"].as_object().unwrap().keys().collect();
     let schemas = CONTRACT.document["components"]["schemas"].as_object().unwrap().values();
     let properties = schemas.filter_map(|schema| schema["properties"].as_object()).flatten();
-    let columns = COLUMNS.iter().map(|column| ((*column).to_owned(), json!(cast.others["host"].parse::<i64>().unwrap())));
-    let all = properties.map(|(name, schema)| (name.clone(), value(cast, name, schema, first))).chain(columns);
+    let columns = COLUMNS.iter().map(|column| ((*column).to_owned(), json!(fixtures.others["host"].parse::<i64>().unwrap())));
+    let all = properties.map(|(name, schema)| (name.clone(), value(fixtures, name, schema, first))).chain(columns);
     all.filter(|(name, _)| !own.contains(name)).collect()
 }
 
-/// A value for a property of this name: something of somebody else's, or what this schema allows.
-fn value(cast: &Cast, name: &str, schema: &Value, first: bool) -> Value {
-    let others = &cast.others;
+/// Returns a value for a property of this name: another account's resource, or a value that this schema allows.
+fn value(fixtures: &AccessFixtures, name: &str, schema: &Value, first: bool) -> Value {
+    let others = &fixtures.others;
     match name {
         "role" => json!("administrator"),
         "status" if first => json!("Listed"),
@@ -101,31 +102,31 @@ fn value(cast: &Cast, name: &str, schema: &Value, first: bool) -> Value {
     }
 }
 
-/// Tells what differs between two requests that do the same: identifiers, times, and what is drawn by lot. What was there before
-/// them, or what they have said, is told as it is.
+/// Replaces values that differ between two equal requests: identifiers, times and random values. Values that existed before, or
+/// that the requests contain, are kept.
 struct News {
     pattern: Regex,
-    /// Identifiers up to this one were there before.
+    /// The last identifier that existed before.
     last_id: String,
     known: BTreeSet<String>,
 }
 
 impl News {
-    fn since(cast: &Cast) -> Self {
-        let things = [&cast.things, &cast.others].into_iter().flat_map(|things| things.values());
-        let people = cast.people.values().map(|person| &person.number);
-        // Times, numbers of accounts, serials, keys' hashes, passwords' hashes, keys, codes of tokens, identifiers, moments and
-        // secrets, mailed codes.
+    fn since(fixtures: &AccessFixtures) -> Self {
+        let things = [&fixtures.things, &fixtures.others].into_iter().flat_map(|things| things.values());
+        let users = fixtures.users.values().map(|user| &user.number);
+        // Times, account numbers, serials, hashes of keys and passwords, keys, token codes, identifiers, timestamps and secrets,
+        // mailed codes.
         let pattern = r"202\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?|[A-Z]{2}-[A-Z0-9]{8}|[0-9A-Z]{6}-[0-9A-Z]{12}|\b[0-9a-f]{64}\b|\$argon2id(\$[A-Za-z0-9+/=,]+){4}|\b[a-z0-9]{32}\b|\b[0-9A-Z]{8}\b|\b\d{14,19}\b|\b\d{6}\b";
         Self {
             pattern: Regex::new(pattern).unwrap(),
-            last_id: cast.app.state.clock.next_id().to_string(),
-            known: things.chain(people).cloned().collect(),
+            last_id: fixtures.app.state.clock.next_id().to_string(),
+            known: things.chain(users).cloned().collect(),
         }
     }
 
     fn without(&self, text: &str) -> String {
-        // An identifier, or a moment, which begins like one; what is longer is an image's secret.
+        // An identifier, or a timestamp, which starts like one. Longer values are secrets of images.
         let is_old = |found: &str| found.len() <= 16 && found.get(..14).is_some_and(|start| start <= self.last_id.as_str());
         let is_number = |found: &str| found.len() >= 14 && found.bytes().all(|byte| byte.is_ascii_digit());
         let keep = |found: &str| self.known.contains(found) || is_number(found) && is_old(found);

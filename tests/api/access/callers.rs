@@ -1,58 +1,58 @@
-//! Every kind of caller.
+//! The kinds of callers.
 
 use boxoffice::auth::Scope;
 
-/// A kind of caller, by the key that the request comes with and by whom it acts for.
+/// A kind of caller: the key of the request and the account that it acts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Caller {
     /// No key.
     NoKey,
-    /// An empty one.
+    /// An empty key.
     EmptyKey,
-    /// The owner's in capitals, which no key has.
+    /// The owner's key in capitals, which is malformed.
     MalformedKey,
-    /// One of a key's shape, which nobody was given.
+    /// A well-formed key that does not exist.
     UnknownKey,
-    /// That of a session of the owner's that has been ended.
+    /// The key of an ended session of the owner.
     EndedKey,
-    /// That of an integration for the owner's account that has expired.
+    /// An expired integration key of the owner's account.
     ExpiredKey,
-    /// That of another administrator of the host, whose account is deactivated.
+    /// The key of another administrator of the host, whose account is deactivated.
     Deactivated,
-    /// That of somebody whose account has been deleted.
+    /// The key of a deleted account.
     Deleted,
-    /// An application's, with no person behind it.
+    /// An application's key, without an account.
     Public,
-    /// A person who has to do with nothing here.
+    /// A customer without any relation to the resources.
     Stranger,
-    /// A customer with an order of their own to the same event.
+    /// A customer with an order of their own for the same event.
     Another,
-    /// Whose the account, the order, the tickets and the venue that waits for review are.
+    /// The owner of the account, the order, the tickets and the pending venue.
     Owner,
-    /// Who offers tickets.
+    /// The sender of the transfer.
     Sender,
-    /// To whom they are offered.
+    /// The recipient of the transfer.
     Recipient,
-    /// Who administers the host.
+    /// An administrator of the host.
     HostAdministrator,
-    /// Who made the host, and administers it no more.
+    /// The creator of the host, who is no longer its administrator.
     FormerAdministrator,
-    /// Who administers another host.
+    /// The administrator of another host.
     OtherHost,
-    /// The key for a token of the event that covers the section.
+    /// A redeemer of the section.
     Redeemer,
-    /// The key for a token of the event that covers another section alone.
+    /// A redeemer of another section of the event.
     OtherSection,
-    /// The key for another event's global token.
+    /// A redeemer of another event.
     OtherEvent,
-    /// The platform's staff, by an integration's key.
+    /// Platform staff, with an integration's key.
     Administrator,
 }
 
 use Caller::*;
 
 impl Caller {
-    /// All of them, with the heads of their columns in the matrix.
+    /// Every kind, with its column and its description in the matrix.
     pub const ALL: [(Self, &'static str, &'static str); 21] = [
         (NoKey, "none", "no key"),
         (EmptyKey, "empty", "an empty key"),
@@ -77,7 +77,7 @@ impl Caller {
         (Administrator, "admin", "the platform's staff, by an integration's key"),
     ];
 
-    /// How far the key reaches; nothing where it opens nothing.
+    /// Returns the scope of the key, if it is valid.
     pub fn scope(self) -> Option<Scope> {
         match self {
             NoKey | EmptyKey | MalformedKey | UnknownKey | EndedKey | ExpiredKey | Deactivated | Deleted => None,

@@ -1,4 +1,4 @@
-//! Who plays in the sweeps over all operations, and what is whose.
+//! The callers of the access tests, and their resources.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -11,27 +11,27 @@ use super::rules::Row;
 use crate::review::submission_of;
 use crate::support::{Operation, PASSWORD, Response, TestApp, User, code_in, operations};
 
-/// What there is of somebody's, and what everyone shares, by the names that the rows put into braces.
-pub type Things = BTreeMap<&'static str, String>;
+/// The identifiers of one account's resources and of shared ones, by the names that the rules put in braces.
+pub type ResourceIds = BTreeMap<&'static str, String>;
 
-/// A app with everyone in it.
-pub struct Cast {
+/// A server with all callers and resources.
+pub struct AccessFixtures {
     pub app: TestApp,
-    /// Everything of the owner's, the sender's and their host's.
-    pub things: Things,
-    /// Everything of her who administers the other host, and buys and offers tickets herself.
-    pub others: Things,
-    /// Whoever has an account that counts.
-    pub people: BTreeMap<Caller, User>,
+    /// The resources of the owner, the sender and their host.
+    pub things: ResourceIds,
+    /// The resources of the other host's administrator, who also buys and transfers tickets.
+    pub others: ResourceIds,
+    /// The callers with an active account.
+    pub users: BTreeMap<Caller, User>,
     keys: HashMap<Caller, String>,
     operations: HashMap<String, Operation>,
 }
 
-/// The name of a thing, in a row.
+/// A resource's name in a rule.
 static NAMES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{([a-z_]+)\}").unwrap());
 
-/// Who makes things.
-struct Makers<'a> {
+/// The users who create the resources.
+struct Owners<'a> {
     owner: &'a User,
     sender: &'a User,
     recipient: &'a User,
@@ -39,9 +39,9 @@ struct Makers<'a> {
     colleague: &'a User,
 }
 
-impl Cast {
-    pub async fn gather(app: TestApp) -> Self {
-        let mut people = BTreeMap::new();
+impl AccessFixtures {
+    pub async fn create(app: TestApp) -> Self {
+        let mut users = BTreeMap::new();
         for (number, (caller, name)) in [
             (Stranger, "adjoa"),
             (Another, "esi"),
@@ -55,21 +55,21 @@ impl Cast {
         .into_iter()
         .enumerate()
         {
-            people.insert(caller, somebody(&app, name, number).await);
+            users.insert(caller, create_user(&app, name, number).await);
         }
         let (deactivated, deleted) = (app.sign_up("kojo").await, app.sign_up("akua").await);
-        let (ended, expired) = spent_keys(&app, &people[&Owner]).await;
+        let (ended, expired) = create_invalid_keys(&app, &users[&Owner]).await;
         let shared = shared(&app).await;
 
-        let makers = |owner, sender, recipient, host, colleague| Makers { owner, sender, recipient, host, colleague };
+        let owners = |owner, sender, recipient, host, colleague| Owners { owner, sender, recipient, host, colleague };
         let [owner, sender, recipient, host, nana, esi] =
-            [Owner, Sender, Recipient, HostAdministrator, OtherHost, Another].map(|caller| &people[&caller]);
-        // The former administrator makes the host, and is removed by one of those whom he has appointed.
-        let first = &people[&FormerAdministrator];
-        let mut things = self::things(&app, first, &makers(owner, sender, recipient, host, &deactivated), &shared).await;
-        let others = self::things(&app, nana, &makers(nana, nana, esi, nana, &deleted), &shared).await;
+            [Owner, Sender, Recipient, HostAdministrator, OtherHost, Another].map(|caller| &users[&caller]);
+        // The former administrator creates the host, and is removed by an administrator whom he has added.
+        let first = &users[&FormerAdministrator];
+        let mut things = self::things(&app, first, &owners(owner, sender, recipient, host, &deactivated), &shared).await;
+        let others = self::things(&app, nana, &owners(nana, nana, esi, nana, &deleted), &shared).await;
 
-        let former = format!("/hosts/{}/administrators?account={}", things["host"], people[&FormerAdministrator].number);
+        let former = format!("/hosts/{}/administrators?account={}", things["host"], users[&FormerAdministrator].number);
         done(&app, &host.key, "DELETE", &former, &Value::Null).await;
         buy(&app, &esi.key, &[&things["sold_section"]]).await;
         let joint = buy(&app, &sender.key, &[&things["sold_section"], &others["sold_section"]]).await;
@@ -78,7 +78,7 @@ impl Cast {
         done(&app, &app.staff.key, "POST", &toggles, &Value::Null).await;
         done(&app, &deleted.key, "DELETE", &format!("/accounts/{}", deleted.number), &Value::Null).await;
 
-        let mut keys: HashMap<_, _> = people.iter().map(|(caller, person)| (*caller, person.key.clone())).collect();
+        let mut keys: HashMap<_, _> = users.iter().map(|(caller, user)| (*caller, user.key.clone())).collect();
         keys.extend([
             (EmptyKey, String::new()),
             (MalformedKey, owner.key.to_uppercase()),
@@ -94,21 +94,21 @@ impl Cast {
             (Administrator, app.staff.key.clone()),
         ]);
         let operations = operations().into_iter().map(|operation| (operation.id.clone(), operation)).collect();
-        Self { app, things, others, people, keys, operations }
+        Self { app, things, others, users, keys, operations }
     }
 
-    /// The place of somebody among the people, from which their particulars come.
+    /// Returns a caller's index, from which their personal data is derived.
     pub fn position(&self, caller: Caller) -> usize {
-        self.people.keys().position(|person| *person == caller).unwrap()
+        self.users.keys().position(|user| *user == caller).unwrap()
     }
 
-    /// The contract's operation that a row asks.
+    /// Returns the operation of a rule.
     pub fn operation(&self, row: &Row) -> &Operation {
         &self.operations[row.operation]
     }
 
-    /// The body that a row sends about these things.
-    pub fn body(&self, row: &Row, things: &Things) -> Value {
+    /// Returns the body of a rule's request for these resources.
+    pub fn body(&self, row: &Row, things: &ResourceIds) -> Value {
         let operation = self.operation(row);
         if operation.body_schema().is_none() {
             return Value::Null;
@@ -119,69 +119,69 @@ impl Cast {
         body
     }
 
-    /// What a row says in its path and body of these things.
-    pub fn told(&self, row: &Row, things: &Things) -> String {
+    /// Returns the path and the body of a rule's request for these resources.
+    pub fn told(&self, row: &Row, things: &ResourceIds) -> String {
         format!("{} {}", fill(row.path, things), self.body(row, things))
     }
 
-    /// What a row about these things is answered with somebody's key.
-    pub async fn ask(&self, row: &Row, things: &Things, caller: Caller) -> Response {
+    /// Sends a rule's request for these resources with a caller's key.
+    pub async fn ask(&self, row: &Row, things: &ResourceIds, caller: Caller) -> Response {
         self.send(row, things, caller, &self.body(row, things)).await
     }
 
-    /// The same with another body.
-    pub async fn send(&self, row: &Row, things: &Things, caller: Caller, body: &Value) -> Response {
+    /// Sends a rule's request with another body.
+    pub async fn send(&self, row: &Row, things: &ResourceIds, caller: Caller, body: &Value) -> Response {
         let request = self.app.request(&self.operation(row).method, &fill(row.path, things)).no_key();
         let request = if let Some(key) = self.keys.get(&caller) { request.key(key) } else { request };
         if body.is_null() { request.send().await } else { request.json(body).send().await }
     }
 
-    /// Does what has to be done before an operation can succeed on these things. Nearly always that is nothing.
-    pub async fn prepare(&self, row: &Row, things: &Things) {
+    /// Establishes the state in which a rule's operation can succeed. Most operations need nothing.
+    pub async fn prepare(&self, row: &Row, things: &ResourceIds) {
         if row.operation == "account_delete" {
-            // An account that holds tickets stays.
+            // An account with tickets can't be deleted.
             let returns = format!("/orders/{}/returns", things["order"]);
             done(&self.app, &self.app.staff.key, "POST", &returns, &Value::Null).await;
         }
     }
 }
 
-/// A text with these things in the place of their names.
-pub fn fill(text: &str, things: &Things) -> String {
+/// Replaces the names in braces by the identifiers of these resources.
+pub fn fill(text: &str, things: &ResourceIds) -> String {
     let filled =
         NAMES.replace_all(text, |name: &Captures<'_>| things.get(&name[1]).unwrap_or_else(|| panic!("{}", &name[1])).as_str());
     filled.into_owned()
 }
 
-/// The names of the things that a row asks for.
+/// Returns the names of the resources in a rule.
 pub fn named(row: &Row) -> Vec<&'static str> {
     let named = [row.path, row.body].into_iter().flat_map(|text| NAMES.captures_iter(text));
     named.filter_map(|name| name.get(1)).map(|name| name.as_str()).collect()
 }
 
-/// Somebody with particulars that nobody else has.
-async fn somebody(app: &TestApp, name: &str, number: usize) -> User {
-    let person = app.sign_up(name).await;
+/// Creates a user with unique personal data.
+async fn create_user(app: &TestApp, name: &str, number: usize) -> User {
+    let user = app.sign_up(name).await;
     let particulars = json!({
         "lastName": format!("Of-{name}"), "phone": format!("+233 20 555 70{number:02}"), "dateOfBirth": format!("19{:02}-02-03", 61 + number),
         "firstAddressLine": format!("{number} {name} Lane"), "city": format!("{name}-town"),
     });
-    done(app, &person.key, "PUT", &format!("/accounts/{}", person.number), &particulars).await;
-    person
+    done(app, &user.key, "PUT", &format!("/accounts/{}", user.number), &particulars).await;
+    user
 }
 
-/// The key of a session of this person's that has been ended, and that of an integration for their account that has expired.
-async fn spent_keys(app: &TestApp, person: &User) -> (String, String) {
-    let ended = app.sign_in(&person.username, PASSWORD).await.unwrap().key;
+/// Returns the key of an ended session of this user, and an expired integration key of their account.
+async fn create_invalid_keys(app: &TestApp, user: &User) -> (String, String) {
+    let ended = app.sign_in(&user.username, PASSWORD).await.unwrap().key;
     done(app, &ended, "DELETE", "/sessions/active", &Value::Null).await;
-    let new = json!({ "name": "Spent", "role": "customer", "account": person.number, "expires": "2998-01-01T00:00:00Z" });
+    let new = json!({ "name": "Spent", "role": "customer", "account": user.number, "expires": "2998-01-01T00:00:00Z" });
     let expired = done(app, &app.staff.key, "POST", "/integrations", &new).await;
     app.execute_sql("update api_keys set expires = created where name = 'Spent'").await;
     (ended, expired["key"].as_str().unwrap().to_owned())
 }
 
-/// What belongs to the platform.
-async fn shared(app: &TestApp) -> Things {
+/// Creates the resources of the platform.
+async fn shared(app: &TestApp) -> ResourceIds {
     let (zone, spare_zone) = (app.create_zone(728, 90).await, app.create_zone(300, 250).await);
     let things = [
         ("password", PASSWORD.to_owned()),
@@ -197,19 +197,19 @@ async fn shared(app: &TestApp) -> Things {
     things.into_iter().map(|(name, uri)| (name, last(&uri))).collect()
 }
 
-/// What the makers make. The first administrator of the host appoints the others.
-async fn things(app: &TestApp, first: &User, makers: &Makers<'_>, shared: &Things) -> Things {
+/// Creates the resources of these owners. The first administrator of the host adds the others.
+async fn things(app: &TestApp, first: &User, owners: &Owners<'_>, shared: &ResourceIds) -> ResourceIds {
     let mut things = shared.clone();
-    account(app, makers, &mut things).await;
-    event(app, first, makers, &mut things).await;
-    advertisements(app, makers, &mut things).await;
-    sales(app, makers, &mut things).await;
+    account(app, owners, &mut things).await;
+    event(app, first, owners, &mut things).await;
+    advertisements(app, owners, &mut things).await;
+    sales(app, owners, &mut things).await;
     things
 }
 
-/// What there is of the owner's account.
-async fn account(app: &TestApp, makers: &Makers<'_>, things: &mut Things) {
-    let User { number, username, .. } = makers.owner;
+/// Creates the resources of the owner's account.
+async fn account(app: &TestApp, owners: &Owners<'_>, things: &mut ResourceIds) {
+    let User { number, username, .. } = owners.owner;
     let email = format!("{username}@example.com");
     let session = app.sign_in(username, PASSWORD).await.unwrap();
     let integration = json!({ "name": format!("Kiosk of {username}"), "role": "customer", "account": number });
@@ -223,12 +223,12 @@ async fn account(app: &TestApp, makers: &Makers<'_>, things: &mut Things) {
         "name": format!("Garden of {username}"), "region": format!("/regions/{}", things["region"]), "address": "1 Garden Lane",
         "longitude": -0.2, "latitude": 5.55,
     });
-    let venue = done(app, &makers.owner.key, "POST", "/venues", &venue).await;
+    let venue = done(app, &owners.owner.key, "POST", "/venues", &venue).await;
     things.extend([
         ("account", number.clone()),
         ("username", username.clone()),
-        ("recipient", makers.recipient.number.clone()),
-        ("colleague", makers.colleague.number.clone()),
+        ("recipient", owners.recipient.number.clone()),
+        ("colleague", owners.colleague.number.clone()),
         ("session", session.id.to_string()),
         ("integration", uri_end(&integration)),
         ("verification", uri_end(&verification)),
@@ -240,23 +240,23 @@ async fn account(app: &TestApp, makers: &Makers<'_>, things: &mut Things) {
     ]);
 }
 
-/// The host with a listed event, a draft and an event that is under review.
-async fn event(app: &TestApp, first: &User, makers: &Makers<'_>, things: &mut Things) {
+/// Creates the host with a listed event, a draft and a submitted event.
+async fn event(app: &TestApp, first: &User, owners: &Owners<'_>, things: &mut ResourceIds) {
     let host =
-        json!({ "name": format!("{} Presents", makers.host.username), "contact": "Front office", "email": "office@example.com" });
+        json!({ "name": format!("{} Presents", owners.host.username), "contact": "Front office", "email": "office@example.com" });
     let host = done(app, &first.key, "POST", "/hosts", &host).await;
     things.insert("host", uri_end(&host));
-    for appointed in [makers.host, makers.colleague].into_iter().filter(|person| person.number != first.number) {
+    for appointed in [owners.host, owners.colleague].into_iter().filter(|user| user.number != first.number) {
         let administrators = format!("/hosts/{}/administrators", things["host"]);
         done(app, &first.key, "POST", &administrators, &json!({ "account": appointed.number })).await;
     }
     let banner = example("event_create")["banner"].take();
-    let key = &makers.host.key;
+    let key = &owners.host.key;
     for (kind, section_kind, modifier_kind) in
         [("event", "section", "modifier"), ("draft", "draft_section", "draft_modifier"), ("submitted", "", "")]
     {
         let event = json!({
-            "host": things["host"], "title": format!("{} {kind}", makers.host.username), "description": "Jazz, outdoors.",
+            "host": things["host"], "title": format!("{} {kind}", owners.host.username), "description": "Jazz, outdoors.",
             "type": "Standard", "public": true, "category": format!("/categories/{}", things["category"]), "subcategory": "Jazz",
             "venue": format!("/venues/{}", things["venue"]), "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
             "banner": banner,
@@ -282,49 +282,49 @@ async fn event(app: &TestApp, first: &User, makers: &Makers<'_>, things: &mut Th
         [("sold_section", "code", "token", "Gold"), ("other_section", "other_code", "other_token", "Balcony")]
     {
         let section = format!("{uri}/sections/{}", section(app, key, &uri, section_name, 20.0).await);
-        let made = done(app, key, "POST", &format!("{uri}/tokens"), &json!({ "sections": [section] })).await;
-        things.extend([(name, section), (token, uri_end(&made)), (code, made["code"].as_str().unwrap().to_owned())]);
+        let created = done(app, key, "POST", &format!("{uri}/tokens"), &json!({ "sections": [section] })).await;
+        things.extend([(name, section), (token, uri_end(&created)), (code, created["code"].as_str().unwrap().to_owned())]);
     }
     done(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
     approve(app, &uri).await;
 }
 
-/// An advertisement that is shown, and a draft.
-async fn advertisements(app: &TestApp, makers: &Makers<'_>, things: &mut Things) {
+/// Creates a listed advertisement and a draft.
+async fn advertisements(app: &TestApp, owners: &Owners<'_>, things: &mut ResourceIds) {
     let example = example("advertisement_create");
     for kind in ["advertisement", "draft_advertisement"] {
         let mut advertisement = example.clone();
-        advertisement["name"] = format!("{kind} of {}", makers.host.username).into();
+        advertisement["name"] = format!("{kind} of {}", owners.host.username).into();
         advertisement["event"] = things["event"].clone().into();
         advertisement["zones"] = json!([things["zone"]]);
-        let made = done(app, &makers.host.key, "POST", "/advertisements", &advertisement).await;
-        things.insert(kind, uri_end(&made));
+        let created = done(app, &owners.host.key, "POST", "/advertisements", &advertisement).await;
+        things.insert(kind, uri_end(&created));
     }
     let uri = format!("/advertisements/{}", things["advertisement"]);
-    done(app, &makers.host.key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
+    done(app, &owners.host.key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
     approve(app, &uri).await;
 }
 
-/// The owner's orders and tickets, one of which is used, and those that the sender offers.
-async fn sales(app: &TestApp, makers: &Makers<'_>, things: &mut Things) {
+/// Creates the owner's orders and tickets, one of them redeemed, and the tickets that the sender transfers.
+async fn sales(app: &TestApp, owners: &Owners<'_>, things: &mut ResourceIds) {
     let gold = things["sold_section"].clone();
-    let key = &makers.owner.key;
+    let key = &owners.owner.key;
     let order = buy(app, key, &[&gold, &gold, &gold]).await;
     let open = done(app, key, "POST", "/orders", &json!({ "items": { &gold: 1 } })).await;
     let payments = app.read(&format!("/orders/{order}/payments")).await;
     let transactions = app.read("/transactions?records=100").await;
     let sold = transactions["entries"].as_array().unwrap().last().unwrap();
-    let tickets = app.read(&format!("/accounts/{}/tickets", makers.owner.number)).await;
+    let tickets = app.read(&format!("/accounts/{}/tickets", owners.owner.number)).await;
     let ticket =
         |index: usize| (uri_end(&tickets["entries"][index]), tickets["entries"][index]["serial"].as_str().unwrap().to_owned());
     let ((ticket, serial), (_, used)) = (ticket(0), ticket(2));
     let admissions = format!("/events/{}/admissions", things["event"]);
-    let admitted = done(app, &makers.host.key, "POST", &admissions, &json!({ "serials": [used] })).await;
-    let bought = buy(app, &makers.sender.key, &[&gold]).await;
-    let offered = app.read(&format!("/accounts/{}/tickets?records=100", makers.sender.number)).await;
+    let admitted = done(app, &owners.host.key, "POST", &admissions, &json!({ "serials": [used] })).await;
+    let bought = buy(app, &owners.sender.key, &[&gold]).await;
+    let offered = app.read(&format!("/accounts/{}/tickets?records=100", owners.sender.number)).await;
     let offered = offered["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
-    let transfer = json!({ "recipient": makers.recipient.number, "tickets": [offered] });
-    let transfer = done(app, &makers.sender.key, "POST", "/transfers", &transfer).await;
+    let transfer = json!({ "recipient": owners.recipient.number, "tickets": [offered] });
+    let transfer = done(app, &owners.sender.key, "POST", "/transfers", &transfer).await;
     things.extend([
         ("order", order),
         ("open_order", uri_end(&open)),
@@ -340,12 +340,12 @@ async fn sales(app: &TestApp, makers: &Makers<'_>, things: &mut Things) {
     ]);
 }
 
-/// The example of an operation's body in the contract.
+/// Returns the contract's example of an operation's body.
 fn example(operation: &str) -> Value {
     operations().into_iter().find(|one| one.id == operation).unwrap().body()
 }
 
-/// A section with these places on sale for centuries; its identifier.
+/// Creates a section that is on sale, and returns its identifier.
 async fn section(app: &TestApp, key: &str, event: &str, name: &str, price: f64) -> String {
     let section = json!({
         "name": name, "basePrice": price, "capacity": 40, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-01-01T00:00",
@@ -353,7 +353,7 @@ async fn section(app: &TestApp, key: &str, event: &str, name: &str, price: f64) 
     uri_end(&done(app, key, "POST", &format!("{event}/sections"), &section).await)
 }
 
-/// Buys a ticket to each of these sections, which may be the same; the order's number.
+/// Buys a ticket for each of these sections, and returns the order's number.
 async fn buy(app: &TestApp, key: &str, sections: &[&String]) -> String {
     let mut items = serde_json::Map::new();
     for section in sections {
@@ -376,13 +376,13 @@ async fn gate(app: &TestApp, code: &str) -> String {
     key["key"].as_str().unwrap().to_owned()
 }
 
-/// What is answered to a request that succeeds.
+/// Sends a request that must succeed, and returns the body of the response.
 async fn done(app: &TestApp, key: &str, method: &str, path: &str, body: &Value) -> Value {
     let request = app.request(method, path).key(key);
     let request = if body.is_null() { request } else { request.json(body) };
-    let answer = request.send().await;
-    assert!((200..300).contains(&answer.status), "{method} {path}: {answer:?}");
-    answer.body
+    let response = request.send().await;
+    assert!((200..300).contains(&response.status), "{method} {path}: {response:?}");
+    response.body
 }
 
 fn uri_end(resource: &Value) -> String {

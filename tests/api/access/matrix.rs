@@ -1,4 +1,5 @@
-//! The matrix: every operation, every kind of caller. Each cell is held to the rules, and the whole to the table in the repository.
+//! The access matrix: every operation with every kind of caller. Each cell is compared with the rules, and the whole matrix with
+//! the table in the repository.
 
 use std::collections::BTreeMap;
 use std::{env, fs};
@@ -6,7 +7,7 @@ use std::{env, fs};
 use boxoffice::auth::Scope;
 
 use super::callers::Caller;
-use super::fixtures::Cast;
+use super::fixtures::AccessFixtures;
 use super::privacy::{self, Secrets};
 use super::rules::{ROWS, Row};
 use crate::on_both_databases;
@@ -14,10 +15,10 @@ use crate::support::{Response, Snapshot, TestApp, operations};
 
 on_both_databases![every_operation_matches_access_rules];
 
-/// Where the answers stand, for people to read.
+/// The table of all responses.
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/access/matrix.md");
 
-/// What a cell is answered: status and, of a rejection, the code.
+/// The status of a response and its error code.
 type Cell = (u16, String);
 
 #[test]
@@ -45,16 +46,15 @@ fn every_operation_has_access_rule() {
 
 async fn every_operation_matches_access_rules(app: TestApp) {
     let is_sqlite = app.database_url.starts_with("sqlite:");
-    let cast = Cast::gather(app).await;
-    let mut before = Snapshot::take(&cast.app).await;
-    let secrets = Secrets::of(&cast);
-    let mut answers: BTreeMap<(usize, Caller), Cell> = BTreeMap::new();
+    let fixtures = AccessFixtures::create(app).await;
+    let mut before = Snapshot::take(&fixtures.app).await;
+    let secrets = Secrets::of(&fixtures);
+    let mut responses: BTreeMap<(usize, Caller), Cell> = BTreeMap::new();
     let mut read = Vec::new();
     let mut wrong = Vec::new();
 
-    // First all that is refused, then what only reads: none of it changes anything. What changes something comes last, each time on
-    // the app as it was.
-    let changes = |row: &Row| cast.operation(row).method != "GET" || row.operation == "token_authentication_get";
+    // Rejected and reading requests first: they change nothing. Each changing request is sent to a restored database.
+    let changes = |row: &Row| fixtures.operation(row).method != "GET" || row.operation == "token_authentication_get";
     let phase_of = |row: &Row, caller: &Caller| match (row.may.contains(caller), changes(row)) {
         (false, _) => 0,
         (true, false) => 1,
@@ -65,14 +65,14 @@ async fn every_operation_matches_access_rules(app: TestApp) {
             let callers = Caller::ALL.iter().map(|(caller, ..)| *caller).filter(|caller| phase_of(row, caller) == phase);
             for caller in callers {
                 if phase == 2 {
-                    cast.prepare(row, &cast.things).await;
+                    fixtures.prepare(row, &fixtures.things).await;
                 }
-                let answer = cast.ask(row, &cast.things, caller).await;
-                if !is_expected(&cast, row, caller, &answer) {
-                    wrong.push(format!("{} as {caller:?}: {} {}", row.name(), answer.status, answer.body));
+                let response = fixtures.ask(row, &fixtures.things, caller).await;
+                if !is_expected(&fixtures, row, caller, &response) {
+                    wrong.push(format!("{} as {caller:?}: {} {}", row.name(), response.status, response.body));
                 }
-                read.extend(secrets.in_answer(row, caller, &cast.told(row, &cast.things), &answer));
-                answers.insert((index, caller), cell(&answer));
+                read.extend(secrets.in_answer(row, caller, &fixtures.told(row, &fixtures.things), &response));
+                responses.insert((index, caller), cell(&response));
                 if phase == 2 {
                     before.restore().await;
                 }
@@ -86,9 +86,9 @@ async fn every_operation_matches_access_rules(app: TestApp) {
     }
 
     assert!(wrong.is_empty(), "{} cells are wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert_eq!(privacy::wrongly_read(&read), Vec::<&privacy::Read>::new());
-    assert_eq!(answers.len(), ROWS.len() * Caller::ALL.len());
-    let table = format!("{}\n{}", table(&cast, &answers), privacy::table(&read));
+    assert_eq!(privacy::forbidden_reads(&read), Vec::<&privacy::Read>::new());
+    assert_eq!(responses.len(), ROWS.len() * Caller::ALL.len());
+    let table = format!("{}\n{}", table(&fixtures, &responses), privacy::table(&read));
     if is_sqlite && env::var_os("BOXOFFICE_WRITE").is_some() {
         fs::write(TABLE, &table).unwrap();
     }
@@ -96,17 +96,17 @@ async fn every_operation_matches_access_rules(app: TestApp) {
     assert!(table == kept, "tests/access/matrix.md is old; BOXOFFICE_WRITE=1 writes it anew:\n{}", difference(&kept, &table));
 }
 
-fn cell(answer: &Response) -> Cell {
-    let is_refused = answer.status >= 400;
-    (answer.status, if is_refused { answer.code().to_owned() } else { String::new() })
+fn cell(response: &Response) -> Cell {
+    let is_refused = response.status >= 400;
+    (response.status, if is_refused { response.code().to_owned() } else { String::new() })
 }
 
-/// Whether a cell is answered as the contract and the rules say.
-fn is_expected(cast: &Cast, row: &Row, caller: Caller, answer: &Response) -> bool {
+/// Returns whether a response is as the contract and the rules say.
+fn is_expected(fixtures: &AccessFixtures, row: &Row, caller: Caller, response: &Response) -> bool {
     if row.may.contains(&caller) {
-        return (200..300).contains(&answer.status);
+        return (200..300).contains(&response.status);
     }
-    let operation = cast.operation(row);
+    let operation = fixtures.operation(row);
     let is_reached = |scope: Scope| operation.scopes.contains(&scope);
     let expected = match caller {
         _ if !operation.needs_key => row.others,
@@ -114,16 +114,16 @@ fn is_expected(cast: &Cast, row: &Row, caller: Caller, answer: &Response) -> boo
         _ if !caller.scope().is_some_and(is_reached) => (403, "key.refused"),
         _ => row.except.iter().find(|(except, ..)| *except == caller).map_or(row.others, |(_, status, code)| (*status, *code)),
     };
-    // The requirement has the text of these two.
+    // The requirement specifies the messages of these two.
     let text = match expected.1 {
         "key.missing" => Some("Your request could not be authenticated."),
         "key.refused" => Some("You are restricted from accessing this resource."),
         _ => None,
     };
-    (answer.status, answer.code()) == expected && text.is_none_or(|text| answer.body["message"] == text)
+    (response.status, response.code()) == expected && text.is_none_or(|text| response.body["message"] == text)
 }
 
-/// How a rejection is told in the table, and what it means.
+/// The short form of each error code in the table, and its meaning.
 const SHORT: [(&str, &str, &str); 6] = [
     ("key.missing", "401", "no key (`key.missing`)"),
     ("key.refused", "403k", "the key opens nothing, or doesn't reach the operation (`key.refused`)"),
@@ -133,8 +133,8 @@ const SHORT: [(&str, &str, &str); 6] = [
     ("admission.none", "400a", "none of the tickets can be admitted by this caller (`admission.none`)"),
 ];
 
-/// The table, in Markdown.
-fn table(cast: &Cast, answers: &BTreeMap<(usize, Caller), Cell>) -> String {
+/// Returns the table in Markdown.
+fn table(fixtures: &AccessFixtures, responses: &BTreeMap<(usize, Caller), Cell>) -> String {
     let mut text = "# Who may do what\n\nWhat a real server answers to every operation of the contract, asked by every kind of caller for what is the owner's, the\n\
         sender's and the host's. `every_operation_matches_access_rules` has asked, on SQLite and on PostgreSQL, has held each answer to `tests/api/access/rules.rs`,\n\
         and has seen that what was refused has changed nothing; each success was had on the same app. `BOXOFFICE_WRITE=1 cargo test --test it access::matrix::` writes this anew.\n\n\
@@ -150,14 +150,14 @@ fn table(cast: &Cast, answers: &BTreeMap<(usize, Caller), Cell>) -> String {
     let width = ROWS.iter().map(|row| row.name().len()).max().unwrap_or_default() + 2;
     let mut tag = "";
     for (index, row) in ROWS.iter().enumerate() {
-        let operation = cast.operation(row);
+        let operation = fixtures.operation(row);
         if operation.tag != tag {
             tag = &operation.tag;
             let heads = Caller::ALL.map(|(_, short, _)| format!(" {short:7} |")).concat();
             let rules = format!("| {} |{}", "-".repeat(width), " ------- |".repeat(Caller::ALL.len()));
             text.push_str(&format!("\n## {tag}\n\n| {:width$} |{heads}\n{rules}\n", "operation"));
         }
-        let cells = Caller::ALL.map(|(caller, ..)| format!(" {:7} |", told(&answers[&(index, caller)]))).concat();
+        let cells = Caller::ALL.map(|(caller, ..)| format!(" {:7} |", told(&responses[&(index, caller)]))).concat();
         let name = match row.variant {
             "" => format!("`{}`", row.operation),
             variant => format!("`{}` ({variant})", row.operation),
@@ -175,7 +175,7 @@ fn told((status, code): &Cell) -> String {
     }
 }
 
-/// The lines of one text that the other lacks.
+/// Returns the lines of each text that the other doesn't have.
 fn difference(old: &str, new: &str) -> String {
     let lacking = |sign: char, of: &str, other: &str| {
         let lines = of.lines().filter(|line| !other.lines().any(|theirs| theirs == *line));

@@ -1,14 +1,15 @@
-//! Objects of others: every identifier and URI of the owner's, in every request of somebody's who may ask it for what is hers.
+//! References to other accounts' resources: a user who may call an operation for her own resources calls it with each identifier
+//! and URI of the owner.
 //!
-//! Nana administers a host of her own, buys tickets and offers them. Each request that would succeed with what is hers is sent with
-//! one thing of the owner's in the place of hers: in the path beside her own, in the query, in the body.
+//! Nana administers her own host, and buys and transfers tickets. In each of her requests, one of her identifiers at a time is
+//! replaced by the owner's: in the path, in the query and in the body.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use super::callers::Caller;
-use super::fixtures::{Cast, Things, named};
+use super::fixtures::{AccessFixtures, ResourceIds, named};
 use super::privacy::{ALL, Secrets, WHO};
 use super::rules::{ROWS, Row};
 use crate::on_both_databases;
@@ -16,7 +17,7 @@ use crate::support::{Response, Snapshot, TestApp};
 
 on_both_databases![rejects_references_to_foreign_resources];
 
-/// Filters and references that no row of the matrix has.
+/// Filters and references that the matrix doesn't have.
 const MORE: &[Row] = &[
     more("event_admission_list", "/events/{event}/admissions?patron={account}"),
     more("event_admission_list", "/events/{event}/admissions?ticket={used_serial}"),
@@ -49,7 +50,7 @@ impl Row {
     }
 }
 
-/// What anyone may name though it is another's, and why.
+/// References to other accounts' resources that are allowed, and the reason.
 const FREE: &[(&str, &str, &str)] = &[
     ("host_get", "host", "every host can be read"),
     ("host_event_list", "host", "every host's listed events can be read"),
@@ -77,10 +78,10 @@ const FREE: &[(&str, &str, &str)] = &[
     ("transfer_create", "recipient", "tickets can be offered to anyone"),
 ];
 
-/// What may be told of it: who somebody is, as of everyone whom one has to do with.
+/// Properties of other accounts that may be readable through a reference.
 const TELL: &[(&str, &str, &[&str])] = &[
     ("host_administrator_create", "account", WHO),
-    // The event that has the section, which can be known and not read.
+    // The event of the section. Its id may be known, its content not.
     ("order_create", "draft_section", &["draft"]),
     ("reset_get", "reset", WHO),
     ("session_create", "username", ALL),
@@ -88,29 +89,29 @@ const TELL: &[(&str, &str, &[&str])] = &[
     ("verification_get", "verification", WHO),
 ];
 
-/// Nana, who asks.
+/// The caller, Nana.
 const NANA: Caller = Caller::OtherHost;
 
 async fn rejects_references_to_foreign_resources(app: TestApp) {
-    let cast = Cast::gather(app).await;
-    let mut before = Snapshot::take(&cast.app).await;
-    let secrets = Secrets::of(&cast);
+    let fixtures = AccessFixtures::create(app).await;
+    let mut before = Snapshot::take(&fixtures.app).await;
+    let secrets = Secrets::of(&fixtures);
     let mut wrong = Vec::new();
     let mut tried = BTreeSet::new();
     for row in ROWS.iter().chain(MORE).filter(|row| is_asked(row)) {
         for name in named(row) {
-            let theirs = &cast.things[name];
-            if theirs == &cast.others[name] {
+            let theirs = &fixtures.things[name];
+            if theirs == &fixtures.others[name] {
                 continue;
             }
             let is_free = FREE.iter().any(|(operation, free, _)| (*operation, *free) == (row.operation, name));
             tried.insert((row.operation, name));
 
-            let answer = cast.ask(row, &with(&cast.others, name, theirs), NANA).await;
+            let response = fixtures.ask(row, &with(&fixtures.others, name, theirs), NANA).await;
 
-            let about = format!("{} with another's {name} ({theirs}): {} {}", row.name(), answer.status, answer.body);
+            let about = format!("{} with another's {name} ({theirs}): {} {}", row.name(), response.status, response.body);
             let told_of = TELL.iter().find(|(operation, of, _)| (*operation, *of) == (row.operation, name));
-            let mut seen = secrets.of_others(NANA, theirs, &answer);
+            let mut seen = secrets.of_others(NANA, theirs, &response);
             seen.retain(|what| told_of.is_none_or(|(.., open)| !open.contains(what)));
             if !seen.is_empty() {
                 wrong.push(format!("{about}\n  tells {seen:?}"));
@@ -122,11 +123,11 @@ async fn rejects_references_to_foreign_resources(app: TestApp) {
             if !changes.is_empty() {
                 before.restore().await;
             }
-            // A 400, a 404 or an empty list doesn't tell that there is such a thing.
-            if !is_free && answer.status != 403 {
-                let nothing = nothing_like(theirs);
-                let unknown = cast.ask(row, &with(&cast.others, name, &nothing), NANA).await;
-                if told(&answer, theirs) != told(&unknown, &nothing) {
+            // A 400, a 404 or an empty list doesn't reveal that the resource exists.
+            if !is_free && response.status != 403 {
+                let nothing = unknown_like(theirs);
+                let unknown = fixtures.ask(row, &with(&fixtures.others, name, &nothing), NANA).await;
+                if told(&response, theirs) != told(&unknown, &nothing) {
                     wrong.push(format!("{about}\n  differs from what is unknown: {} {}", unknown.status, unknown.body));
                 }
             }
@@ -137,19 +138,19 @@ async fn rejects_references_to_foreign_resources(app: TestApp) {
     assert!(tried.len() > 130, "only {}", tried.len());
 }
 
-/// Whether Nana may ask it for what is hers.
+/// Returns whether Nana may call the operation for her own resources.
 fn is_asked(row: &Row) -> bool {
     row.may.iter().any(|caller| ![Caller::Administrator, Caller::Redeemer, Caller::OtherSection].contains(caller))
 }
 
-fn with(things: &Things, name: &'static str, thing: &str) -> Things {
+fn with(things: &ResourceIds, name: &'static str, thing: &str) -> ResourceIds {
     let mut things = things.clone();
     things.insert(name, thing.to_owned());
     things
 }
 
-/// A name of the same shape that nothing has.
-fn nothing_like(name: &str) -> String {
+/// Returns an identifier of the same shape that does not exist.
+fn unknown_like(name: &str) -> String {
     let (start, end) = name.split_at(name.rfind('/').map_or(0, |slash| slash + 1));
     let other = |letter: char| match letter {
         '0'..='8' => char::from(letter as u8 + 1),
@@ -157,11 +158,11 @@ fn nothing_like(name: &str) -> String {
         'A'..='Y' | 'a'..='y' => char::from(letter as u8 + 1),
         other => other,
     };
-    // Not its end alone: identifiers follow each other closely.
+    // Not only the last digits: identifiers of neighbors differ little.
     format!("{start}{}", end.chars().map(other).collect::<String>())
 }
 
-/// An answer without the name that was asked for.
-fn told(answer: &Response, name: &str) -> (u16, String) {
-    (answer.status, Value::to_string(&answer.body).replace(name, ""))
+/// Returns a response without the identifier that was requested.
+fn told(response: &Response, name: &str) -> (u16, String) {
+    (response.status, Value::to_string(&response.body).replace(name, ""))
 }

@@ -1,19 +1,19 @@
-//! What callers get to read of other people: every answer of the matrix is searched for what is somebody's own.
+//! Personal data: every response of the matrix is searched for the data of other accounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::callers::Caller;
-use super::fixtures::Cast;
+use super::fixtures::AccessFixtures;
 use super::rules::Row;
 use crate::support::Response;
 
-/// What is somebody's own, told by its text, which stands nowhere else.
+/// Personal data by account and property. Each text is unique.
 pub struct Secrets(Vec<(Caller, &'static str, String)>);
 
-/// Who reads what of others, in which row.
+/// An operation's row, its caller, and the property of another account in its response.
 pub type Read = (&'static str, Caller, &'static str);
 
-/// What somebody else may read of a person, and why. Nothing else is read of anyone.
+/// Personal data that other accounts may read, and the reason. Everything else is private.
 const OPEN: &[(&str, &[&str], &str)] = &[
     ("session_create", ALL, "whoever knows the password is the person"),
     ("verification", &["e-mail address"], "whoever knows its URI may read it"),
@@ -32,18 +32,18 @@ pub const WHO: &[&str] = &["e-mail address", "surname"];
 const TICKET: &[&str] = &["e-mail address", "surname", "serial"];
 
 impl Secrets {
-    pub fn of(cast: &Cast) -> Self {
+    pub fn of(fixtures: &AccessFixtures) -> Self {
         let mut secrets = Vec::new();
-        for (caller, person) in &cast.people {
-            let name = &person.username;
+        for (caller, user) in &fixtures.users {
+            let name = &user.username;
             secrets.extend([
                 (*caller, "e-mail address", format!("{name}@example.com")),
                 (*caller, "surname", format!("Of-{name}")),
                 (*caller, "address", format!("{name} Lane")),
                 (*caller, "address", format!("{name}-town")),
-                (*caller, "date of birth", format!("\"dateOfBirth\":\"19{:02}-02-03\"", 61 + cast.position(*caller))),
-                (*caller, "telephone", format!("+233 20 555 70{:02}", cast.position(*caller))),
-                (*caller, "key", person.key.clone()),
+                (*caller, "date of birth", format!("\"dateOfBirth\":\"19{:02}-02-03\"", 61 + fixtures.position(*caller))),
+                (*caller, "telephone", format!("+233 20 555 70{:02}", fixtures.position(*caller))),
+                (*caller, "key", user.key.clone()),
             ]);
         }
         let things = [
@@ -60,7 +60,7 @@ impl Secrets {
             (Caller::Owner, "order", "order"),
             (Caller::Owner, "order", "open_order"),
         ];
-        let named = |caller: Caller| cast.people[&caller].username.as_str();
+        let named = |caller: Caller| fixtures.users[&caller].username.as_str();
         let (host, owner) = (named(Caller::HostAdministrator), named(Caller::Owner));
         secrets.extend([
             (Caller::HostAdministrator, "draft's name", format!("{host} draft")),
@@ -68,34 +68,34 @@ impl Secrets {
             (Caller::HostAdministrator, "draft's name", format!("draft_advertisement of {host}")),
             (Caller::Owner, "draft's name", format!("Garden of {owner}")),
         ]);
-        secrets.extend(things.map(|(whose, what, name)| (whose, what, cast.things[name].clone())));
+        secrets.extend(things.map(|(whose, what, name)| (whose, what, fixtures.things[name].clone())));
         Self(secrets)
     }
 
-    /// What an answer has of others than this caller that was not in the request.
-    pub fn of_others(&self, caller: Caller, request: &str, answer: &Response) -> BTreeSet<&'static str> {
-        let text = answer.body.to_string();
+    /// Returns the other accounts' data in a response that was not in the request.
+    pub fn of_others(&self, caller: Caller, request: &str, response: &Response) -> BTreeSet<&'static str> {
+        let text = response.body.to_string();
         let is_told = |secret: &str| text.contains(secret) && !request.contains(secret);
         self.0.iter().filter(|(whose, _, secret)| *whose != caller && is_told(secret)).map(|(_, what, _)| *what).collect()
     }
 
-    /// The same of a row's answer. The platform's staff read everything.
-    pub fn in_answer(&self, row: &Row, caller: Caller, request: &str, answer: &Response) -> Vec<Read> {
+    /// Returns the same for the response to a rule's request. Staff may read everything.
+    pub fn in_answer(&self, row: &Row, caller: Caller, request: &str, response: &Response) -> Vec<Read> {
         if caller == Caller::Administrator {
             return Vec::new();
         }
-        self.of_others(caller, request, answer).into_iter().map(|what| (row.operation, caller, what)).collect()
+        self.of_others(caller, request, response).into_iter().map(|what| (row.operation, caller, what)).collect()
     }
 }
 
-/// What was read of others that is none of the reader's business.
-pub fn wrongly_read(read: &[Read]) -> Vec<&Read> {
+/// Returns the reads that are not allowed.
+pub fn forbidden_reads(read: &[Read]) -> Vec<&Read> {
     let is_open =
         |(operation, _, what): &&Read| OPEN.iter().any(|(open, whats, _)| operation.starts_with(open) && whats.contains(what));
     read.iter().filter(|read| !is_open(read)).collect()
 }
 
-/// The table of it, in Markdown.
+/// Returns the table of all reads in Markdown.
 pub fn table(read: &[Read]) -> String {
     let mut rows: BTreeMap<(&str, &str), BTreeSet<Caller>> = BTreeMap::new();
     for (operation, caller, what) in read {
@@ -103,9 +103,9 @@ pub fn table(read: &[Read]) -> String {
     }
     let short = |caller: &Caller| Caller::ALL.iter().find(|(one, ..)| one == caller).map_or("", |(_, short, _)| *short);
     let mut text = "## What callers read of others\n\nWhat stands in the answers above of other people than the caller, and was not in the request. The staff read everything.\n\n| operation | what | who |\n| --- | --- | --- |\n".to_owned();
-    for ((operation, what), who) in rows {
-        let who: Vec<_> = who.iter().map(|caller| format!("`{}`", short(caller))).collect();
-        text.push_str(&format!("| `{operation}` | {what} | {} |\n", who.join(" ")));
+    for ((operation, what), user) in rows {
+        let user: Vec<_> = user.iter().map(|caller| format!("`{}`", short(caller))).collect();
+        text.push_str(&format!("| `{operation}` | {what} | {} |\n", user.join(" ")));
     }
     text
 }

@@ -1,25 +1,26 @@
-//! Who may do what: the rules of the requirement and of the operations' descriptions in the contract, as data.
+//! The access rules of the requirement and of the contract's descriptions, as data.
 //!
-//! Nothing here is read from the code. A row asks an operation for what is the owner's, so that whoever may do it succeeds.
+//! They are independent of the code. Each row calls an operation with the owner's resources, so that every allowed caller
+//! succeeds.
 
 use super::callers::Caller::{self, *};
 
-/// An operation, how it is asked, and who may.
+/// An operation, a request of it, and the callers who may send it.
 #[derive(Debug, Clone, Copy)]
 pub struct Row {
     /// The operationId.
     pub operation: &'static str,
-    /// What is asked of it where it is asked more than once.
+    /// Distinguishes several requests of one operation.
     pub variant: &'static str,
-    /// Path and query; in braces, what of the owner's is asked for.
+    /// The path and query. Names in braces are the owner's resources.
     pub path: &'static str,
-    /// What the body says in the place of its first example in the contract.
+    /// The properties that differ from the contract's first example body.
     pub body: &'static str,
-    /// Who may.
+    /// The callers who may send it.
     pub may: &'static [Caller],
-    /// What others are answered whose key reaches the operation.
+    /// The response to other callers whose key has the scope.
     pub others: (u16, &'static str),
-    /// Who of them is answered something else.
+    /// Callers among them with another response.
     pub except: &'static [(Caller, u16, &'static str)],
 }
 
@@ -44,7 +45,7 @@ impl Row {
         self
     }
 
-    /// What it is called in the matrix.
+    /// Returns its name in the matrix.
     pub fn name(&self) -> String {
         if self.variant.is_empty() { self.operation.to_owned() } else { format!("{} ({})", self.operation, self.variant) }
     }
@@ -54,7 +55,7 @@ const fn row(operation: &'static str, path: &'static str, may: &'static [Caller]
     Row { operation, variant: "", path, body: "{}", may, others: (403, "resource.not-yours"), except: &[] }
 }
 
-/// Whoever asks, with a key or without.
+/// Every caller, with a key or without.
 const ALL: &[Caller] = &[
     NoKey,
     EmptyKey,
@@ -78,12 +79,12 @@ const ALL: &[Caller] = &[
     OtherEvent,
     Administrator,
 ];
-/// Nobody: what can be asked for in another way alone.
+/// No caller: the resource is accessible in another way only.
 const NOBODY: &[Caller] = &[];
-/// Anyone with a key; those of redeemers reach their event alone.
+/// Every valid key, except those of redeemers.
 const ANYONE: &[Caller] =
     &[Public, Stranger, Another, Owner, Sender, Recipient, HostAdministrator, FormerAdministrator, OtherHost, Administrator];
-/// Anyone with a key, and whoever redeems tickets to the event.
+/// Every valid key, and the redeemers of the event.
 const ANYONE_OR_REDEEMER: &[Caller] = &[
     Public,
     Stranger,
@@ -98,30 +99,30 @@ const ANYONE_OR_REDEEMER: &[Caller] = &[
     Redeemer,
     OtherSection,
 ];
-/// Customers and the platform's staff.
+/// Customers and staff.
 const PEOPLE: &[Caller] =
     &[Stranger, Another, Owner, Sender, Recipient, HostAdministrator, FormerAdministrator, OtherHost, Administrator];
-/// Those of them who have signed in.
+/// Customers with a session.
 const SESSIONS: &[Caller] = &[Stranger, Another, Owner, Sender, Recipient, HostAdministrator, FormerAdministrator, OtherHost];
-/// The platform's staff alone.
+/// Staff only.
 const STAFF: &[Caller] = &[Administrator];
-/// Whose it is, and the platform's staff.
+/// The owner and staff.
 const OWNER: &[Caller] = &[Owner, Administrator];
-/// Administrators of the host and of the platform.
+/// Administrators of the host, and staff.
 const HOST: &[Caller] = &[HostAdministrator, Administrator];
-/// Administrators of the host alone.
+/// Administrators of the host only.
 const HOST_ALONE: &[Caller] = &[HostAdministrator];
-/// Whose the ticket is, administrators of the host and of the platform.
+/// The ticket's owner, administrators of the host, and staff.
 const HOLDER_OR_HOST: &[Caller] = &[Owner, HostAdministrator, Administrator];
-/// Whoever may admit to any section of the event.
+/// Callers who may admit to any section of the event.
 const GATES: &[Caller] = &[HostAdministrator, Administrator, Redeemer, OtherSection];
-/// Whoever may admit to the section.
+/// Callers who may admit to the section.
 const GATE: &[Caller] = &[HostAdministrator, Administrator, Redeemer];
 
-/// A key that belongs to no session asks for its session.
+/// Valid keys that belong to no session.
 const NO_SESSION: &[(Caller, u16, &str)] = &[(Public, 404, "resource.not-found"), (Administrator, 404, "resource.not-found")];
 
-/// Every operation of the contract, in its order.
+/// Every operation, in the order of the contract.
 pub const ROWS: &[Row] = &[
     row("session_create", "/sessions", ANYONE).body(r#"{"identification": "{username}", "password": "{password}"}"#),
     row("session_active_get", "/sessions/active", SESSIONS).except(NO_SESSION),
@@ -231,7 +232,7 @@ pub const ROWS: &[Row] = &[
     row("ticket_get", "/tickets/{ticket}", HOLDER_OR_HOST),
     row("account_ticket_list", "/accounts/{account}/tickets", OWNER),
     row("event_ticket_list", "/events/{event}/tickets", GATES),
-    // A serial that isn't the caller's is one that there isn't.
+    // Another account's serial is an unknown serial.
     row("transfer_create", "/transfers", &[Owner])
         .body(r#"{"recipient": "{recipient}", "tickets": ["{serial}"]}"#)
         .others(400, "arguments.invalid"),

@@ -1,4 +1,4 @@
-//! An advertisement's artwork: its zones tell its dimensions, and it is an image by its content.
+//! Artwork of advertisements: its size must match the zones, its type is detected by its content.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,7 +17,7 @@ on_both_databases![
     accepts_large_artwork,
 ];
 
-/// A JPEG of these dimensions, whose pixels are another one's.
+/// Returns a JPEG of this size with the pixels of another one.
 fn jpeg(width: u16, height: u16) -> Vec<u8> {
     const PIXEL: &str = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wAALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAA//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AN//Z";
     let mut jpeg = STANDARD.decode(PIXEL).unwrap();
@@ -27,7 +27,7 @@ fn jpeg(width: u16, height: u16) -> Vec<u8> {
     jpeg
 }
 
-/// A lossy WebP likewise.
+/// Returns a lossy WebP of this size.
 fn webp(width: u16, height: u16) -> Vec<u8> {
     const PIXEL: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
     let mut webp = STANDARD.decode(PIXEL).unwrap();
@@ -36,8 +36,8 @@ fn webp(width: u16, height: u16) -> Vec<u8> {
     webp
 }
 
-fn detail(answer: &Response) -> &str {
-    answer.body["fields"][0]["detail"].as_str().unwrap_or_else(|| panic!("{answer:?}"))
+fn detail(response: &Response) -> &str {
+    response.body["fields"][0]["detail"].as_str().unwrap_or_else(|| panic!("{response:?}"))
 }
 
 async fn artwork_must_fit_every_booked_zone(app: TestApp) {
@@ -71,8 +71,8 @@ async fn validates_artwork_and_zones_after_update(app: TestApp) {
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let (small, second, wide) =
         (app.create_zone(300, 250).await, app.create_zone(300, 250).await, app.create_zone(728, 90).await);
-    let made = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&small])).await;
-    let uri = uri(&made);
+    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&small])).await;
+    let uri = uri(&created);
 
     for (body, complaint) in [
         (json!({ "zones": [wide] }), "zones"),
@@ -81,16 +81,16 @@ async fn validates_artwork_and_zones_after_update(app: TestApp) {
         (json!({ "artwork": png(728, 90) }), "artwork"),
         (json!({ "artwork": png(728, 90), "zones": [wide, small] }), "artwork"),
     ] {
-        let refused = change(&app, &kofi.key, &uri, body.clone()).await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+        let rejected = change(&app, &kofi.key, &uri, body.clone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
     }
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, made.body);
+    assert_eq!(read(&app, &kofi.key, &uri).await.body, created.body);
     assert_eq!(files(&app), 1);
 
     let added = change(&app, &kofi.key, &uri, json!({ "zones": [second, small] })).await;
     let repainted = change(&app, &kofi.key, &uri, json!({ "artwork": png(300, 250) })).await;
     let both = change(&app, &kofi.key, &uri, json!({ "artwork": png(728, 90), "zones": [wide] })).await;
-    let zones = |answer: &Response| answer.body["zones"].as_array().unwrap().clone();
+    let zones = |response: &Response| response.body["zones"].as_array().unwrap().clone();
     assert_eq!(zones(&added), [app.read(&second).await, app.read(&small).await], "in the order given");
     assert_eq!((repainted.status, zones(&repainted)), (200, zones(&added)), "the zones stay");
     assert_eq!((both.status, zones(&both)), (200, vec![app.read(&wide).await]));
@@ -112,17 +112,20 @@ async fn detects_artwork_type_by_content(app: TestApp) {
     ] {
         let mut body = advertisement(name, &event, &[&zone]);
         body["artwork"] = artwork.into();
-        let made = make(&app, &kofi.key, &body).await;
-        assert_eq!(made.status, 201, "{name}: {}", made.body);
-        assert_eq!(app.fetch_image("artwork", &uri(&made)).await.header("content-type"), media_type, "{name}");
+        let created = make(&app, &kofi.key, &body).await;
+        assert_eq!(created.status, 201, "{name}: {}", created.body);
+        assert_eq!(app.fetch_image("artwork", &uri(&created)).await.header("content-type"), media_type, "{name}");
     }
     for (artwork, expected) in
         [("aGVsbG8=", "is no PNG, JPEG or WebP image"), (&jpeg[..80], "is a JPEG image that is damaged or incomplete")]
     {
         let mut body = advertisement("wrong", &event, &[&zone]);
         body["artwork"] = artwork.into();
-        let refused = make(&app, &kofi.key, &body).await;
-        assert_eq!((refused.status, refused.invalid_arguments(), detail(&refused)), (400, vec!["artwork".to_owned()], expected));
+        let rejected = make(&app, &kofi.key, &body).await;
+        assert_eq!(
+            (rejected.status, rejected.invalid_arguments(), detail(&rejected)),
+            (400, vec!["artwork".to_owned()], expected)
+        );
     }
 }
 
@@ -130,8 +133,8 @@ async fn replaces_artwork_atomically(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
-    let made = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
-    let uri = uri(&made);
+    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+    let uri = uri(&created);
     super::publish(&app, &uri).await;
     let shown = app.read(&uri).await;
     let (before, stored) = (app.fetch_image("artwork", &uri).await, stored_artwork(&app).await);
@@ -174,7 +177,7 @@ async fn accepts_large_artwork(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let zone = app.create_zone(300, 250).await;
-    // A PNG may carry any text.
+    // A PNG may contain any text.
     let png_with = |bytes: u32| {
         let mut png = STANDARD.decode(png(300, 250)).unwrap();
         let end = png.split_off(png.len() - 12);
@@ -188,10 +191,10 @@ async fn accepts_large_artwork(app: TestApp) {
     let mut body = advertisement("Jazz", &event, &[&zone]);
     body["artwork"] = png_with(200_000).into();
 
-    let made = make(&app, &kofi.key, &body).await;
-    let larger = change(&app, &kofi.key, &uri(&made), json!({ "artwork": png_with(5 * 1024 * 1024) })).await;
+    let created = make(&app, &kofi.key, &body).await;
+    let larger = change(&app, &kofi.key, &uri(&created), json!({ "artwork": png_with(5 * 1024 * 1024) })).await;
 
-    assert_eq!(made.status, 201, "{}", made.body);
+    assert_eq!(created.status, 201, "{}", created.body);
     assert_eq!(
         (larger.status, larger.invalid_arguments(), detail(&larger)),
         (400, vec!["artwork".to_owned()], "is larger than 5 MiB")

@@ -1,4 +1,4 @@
-//! Changes to an advertisement.
+//! Updates of advertisements.
 
 use serde_json::json;
 
@@ -43,25 +43,25 @@ async fn accepts_own_representation(app: TestApp) {
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let mut new = advertisement("Jazz", &event, &[&app.create_zone(300, 250).await]);
     new["description"] = "Play:\n\n```\nla();\n\tla();\n```".into();
-    let made = make(&app, &kofi.key, &new).await;
+    let created = make(&app, &kofi.key, &new).await;
 
-    let parsed = &made.body["x-parsed-md-description"];
+    let parsed = &created.body["x-parsed-md-description"];
     assert_eq!(parsed["result"][1]["text"], "la();\n\tla();");
-    let sent = json!({ "description": made.body["description"], "x-parsed-md-description": parsed });
-    let same = change(&app, &kofi.key, &uri(&made), sent).await;
+    let sent = json!({ "description": created.body["description"], "x-parsed-md-description": parsed });
+    let same = change(&app, &kofi.key, &uri(&created), sent).await;
     new["name"] = "Another".into();
     new["x-parsed-md-description"] = parsed.clone();
     let copy = make(&app, &kofi.key, &new).await;
 
-    assert_eq!((same.status, &same.body), (200, &made.body));
+    assert_eq!((same.status, &same.body), (200, &created.body));
     assert_eq!((copy.status, &copy.body["x-parsed-md-description"]), (201, parsed), "{}", copy.body);
 }
 
 async fn update_follows_creation_rules(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
-    let made = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
-    let uri = uri(&made);
+    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
+    let uri = uri(&created);
     let backward = json!([{ "start": "2998-12-20 00:00", "end": "2998-12-19 00:00" }]);
 
     for (body, complaints) in [
@@ -70,14 +70,14 @@ async fn update_follows_creation_rules(app: TestApp) {
         (json!({ "event": "17637000000001" }), vec!["event"]),
         (json!({ "artwork": "*", "zones": ["17637000000001"], "schedule": backward }), vec!["artwork", "zones", "schedule"]),
     ] {
-        let answer = change(&app, &kofi.key, &uri, body.clone()).await;
+        let response = change(&app, &kofi.key, &uri, body.clone()).await;
         assert_eq!(
-            (answer.status, answer.invalid_arguments()),
+            (response.status, response.invalid_arguments()),
             (400, complaints.into_iter().map(str::to_owned).collect()),
             "{body}"
         );
     }
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, made.body);
+    assert_eq!(read(&app, &kofi.key, &uri).await.body, created.body);
 }
 
 async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
@@ -117,8 +117,8 @@ async fn moves_to_event_of_other_host_with_both_permissions(app: TestApp) {
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     let (event, other, foreign) =
         (app.create_draft(&his).await, app.create_draft(&his).await, app.create_listed_event(&hers, &[]).await);
-    let made = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
-    let uri = uri(&made);
+    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
+    let uri = uri(&created);
 
     let stolen = change(&app, &kofi.key, &uri, json!({ "event": foreign.id, "zones": ["nowhere"] })).await;
     let moved = change(&app, &kofi.key, &uri, json!({ "event": other.id })).await;

@@ -1,4 +1,4 @@
-//! Lists of advertisements: what a caller sees in them, filters, and what a zone shows at a moment.
+//! Lists of advertisements: visibility, filters, and the advertisements that run in a zone.
 
 use std::time::Duration;
 
@@ -27,11 +27,11 @@ async fn names(app: &TestApp, key: &str, path: &str) -> Vec<String> {
     entries.iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Drafts with these names; their URIs.
-async fn drafts<const N: usize>(app: &TestApp, who: &User, event: &Event, zone: &str, names: [&str; N]) -> [String; N] {
+/// Creates drafts with these names, and returns their URIs.
+async fn drafts<const N: usize>(app: &TestApp, user: &User, event: &Event, zone: &str, names: [&str; N]) -> [String; N] {
     let mut uris = names.map(str::to_owned);
     for name in &mut uris {
-        *name = uri(&make(app, &who.key, &advertisement(name, event, &[zone])).await);
+        *name = uri(&make(app, &user.key, &advertisement(name, event, &[zone])).await);
     }
     uris
 }
@@ -196,7 +196,7 @@ async fn runs_within_scheduled_slots(app: TestApp) {
         running.push(runs().await);
         app.advance_clock(HOUR * 2);
     }
-    // At 0, 2, 4 and 6 hours: the slots' bounds are cut to minutes, so that the last one has just ended.
+    // At 0, 2, 4 and 6 hours. Slots are truncated to minutes, so the last one has just ended.
     assert_eq!(running, [false, true, true, false]);
     let mut gap = advertisement("Rock", &event, &[&zone]);
     gap["schedule"] = json!([{ "start": at(1), "end": at(2) }, { "start": at(4), "end": at(5) }]);

@@ -1,4 +1,4 @@
-//! The steps of an advertisement's life: every step from every state.
+//! The state machine of advertisements.
 
 use serde_json::json;
 
@@ -14,7 +14,7 @@ on_both_databases![
     transitions_require_host_or_staff,
 ];
 
-/// The states of an advertisement; a Draft that was rejected has a submission, a new one has none.
+/// The states. A rejected draft has a submission, a new one has none.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
     New,
@@ -47,7 +47,7 @@ impl State {
         }
     }
 
-    /// The steps that lead there.
+    /// Returns the transitions that lead to the state.
     fn way(self) -> &'static [Step] {
         match self {
             New => &[],
@@ -59,7 +59,7 @@ impl State {
     }
 }
 
-/// What a step leads to, or the status and the code of its rejection. There is no state after a removal.
+/// Returns the status and new state after a transition, or the error. A deleted advertisement has no state.
 fn outcome(state: State, step: Step) -> Result<(u16, Option<State>), (u16, &'static str)> {
     match (state, step) {
         (New | Rejected, Submit) => Ok((201, Some(UnderReview))),
@@ -101,19 +101,19 @@ async fn every_transition_from_every_state(app: TestApp) {
             let before = read(&app, &kofi.key, &uri).await;
             assert_eq!(before.body["status"], state.text(), "{about}");
 
-            let answer = take(&app, &kofi.key, &uri, step).await;
+            let response = take(&app, &kofi.key, &uri, step).await;
 
             let after = read(&app, &kofi.key, &uri).await;
             match outcome(state, step) {
                 Ok((status, Some(next))) => {
-                    assert_eq!((answer.status, &after.body["status"]), (status, &json!(next.text())), "{about}");
+                    assert_eq!((response.status, &after.body["status"]), (status, &json!(next.text())), "{about}");
                     if matches!(step, Cancel | Update) {
-                        assert_eq!(answer.body, after.body, "{about}");
+                        assert_eq!(response.body, after.body, "{about}");
                     }
                 }
-                Ok((status, None)) => assert_eq!((answer.status, after.status), (status, 404), "{about}"),
+                Ok((status, None)) => assert_eq!((response.status, after.status), (status, 404), "{about}"),
                 Err(expected) => {
-                    assert_eq!(rejection(&answer), expected, "{about}");
+                    assert_eq!(rejection(&response), expected, "{about}");
                     assert_eq!(after.body, before.body, "{about}");
                 }
             }

@@ -1,4 +1,4 @@
-//! The events that an account has tickets for.
+//! The events for which an account has tickets.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ fn uris(page: &Response) -> Vec<&str> {
     page.body["entries"].as_array().unwrap().iter().map(|event| event["self"].as_str().unwrap()).collect()
 }
 
-/// Kofi's events, in the order of making, each with a free section.
+/// Creates events of Kofi, each with a free section, in order of creation.
 async fn events<const N: usize>(app: &TestApp) -> [Event; N] {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -50,7 +50,7 @@ async fn lists_events_of_ticket_holder(app: TestApp) {
     let past = get(&app, &ama.key, &ama.number, "records=2&page=3").await;
     assert_eq!((past.status, past.code()), (404, "page.past-end"));
 
-    // Whatever becomes of an event, who has tickets for it finds it here.
+    // Ticket holders find their events in every status.
     let mut tx = app.state.db.begin().await.unwrap();
     tx.query("update events set status = 'Draft', public = false").execute().await.unwrap();
     tx.commit().await.unwrap();
@@ -92,7 +92,7 @@ async fn attended_events_require_owner_or_staff(app: TestApp) {
         (&app.public_key, &ama.number, (403, "key.refused")),
         (&ama.key, "ZZ-00000000", (404, "resource.not-found")),
     ] {
-        let refused = get(&app, key, number, "").await;
-        assert_eq!((refused.status, refused.code()), expected, "{number}");
+        let rejected = get(&app, key, number, "").await;
+        assert_eq!((rejected.status, rejected.code()), expected, "{number}");
     }
 }

@@ -1,5 +1,4 @@
-//! What servers remember of events on show: nobody is shown anything that has been changed since, whatever it is, and by whichever
-//! server.
+//! The event cache: no server returns outdated data, whichever server made the change.
 
 use std::time::Duration;
 
@@ -13,8 +12,8 @@ race_tests![changes_are_visible_immediately];
 
 on_two_servers![changes_after_lost_commits_are_visible];
 
-/// The list of the published events under each of these filters, and every event, by either server, beside the list of all events,
-/// of which nothing is remembered.
+/// Compares the published events under every filter and each event, on both servers, with the list of all events, which is not
+/// cached.
 async fn check(app: &TestApp, region: &str, after: &str) {
     let region = format!("&region={region}");
     for query in ["", "&sort=alphabetical", "&sort=popularity", "&title=night", "&active=true", "&records=1", &region] {
@@ -47,10 +46,10 @@ async fn changes_are_visible_immediately(app: TestApp) {
         check(path).await;
     };
     let post = async |key: &str, path: &str, body: Value| {
-        let made = app.request("POST", path).key(key).json(&body).send().await;
-        assert_eq!(made.status, 201, "{path}: {}", made.body);
+        let created = app.request("POST", path).key(key).json(&body).send().await;
+        assert_eq!(created.status, 201, "{path}: {}", created.body);
         check(path).await;
-        made
+        created
     };
     check("the beginning").await;
 
@@ -107,7 +106,7 @@ async fn changes_after_lost_commits_are_visible(app: TestApp) {
         for _ in 0..2 {
             assert_eq!(app.read(&event.uri).await["title"], title);
         }
-        // A standby takes over that lacks the last change.
+        // Simulates a failover to a standby that lacks the last change.
         app.execute_sql("update event_changes set count = count - 1").await;
     }
 }

@@ -1,4 +1,4 @@
-//! Changes to an event.
+//! Updates of events.
 
 use serde_json::json;
 
@@ -44,8 +44,8 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 
 async fn update_follows_creation_rules(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let made = make(&app, &kofi.key, &event(&app, &app.create_host(&kofi).await, "Jazz Night").await).await;
-    let uri = uri(&made);
+    let created = make(&app, &kofi.key, &event(&app, &app.create_host(&kofi).await, "Jazz Night").await).await;
+    let uri = uri(&created);
     let poetry = json!({ "name": "Words", "subcategories": ["Poetry"] });
     let words = app.request("POST", "/categories").key(&app.staff.key).json(&poetry).send().await;
     let words = &words.body["self"];
@@ -60,15 +60,15 @@ async fn update_follows_creation_rules(app: TestApp) {
         (json!({ "start": "2998-12-20T23:00" }), vec!["end"]),
         (json!({ "end": "2998-12-20T18:00", "thumbnail": "*" }), vec!["end", "thumbnail"]),
     ] {
-        let answer = change(&app, &kofi.key, &uri, body.clone()).await;
+        let response = change(&app, &kofi.key, &uri, body.clone()).await;
 
         assert_eq!(
-            (answer.status, answer.invalid_arguments()),
+            (response.status, response.invalid_arguments()),
             (400, complaints.into_iter().map(str::to_owned).collect()),
             "{body}"
         );
     }
-    assert_eq!(read(&app, &kofi.key, &uri).await.body, made.body);
+    assert_eq!(read(&app, &kofi.key, &uri).await.body, created.body);
     let both = change(&app, &kofi.key, &uri, json!({ "category": words, "subcategory": "Poetry" })).await;
     assert_eq!((both.status, &both.body["category"]["name"]), (200, &json!("Words")));
 }
@@ -77,8 +77,8 @@ async fn accepts_current_venue(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let mut body = event(&app, &app.create_host(&ama).await, "Her Night").await;
     body["venue"] = own_venue(&app, &ama.key).await.into();
-    let made = make(&app, &ama.key, &body).await;
-    let (event, venue) = (uri(&made), own_venue(&app, &kofi.key).await);
+    let created = make(&app, &ama.key, &body).await;
+    let (event, venue) = (uri(&created), own_venue(&app, &kofi.key).await);
 
     let same = change(&app, &ama.key, &event, json!({ "venue": body["venue"], "title": "Our Night" })).await;
     let not_hers = change(&app, &ama.key, &event, json!({ "venue": venue })).await;

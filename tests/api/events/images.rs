@@ -1,4 +1,4 @@
-//! An event's images.
+//! Images of events.
 
 use std::fs;
 use std::path::Path;
@@ -31,12 +31,12 @@ const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4k
 /// The smallest lossy WebP.
 const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
 
-/// How many files are kept as images of this kind, whether or not anything names them.
+/// Returns the number of stored image files of this kind, referenced or not.
 fn files(app: &TestApp, kind: &str) -> usize {
     fs::read_dir(Path::new(&app.state.settings.media).join(kind)).map_or(0, Iterator::count)
 }
 
-/// A PNG with so many bytes of text in it.
+/// Returns a PNG with this many bytes of text.
 fn png_with(bytes: u32) -> String {
     let mut png = STANDARD.decode(PNG).unwrap();
     let end = png.split_off(png.len() - 12);
@@ -52,12 +52,14 @@ async fn serves_image_of_event(app: TestApp) {
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = format!("data:image/png;base64,{PNG}").into();
 
-    let made = make(&app, &kofi.key, &body).await;
+    let created = make(&app, &kofi.key, &body).await;
 
-    let uri = uri(&made);
+    let uri = uri(&created);
     let id = uri.rsplit('/').next().unwrap();
-    assert_eq!((made.status, &made.body["thumbnail"]), (201, &json!("")));
-    assert!(made.body["banner"].as_str().unwrap().starts_with(&format!("https://boxoffice.example/media/banner/{id}?secret=")));
+    assert_eq!((created.status, &created.body["thumbnail"]), (201, &json!("")));
+    assert!(
+        created.body["banner"].as_str().unwrap().starts_with(&format!("https://boxoffice.example/media/banner/{id}?secret="))
+    );
     let banner = app.fetch_image("banner", &uri).await;
     assert_eq!((banner.status, banner.header("content-type")), (200, "image/png"));
     assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 404);
@@ -68,27 +70,27 @@ async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let mut body = event(&app, &host, "Jazz Night").await;
     body["banner"] = PNG.into();
-    let made = make(&app, &kofi.key, &body).await;
-    let secret = path(&made.body["banner"]);
+    let created = make(&app, &kofi.key, &body).await;
+    let secret = path(&created.body["banner"]);
     let bare = secret.split('?').next().unwrap().to_owned();
     let fetch = async |path: &str| app.request("GET", path).no_key().version(None).send().await;
 
     let guessed = fetch(&bare).await;
     let wrong = fetch(&format!("{bare}?secret=4611686018427387904")).await;
-    let replaced = change(&app, &kofi.key, &uri(&made), json!({ "banner": WEBP })).await;
+    let replaced = change(&app, &kofi.key, &uri(&created), json!({ "banner": WEBP })).await;
     let former = fetch(&secret).await;
     let present = fetch(&path(&replaced.body["banner"])).await;
     app.execute_sql("update events set status = 'Listed'").await;
-    let listed = read(&app, &app.public_key, &uri(&made)).await;
+    let listed = read(&app, &app.public_key, &uri(&created)).await;
     let open = fetch(&bare).await;
 
-    for refused in [guessed, wrong, former] {
-        assert_eq!(rejection(&refused), (404, "resource.not-found"));
+    for rejected in [guessed, wrong, former] {
+        assert_eq!(rejection(&rejected), (404, "resource.not-found"));
     }
     assert_eq!((present.status, path(&listed.body["banner"]), open.status), (200, bare, 200));
 }
 
-/// The path and query of an address on the platform.
+/// Returns the path and query of an image's URL.
 fn path(address: &Value) -> String {
     address.as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap().to_owned()
 }
@@ -98,10 +100,10 @@ async fn accepts_large_image(app: TestApp) {
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["thumbnail"] = png_with(200_000).into();
 
-    let made = make(&app, &kofi.key, &body).await;
-    let banner = change(&app, &kofi.key, &uri(&made), json!({ "banner": png_with(5 * 1024 * 1024) })).await;
+    let created = make(&app, &kofi.key, &body).await;
+    let banner = change(&app, &kofi.key, &uri(&created), json!({ "banner": png_with(5 * 1024 * 1024) })).await;
 
-    assert_eq!(made.status, 201, "{}", made.body);
+    assert_eq!(created.status, 201, "{}", created.body);
     assert_eq!((banner.status, banner.invalid_arguments()), (400, vec!["banner".to_owned()]), "more than 5 MiB");
 }
 
@@ -127,9 +129,9 @@ async fn blank_image_removes_image(app: TestApp) {
     let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = "".into();
 
-    let made = make(&app, &kofi.key, &body).await;
+    let created = make(&app, &kofi.key, &body).await;
 
-    assert_eq!((made.status, &made.body["banner"]), (201, &json!("")));
+    assert_eq!((created.status, &created.body["banner"]), (201, &json!("")));
 }
 
 async fn rejected_update_keeps_image(app: TestApp) {
@@ -189,14 +191,14 @@ async fn concurrent_uploads_leave_one_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     let uri = uri(&make(&app, &kofi.key, &body).await);
-    // A draft's image changes its address.
+    // The URL of a draft's image changes when the event is listed.
     app.execute_sql("update events set status = 'Listed'").await;
 
     for _ in 0..5 {
         let puts = [PNG, WEBP, PNG, WEBP].map(|banner| change(&app, &kofi.key, &uri, json!({ "banner": banner })));
-        let answers = join_all(puts).await;
+        let responses = join_all(puts).await;
 
-        assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
+        assert!(responses.iter().all(|response| response.status == 200), "{responses:?}");
         assert_eq!(files(&app, "banner"), 1);
         let (_, shown) = join(change(&app, &kofi.key, &uri, json!({ "banner": PNG })), app.fetch_image("banner", &uri)).await;
         assert_eq!(shown.status, 200, "while it is replaced");
@@ -215,7 +217,7 @@ async fn update_that_loses_title_race_discards_image(app: TestApp) {
         let body = json!({ "title": format!("Night {round}"), "banner": PNG });
         let changes = join_all(events.iter().map(|uri| change(&app, &kofi.key, uri, body.clone()))).await;
 
-        let mut statuses: Vec<_> = changes.iter().map(|answer| answer.status).collect();
+        let mut statuses: Vec<_> = changes.iter().map(|response| response.status).collect();
         for (uri, change) in events.iter().zip(&changes) {
             let expected = if change.status == 200 { 200 } else { 404 };
             assert_eq!(app.fetch_image("banner", uri).await.status, expected, "round {round}");

@@ -1,4 +1,4 @@
-//! Lists of events: what a caller sees in them, filters and sorts.
+//! Lists of events: visibility, filters and sort orders.
 
 use serde_json::json;
 
@@ -31,12 +31,12 @@ fn titles(page: &Response) -> Vec<String> {
     entries.iter().map(|event| event["title"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Drafts with these titles; their URIs.
+/// Creates drafts with these titles, and returns their URIs.
 async fn drafts<const N: usize>(app: &TestApp, host: &Host<'_>, titles: [&str; N]) -> [String; N] {
     let mut uris = titles.map(str::to_owned);
     for title in &mut uris {
-        let made = make(app, &host.owner.key, &event(app, host, title).await).await;
-        *title = uri(&made);
+        let created = make(app, &host.owner.key, &event(app, host, title).await).await;
+        *title = uri(&created);
     }
     uris
 }

@@ -1,4 +1,4 @@
-//! Everything that can be tried with an event, wherever it stands.
+//! Every action on an event in every status.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ on_both_databases![
     every_action_on_cancelled_event,
 ];
 
-/// What comes of it: the event's status afterwards, that it is gone, or the rejection.
+/// The result of an action: the new status, a deletion, or an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Now(&'static str),
@@ -29,7 +29,7 @@ const NOT_LISTED: Outcome = Refused(409, "event.not-listed");
 const DECIDED: Outcome = Refused(409, "submission.decided");
 const NEVER_SUBMITTED: Outcome = Refused(404, "resource.not-found");
 
-/// An event that stands there, with a free section.
+/// Creates an event in this status, with a free section.
 async fn event_in(app: &TestApp, host: &Host<'_>, status: &str) -> Event {
     let mut event = app.create_draft(host).await;
     event.sections.push(app.add_section(host, &event, &section("Lawn", 0.0, 10)).await);
@@ -65,7 +65,7 @@ async fn attempt(app: &TestApp, host: &Host<'_>, event: &Event, action: &str) ->
     }
 }
 
-/// Tries everything with an event of this status each.
+/// Tries every action on a new event in this status.
 async fn try_all(app: &TestApp, status: &'static str, expected: [(&str, Outcome); 8]) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
@@ -73,18 +73,18 @@ async fn try_all(app: &TestApp, status: &'static str, expected: [(&str, Outcome)
         let event = event_in(app, &host, status).await;
         let before = everything(app, &event).await;
 
-        let answer = attempt(app, &host, &event, action).await;
+        let response = attempt(app, &host, &event, action).await;
 
         let after = everything(app, &event).await;
-        let about = format!("{action} of an event that is {status}: {answer:?}");
+        let about = format!("{action} of an event that is {status}: {response:?}");
         match outcome {
             Refused(code, name) => {
-                assert_eq!(rejection(&answer), (code, name), "{about}");
+                assert_eq!(rejection(&response), (code, name), "{about}");
                 assert_eq!(after, before, "{about}");
             }
-            Gone => assert_eq!((answer.status, &after[0]["code"]), (204, &json!("resource.not-found")), "{about}"),
+            Gone => assert_eq!((response.status, &after[0]["code"]), (204, &json!("resource.not-found")), "{about}"),
             Now(status) => {
-                assert!(matches!(answer.status, 200 | 201), "{about}");
+                assert!(matches!(response.status, 200 | 201), "{about}");
                 assert_eq!(after[0]["status"], status, "{about}");
                 assert_ne!(after, before, "{about}");
             }
@@ -92,7 +92,7 @@ async fn try_all(app: &TestApp, status: &'static str, expected: [(&str, Outcome)
     }
 }
 
-/// The event, its latest submission, and how many orders there are.
+/// Returns the event, its latest submission and the number of orders.
 async fn everything(app: &TestApp, event: &Event) -> [Value; 3] {
     let orders = app.read("/orders").await["total"].clone();
     let submission = read(app, &app.staff.key, &submission_of(&event.uri)).await.body;

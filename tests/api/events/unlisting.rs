@@ -1,4 +1,4 @@
-//! Withdrawing and cancelling an event: what becomes of its sales.
+//! Withdrawal and cancellation of events.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ async fn unlist(app: &TestApp, key: &str, event: &Event, how: &str) -> Response 
     app.request("POST", &format!("{}/{how}", event.uri)).key(key).send().await
 }
 
-/// Kofi's Listed event, with ten places at 100.00 and ten for free.
+/// Creates a listed event of Kofi, with ten tickets at 100.00 and ten free ones.
 async fn concert(app: &TestApp, kofi: &User) -> Event {
     app.create_listed_event(&app.create_host(kofi).await, &[section("Stalls", 100.0, 10), section("Lawn", 0.0, 10)]).await
 }
@@ -51,8 +51,8 @@ async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
     assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 0);
     assert_eq!(app.public_client.event_list().send().await.unwrap().total, 0);
     for section in &event.sections {
-        let refused = app.place_order(&ama.key, json!({ section.as_str(): 1 })).await;
-        assert_eq!(rejection(&refused), (409, "event.not-listed"));
+        let rejected = app.place_order(&ama.key, json!({ section.as_str(): 1 })).await;
+        assert_eq!(rejection(&rejected), (409, "event.not-listed"));
     }
     let deleted = app.request("DELETE", &event.uri).key(&kofi.key).send().await;
     assert_eq!(rejection(&deleted), (409, "event.sold"));
@@ -105,8 +105,8 @@ async fn cancelled_event_is_visible_without_sales(app: TestApp) {
     assert_eq!(read(&app, &app.public_key, &event.uri).await.body, expected);
     assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 0);
     for section in &event.sections {
-        let refused = app.place_order(&ama.key, json!({ section.as_str(): 1 })).await;
-        assert_eq!(rejection(&refused), (409, "event.not-listed"));
+        let rejected = app.place_order(&ama.key, json!({ section.as_str(): 1 })).await;
+        assert_eq!(rejection(&rejected), (409, "event.not-listed"));
     }
 }
 
@@ -129,7 +129,7 @@ async fn open_order_of_cancelled_event_cannot_be_paid(app: TestApp) {
     }
     assert_eq!(app.gateway.total(), 100.0);
     assert_eq!(app.read(&first.self_).await["status"], "Placed");
-    // Whether it is cancelled or times out, what was paid is given back.
+    // Payments are refunded after cancellation and after expiry.
     assert_eq!(app.cancel_order(&ama.key, &first.self_).await.status, 200);
     assert_eq!(app.gateway.total(), 50.0);
     app.advance_clock(RESERVATION_TTL);
@@ -214,8 +214,8 @@ async fn event_is_unlisted_once(app: TestApp) {
         let withdrawn = unlist(&app, &kofi.key, &event, "withdrawals");
         let (withdrawn, cancelled) = join(withdrawn, unlist(&app, &kofi.key, &event, "cancellations")).await;
 
-        let (done, refused) = if withdrawn.status == 200 { (withdrawn, cancelled) } else { (cancelled, withdrawn) };
-        assert_eq!((done.status, rejection(&refused)), (200, (409, "event.not-listed")));
+        let (done, rejected) = if withdrawn.status == 200 { (withdrawn, cancelled) } else { (cancelled, withdrawn) };
+        assert_eq!((done.status, rejection(&rejected)), (200, (409, "event.not-listed")));
         assert_eq!(app.read(&event.uri).await["status"], done.body["status"]);
     }
 }
@@ -253,8 +253,8 @@ async fn concurrent_cancellation_and_free_orders_count_every_ticket(app: TestApp
         let (taken, cancelled) = join(taken, unlist(&app, &kofi.key, &event, "cancellations")).await;
 
         assert_eq!(cancelled.status, 200);
-        let given = taken.iter().filter(|answer| answer.status == 201).count();
-        assert_eq!(taken.iter().filter(|answer| rejection(answer) == (409, "event.not-listed")).count(), 4 - given);
+        let given = taken.iter().filter(|response| response.status == 201).count();
+        assert_eq!(taken.iter().filter(|response| rejection(response) == (409, "event.not-listed")).count(), 4 - given);
         let told = app.read(&event.uri).await;
         assert_eq!((&told["popularity"], &told["status"]), (&json!(given), &json!("Cancelled")));
         assert_eq!(app.sold_and_reserved(lawn).await, (i64::try_from(given).unwrap(), 0));

@@ -1,4 +1,4 @@
-//! Who administers a host, and who says so.
+//! Administrators of hosts.
 
 use boxoffice::auth::Scope;
 use boxoffice::setup;
@@ -30,7 +30,7 @@ async fn remove(app: &TestApp, key: &str, host: &str, account: &str) -> Response
     app.request("DELETE", &format!("{host}/administrators?account={account}")).key(key).send().await
 }
 
-/// The numbers of a host's administrators, as the staff read them.
+/// Returns the account numbers of a host's administrators.
 async fn administrators(app: &TestApp, host: &str) -> Vec<String> {
     let page = app.read(&format!("{host}/administrators")).await;
     let number = |account: &Value| account["number"].as_str().unwrap().to_owned();
@@ -48,7 +48,7 @@ async fn administrator_adds_another(app: TestApp) {
     assert_eq!((added.status, added.header("location")), (201, account.as_str()));
     assert_eq!(added.body, app.read(&account).await);
     assert_eq!(administrators(&app, &host.uri).await, [kofi.number.clone(), ama.number.clone()]);
-    // She acts for the host from now on.
+    // She has the permissions of an administrator.
     assert_eq!(change(&app, &ama.key, &host.uri, json!({ "phone": "1" })).await.status, 200);
     assert_eq!(app.public_client.host_list().account(ama.number.as_str()).send().await.unwrap().total, 1);
     let draft = app.create_draft(&host).await;
@@ -60,14 +60,14 @@ async fn administrator_adds_another(app: TestApp) {
 async fn lists_administrators_in_pages(app: TestApp) {
     let (ama, kofi, yaw) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("yaw").await);
     let uri = app.create_host(&kofi).await.uri;
-    for person in [&yaw, &ama] {
-        add(&app, &kofi.key, &uri, &person.number).await;
+    for user in [&yaw, &ama] {
+        add(&app, &kofi.key, &uri, &user.number).await;
     }
     let esi = app.sign_up("esi").await;
     let list = format!("{uri}/administrators");
     let read = |key: &str, path: &str| app.request("GET", path).key(key).send();
 
-    assert_eq!(administrators(&app, &uri).await, [&ama, &kofi, &yaw].map(|person| person.number.clone()));
+    assert_eq!(administrators(&app, &uri).await, [&ama, &kofi, &yaw].map(|user| user.number.clone()));
     let second = read(&yaw.key, &format!("{list}?records=2&page=2")).await;
     assert_eq!((second.status, &second.body["total"], &second.body["records"]), (200, &json!(3), &json!(2)));
     assert_eq!(second.body["entries"], json!([app.read(&format!("/accounts/{}", yaw.number)).await]));
@@ -87,8 +87,8 @@ async fn account_is_added_once(app: TestApp) {
 
     assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
     assert_eq!(rejection(&himself), (409, "administrator.taken"));
-    assert_eq!(both.iter().filter(|answer| answer.status == 201).count(), 1);
-    assert_eq!(both.iter().filter(|answer| rejection(answer) == (409, "administrator.taken")).count(), 3);
+    assert_eq!(both.iter().filter(|response| response.status == 201).count(), 1);
+    assert_eq!(both.iter().filter(|response| rejection(response) == (409, "administrator.taken")).count(), 3);
     assert_eq!(administrators(&app, &uri).await, [kofi.number, ama.number]);
 }
 
@@ -97,7 +97,7 @@ async fn only_administrators_manage_administrators(app: TestApp) {
     let uri = app.create_host(&kofi).await.uri;
     let program = setup::create_key(&app.state, "a program", Scope::Administrator, None).await.unwrap();
 
-    // Not even the platform's staff, and before anything is said of the account.
+    // Staff are rejected too, before the account is looked up.
     for key in [&ama.key, &app.staff.key, &program] {
         for account in [&ama.number, "GH-00000000"] {
             assert_eq!(rejection(&add(&app, key, &uri, account).await), (403, "resource.not-yours"));
@@ -113,7 +113,7 @@ async fn only_administrators_manage_administrators(app: TestApp) {
     assert_eq!(rejection(&remove(&app, &kofi.key, nowhere, &kofi.number).await), (404, "resource.not-found"));
     assert_eq!(administrators(&app, &uri).await.join(" "), kofi.number);
 
-    // Staff who administer the host are like anyone who does.
+    // Staff who administer the host may do it.
     assert_eq!(add(&app, &kofi.key, &uri, &app.staff.number).await.status, 201);
     assert_eq!(add(&app, &app.staff.key, &uri, &ama.number).await.status, 201);
 }
@@ -172,15 +172,15 @@ async fn concurrent_resignations_leave_one_administrator(app: TestApp) {
     let uri = app.create_host(&kofi).await.uri;
     let mut all = vec![kofi];
     for name in ["ama", "yaw", "esi"] {
-        let person = app.sign_up(name).await;
-        add(&app, &all[0].key, &uri, &person.number).await;
-        all.push(person);
+        let user = app.sign_up(name).await;
+        add(&app, &all[0].key, &uri, &user.number).await;
+        all.push(user);
     }
 
-    let left = join_all(all.iter().map(|person| remove(&app, &person.key, &uri, &person.number))).await;
+    let left = join_all(all.iter().map(|user| remove(&app, &user.key, &uri, &user.number))).await;
 
-    assert_eq!(left.iter().filter(|answer| answer.status == 204).count(), 3);
-    assert_eq!(left.iter().filter(|answer| rejection(answer) == (409, "administrator.last")).count(), 1);
+    assert_eq!(left.iter().filter(|response| response.status == 204).count(), 3);
+    assert_eq!(left.iter().filter(|response| rejection(response) == (409, "administrator.last")).count(), 1);
     assert_eq!(administrators(&app, &uri).await.len(), 1);
 }
 

@@ -1,4 +1,4 @@
-//! Removing a host: what goes, what stays, and what it may no longer do.
+//! Removal of hosts: effects, remaining data, and forbidden actions.
 
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ async fn remove(app: &TestApp, key: &str, uri: &str) -> Response {
     app.request("DELETE", uri).key(key).send().await
 }
 
-/// Kofi with his host and a Listed event of it with ten places at 20.00.
+/// Creates a host of Kofi, with a listed event that has ten tickets at 20.00.
 async fn concert(app: &TestApp, kofi: &User) -> (String, Event) {
     let host = app.create_host(kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
@@ -55,8 +55,8 @@ async fn removed_host_is_not_found(app: TestApp) {
         ("GET", format!("{uri}/events"), Value::Null),
     ] {
         for key in [&kofi.key, &app.staff.key] {
-            let answer = send(&app, method, key, &path, body.clone()).await;
-            assert_eq!(rejection(&answer), (404, "resource.not-found"), "{method} {path}");
+            let response = send(&app, method, key, &path, body.clone()).await;
+            assert_eq!(rejection(&response), (404, "resource.not-found"), "{method} {path}");
         }
     }
     assert!(names(&app.request("GET", "/hosts").send().await).is_empty());
@@ -92,7 +92,7 @@ async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {
 
     assert_eq!(remove(&app, &kofi.key, &uri).await.status, 204);
 
-    // What was reserved before can be paid.
+    // Existing reservations can be paid.
     assert_eq!(app.pay(&ama.key, &open.self_, card_payment()).await.status, 201);
     let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
     let serials: Vec<&Value> = tickets["entries"].as_array().unwrap().iter().map(|ticket| &ticket["serial"]).collect();
@@ -133,8 +133,8 @@ async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
         ("POST", &kofi.key, "/orders".to_owned(), json!({ "items": { listed.sections[0].as_str(): 1 } })),
         ("POST", staff, "/orders".to_owned(), json!({ "items": { listed.sections[1].as_str(): 1 } })),
     ] {
-        let answer = send(&app, method, key, &path, body).await;
-        assert_eq!(rejection(&answer), (409, "host.removed"), "{method} {path}");
+        let response = send(&app, method, key, &path, body).await;
+        assert_eq!(rejection(&response), (409, "host.removed"), "{method} {path}");
     }
     assert_eq!(app.read("/events").await, before, "nothing has changed");
     assert_eq!(app.read("/orders").await["total"], 0);
@@ -163,14 +163,14 @@ async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
         ("DELETE", &app.staff.key, rejection, Value::Null, 200),
         ("DELETE", &kofi.key, draft.uri.clone(), Value::Null, 204),
     ] {
-        let answer = send(&app, method, key, &path, body).await;
-        assert_eq!(answer.status, status, "{method} {path}: {}", answer.body);
+        let response = send(&app, method, key, &path, body).await;
+        assert_eq!(response.status, status, "{method} {path}: {}", response.body);
     }
 }
 
 async fn name_of_removed_host_is_free(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    let uri = |answer: &Response| answer.body["self"].as_str().unwrap().to_owned();
+    let uri = |response: &Response| response.body["self"].as_str().unwrap().to_owned();
     let first = make(&app, &ama.key, &host("Accra Live")).await;
     let other = make(&app, &kofi.key, &host("Kumasi Live")).await;
     assert_eq!(rejection(&make(&app, &kofi.key, &host("Accra Live")).await), (409, "host.taken"));
@@ -205,14 +205,14 @@ async fn concurrent_sales_and_removal_remove_host(app: TestApp) {
         crowd.push(app.sign_up(&format!("person-{number}")).await);
     }
 
-    let wants = crowd.iter().flat_map(|person| [floor, lawn, floor, lawn].map(|section| (person, section)));
-    let wants = join_all(wants.map(|(person, section)| app.place_order(&person.key, json!({ section: 1 }))));
-    let (answers, removed) = join(wants, remove(&app, &kofi.key, &host.uri)).await;
+    let wants = crowd.iter().flat_map(|user| [floor, lawn, floor, lawn].map(|section| (user, section)));
+    let wants = join_all(wants.map(|(user, section)| app.place_order(&user.key, json!({ section: 1 }))));
+    let (responses, removed) = join(wants, remove(&app, &kofi.key, &host.uri)).await;
 
     assert_eq!(removed.status, 204);
-    let sold = answers.iter().filter(|answer| answer.status == 201).count();
-    let refused = answers.iter().filter(|answer| rejection(answer) == (409, "host.removed")).count();
-    assert_eq!(sold + refused, 16, "{answers:?}");
+    let sold = responses.iter().filter(|response| response.status == 201).count();
+    let rejected = responses.iter().filter(|response| rejection(response) == (409, "host.removed")).count();
+    assert_eq!(sold + rejected, 16, "{responses:?}");
     let ((sold_free, none), (also_none, reserved)) = (app.sold_and_reserved(lawn).await, app.sold_and_reserved(floor).await);
     assert_eq!((none, also_none, usize::try_from(sold_free + reserved).unwrap()), (0, 0, sold));
     assert_eq!(rejection(&app.place_order(&crowd[0].key, json!({ lawn: 1 })).await), (409, "host.removed"));

@@ -1,4 +1,4 @@
-//! The head of a request: its size, and what can't be read of it.
+//! The request head: its maximum size, and invalid heads.
 
 use boxoffice::mock::Settings;
 use serde_json::json;
@@ -19,18 +19,18 @@ on_both_databases![
     accepts_lowercase_method,
 ];
 
-/// One byte more than a path and query may have.
+/// One byte more than the maximum length of path and query.
 const LONG: usize = 32 * 1024 + 1;
 
-/// A path and query of so many bytes.
+/// Returns a path and query of this length.
 fn of_length(path: &str, bytes: usize) -> String {
     let start = format!("{path}?x=");
     format!("{start}{}", "x".repeat(bytes - start.len()))
 }
 
-/// Headers of so many bytes together.
+/// Returns header lines of this total size.
 fn headers_of_size(bytes: usize) -> String {
-    // Three lines of four kilobytes and less each would be taken alike: what counts is the sum.
+    // Several lines, because the limit applies to their sum.
     let line = |size: usize| format!("x: {}", "y".repeat(size - "x: \r\n".len()));
     let lines: Vec<_> = [8192, 8192, 8192, bytes - 3 * 8192].map(line).into();
     lines.join("\r\n")
@@ -56,17 +56,17 @@ async fn limits_request_head(app: TestApp) {
 }
 
 async fn rejects_invalid_http_without_body(app: TestApp) {
-    // Beside the two that every request of ours has.
+    // Two more headers are added to every request.
     let most = say(app.server, &request("GET /nowhere", &["x: y"; 98], "")).await.unwrap();
     let many = say(app.server, &request("GET /nowhere", &["x: y"; 99], "")).await.unwrap();
 
     assert_eq!((most.status, most.code()), (404, "endpoint.unknown"));
     assert_eq!((many.status, many.header("content-length"), many.header("connection")), (431, "0", "close"));
     for line in ["If-Match: \0", "If-Match: \x13", "If-Match: \x7f", "If Match: *", "If-Match"] {
-        let answer = say(app.server, &request("GET /nowhere", &[line], "")).await.unwrap();
+        let response = say(app.server, &request("GET /nowhere", &[line], "")).await.unwrap();
 
         assert_eq!(
-            (answer.status, answer.header("content-length"), answer.header("connection")),
+            (response.status, response.header("content-length"), response.header("connection")),
             (400, "0", "close"),
             "{line:?}"
         );
@@ -97,11 +97,11 @@ async fn checks_size_before_everything_else(app: TestApp) {
         let long = say(app.server, &request(&format!("{} {}", operation.method, of_length(&path, LONG)), &[], "")).await;
         let large = say(app.server, &request(&format!("{} {path}", operation.method), &[&large], "")).await;
 
-        assert_eq!(long.map(|answer| answer.status), Some(414), "{}", operation.id);
-        assert_eq!(large.map(|answer| answer.status), Some(431), "{}", operation.id);
+        assert_eq!(long.map(|response| response.status), Some(414), "{}", operation.id);
+        assert_eq!(large.map(|response| response.status), Some(431), "{}", operation.id);
     }
     let preflight = say(app.server, &request(&format!("OPTIONS {}", of_length("/regions", LONG)), &[], "")).await;
-    assert_eq!(preflight.map(|answer| answer.status), Some(414));
+    assert_eq!(preflight.map(|response| response.status), Some(414));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -115,16 +115,16 @@ async fn mock_has_same_limits() {
     assert_eq!((large.status, large.code()), (431, "headers.too-large"));
 }
 
-/// dropshot's router decodes a path before it looks for it, and what refuses this has dropshot's shape.
+/// dropshot's router decodes the path before the lookup, and its own error has another format.
 async fn unreadable_path_is_not_found(app: TestApp) {
     for path in ["/hosts/%ff", "/hosts/%c3%28", "/%80/x", "/hosts/../regions", "/./regions", "/v3/hosts/%ff"] {
         for method in ["GET", "DELETE", "PROPFIND", "FOO", "OPTIONS"] {
-            let answer = say(app.server, &request(&format!("{method} {path}"), &[], "")).await.unwrap();
+            let response = say(app.server, &request(&format!("{method} {path}"), &[], "")).await.unwrap();
 
             let message = format!("The requested endpoint {path} does not exist on this server.");
-            assert_eq!((answer.status, &answer.body["message"]), (404, &json!(message)), "{method}");
-            assert_eq!(answer.body["error_code"], "endpoint.unknown");
-            assert!(!answer.header("x-request-id").is_empty());
+            assert_eq!((response.status, &response.body["message"]), (404, &json!(message)), "{method}");
+            assert_eq!(response.body["error_code"], "endpoint.unknown");
+            assert!(!response.header("x-request-id").is_empty());
         }
     }
 }
@@ -142,22 +142,22 @@ async fn unknown_method_is_not_allowed(app: TestApp) {
         let nowhere = say(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
 
         assert_eq!((known.status, known.header("allow")), (405, "get, post"), "{method}");
-        let code = |answer: &Raw| answer.body["code"].as_str().or(answer.body["error_code"].as_str()).map(str::to_owned);
+        let code = |response: &Raw| response.body["code"].as_str().or(response.body["error_code"].as_str()).map(str::to_owned);
         assert_eq!(code(&known).as_deref(), Some("method.not-allowed"), "{method}");
         assert_eq!((nowhere.status, code(&nowhere).as_deref()), (404, Some("endpoint.unknown")), "{method}");
     }
 }
 
-/// Some clients send them so, and dropshot's router knows no difference.
+/// Some clients send lowercase methods, and dropshot's router accepts them.
 async fn accepts_lowercase_method(app: TestApp) {
     let key = format!("X-API-Key: {}", app.staff.key);
     let region = r#"{"name": "Accra", "country": "Ghana"}"#;
     let length = format!("Content-Length: {}", region.len());
     let usual = [key.as_str(), "X-Client-Version: 3.0.0"];
 
-    let made = say(app.server, &request("post /v3/regions", &[&usual, [length.as_str()].as_slice()].concat(), region)).await;
+    let created = say(app.server, &request("post /v3/regions", &[&usual, [length.as_str()].as_slice()].concat(), region)).await;
     let read = say(app.server, &request("Get /regions", &usual, "")).await.unwrap();
 
-    assert_eq!(made.map(|answer| answer.status), Some(201));
+    assert_eq!(created.map(|response| response.status), Some(201));
     assert_eq!((read.status, &read.body["total"]), (200, &json!(1)));
 }

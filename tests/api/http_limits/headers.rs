@@ -1,4 +1,4 @@
-//! The headers of every answer.
+//! Headers common to all responses.
 
 use boxoffice::mock::Settings;
 use http::HeaderMap;
@@ -40,11 +40,11 @@ fn assert_carried(headers: &HeaderMap, about: &str) {
 
 async fn every_error_response_has_common_headers(app: TestApp) {
     for operation in operations() {
-        let answer = operation.send(&app, |request| request.key("?").version(None)).await;
+        let response = operation.send(&app, |request| request.key("?").version(None)).await;
 
-        assert!(answer.status >= 400, "{}", operation.id);
-        assert_carried(&answer.headers, &operation.id);
-        assert_eq!(answer.header("cache-control"), "no-store", "{}", operation.id);
+        assert!(response.status >= 400, "{}", operation.id);
+        assert_carried(&response.headers, &operation.id);
+        assert_eq!(response.header("cache-control"), "no-store", "{}", operation.id);
     }
 }
 
@@ -72,13 +72,13 @@ async fn every_success_response_has_common_headers() {
 async fn every_unrouted_response_has_common_headers(app: TestApp) {
     let long = format!("GET /{}", "x".repeat(33_000));
     for first in [&long, "OPTIONS /regions", "GET /nowhere", "DELETE /regions", "GET /hosts/%ff", "FOO /regions"] {
-        let answer = say(app.server, &request(first, &[], "")).await.unwrap();
+        let response = say(app.server, &request(first, &[], "")).await.unwrap();
 
         for (name, value) in ALWAYS {
-            assert_eq!(answer.header(name), value.to_lowercase(), "{first}: {name}");
+            assert_eq!(response.header(name), value.to_lowercase(), "{first}: {name}");
         }
-        assert_eq!(answer.header("cache-control"), "no-store", "{first}");
-        assert_eq!(answer.header("server"), "", "{first}");
+        assert_eq!(response.header("cache-control"), "no-store", "{first}");
+        assert_eq!(response.header("server"), "", "{first}");
     }
 }
 
@@ -86,11 +86,11 @@ async fn cache_control_matches_visibility(app: TestApp) {
     let region = app.create_region().await;
 
     let read = app.request("GET", &region).send().await;
-    let made = app.sign_in(&app.staff.username, "wrong password").await;
+    let created = app.sign_in(&app.staff.username, "wrong password").await;
 
     let kept = if read.header("etag").is_empty() { "no-store" } else { "private, no-cache" };
     assert_eq!((read.status, read.header("cache-control")), (200, kept));
-    assert!(made.is_err());
+    assert!(created.is_err());
     let ama = app.sign_up("ama").await;
     let session = app.request("GET", "/sessions/active").key(&ama.key).send().await;
     assert_eq!((session.status, session.header("cache-control")), (200, "no-store"), "a key stands in it");
@@ -117,12 +117,12 @@ async fn reveals_no_server_internals(app: TestApp) {
 
 #[test]
 fn every_operation_with_secret_is_marked() {
-    // A key, an admission token's code, or where a mailed code is to be sent.
+    // A key, an admission token's code, or the destination of a mailed code.
     let gives = |example: &Value| {
         let uri = example["self"].as_str().unwrap_or_default();
-        // An error's code, in the audit trail, has a dot, or is blank where there was none.
+        // Error codes in the audit log contain a dot, or are blank.
         let is_code = example["code"].as_str().is_some_and(|code| !code.is_empty() && !code.contains('.'));
-        // A key's identifier, in the audit trail, has digits alone.
+        // Key ids in the audit log have digits only.
         let is_key = example["key"].as_str().is_some_and(|key| key.contains(|digit: char| !digit.is_ascii_digit()));
         is_key || is_code || uri.starts_with("/verifications/") || uri.starts_with("/resets/")
     };

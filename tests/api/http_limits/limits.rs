@@ -1,4 +1,4 @@
-//! How many requests may come in a minute.
+//! Rate limits.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::on_both_databases;
 use crate::support::{Operation, PASSWORD, Response, TestApp, operations, section};
-use crate::tokens::{global_token, key_of};
+use crate::tokens::{global_token, redeemer_key};
 
 on_both_databases![
     every_operation_with_key_is_limited,
@@ -30,30 +30,30 @@ fn limited(app: &TestApp, limits: LimitSettings) -> Settings {
     Settings { limits, ..app.state.settings.clone() }
 }
 
-/// So few that none comes back while a test runs.
+/// Limits of one request a minute, so that no quota is restored during a test.
 fn one_a_minute() -> LimitSettings {
     LimitSettings { guesses: 1, keys: 1, ..LimitSettings::default() }
 }
 
-/// So many guesses, and any number of requests with a key.
+/// A limit for credential attempts, and none for keys.
 fn guesses(guesses: u32) -> LimitSettings {
     LimitSettings { guesses, ..LimitSettings::default() }
 }
 
-fn assert_refused(answer: &Response, name: &str, limit: u32, about: &str) {
-    assert_eq!((answer.status, answer.code()), (429, "requests.too-many"), "{about}: {}", answer.body);
-    let wait: u64 = answer.header("retry-after").parse().unwrap();
+fn assert_refused(response: &Response, name: &str, limit: u32, about: &str) {
+    assert_eq!((response.status, response.code()), (429, "requests.too-many"), "{about}: {}", response.body);
+    let wait: u64 = response.header("retry-after").parse().unwrap();
     assert!((1..=60).contains(&wait), "{about}: {wait}");
-    assert_eq!(answer.body["error"], format!("Too many requests. Try again in {wait} seconds."), "{about}");
-    assert_eq!(answer.header("ratelimit-policy"), format!("\"{name}\";q={limit};w=60"), "{about}");
-    assert!(answer.header("ratelimit").starts_with(&format!("\"{name}\";r=0;t=")), "{about}");
+    assert_eq!(response.body["error"], format!("Too many requests. Try again in {wait} seconds."), "{about}");
+    assert_eq!(response.header("ratelimit-policy"), format!("\"{name}\";q={limit};w=60"), "{about}");
+    assert!(response.header("ratelimit").starts_with(&format!("\"{name}\";r=0;t=")), "{about}");
 }
 
 async fn every_operation_with_key_is_limited(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
-    let redeemer = key_of(&app, &global_token(&host, &event).await).await;
+    let redeemer = redeemer_key(&app, &global_token(&host, &event).await).await;
     let any_guesses = LimitSettings { guesses: 0, ..one_a_minute() };
     let server = app.start_second_server(limited(&app, any_guesses), log::silent()).await;
     let key = |operation: &Operation| match operation.scopes.contains(&Scope::Administrator) {
@@ -65,9 +65,9 @@ async fn every_operation_with_key_is_limited(app: TestApp) {
     }
 
     for operation in operations().iter().filter(|operation| operation.needs_key) {
-        let answer = operation.send(&app, |request| request.at(server.address).key(&key(operation))).await;
+        let response = operation.send(&app, |request| request.at(server.address).key(&key(operation))).await;
 
-        assert_refused(&answer, "key", 1, &operation.id);
+        assert_refused(&response, "key", 1, &operation.id);
     }
 }
 
@@ -92,17 +92,17 @@ async fn limited_client_receives_retry_after(app: TestApp) {
     let ask = async || app.request("GET", "/time").at(server.address).send().await;
     ask().await;
 
-    let refused = ask().await;
+    let rejected = ask().await;
 
-    assert_refused(&refused, "key", 1, "the second");
-    assert!(refused.header("access-control-expose-headers").contains("ratelimit, ratelimit-policy, retry-after"));
+    assert_refused(&rejected, "key", 1, "the second");
+    assert!(rejected.header("access-control-expose-headers").contains("ratelimit, ratelimit-policy, retry-after"));
     let outdated = app.request("GET", "/time").at(server.address).version(None).send().await;
     let keyless = app.request("GET", "/time").at(server.address).no_key().send().await;
     let wrong = app.request("GET", "/regions?page=x").at(server.address).send().await;
     assert_eq!([outdated.status, keyless.status, wrong.status], [412, 401, 429], "the order of checks");
 }
 
-/// What a guess with this body is answered; from an address that the proxy names, where there is one.
+/// Sends a credential attempt with this body, optionally with an address from a trusted proxy.
 async fn guess(app: &TestApp, server: SocketAddr, path: &str, body: Value, from: Option<&str>) -> Response {
     let request = app.request("POST", path).at(server).json(&body);
     let request = match from {
@@ -148,8 +148,8 @@ async fn counts_credential_attempts_by_address(app: TestApp) {
         ("2001:db8:1:2:ffff::9", 429),
         ("2001:db8:1:3::1", 404),
     ] {
-        let answer = guess(&app, believing.address, "/resets", body(), Some(from)).await;
-        assert_eq!(answer.status, status, "{from}: {}", answer.body);
+        let response = guess(&app, believing.address, "/resets", body(), Some(from)).await;
+        assert_eq!(response.status, status, "{from}: {}", response.body);
     }
     let first = guess(&app, wary.address, "/resets", body(), Some("198.51.100.7")).await;
     let second = guess(&app, wary.address, "/resets", body(), Some("198.51.100.8")).await;
@@ -165,13 +165,13 @@ async fn counts_invalid_credential_attempts(app: TestApp) {
         ("/sessions", json!({ "identification": 5, "password": "x" })),
         ("/lookups", json!({})),
     ] {
-        let answer = guess(&app, server.address, path, body.clone(), None).await;
+        let response = guess(&app, server.address, path, body.clone(), None).await;
         let is_first_about_it = !body.as_object().unwrap().contains_key("x") && path == "/sessions";
-        assert_eq!(answer.status, if is_first_about_it { 400 } else { 429 }, "{body}: {}", answer.body);
+        assert_eq!(response.status, if is_first_about_it { 400 } else { 429 }, "{body}: {}", response.body);
     }
 }
 
-/// Asking about everybody, or trying one password with every name.
+/// Account enumeration, and one password tried with many names.
 async fn counts_credential_attempts_of_all_accounts_together(app: TestApp) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
     let server = app.start_second_server(limited(&app, LimitSettings { trusted_proxies, ..guesses(1) }), log::silent()).await;
@@ -202,14 +202,14 @@ async fn credential_attempts_count_for_key_limit(app: TestApp) {
     let first = look_up("person1").await;
     let time = app.request("GET", "/time").at(server.address).send().await;
     let third = look_up("person2").await;
-    let refused = look_up("person3").await;
+    let rejected = look_up("person3").await;
 
     assert_eq!([first.status, time.status, third.status], [200, 200, 200]);
     assert!(first.header("ratelimit").starts_with("\"key\";r=2;t="), "{}", first.header("ratelimit"));
-    assert_refused(&refused, "key", 3, "a key's limit is one for all");
+    assert_refused(&rejected, "key", 3, "a key's limit is one for all");
 }
 
-/// The sign of kelvins and the dotted I, which some databases and libraries fold to letters of ASCII, and others don't.
+/// The Kelvin sign and the dotted I are folded to ASCII letters by some databases and libraries only.
 async fn normalizes_account_names(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let server = app.start_second_server(limited(&app, guesses(1)), log::silent()).await;
@@ -231,12 +231,12 @@ async fn normalizes_account_names(app: TestApp) {
 
 async fn unlimited_server_sends_no_rate_limit_headers(app: TestApp) {
     for _ in 0..3 {
-        let answer = app.request("GET", "/time").send().await;
-        assert_eq!((answer.status, answer.header("ratelimit"), answer.header("ratelimit-policy")), (200, "", ""));
+        let response = app.request("GET", "/time").send().await;
+        assert_eq!((response.status, response.header("ratelimit"), response.header("ratelimit-policy")), (200, "", ""));
     }
 }
 
-/// Codes and names can be tried by what takes them, and nothing else is counted so.
+/// Operations that take codes or names are limited, and no others.
 #[test]
 fn credential_operations_are_marked() {
     let marked: Vec<_> = operations().into_iter().filter(|operation| operation.credential_param().is_some()).collect();

@@ -1,4 +1,4 @@
-//! Requests as bytes, for what no client sends.
+//! Raw HTTP requests.
 
 use std::net::SocketAddr;
 
@@ -6,40 +6,39 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// What was answered to bytes.
+/// The response to raw bytes.
 #[derive(Debug)]
 pub struct Raw {
     /// The status.
     pub status: u16,
-    /// The lines of the head, in small letters.
+    /// The lines of the head, in lower case.
     head: String,
     /// The body as JSON.
     pub body: Value,
 }
 
 impl Raw {
-    /// The value of a header; empty without it.
+    /// Returns a header, or an empty text.
     pub fn header(&self, name: &str) -> &str {
         let line = self.head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
         line.unwrap_or_default()
     }
 
-    /// The error's stable code.
+    /// Returns the error code.
     pub fn code(&self) -> &str {
         self.body["code"].as_str().unwrap_or_default()
     }
 }
 
-/// What is answered to these bytes, until the server closes the connection, which it is asked or forced to; `None` where it closes
-/// without a word.
+/// Sends bytes, and reads until the server closes the connection. Returns `None` if it closes it without a response.
 pub async fn say(server: SocketAddr, request: &[u8]) -> Option<Raw> {
     let mut connection = TcpStream::connect(server).await.unwrap();
-    // A server that has heard enough may close before it has heard all.
+    // The server may close the connection before it has read everything.
     let _heard = connection.write_all(request).await;
     listen(connection).await
 }
 
-/// What is answered on a connection.
+/// Reads the response on a connection.
 pub async fn listen(mut connection: TcpStream) -> Option<Raw> {
     let mut bytes = Vec::new();
     let _cut_off_after_the_answer = connection.read_to_end(&mut bytes).await;
@@ -49,7 +48,7 @@ pub async fn listen(mut connection: TcpStream) -> Option<Raw> {
     Some(Raw { status, head: head.to_lowercase(), body: serde_json::from_str(body).unwrap_or_default() })
 }
 
-/// A request with these lines after its first, which asks for the connection to be closed.
+/// Builds a request with these lines after the first one, and `Connection: close`.
 pub fn request(first: &str, lines: &[&str], body: &str) -> Vec<u8> {
     let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
     format!("{first} HTTP/1.1\r\nHost: boxoffice.example\r\nConnection: close\r\n{lines}\r\n{body}").into_bytes()

@@ -1,4 +1,4 @@
-//! Senders that take their time.
+//! Slow request bodies.
 
 use std::time::Duration;
 
@@ -15,40 +15,40 @@ use tokio::time::timeout;
 use super::raw::{Raw, listen};
 use crate::on_both_databases;
 use crate::support::{ANY_PORT, Operation, TestApp, operations, section};
-use crate::tokens::{global_token, key_of};
+use crate::tokens::{global_token, redeemer_key};
 
 on_both_databases![every_operation_with_body_times_out_on_pause, slow_body_reaches_total_timeout];
 
 const LONG: Duration = Duration::from_secs(600);
 
-/// What comes of this long before those times are over that the test doesn't ask for.
-async fn early<T>(answer: impl Future<Output = T>) -> T {
-    timeout(LONG / 20, answer).await.expect("an answer")
+/// Awaits a response that must arrive long before the default timeouts.
+async fn early<T>(response: impl Future<Output = T>) -> T {
+    timeout(LONG / 20, response).await.expect("an answer")
 }
 
 fn listener(body_time: BodyTime) -> Listener {
     Listener { body_time, ..ANY_PORT.into() }
 }
 
-/// The head of a request that promises a body of ten bytes, without `Connection: close`.
+/// Builds the head of a request that announces a body of ten bytes, without `Connection: close`.
 fn promise(operation: &Operation, key: &str) -> String {
     let (method, path) = (&operation.method, format!("{}?{}", operation.path_with(&[]), operation.required_query()));
     let version = "X-Client-Version: 3.0.0\r\nContent-Type: application/json\r\nContent-Length: 10\r\n";
     format!("{method} {path} HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\n{version}\r\n")
 }
 
-fn assert_too_slow(answer: Option<Raw>, about: &str) {
-    let answer = answer.unwrap_or_else(|| panic!("{about}: no answer"));
+fn assert_too_slow(response: Option<Raw>, about: &str) {
+    let response = response.unwrap_or_else(|| panic!("{about}: no answer"));
     let error = "The request's body did not arrive in time.";
-    assert_eq!((answer.status, &answer.body), (408, &json!({ "error": error, "code": "body.too-slow" })), "{about}");
-    assert_eq!(answer.header("connection"), "close", "{about}");
+    assert_eq!((response.status, &response.body), (408, &json!({ "error": error, "code": "body.too-slow" })), "{about}");
+    assert_eq!(response.header("connection"), "close", "{about}");
 }
 
 async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
-    let redeemer = key_of(&app, &global_token(&host, &event).await).await;
+    let redeemer = redeemer_key(&app, &global_token(&host, &event).await).await;
     let impatient = listener(BodyTime { pause: Duration::from_millis(50), whole: LONG });
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), impatient).await;
     let with_body: Vec<_> = operations().into_iter().filter(|operation| operation.body_schema().is_some()).collect();
@@ -62,11 +62,11 @@ async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
         connection.write_all(format!("{}{{", promise(operation, &key(operation))).as_bytes()).await.unwrap();
         listen(connection).await
     };
-    let answers = early(join_all(with_body.iter().map(pause))).await;
+    let responses = early(join_all(with_body.iter().map(pause))).await;
 
     assert!(with_body.len() > 30, "only {}", with_body.len());
-    for (operation, answer) in with_body.iter().zip(answers) {
-        assert_too_slow(answer, &operation.id);
+    for (operation, response) in with_body.iter().zip(responses) {
+        assert_too_slow(response, &operation.id);
     }
 }
 
@@ -84,11 +84,11 @@ async fn slow_body_reaches_total_timeout(app: TestApp) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     });
-    let mut answer = String::new();
+    let mut response = String::new();
     let mut reading = tokio::io::BufReader::new(reading);
-    early(tokio::io::AsyncBufReadExt::read_line(&mut reading, &mut answer)).await.unwrap();
+    early(tokio::io::AsyncBufReadExt::read_line(&mut reading, &mut response)).await.unwrap();
 
-    assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+    assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
     drip.abort();
 }
 

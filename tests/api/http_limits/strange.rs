@@ -1,4 +1,4 @@
-//! What no client sends: contradictions, codings, paths in disguise.
+//! Contradictory and unusual HTTP requests.
 
 use serde_json::json;
 
@@ -16,7 +16,7 @@ on_both_databases![
     ignores_upgrade,
 ];
 
-/// What is answered to a request with the staff's key.
+/// Sends a request with the administrator's key.
 async fn ask(app: &TestApp, first: &str, lines: &[&str], body: &str) -> Option<Raw> {
     let key = format!("X-API-Key: {}", app.staff.key);
     let usual = [key.as_str(), "X-Client-Version: 3.0.0", "Content-Type: application/json"];
@@ -27,7 +27,7 @@ async fn regions(app: &TestApp) -> i64 {
     app.request("GET", "/regions").send().await.body["total"].as_i64().unwrap()
 }
 
-/// Where a proxy before the server believes one length and the server another, one caller's request hides in another's.
+/// Request smuggling: a proxy and the server could disagree about the length of a body.
 async fn conflicting_lengths_smuggle_no_request(app: TestApp) {
     let hidden = format!(
         "POST /regions HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\nX-Client-Version: 3.0.0\r\nContent-Length: 36\r\n\r\n{}",
@@ -45,15 +45,15 @@ async fn conflicting_lengths_smuggle_no_request(app: TestApp) {
         (&["Transfer-Encoding: chunked, gzip"], &chunked),
         (&["Transfer-Encoding : chunked"], &chunked),
     ] {
-        // Without `Connection: close`, which would forbid the second request anyway.
+        // Without `Connection: close`, which would prevent a second request.
         let sent = format!(
             "POST /regions HTTP/1.1\r\nHost: x\r\nX-API-Key: {}\r\nX-Client-Version: 3.0.0\r\n{}\r\n\r\n{body}",
             app.staff.key,
             lines.join("\r\n"),
         );
-        let answer = say(app.server, sent.as_bytes()).await.unwrap();
+        let response = say(app.server, sent.as_bytes()).await.unwrap();
 
-        assert_eq!(answer.status, 400, "{lines:?}");
+        assert_eq!(response.status, 400, "{lines:?}");
     }
     assert_eq!(regions(&app).await, 0);
 }
@@ -64,10 +64,10 @@ async fn rejects_compressed_body(app: TestApp) {
     let error = "The request's body must not be compressed: it is taken as it is, without Content-Encoding.";
     for coding in ["gzip", "X-GZIP", "deflate", "compress", "x-compress", "br", "zstd", "identity, gzip"] {
         let coding = format!("Content-Encoding: {coding}");
-        let answer = ask(&app, "POST /regions", &[&coding, &length], region).await.unwrap();
+        let response = ask(&app, "POST /regions", &[&coding, &length], region).await.unwrap();
 
         assert_eq!(
-            (answer.status, &answer.body),
+            (response.status, &response.body),
             (415, &json!({ "error": error, "code": "media-type.unsupported" })),
             "{coding}"
         );
@@ -78,7 +78,7 @@ async fn rejects_compressed_body(app: TestApp) {
     assert_eq!(regions(&app).await, 0);
 
     let plain = ask(&app, "POST /regions", &["Content-Encoding: identity", "Transfer-Encoding: chunked"], &chunked).await;
-    assert_eq!(plain.map(|answer| answer.status), Some(201));
+    assert_eq!(plain.map(|response| response.status), Some(201));
 }
 
 async fn ignores_identity_encoding(app: TestApp) {
@@ -86,9 +86,9 @@ async fn ignores_identity_encoding(app: TestApp) {
         let region = format!(r#"{{"name": "Region {number}", "country": "Ghana"}}"#);
         let lines = [format!("Content-Encoding: {coding}"), format!("Content-Length: {}", region.len())];
 
-        let made = ask(&app, "POST /regions", &[&lines[0], &lines[1]], &region).await.unwrap();
+        let created = ask(&app, "POST /regions", &[&lines[0], &lines[1]], &region).await.unwrap();
 
-        assert_eq!(made.status, 201, "{coding}: {}", made.body);
+        assert_eq!(created.status, 201, "{coding}: {}", created.body);
     }
 }
 
@@ -101,15 +101,15 @@ async fn tab_separates_etags(app: TestApp) {
     let deleted = ask(&app, &format!("DELETE {region}"), &[&format!("If-Match: \"x\",\t{tag}")], "").await;
 
     assert_eq!(read.status, 200);
-    assert_eq!(known.map(|answer| answer.status), Some(304));
-    assert!(deleted.is_some_and(|answer| answer.status < 300));
+    assert_eq!(known.map(|response| response.status), Some(304));
+    assert!(deleted.is_some_and(|response| response.status < 300));
 }
 
 async fn sends_continue_when_expected(app: TestApp) {
-    let refused = say(app.server, &request("POST /regions", &["Expect: 100-continue", "Content-Length: 9"], "")).await.unwrap();
+    let rejected = say(app.server, &request("POST /regions", &["Expect: 100-continue", "Content-Length: 9"], "")).await.unwrap();
     let large = ask(&app, "POST /regions", &["Expect: 100-continue", "Content-Length: 99999999999"], "").await.unwrap();
 
-    assert_eq!((refused.status, refused.code()), (412, "client.outdated"));
+    assert_eq!((rejected.status, rejected.code()), (412, "client.outdated"));
     assert_eq!((large.status, large.code()), (413, "body.too-large"));
 }
 
@@ -128,15 +128,15 @@ async fn rejects_disguised_path(app: TestApp) {
         ("/media/..%2f..%2f..%2fetc%2fpasswd".to_owned(), 400),
         ("/media/banner/..%2f..%2fboxoffice.db".to_owned(), 400),
     ] {
-        let answer = ask(&app, &format!("GET {path}"), &[], "").await.unwrap();
-        assert_eq!(answer.status, status, "{path}: {}", answer.body);
+        let response = ask(&app, &format!("GET {path}"), &[], "").await.unwrap();
+        assert_eq!(response.status, status, "{path}: {}", response.body);
     }
 }
 
 async fn ignores_upgrade(app: TestApp) {
     for upgrade in ["h2c", "websocket", "TLS/1.2"] {
         let upgrade = format!("Upgrade: {upgrade}");
-        let answer = ask(&app, "GET /time", &[&upgrade, "Connection: Upgrade, close"], "").await.unwrap();
-        assert_eq!(answer.status, 200, "{upgrade}");
+        let response = ask(&app, "GET /time", &[&upgrade, "Connection: Upgrade, close"], "").await.unwrap();
+        assert_eq!(response.status, 200, "{upgrade}");
     }
 }

@@ -1,4 +1,4 @@
-//! HTTPS, and its certificate.
+//! HTTPS and its certificate.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ use crate::support::{ANY_PORT, TestApp};
 
 on_both_databases![serves_http_1_and_2_over_tls, rejects_plain_http];
 
-/// A certificate for this machine and its key, as PEM files.
+/// PEM files of a certificate for localhost and its key.
 struct Pair {
     folder: PathBuf,
     der: CertificateDer<'static>,
@@ -34,17 +34,17 @@ struct Pair {
 
 impl Pair {
     fn write(folder: &Path) -> Self {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-        std::fs::write(folder.join("certificate.pem"), made.cert.pem()).unwrap();
-        std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
-        Self { folder: folder.to_owned(), der: made.cert.der().clone() }
+        let created = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        std::fs::write(folder.join("certificate.pem"), created.cert.pem()).unwrap();
+        std::fs::write(folder.join("key.pem"), created.signing_key.serialize_pem()).unwrap();
+        Self { folder: folder.to_owned(), der: created.cert.der().clone() }
     }
 
     fn open(&self) -> Arc<Certificate> {
         Certificate::open(&self.folder.join("certificate.pem"), &self.folder.join("key.pem")).unwrap()
     }
 
-    /// The program that does this with it, on an address that it may choose.
+    /// Returns the command with this certificate, on a free port.
     fn program(&self, command: &str) -> Command {
         let mut program = boxoffice(&self.folder, &[command]);
         program.arg("--tls-certificate").arg(self.folder.join("certificate.pem"));
@@ -53,7 +53,7 @@ impl Pair {
     }
 }
 
-/// A connection whose server shows a certificate that this one vouches for.
+/// Opens a connection that trusts this certificate only.
 async fn connect(
     server: SocketAddr,
     trusted: &CertificateDer<'static>,
@@ -98,9 +98,9 @@ async fn serves_http_1_and_2_over_tls(app: TestApp) {
         assert_eq!(first.get_ref().1.alpn_protocol(), Some(b"http/1.1".as_slice()));
         assert_eq!(second.get_ref().1.alpn_protocol(), Some(b"h2".as_slice()));
 
-        for answer in [ask_http_1(first, &app.public_key).await, ask_http_2(second, &app.public_key).await] {
-            assert_eq!(answer.status(), 200, "{:?}", answer.version());
-            assert_eq!(answer.headers()["strict-transport-security"], "max-age=63072000");
+        for response in [ask_http_1(first, &app.public_key).await, ask_http_2(second, &app.public_key).await] {
+            assert_eq!(response.status(), 200, "{:?}", response.version());
+            assert_eq!(response.headers()["strict-transport-security"], "max-age=63072000");
         }
     }
 }
@@ -112,13 +112,13 @@ async fn rejects_plain_http(app: TestApp) {
 
     let mut connection = TcpStream::connect(server.server).await.unwrap();
     let _heard = tokio::io::AsyncWriteExt::write_all(&mut connection, &request("GET /time", &[], "")).await;
-    let mut answer = Vec::new();
-    let _cut_off = tokio::io::AsyncReadExt::read_to_end(&mut connection, &mut answer).await;
+    let mut response = Vec::new();
+    let _cut_off = tokio::io::AsyncReadExt::read_to_end(&mut connection, &mut response).await;
 
-    assert!(!answer.starts_with(b"HTTP"), "{}", answer.escape_ascii());
+    assert!(!response.starts_with(b"HTTP"), "{}", response.escape_ascii());
 }
 
-/// The first element of a DER sequence's content after so many others, without its tag and length.
+/// Returns an element of a DER sequence, without its tag and length.
 fn element(der: &[u8], index: usize) -> &[u8] {
     let split = |der: &'_ [u8]| -> (usize, usize) {
         let count = usize::from(der[1]);
@@ -152,9 +152,9 @@ fn reads_keys_in_every_format() {
         [(&PKCS_ECDSA_P256_SHA256, "EC PRIVATE KEY"), (&PKCS_RSA_SHA256, "RSA PRIVATE KEY")];
     for (algorithm, label) in forms {
         let key = KeyPair::generate_for(algorithm).unwrap();
-        let made = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap().self_signed(&key).unwrap();
-        std::fs::write(&certificate, made.pem()).unwrap();
-        // The older form is what stands third in PKCS #8 (RFC 5208, section 5).
+        let created = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap().self_signed(&key).unwrap();
+        std::fs::write(&certificate, created.pem()).unwrap();
+        // PKCS #1 is the third element of PKCS #8 (RFC 5208, section 5).
         for text in [key.serialize_pem(), pem(label, element(&key.serialize_der(), 2))] {
             std::fs::write(&file, &text).unwrap();
 
@@ -194,14 +194,14 @@ fn program_rejects_unusable_certificate() {
     let folder = tempfile::tempdir().unwrap();
     let pair = Pair::write(folder.path());
     std::fs::write(folder.path().join("key.pem"), KeyPair::generate().unwrap().serialize_pem()).unwrap();
-    // One that takes it ends all the same.
+    // The address is in use, so a process that accepts the certificate ends as well.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
 
     for command in ["serve", "mock"] {
-        let refused = pair.program(command).env("BOXOFFICE_LISTEN", taken.local_addr().unwrap().to_string()).output().unwrap();
+        let rejected = pair.program(command).env("BOXOFFICE_LISTEN", taken.local_addr().unwrap().to_string()).output().unwrap();
 
-        let told = String::from_utf8(refused.stderr).unwrap();
-        assert_eq!(refused.status.code(), Some(1), "{told}");
+        let told = String::from_utf8(rejected.stderr).unwrap();
+        assert_eq!(rejected.status.code(), Some(1), "{told}");
         assert!(told.contains("give the key that the certificate was made for"), "{told}");
     }
     assert!(!folder.path().join("boxoffice.db").exists(), "nothing was made");
@@ -211,9 +211,9 @@ fn program_rejects_unusable_certificate() {
 fn certificate_and_key_require_each_other() {
     let folder = tempfile::tempdir().unwrap();
     for option in ["--tls-certificate", "--tls-key"] {
-        let refused = boxoffice(folder.path(), &["serve", option, "file.pem"]).output().unwrap();
+        let rejected = boxoffice(folder.path(), &["serve", option, "file.pem"]).output().unwrap();
 
-        assert_eq!(refused.status.code(), Some(2), "{option}");
+        assert_eq!(rejected.status.code(), Some(2), "{option}");
     }
 }
 
@@ -237,6 +237,6 @@ async fn program_reloads_certificate() {
     let told = serving.wait_for_log("cause");
     assert!(told.contains("--tls-key takes a PEM file"), "{told}");
     assert!(shows(&second).await, "what was good is kept");
-    let answer = ask_http_1(connect(server, &second.der, b"http/1.1", &[&TLS13]).await.unwrap(), "x").await;
-    assert_eq!(answer.status(), 403);
+    let response = ask_http_1(connect(server, &second.der, b"http/1.1", &[&TLS13]).await.unwrap(), "x").await;
+    assert_eq!(response.status(), 403);
 }

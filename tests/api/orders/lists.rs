@@ -1,4 +1,4 @@
-//! The lists of orders: filters, the search by a regular expression, sorts.
+//! Lists of orders: filters, search by regular expression, sort orders.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn numbers(page: &Response) -> Vec<&str> {
 async fn staff_list_and_filter_orders(app: TestApp) {
     let event = concert(&app, &[10.0, 0.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
-    let order = async |person: &User, section: usize| person.order(&event.sections[section], 1).await.unwrap();
+    let order = async |user: &User, section: usize| user.order(&event.sections[section], 1).await.unwrap();
     let timed_out = order(&ama, 0).await.number.to_string();
     app.advance_clock(RESERVATION_TTL);
     let placed = order(&ama, 0).await.number.to_string();
@@ -54,7 +54,7 @@ async fn staff_list_and_filter_orders(app: TestApp) {
         assert_eq!(numbers(&page), expected, "{filter}");
     }
 
-    // What the job has written down is listed as before.
+    // The list is the same after the job has run.
     app.expire_due().await;
     assert_eq!(numbers(&get(&app, &app.staff.key, "/orders?status=Timed%20Out").await), &all[..1]);
     assert_eq!(numbers(&get(&app, &app.staff.key, "/orders?status=Placed").await), &all[1..2]);
@@ -89,8 +89,8 @@ async fn filters_numbers_by_regular_expression(app: TestApp) {
     assert_eq!(search("[a-z]", "page=2").await.code(), "page.past-end");
 
     for filter in ["(176", "[", "*", r"\p{Nonsense}", r"(\w{900}){900}", &"1".repeat(101)] {
-        let refused = search(filter, "").await;
-        assert_eq!((refused.status, refused.invalid_arguments()), (400, vec!["number".to_owned()]), "{filter}");
+        let rejected = search(filter, "").await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["number".to_owned()]), "{filter}");
     }
 }
 

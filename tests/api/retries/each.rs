@@ -1,43 +1,43 @@
-//! Every POST and PATCH of the contract, sent twice at once, again, and once with another request's key.
+//! Every POST and PATCH of the contract, sent twice at once, repeated, and once with another request's idempotency key.
 
 use serde_json::{Value, json};
 
-use super::{is_replayed, twice_at_once};
+use super::{is_replayed, send_twice};
 use crate::advertisements::{advertisement, make, publish};
 use crate::on_both_databases;
 use crate::support::{Event, Host, PASSWORD, TestApp, User, card_payment, operations, rejection, section};
 
 on_both_databases![every_post_and_patch_is_idempotent];
 
-/// A request that succeeds, once.
+/// A request that succeeds once.
 struct Asked {
     path: String,
     key: String,
     body: Option<Value>,
 }
 
-/// What requests are about.
-struct Scene<'a> {
+/// The resources of the requests.
+struct Fixture<'a> {
     app: &'a TestApp,
     kofi: &'a User,
     ama: &'a User,
     host: &'a Host<'a>,
-    /// On sale, with a section of many places.
+    /// An event on sale, with a large section.
     event: &'a Event,
     zone: &'a str,
 }
 
-impl Scene<'_> {
+impl Fixture<'_> {
     async fn listed(&self) -> Event {
         self.app.create_listed_event(self.host, &[section("Floor", 20.0, 100)]).await
     }
 
-    /// An order of Ama's for one ticket.
+    /// Creates an order of Ama for one ticket.
     async fn order(&self) -> String {
         self.ama.order(&self.event.sections[0], 1).await.unwrap().self_.clone()
     }
 
-    /// The same, paid; and its ticket's serial.
+    /// Creates a paid order, and returns it with its ticket's serial.
     async fn sold(&self) -> (String, String) {
         let order = self.order().await;
         assert_eq!(self.app.pay(&self.ama.key, &order, card_payment()).await.status, 201);
@@ -47,19 +47,19 @@ impl Scene<'_> {
         (order, serial)
     }
 
-    /// A ticket that Ama offers to Kofi.
+    /// Creates a transfer of a ticket from Ama to Kofi.
     async fn transfer(&self) -> String {
         let offer = json!({ "recipient": self.kofi.number, "tickets": [self.sold().await.1] });
-        let made = self.app.request("POST", "/transfers").key(&self.ama.key).json(&offer).send().await;
-        made.body["self"].as_str().unwrap().to_owned()
+        let created = self.app.request("POST", "/transfers").key(&self.ama.key).json(&offer).send().await;
+        created.body["self"].as_str().unwrap().to_owned()
     }
 
     async fn advertisement(&self, name: &str) -> String {
-        let made = make(self.app, &self.kofi.key, &advertisement(name, self.event, &[self.zone])).await;
-        made.body["self"].as_str().unwrap_or_else(|| panic!("{made:?}")).to_owned()
+        let created = make(self.app, &self.kofi.key, &advertisement(name, self.event, &[self.zone])).await;
+        created.body["self"].as_str().unwrap_or_else(|| panic!("{created:?}")).to_owned()
     }
 
-    /// A request for this operation.
+    /// Builds a request of this operation.
     async fn request(&self, operation: &str) -> Asked {
         let (app, kofi, ama, event) = (self.app, self.kofi, self.ama, &self.event.uri);
         let staff = app.staff.key.as_str();
@@ -82,12 +82,12 @@ impl Scene<'_> {
             "reset_create" => with("/resets", anyone, json!({ "email": "ama@example.com" })),
             "verification_update" => {
                 app.sign_up("efia").await;
-                let (uri, code) = app.code_for("/verifications", "efia@example.com", 1).await;
+                let (uri, code) = app.request_code("/verifications", "efia@example.com", 1).await;
                 with(&uri, anyone, json!({ "code": code }))
             }
             "reset_update" => {
                 app.sign_up("abena").await;
-                let (uri, code) = app.code_for("/resets", "abena@example.com", 1).await;
+                let (uri, code) = app.request_code("/resets", "abena@example.com", 1).await;
                 with(&uri, anyone, json!({ "code": code, "password": "another horse battery" }))
             }
             "host_create" => {
@@ -153,7 +153,7 @@ impl Scene<'_> {
     }
 }
 
-/// How many rows every table has, but for that of the mail, which a job takes away.
+/// Returns the number of rows in every table except the outbox, which a job empties.
 async fn rows(app: &TestApp) -> Vec<(String, i64)> {
     let mut tx = app.state.db.begin().await.unwrap();
     let tables = if tx.is_postgres() {
@@ -175,10 +175,10 @@ async fn every_post_and_patch_is_idempotent(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 100)]).await;
     let zone = app.create_zone(300, 250).await;
-    let scene = Scene { app: &app, kofi: &kofi, ama: &ama, host: &host, event: &event, zone: &zone };
+    let fixture = Fixture { app: &app, kofi: &kofi, ama: &ama, host: &host, event: &event, zone: &zone };
     let mut tried = 0;
     for operation in operations().iter().filter(|operation| ["POST", "PATCH"].contains(&operation.method.as_str())) {
-        let (id, asked) = (&operation.id, scene.request(&operation.id).await);
+        let (id, asked) = (&operation.id, fixture.request(&operation.id).await);
         let send = async || {
             let request = app.request(&operation.method, &asked.path).key(&asked.key).header("Idempotency-Key", id);
             match &asked.body {
@@ -187,7 +187,7 @@ async fn every_post_and_patch_is_idempotent(app: TestApp) {
             }
         };
 
-        let (told, first) = twice_at_once(&app, send).await;
+        let (told, first) = send_twice(&app, send).await;
         let before = rows(&app).await;
         let again = send().await;
         let after = rows(&app).await;

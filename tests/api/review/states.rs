@@ -1,4 +1,4 @@
-//! Every decision on every submission, wherever it stands.
+//! Every decision on submissions in every state.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::support::TestApp;
 
 on_both_databases![event_submission_is_decided_while_pending, venue_submission_is_decided_while_pending];
 
-/// The submission and its content, as the staff read them, and what somebody else reads of the content.
+/// Returns the submission and its content as staff see them, and the content as another user sees it.
 async fn everything(app: &TestApp, content: &str) -> [Value; 3] {
     let staff = &app.staff.key;
     [
@@ -18,7 +18,7 @@ async fn everything(app: &TestApp, content: &str) -> [Value; 3] {
     ]
 }
 
-/// Tries both decisions on a submission in each state; `make` gives content that waits for review.
+/// Tries both decisions in each state. `make` creates content with a pending submission.
 async fn try_all(app: &TestApp, make: impl AsyncFn() -> String) {
     for (earlier, status) in [(None, "Pending"), (Some("approved=true"), "Approved"), (Some("approved=false"), "Rejected")] {
         for (decision, decided) in [("approved=true", "Approved"), ("approved=false", "Rejected")] {
@@ -29,13 +29,13 @@ async fn try_all(app: &TestApp, make: impl AsyncFn() -> String) {
             let before = everything(app, &content).await;
             assert_eq!(before[0]["status"], status);
 
-            let answer = decide(app, &content, decision).await;
+            let response = decide(app, &content, decision).await;
 
             let after = everything(app, &content).await;
             if earlier.is_none() {
-                assert_eq!((answer.status, &answer.body, &after[0]["status"]), (200, &after[0], &Value::from(decided)));
+                assert_eq!((response.status, &response.body, &after[0]["status"]), (200, &after[0], &Value::from(decided)));
             } else {
-                assert_eq!(rejection(&answer), (409, "submission.decided"), "{decision} of what is {status}");
+                assert_eq!(rejection(&response), (409, "submission.decided"), "{decision} of what is {status}");
                 assert_eq!(after, before, "{decision} of what is {status}");
             }
         }

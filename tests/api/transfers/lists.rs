@@ -1,36 +1,36 @@
-//! The history of an account's transfers.
+//! An account's history of transfers.
 
 use serde_json::{Value, json};
 
-use super::{Scene, cancel, claim, id, offer, read, reject, scene};
+use super::{Fixture, cancel, claim, create_fixture, id, offer, read, reject};
 use crate::on_both_databases;
 use crate::support::{Rejection, Response, TestApp, User, types};
 
 on_both_databases![lists_sent_and_received_transfers, history_requires_owner];
 
-async fn list(app: &TestApp, person: &User, query: &str) -> Response {
-    app.request("GET", &format!("/accounts/{}/transfers{query}", person.number)).key(&person.key).send().await
+async fn list(app: &TestApp, user: &User, query: &str) -> Response {
+    app.request("GET", &format!("/accounts/{}/transfers{query}", user.number)).key(&user.key).send().await
 }
 
-/// The URIs of the transfers on a page.
+/// Returns the URIs of the transfers on a page.
 fn uris(page: &Response) -> Vec<&str> {
     assert_eq!(page.status, 200, "{}", page.body);
     page.body["entries"].as_array().unwrap().iter().map(|transfer| transfer["self"].as_str().unwrap()).collect()
 }
 
 async fn lists_sent_and_received_transfers(app: TestApp) {
-    let scene = scene(&app, 2).await;
-    let Scene { kofi, ama, esi, event, serials } = &scene;
+    let fixture = create_fixture(&app, 2).await;
+    let Fixture { kofi, ama, esi, event, serials } = &fixture;
     assert_eq!(list(&app, ama, "").await.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
     let kofis = kofi.order_free_tickets(&event.sections[0], 1).await;
-    let rejected = scene.offer(&app, &serials[..1]).await;
+    let rejected = fixture.offer(&app, &serials[..1]).await;
     reject(&app, esi, &rejected).await;
     let received = offer(&app, &kofi.key, ama, &kofis).await.body["self"].as_str().unwrap().to_owned();
-    let cancelled = scene.offer(&app, serials).await;
+    let cancelled = fixture.offer(&app, serials).await;
     cancel(&app, ama, &cancelled).await;
-    let claimed = scene.offer(&app, &serials[..1]).await;
+    let claimed = fixture.offer(&app, &serials[..1]).await;
     claim(&app, esi, &claimed).await;
-    let pending = scene.offer(&app, &serials[1..]).await;
+    let pending = fixture.offer(&app, &serials[1..]).await;
 
     for (query, expected) in [
         ("", vec![&rejected, &received, &cancelled, &claimed, &pending]),
@@ -61,25 +61,25 @@ async fn lists_sent_and_received_transfers(app: TestApp) {
 }
 
 async fn history_requires_owner(app: TestApp) {
-    let scene = scene(&app, 1).await;
-    let uri = scene.offer(&app, &scene.serials).await;
-    let path = format!("/accounts/{}/transfers", scene.ama.number);
+    let fixture = create_fixture(&app, 1).await;
+    let uri = fixture.offer(&app, &fixture.serials).await;
+    let path = format!("/accounts/{}/transfers", fixture.ama.number);
 
-    let his = scene.esi.client.account_transfer_list().number(scene.ama.number.as_str()).send().await;
+    let his = fixture.esi.client.account_transfer_list().number(fixture.ama.number.as_str()).send().await;
     assert_eq!(his.rejection(), (403, "resource.not-yours".to_owned()));
     let public = app.request("GET", &path).send().await;
     assert_eq!((public.status, public.code()), (403, "key.refused"));
-    let staff = app.staff.client.account_transfer_list().number(scene.ama.number.as_str());
+    let staff = app.staff.client.account_transfer_list().number(fixture.ama.number.as_str());
     let staff = staff.status(types::TransferStatus::Pending).send().await.unwrap();
     assert_eq!((staff.total, id(&staff.entries[0].self_)), (1, id(&uri)));
 
-    for key in [&scene.ama.key, &app.staff.key] {
+    for key in [&fixture.ama.key, &app.staff.key] {
         let unknown = app.request("GET", "/accounts/ZZ-ZZZZZZZZ/transfers").key(key).send().await;
         assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
     }
-    let past_the_end = list(&app, &scene.ama, "?page=2").await;
+    let past_the_end = list(&app, &fixture.ama, "?page=2").await;
     assert_eq!((past_the_end.status, past_the_end.code()), (404, "page.past-end"));
-    let wrong = list(&app, &scene.ama, "?status=Open&direction=both").await;
+    let wrong = list(&app, &fixture.ama, "?status=Open&direction=both").await;
     assert_eq!((wrong.status, wrong.invalid_arguments().join(" ")), (400, "status direction".to_owned()));
     assert_eq!(wrong.body["entries"], Value::Null);
 }

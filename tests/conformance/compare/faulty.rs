@@ -1,4 +1,4 @@
-//! A server with one thing wrong: a proxy before a mock that changes some of its answers.
+//! A faulty server: a proxy in front of a mock that changes some responses.
 
 use std::convert::Infallible;
 use std::io;
@@ -16,49 +16,49 @@ use tokio::net::TcpListener;
 
 static CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::builtin().unwrap());
 
-/// Which answers are changed: of the operation that the comparison asks, where nothing else is said.
+/// The responses that are changed. Without another rule they belong to the operation under test.
 #[derive(Debug, Clone, Copy)]
 pub enum On {
-    /// Successes.
+    /// Successful responses.
     Success,
-    /// Those of this status.
+    /// Responses with this status.
     Status(u16),
-    /// Refusals of arguments with this text in them.
+    /// Rejections of arguments that contain this text.
     Rejection(&'static str),
-    /// Successes to a query with this in it.
+    /// Successful responses to queries that contain this text.
     Query(&'static str),
-    /// Successes of another operation.
+    /// Successful responses of another operation.
     Other(&'static str),
-    /// To paths that the document doesn't have.
+    /// Responses to paths that the document doesn't have.
     UnknownPath,
     /// None.
     Never,
 }
 
-/// What is changed about them.
+/// The change.
 #[derive(Debug, Clone, Copy)]
 pub enum Change {
-    /// The body has this JSON at this place.
+    /// Sets the JSON at this pointer.
     Set(&'static str, &'static str),
-    /// The body has nothing at this place.
+    /// Removes the JSON at this pointer.
     Remove(&'static str),
-    /// The body has the item at this place twice.
+    /// Duplicates the list item at this pointer.
     Twice(&'static str),
-    /// The header is this, or not there.
+    /// Sets or removes a header.
     Header(&'static str, Option<&'static str>),
-    /// Another status.
+    /// Replaces the status.
     Status(u16),
-    /// Another body.
+    /// Replaces the body.
     Body(&'static str),
-    /// The body has these texts before and after it.
+    /// Adds texts before and after the body.
     Around(&'static str, &'static str),
-    /// Another status and a body of JSON.
+    /// Replaces the status and the JSON body.
     Answer(u16, &'static str),
-    /// Neither a body nor a media type.
+    /// Removes the body and its media type.
     Bare,
-    /// Half of the body.
+    /// Truncates the body.
     Truncated,
-    /// The connection ends without an answer.
+    /// Closes the connection without a response.
     Closed,
 }
 
@@ -68,7 +68,7 @@ struct Answer {
     body: Bytes,
 }
 
-/// Starts a proxy before a mock; gives its address. `asked` is the operation that the comparison asks.
+/// Starts a proxy in front of a mock, and returns its address. `asked` is the operation under test.
 pub async fn faulty(mock: &str, asked: &'static str, on: On, change: Change) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -134,7 +134,7 @@ impl Answer {
         self.body = body.to_string().into();
     }
 
-    /// A page of five regions, as a server that keeps some has it.
+    /// Replaces the body by a page of five regions.
     fn become_page(&mut self, query: &str) {
         const TOTAL: usize = 5;
         let given = |name: &str, default| {

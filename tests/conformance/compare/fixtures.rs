@@ -1,4 +1,4 @@
-//! What a comparison makes on a server to ask its operations: each of them succeeds, and nothing stays that could be removed.
+//! The fixtures of `boxoffice compare`: with them every operation succeeds, and they are removed afterwards.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -21,10 +21,10 @@ on_both_databases![
     stopped_comparison_removes_fixtures,
 ];
 
-/// The lists of the platform that a comparison must leave as they were.
+/// Lists that a comparison must not change.
 const LISTS: [&str; 7] = ["regions", "categories", "venues", "hosts", "zones", "integrations", "published-events"];
 
-/// What the staff find in these lists, each by its URI.
+/// Returns the URIs in these lists.
 async fn lists(app: &TestApp) -> Vec<String> {
     let mut found = Vec::new();
     for list in LISTS {
@@ -34,7 +34,7 @@ async fn lists(app: &TestApp) -> Vec<String> {
     found
 }
 
-/// Asks an operation for each of its examples, and for the first once more; what was wrong.
+/// Sends a valid request for each example of an operation, and the first one twice. Returns what failed.
 async fn ask_all(app: &world::World, server: &Server, contract: &Contract, operation: &Operation) -> Vec<String> {
     let bodies = format!("{}/requestBody/content/application~1json/examples", operation.pointer);
     let bodies = contract.document.pointer(&bodies).and_then(Value::as_object);
@@ -80,7 +80,7 @@ async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
     let stays: Vec<&String> = after.iter().filter(|uri| !before.contains(uri)).collect();
     let untold: Vec<_> = stays.iter().filter(|uri| !left.iter().any(|told| told.starts_with(uri.as_str()))).collect();
     assert!(untold.is_empty(), "{untold:?} in {left:#?}");
-    // The one event that has sold tickets keeps its place, and with it the venue, its region and its category.
+    // The event with sold tickets can't be deleted, nor can its venue, region and category.
     let kinds: Vec<&str> = stays.iter().filter_map(|uri| uri.split('/').nth(1)).collect();
     assert_eq!(kinds, ["regions", "categories", "venues"], "{left:#?}");
     assert_eq!(left.len(), 5, "{left:#?}");
@@ -105,7 +105,7 @@ async fn stopped_comparison_removes_fixtures(app: TestApp) {
     command.args(["compare", "--target", &app.address, "--key", &app.staff.key]).env_clear();
     command.stdout(Stdio::null()).stderr(Stdio::piped());
 
-    // The server that it asks answers in this process.
+    // The server that it calls runs in this process.
     let running = tokio::task::spawn_blocking(move || {
         let mut child = command.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);

@@ -1,4 +1,4 @@
-//! Documents that are nothing like the platform's: a mock of each is as its document says.
+//! Mocks of documents that differ from the platform's contract.
 
 use boxoffice::contract::Contract;
 use boxoffice::log;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::ANY_PORT;
 
-/// A document of these paths, with nothing but a title besides, and what is added.
+/// Builds a document with these paths and additional properties.
 fn document(title: &str, paths: Value, added: Value) -> Value {
     let mut document = json!({ "openapi": "3.0.3", "info": { "title": title, "version": "1" }, "paths": paths });
     document.as_object_mut().unwrap().extend(added.as_object().unwrap().clone());
@@ -21,7 +21,7 @@ fn answer(schema: Value) -> Value {
     json!({ "description": "", "content": { "application/json": { "schema": schema } } })
 }
 
-/// Errors with examples of their own, which name no argument, a bearer's key and no operationIds.
+/// Errors with their own examples, which name no argument, a bearer token, no operationIds.
 fn books() -> Value {
     let error = |title: &str| {
         json!({ "description": "", "content": { "application/problem+json": {
@@ -86,7 +86,7 @@ fn points() -> Value {
     document("points", paths, json!({}))
 }
 
-/// A key in the query, a server with a path, schemas that refer to themselves, and 422 for what is invalid.
+/// A key in the query, a server with a path, recursive schemas, and 422 for invalid arguments.
 fn trees() -> Value {
     let paths = json!({ "/trees": { "post": {
         "parameters": [

@@ -1,4 +1,4 @@
-//! What a comparison has to find: a fault for everything that a server can do wrong, each planted alone.
+//! One planted fault for everything that a comparison checks.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::faulty::On::{Never, Other, Query, Rejection, Success, UnknownPath};
 use super::faulty::{Change, On, faulty};
 use super::{comparison, mock, mock_of, side};
 
-/// The operation that is asked, which of its answers are changed and how, the check that finds it, and a part of what it tells.
+/// The operation under test, the changed responses, the change, the check that finds it, and a part of the finding's text.
 type Planted = (&'static str, On, Change, Check, &'static str);
 
 const NO_ENTRIES: &str = r#"{"total": 5, "page": 4, "records": 2, "entries": []}"#;
@@ -26,7 +26,7 @@ const ANOTHER: &str = r#""/regions/17637000000019""#;
 
 #[rustfmt::skip]
 const PLANTED: &[Planted] = &[
-    // The operation is not there, or does not do what it should.
+    // A missing operation, or one without its effect.
     ("region_get", Success, Answer(404, UNKNOWN), Check::Reachable, "answers 404"),
     ("region_get", Success, Answer(405, UNKNOWN), Check::Reachable, "answers 405"),
     ("region_get", Success, Answer(501, UNKNOWN), Check::Reachable, "answers 501"),
@@ -37,7 +37,7 @@ const PLANTED: &[Planted] = &[
     ("region_list", UnknownPath, Answer(502, FAILED), Check::Failure, "failed with 502"),
     ("region_get", Success, Closed, Check::Whole, "no whole answer"),
     ("region_get", Success, Truncated, Check::Whole, "no whole answer"),
-    // The answer to a valid request.
+    // The response to a valid request.
     ("region_get", Success, Status(206), Check::Status, "206 is not declared"),
     ("region_create", Success, Status(200), Check::Status, "200 is not declared"),
     ("region_delete", Success, Answer(200, "{}"), Check::Status, "200 is not declared"),
@@ -85,7 +85,7 @@ const PLANTED: &[Planted] = &[
     ("region_list", UnknownPath, Body("<html>not here</html>"), Check::PathUnknown, "404 comes without the code endpoint.unknown"),
     ("region_get", On::Status(304), Answer(200, INVALID), Check::Known, "what the caller has is sent again"),
     ("region_get", Success, Header("etag", None), Check::Header, "lacks the header ETag"),
-    // What resources call themselves.
+    // The `self` links of resources.
     ("region_get", Success, Set("/self", "\"/nowhere/1\""), Check::SelfResolves, "a self leads to no operation"),
     ("region_get", Success, Set("/self", ANOTHER), Check::SelfResolves, "calls itself another"),
     ("region_list", Success, Set("/entries/0/self", "\"/regions/broken\""), Check::SelfResolves, "a self is answered with 404"),
@@ -108,7 +108,7 @@ const PLANTED: &[Planted] = &[
     ("region_list", Query("page=2&records=2"), Set("/entries/0/self", "\"/regions/17637000000011\""), Check::ListTotals, "come twice"),
     ("region_list", Query("page=2&records=2"), Answer(404, UNKNOWN), Check::ListTotals, "is no page"),
     ("region_list", On::Status(404), Answer(200, NO_ENTRIES), Check::ListTotals, "past the end is answered with 200"),
-    // Wrong arguments that are taken, or refused in another way.
+    // Invalid arguments that are accepted, or rejected in another way.
     ("region_create", Rejection("is required"), Status(201), Check::ArgumentMissing, "name that is missing is answered with 201"),
     ("host_administrator_delete", Rejection("is required"), Status(204), Check::ArgumentMissing, "account that is missing"),
     ("region_create", Rejection("is required"), Set("/fields", "[]"), Check::ArgumentMissing, "doesn't name name"),
@@ -129,7 +129,7 @@ const PLANTED: &[Planted] = &[
     ("region_create", Rejection("not valid JSON"), Status(201), Check::BodyForm, "no JSON is answered with 201"),
     ("region_create", On::Status(415), Status(201), Check::BodyForm, "another media type is answered with 201"),
     ("region_create", On::Status(415), Answer(400, INVALID), Check::BodyForm, "another media type is answered with 400"),
-    // Callers who should be turned away.
+    // Callers without permission.
     ("region_get", On::Status(401), Status(200), Check::KeyMissing, "a missing key is answered with 200"),
     ("region_get", On::Status(401), Answer(403, REFUSED), Check::KeyMissing, "a missing key is answered with 403"),
     ("region_get", On::Status(403), Status(200), Check::KeyBad, "an unknown key is answered with 200"),
@@ -160,15 +160,15 @@ const DIFFERENT: &[Planted] = &[
     ("event_get", Success, Set("/tags/0", "true"), Check::ReferenceShape, "/tags/* is a boolean"),
 ];
 
-/// Faults of a server that keeps a state: the operation that is asked, the one whose answers are changed, which and how, and a
-/// part of what is told.
+/// Faults of a stateful server: the operation under test, the operation whose responses are changed, which ones and how, and a
+/// part of the finding's text.
 const UNKEPT: [(&str, &str, On, Change, &str); 3] = [
     ("region_create", "region_get", Success, Set("/name", "\"Old\""), "name is read otherwise than it was sent"),
     ("region_update", "region_get", Success, Set("/city", "\"Old\""), "city is read otherwise than it was sent"),
     ("region_delete", "region_get", On::Status(404), Answer(200, "{}"), "what was deleted can still be read"),
 ];
 
-/// What a fault in the document itself is found by.
+/// The checks that find errors in the document.
 const IN_DOCUMENT: [Check; 2] = [Check::Example, Check::Undescribed];
 
 #[test]
@@ -233,7 +233,7 @@ async fn missing_persistence_is_found() {
     }
 }
 
-/// Whether a fault is among what was found, and named by its check; or nothing was found where none was planted.
+/// Returns whether the expected finding is there; without an expectation, whether there are none.
 fn is_told(findings: &[Finding], asked: &str, expected: Option<(Check, &str)>) -> bool {
     let Some((check, told)) = expected else { return findings.is_empty() };
     let is_it = |finding: &Finding| {

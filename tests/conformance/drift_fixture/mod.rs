@@ -1,4 +1,4 @@
-//! A small contract and the endpoints that keep it: between them they use every keyword that the comparison knows.
+//! A small contract and its endpoints. Together they use every keyword that drift compares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +17,7 @@ pub fn document() -> Value {
     serde_yaml_ng::from_str(include_str!("contract.yaml")).expect("the sample contract is YAML")
 }
 
-/// What the server emits: what dropshot does, with the security, the headers and the statuses that it can't tell.
+/// Returns the server's document: dropshot's output, with the security, headers and statuses that dropshot can't describe.
 pub fn server() -> Value {
     let mut api = ApiDescription::new();
     api.register(order_list).expect("order_list");
@@ -57,7 +57,7 @@ pub fn server() -> Value {
     openapi
 }
 
-/// A type of its own for a value with a schema that no attribute can express, or that has a default as a parameter.
+/// Declares a newtype whose schema no attribute can express, or that has a default as a parameter.
 macro_rules! value_type {
     ($name:ident($inner:ty), $schema:tt) => {
         #[derive(Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! The mock of a document that is nothing like the platform's.
+//! The mock of a document that differs from the platform's contract.
 
 use boxoffice::mock::Settings;
 use boxoffice::qa::exchange::Request;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::header;
 use crate::support::MockServer;
 
-/// Schemas that refer to themselves and that exclude each other, keys in other places, errors of another shape.
+/// Recursive and mutually exclusive schemas, keys in other places, errors of another shape.
 fn document() -> Value {
     let answer = |schema: Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });
     let problem = json!({ "description": "", "content": { "application/problem+json": {
@@ -66,7 +66,7 @@ fn document() -> Value {
     })
 }
 
-/// A document of these paths and schemas, which asks for no keys.
+/// Starts a mock of a document with these paths and schemas, without security.
 fn small(paths: Value, schemas: Value) -> MockServer {
     let document = json!({
         "openapi": "3.0.0",
@@ -77,7 +77,7 @@ fn small(paths: Value, schemas: Value) -> MockServer {
     MockServer::of(document, Settings::default())
 }
 
-/// A path that is answered with 200 and this content.
+/// Builds an operation that returns 200 with this content.
 fn answered(content: Value) -> Value {
     json!({ "get": { "responses": { "200": { "description": "", "content": content } } } })
 }

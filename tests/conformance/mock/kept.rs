@@ -1,4 +1,4 @@
-//! What a mock keeps of a request, and what it can't keep.
+//! The store of the stateful mock, and its limits.
 
 use boxoffice::mock::Settings;
 use boxoffice::qa::exchange::{Reply, Request};
@@ -42,7 +42,7 @@ async fn singleton_is_stored_at_its_path() {
     assert_eq!(mock.send(&preferences("GH-8T3NB6XR", "GET")).await.json()["region"], ama["region"], "somebody else's");
 }
 
-/// Answers that say less than an item, or wrap it.
+/// Starts a mock whose responses contain less than an item, or wrap it.
 fn notes() -> MockServer {
     let json = |schema: &Value| json!({ "content": { "application/json": { "schema": schema } } });
     let answer = |schema: &Value| json!({ "description": "", "content": { "application/json": { "schema": schema } } });

@@ -1,4 +1,4 @@
-//! The mock that keeps what it is given.
+//! The stateful mock.
 
 use boxoffice::mock::Settings;
 use boxoffice::qa::exchange::Request;
@@ -82,7 +82,7 @@ async fn nested_resource_has_path_of_parent() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_response_still_conforms() {
     let mock = stateful();
-    // What removes things goes last, and what is inside goes before what it is in.
+    // Deletions last, and nested resources before their parents.
     let mut requests = requests(&mock.contract);
     requests.sort_by_key(|(operation, _)| (operation.method == "DELETE", std::cmp::Reverse(operation.path.len())));
     for (operation, request) in requests {
@@ -240,7 +240,7 @@ async fn selected_response_ignores_state() {
     assert_eq!(mock.send(&request("GET", "/regions")).await.json()["total"], 2);
 }
 
-/// A document of another kind: arrays, numbers, another envelope, another prefix, no `self`.
+/// Returns a document of another style: arrays, numbers, another envelope, another prefix, no `self`.
 fn pets() -> Value {
     let body = |schema: Value| json!({ "content": { "application/json": { "schema": schema } } });
     let pet = json!({ "$ref": "#/components/schemas/Pet" });

@@ -1,10 +1,10 @@
-//! The kinds of change, each a function from a node to the changed node, or to nothing where it doesn't fit.
+//! The kinds of change. Each is a function from a node to the changed node, or to `None` if it doesn't apply.
 
 use serde_json::{Map, Value, json};
 
 use super::sites::{Context, Kind, Site, is_method};
 
-/// Makes the changed node, or nothing where the change doesn't fit.
+/// Returns the changed node, or `None` if the change doesn't apply.
 type Apply = dyn Fn(&Value, &Site) -> Option<Value>;
 
 pub struct Change {
@@ -13,7 +13,7 @@ pub struct Change {
     pub apply: Box<Apply>,
 }
 
-/// Every kind of change.
+/// Returns every kind of change.
 pub fn all() -> Vec<Change> {
     let mut changes = Vec::new();
     paths(&mut changes);
@@ -142,7 +142,7 @@ fn bodies(changes: &mut Vec<Change>) {
     });
 }
 
-/// Keywords with a value of their own: each is changed and removed where it is, and added where its type allows it.
+/// Keywords with a value: each is changed or removed where it exists, and added where its type allows it.
 fn keywords(changes: &mut Vec<Change>) {
     let keywords = [
         ("format", "string", json!("other")),
@@ -223,7 +223,7 @@ fn types(changes: &mut Vec<Change>) {
     });
 }
 
-/// What schemas hold: properties, items, alternatives.
+/// Members of schemas: properties, items, alternatives.
 fn members(changes: &mut Vec<Change>) {
     let kind = Kind::Schema;
     add(changes, kind, "property renamed", |node, _| {
@@ -267,7 +267,7 @@ fn members(changes: &mut Vec<Change>) {
     add(changes, kind, "wrapper emptied", |node, _| node.get("allOf").map(|_| set(node, "allOf", json!([{}]))));
 }
 
-/// Whether a keyword at this site counts, and isn't hidden by the same keyword of a wrapper around it.
+/// Returns whether a keyword is effective at this site, and not hidden by the same keyword of a wrapper.
 fn is_open(keyword: &str, site: &Site) -> bool {
     !site.wrapped || !["nullable", "default"].contains(&keyword)
 }
@@ -290,7 +290,7 @@ fn set(node: &Value, key: &str, value: Value) -> Value {
     node
 }
 
-/// Sets a key that isn't there yet.
+/// Sets a key that doesn't exist.
 fn set_new(node: &Value, key: &str, value: Value) -> Option<Value> {
     node.get(key).is_none().then(|| set(node, key, value))
 }
@@ -301,7 +301,7 @@ fn without(node: &Value, key: &str) -> Option<Value> {
     Some(Value::Object(map))
 }
 
-/// Changes what stands under a key, if anything does.
+/// Changes the value of a key, if it exists.
 fn replace(node: &Value, key: &str, change: impl FnOnce(&Value) -> Option<Value>) -> Option<Value> {
     Some(set(node, key, change(node.get(key)?)?))
 }
@@ -316,7 +316,7 @@ fn push(list: &Value, value: Value) -> Option<Value> {
     Some(Value::Array(list))
 }
 
-/// Renames the first key for which it is wanted.
+/// Renames the first matching key.
 fn rename_first(node: &Value, wanted: impl Fn(&str) -> bool, rename: impl Fn(&str) -> String) -> Option<Value> {
     let members = node.as_object()?;
     let old = members.keys().find(|key| wanted(key))?;

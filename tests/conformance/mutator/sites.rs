@@ -1,10 +1,10 @@
-//! The places of a document that a comparison has to look at.
+//! The locations in a document that a comparison must check.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What stands at a site.
+/// The kind of node at a site.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     Paths,
@@ -17,7 +17,7 @@ pub enum Kind {
     Schema,
 }
 
-/// What part of an operation a site belongs to.
+/// The part of an operation that a site belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Context {
     Operation,
@@ -30,14 +30,14 @@ pub enum Context {
 pub struct Site {
     pub kind: Kind,
     pub context: Context,
-    /// The operation by which it was reached first, such as `get /orders`.
+    /// The first operation that uses it, such as `get /orders`.
     pub operation: String,
     pub pointer: String,
-    /// Whether a wrapper (`allOf` of one schema) lies around it, whose own keywords hide the site's.
+    /// Whether the site is in a wrapper (`allOf` with one schema), whose own keywords hide the site's.
     pub wrapped: bool,
 }
 
-/// All sites of a document, in its order. Shared components come where they are used first.
+/// Returns all sites of a document in order. Shared components appear at their first use.
 pub fn of(document: &Value) -> Vec<Site> {
     let mut walk = Walk { document, operation: "paths".to_owned(), seen: BTreeSet::new(), sites: Vec::new() };
     walk.site(Kind::Paths, Context::Operation, "/paths", false);
@@ -53,7 +53,7 @@ pub fn of(document: &Value) -> Vec<Site> {
     walk.sites
 }
 
-/// Whether a key of a path item is an operation.
+/// Returns whether a key of a path item is a method.
 pub fn is_method(key: &str) -> bool {
     ["get", "put", "post", "delete", "patch"].contains(&key)
 }
@@ -103,7 +103,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Bodies of other media types are raw: their schemas say nothing that could be compared.
+    /// Bodies of other media types are raw; their schemas are not compared.
     fn content(&mut self, body: &str, context: Context) {
         if !self.is_raw(body) {
             for media_type in self.keys(&child(body, "content")) {
@@ -135,7 +135,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Notes a site; false when it is known already in that context.
+    /// Adds a site. Returns `false` if it is known in that context.
     fn site(&mut self, kind: Kind, context: Context, pointer: &str, wrapped: bool) -> bool {
         let new = self.seen.insert((context, pointer.to_owned()));
         if new {
