@@ -45,14 +45,14 @@ fn png(width: u32, height: u32) -> String {
 }
 
 /// Builds an advertisement with all required properties for zones of 300 × 250 pixels, with a schedule of centuries.
-pub fn advertisement(name: &str, event: &Event, zones: &[&str]) -> Value {
+pub fn advertisement_body(name: &str, event: &Event, zones: &[&str]) -> Value {
     json!({
         "name": name, "description": "# Jazz\n\nBy the *sea*.", "event": event.id, "artwork": png(300, 250), "zones": zones,
         "schedule": [{ "start": "2020-01-01 00:00", "end": "2998-01-01 00:00" }],
     })
 }
 
-pub async fn make(app: &TestApp, key: &str, body: &Value) -> Response {
+pub async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
     app.request("POST", "/advertisements").key(key).json(body).send().await
 }
 
@@ -113,11 +113,11 @@ async fn creates_draft(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
     let (first, second) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
     let number = second.strip_prefix("/zones/").unwrap();
-    let mut body = advertisement("Jazz by the sea", &event, &[&first, number, &format!("/v3{first}")]);
+    let mut body = advertisement_body("Jazz by the sea", &event, &[&first, number, &format!("/v3{first}")]);
     body["x-parsed-md-description"] = json!({ "result": "anything" });
     body["status"] = "Listed".into();
 
-    let created = make(&app, &kofi.key, &body).await;
+    let created = create(&app, &kofi.key, &body).await;
 
     assert_eq!(created.status, 201, "{}", created.body);
     let uri = uri(&created);
@@ -146,13 +146,13 @@ async fn creates_draft(app: TestApp) {
 async fn normalizes_times_to_utc(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
-    let mut body = advertisement("Jazz", &event, &[&app.create_zone(300, 250).await]);
+    let mut body = advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await]);
     body["schedule"] = json!([
         { "start": "2998-12-20T19:30:15.250+01:00", "end": "2998-12-20 19:00" },
         { "start": "2020-01-01T00:00", "end": "2020-01-02 01:00:00Z" },
     ]);
 
-    let created = make(&app, &kofi.key, &body).await;
+    let created = create(&app, &kofi.key, &body).await;
 
     let expected = json!([
         { "start": "2998-12-20 18:30", "end": "2998-12-20 19:00" },
@@ -161,7 +161,7 @@ async fn normalizes_times_to_utc(app: TestApp) {
     assert_eq!((created.status, &created.body["schedule"]), (201, &expected), "in the order given");
     for slot in [json!({ "start": "tomorrow", "end": "2998-12-20 19:00" }), json!({ "start": "2998-12-20 19:00" }), json!({})] {
         body["schedule"] = json!([slot]);
-        assert_eq!(make(&app, &kofi.key, &body).await.invalid_arguments(), ["schedule"], "{slot}");
+        assert_eq!(create(&app, &kofi.key, &body).await.invalid_arguments(), ["schedule"], "{slot}");
     }
 }
 
@@ -169,16 +169,16 @@ async fn only_host_administrators_create_advertisement(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
-    let body = advertisement("Jazz", &event, &[&zone]);
+    let body = advertisement_body("Jazz", &event, &[&zone]);
     let mut wrong = body.clone();
     wrong["zones"] = json!(["17637000000001"]);
     wrong["artwork"] = "*".into();
 
-    let stranger = make(&app, &ama.key, &body).await;
-    let strangely_wrong = make(&app, &ama.key, &wrong).await;
-    let application = make(&app, &app.public_key, &body).await;
+    let stranger = create(&app, &ama.key, &body).await;
+    let strangely_wrong = create(&app, &ama.key, &wrong).await;
+    let application = create(&app, &app.public_key, &body).await;
     let before = files(&app);
-    let staff = make(&app, &app.staff.key, &body).await;
+    let staff = create(&app, &app.staff.key, &body).await;
 
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
     assert_eq!(rejection(&strangely_wrong), (403, "resource.not-yours"));
@@ -189,8 +189,8 @@ async fn only_host_administrators_create_advertisement(app: TestApp) {
 async fn names_all_missing_arguments(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
 
-    let nothing = make(&app, &kofi.key, &json!({})).await;
-    let wrong = make(
+    let nothing = create(&app, &kofi.key, &json!({})).await;
+    let wrong = create(
         &app,
         &kofi.key,
         &json!({
@@ -209,7 +209,7 @@ async fn names_all_unknown_references(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let zone = app.create_zone(300, 250).await;
-    let whole = advertisement("Jazz", &event, &[&zone]);
+    let whole = advertisement_body("Jazz", &event, &[&zone]);
     let mut wrong = whole.clone();
     wrong["event"] = "17637000000001".into();
     wrong["artwork"] = "aGVsbG8=".into();
@@ -219,14 +219,14 @@ async fn names_all_unknown_references(app: TestApp) {
         { "start": "2998-12-20 19:00", "end": "2998-12-20 19:00" },
     ]);
 
-    let response = make(&app, &kofi.key, &wrong).await;
+    let response = create(&app, &kofi.key, &wrong).await;
 
     assert_eq!((response.status, response.code()), (400, "arguments.invalid"));
     assert_eq!(response.invalid_arguments(), ["event", "artwork", "zones", "schedule"]);
     let details: Vec<_> = response.body["fields"].as_array().unwrap().iter().map(|field| &field["detail"]).collect();
     assert_eq!(details[2..], ["names no zone (at 1, 2)", "must end after its start (at 1)"]);
     assert_eq!(files(&app), 0);
-    assert_eq!(make(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
+    assert_eq!(create(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
 }
 
 async fn name_is_unique(app: TestApp) {
@@ -234,10 +234,10 @@ async fn name_is_unique(app: TestApp) {
     let (his, hers) =
         (app.create_draft(&app.create_host(&kofi).await).await, app.create_draft(&app.create_host(&ama).await).await);
     let zone = app.create_zone(300, 250).await;
-    make(&app, &kofi.key, &advertisement("Jazz", &his, &[&zone])).await;
-    let other = uri(&make(&app, &ama.key, &advertisement("Rock", &hers, &[&zone])).await);
+    create(&app, &kofi.key, &advertisement_body("Jazz", &his, &[&zone])).await;
+    let other = uri(&create(&app, &ama.key, &advertisement_body("Rock", &hers, &[&zone])).await);
 
-    let same = make(&app, &ama.key, &advertisement("Jazz", &hers, &[&zone])).await;
+    let same = create(&app, &ama.key, &advertisement_body("Jazz", &hers, &[&zone])).await;
     let renamed = change(&app, &ama.key, &other, json!({ "name": "Jazz" })).await;
     let repainted = change(&app, &ama.key, &other, json!({ "name": "Jazz", "artwork": png(300, 250) })).await;
     let kept = change(&app, &ama.key, &other, json!({ "name": "Rock", "artwork": png(300, 250) })).await;
@@ -247,7 +247,7 @@ async fn name_is_unique(app: TestApp) {
     }
     assert_eq!(kept.status, 200);
     assert_eq!(stored_artwork(&app).await.len(), files(&app), "no image is left over");
-    let names = async |name: &str| make(&app, &kofi.key, &advertisement(name, &his, &[&zone])).await;
+    let names = async |name: &str| create(&app, &kofi.key, &advertisement_body(name, &his, &[&zone])).await;
     let (one, other) = join(names("Soul"), names("Soul")).await;
     let mut statuses = [one.status, other.status];
     statuses.sort_unstable();
@@ -259,13 +259,13 @@ async fn removed_host_cannot_advertise(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let (zone, schedule) = (app.create_zone(300, 250).await, json!([{ "start": "2998-01-01 00:00", "end": "2998-01-02 00:00" }]));
-    let draft = uri(&make(&app, &kofi.key, &advertisement("Draft", &event, &[&zone])).await);
-    let waiting = uri(&make(&app, &kofi.key, &advertisement("Waiting", &event, &[&zone])).await);
+    let draft = uri(&create(&app, &kofi.key, &advertisement_body("Draft", &event, &[&zone])).await);
+    let waiting = uri(&create(&app, &kofi.key, &advertisement_body("Waiting", &event, &[&zone])).await);
     submit(&app, &kofi.key, &waiting).await;
     app.execute_sql("update hosts set removed = true").await;
     let before = app.read(&draft).await;
 
-    let booked = make(&app, &kofi.key, &advertisement("New", &event, &[&zone])).await;
+    let booked = create(&app, &kofi.key, &advertisement_body("New", &event, &[&zone])).await;
     let submitted = submit(&app, &kofi.key, &draft).await;
     let approved = decide(&app, &waiting, true).await;
     let rezoned = change(&app, &kofi.key, &draft, json!({ "zones": [zone] })).await;
@@ -277,7 +277,7 @@ async fn removed_host_cannot_advertise(app: TestApp) {
     assert_eq!(app.read(&draft).await, before);
     assert_eq!((app.read(&waiting).await["status"].clone(), files(&app)), (json!("Under Review"), 2));
     let corrected = change(&app, &kofi.key, &draft, json!({ "description": "No more." })).await;
-    assert_eq!((corrected.status, decide(&app, &waiting, false).await.status), (200, 200), "that books nothing");
+    assert_eq!((corrected.status, decide(&app, &waiting, false).await.status), (200, 200), "the rejection cancels the booking");
 }
 
 async fn rejects_cancelled_or_past_event(app: TestApp) {
@@ -291,10 +291,10 @@ async fn rejects_cancelled_or_past_event(app: TestApp) {
     let cancel = tx.query("update events set status = 'Cancelled' where id = $1").bind(cancelled.id.parse::<i64>().unwrap());
     cancel.execute().await.unwrap();
     tx.commit().await.unwrap();
-    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
 
     for (event, code) in [(&cancelled, "event.cancelled"), (&over, "event.over")] {
-        let booked = make(&app, &kofi.key, &advertisement("New", event, &[&zone])).await;
+        let booked = create(&app, &kofi.key, &advertisement_body("New", event, &[&zone])).await;
         let moved = change(&app, &kofi.key, &uri(&created), json!({ "event": event.id })).await;
         assert_eq!(rejection(&booked), (409, code));
         assert_eq!(rejection(&moved), (409, code));
@@ -311,7 +311,7 @@ async fn draft_is_visible_to_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
-    let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await);
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
 
     let statuses = async || {
         let mut statuses = Vec::new();
@@ -340,7 +340,7 @@ async fn advertisement_of_private_event_is_private(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_draft(&host).await;
     let zone = app.create_zone(300, 250).await;
-    let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await);
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
     publish(&app, &uri).await;
 
     let shown = async |key: &str| {
@@ -359,8 +359,8 @@ async fn delete_removes_everything(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
-    let running = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await);
-    let draft = uri(&make(&app, &kofi.key, &advertisement("Rock", &event, &[&zone])).await);
+    let running = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
+    let draft = uri(&create(&app, &kofi.key, &advertisement_body("Rock", &event, &[&zone])).await);
     publish(&app, &running).await;
     let shown = format!("{zone}/advertisements");
     assert_eq!(read(&app, &ama.key, &shown).await.body["total"], 1);
@@ -387,9 +387,9 @@ async fn deleting_event_deletes_its_advertisements(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let (event, other) = (app.create_listed_event(&host, &[]).await, app.create_listed_event(&host, &[]).await);
     let zone = app.create_zone(300, 250).await;
-    let first = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await);
-    let second = uri(&make(&app, &kofi.key, &advertisement("Rock", &event, &[&zone])).await);
-    let others = uri(&make(&app, &kofi.key, &advertisement("Soul", &other, &[&zone])).await);
+    let first = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
+    let second = uri(&create(&app, &kofi.key, &advertisement_body("Rock", &event, &[&zone])).await);
+    let others = uri(&create(&app, &kofi.key, &advertisement_body("Soul", &other, &[&zone])).await);
     publish(&app, &first).await;
     submit(&app, &kofi.key, &second).await;
     submit(&app, &kofi.key, &others).await;
@@ -412,9 +412,9 @@ async fn event_deletion_waits_for_booking(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     for round in 0..6 {
         let event = app.create_draft(&host).await;
-        let body = advertisement(&format!("Jazz {round}"), &event, &[&zone]);
+        let body = advertisement_body(&format!("Jazz {round}"), &event, &[&zone]);
 
-        let (booked, removed) = join(make(&app, &kofi.key, &body), delete(&app, &kofi.key, &event.uri)).await;
+        let (booked, removed) = join(create(&app, &kofi.key, &body), delete(&app, &kofi.key, &event.uri)).await;
 
         assert_eq!(removed.status, 204, "{}", removed.body);
         assert!([201, 400].contains(&booked.status), "{}", booked.body);
@@ -428,7 +428,7 @@ async fn deletes_event_while_advertisement_is_updated(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     for round in 0..4 {
         let event = app.create_draft(&host).await;
-        let uri = uri(&make(&app, &kofi.key, &advertisement(&format!("Jazz {round}"), &event, &[&zone])).await);
+        let uri = uri(&create(&app, &kofi.key, &advertisement_body(&format!("Jazz {round}"), &event, &[&zone])).await);
         let body = json!({ "zones": [zone], "artwork": png(300, 250) });
 
         let (changed, removed) = join(change(&app, &kofi.key, &uri, body), delete(&app, &kofi.key, &event.uri)).await;
@@ -445,7 +445,7 @@ async fn deletes_event_while_advertisements_are_read(app: TestApp) {
     let zone = app.create_zone(300, 250).await;
     for round in 0..6 {
         let event = app.create_draft(&host).await;
-        let uri = uri(&make(&app, &kofi.key, &advertisement(&format!("Jazz {round}"), &event, &[&zone])).await);
+        let uri = uri(&create(&app, &kofi.key, &advertisement_body(&format!("Jazz {round}"), &event, &[&zone])).await);
 
         let reading = join_all((0..4).map(|_| join(read(&app, &kofi.key, &uri), read(&app, &kofi.key, "/advertisements"))));
         let (read, removed) = join(reading, delete(&app, &kofi.key, &event.uri)).await;
@@ -465,7 +465,7 @@ async fn does_not_approve_for_cancelled_or_past_event(app: TestApp) {
     let (cancelled, over) = (app.create_listed_event(&host, &[]).await, app.create_draft(&host).await);
     let mut waiting = Vec::new();
     for (name, event) in [("Cancelled", &cancelled), ("Over", &over)] {
-        let uri = uri(&make(&app, &kofi.key, &advertisement(name, event, &[&zone])).await);
+        let uri = uri(&create(&app, &kofi.key, &advertisement_body(name, event, &[&zone])).await);
         assert_eq!(submit(&app, &kofi.key, &uri).await.status, 201);
         waiting.push(uri);
     }

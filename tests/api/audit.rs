@@ -83,7 +83,7 @@ async fn rejected_change_is_recorded(app: TestApp) {
         make_region(&app, &app.staff.key, "").await,
         app.request("DELETE", host).key(&ama.key).send().await,
         with_one_key("Ahafo").await,
-        make_region(&app, "a key that nobody has", "Volta").await,
+        make_region(&app, "an unknown key", "Volta").await,
         app.request("POST", "/regions").key(&ama.key).version(None).send().await,
     ];
 

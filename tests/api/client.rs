@@ -26,40 +26,40 @@ const BUSY: &str = r#"{"error":"Try again.","code":"server.unavailable"}"#;
 
 /// The behavior of the server for one request.
 #[derive(Clone)]
-enum Does {
+enum Behavior {
     /// Closes the connection.
-    Cuts,
+    CloseConnection,
     /// Never responds.
-    Hangs,
+    NeverRespond,
     /// Sends half a response and closes the connection.
-    Stumbles,
+    TruncateResponse,
     /// Responds with this status line, headers and body.
-    Answers(&'static str, &'static str),
+    Respond(&'static str, &'static str),
 }
 
-use Does::{Answers, Cuts, Hangs, Stumbles};
+use Behavior::{CloseConnection, NeverRespond, Respond, TruncateResponse};
 
 /// Starts a server that treats one request after the other like this. Returns a client of it, and the heads of all requests.
-async fn server(does: impl IntoIterator<Item = Does>) -> (Client, JoinHandle<Vec<String>>) {
+async fn start_server(behaviors: impl IntoIterator<Item = Behavior>) -> (Client, JoinHandle<Vec<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let client = Client::connect(&format!("http://{}", listener.local_addr().unwrap()), "a key").unwrap();
-    let heads = tokio::spawn(serve(listener, does.into_iter().collect()));
+    let heads = tokio::spawn(serve(listener, behaviors.into_iter().collect()));
     (client, heads)
 }
 
-async fn serve(listener: TcpListener, does: Vec<Does>) -> Vec<String> {
+async fn serve(listener: TcpListener, behaviors: Vec<Behavior>) -> Vec<String> {
     let (mut heads, mut hanging) = (Vec::new(), Vec::new());
-    for does in does {
+    for behaviors in behaviors {
         let (mut stream, _) = listener.accept().await.unwrap();
         heads.push(read_message(&mut stream).await.0);
-        let response = match does {
-            Cuts => continue,
-            Hangs => {
+        let response = match behaviors {
+            CloseConnection => continue,
+            NeverRespond => {
                 hanging.push(stream);
                 continue;
             }
-            Stumbles => "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{".to_owned(),
-            Answers(head, body) => format!(
+            TruncateResponse => "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{".to_owned(),
+            Respond(head, body) => format!(
                 "HTTP/1.1 {head}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
                 body.len()
             ),
@@ -90,50 +90,50 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Returns the idempotency keys of requests.
-fn keys(heads: &[String]) -> Vec<&str> {
+fn idempotency_keys(heads: &[String]) -> Vec<&str> {
     heads.iter().map(|head| header(head, "idempotency-key").unwrap_or("none")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_post_with_same_idempotency_key() {
-    let created = Answers("201 Created\r\nLocation: /regions/1", REGION);
-    let (client, heads) = server([Cuts, Cuts, created.clone(), created]).await;
+    let created = Respond("201 Created\r\nLocation: /regions/1", REGION);
+    let (client, heads) = start_server([CloseConnection, CloseConnection, created.clone(), created]).await;
     let create = || client.region_create().body_map(|body| body.name("Volta").country("Ghana"));
 
     assert_eq!(create().send().await.unwrap().name, "Volta");
     assert_eq!(create().send().await.unwrap().name, "Volta");
 
     let heads = heads.await.unwrap();
-    let [first, second, third, other] = keys(&heads)[..] else { panic!("{heads:?}") };
+    let [first, second, third, other] = idempotency_keys(&heads)[..] else { panic!("{heads:?}") };
     assert_eq!([first, first], [second, third]);
     assert!(first.len() == 32 && other.len() == 32 && first != other, "{first} {other}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sends_idempotency_key_of_caller() {
-    let (client, heads) = server([Cuts, Answers("201 Created\r\nLocation: /regions/1", REGION)]).await;
+    let (client, heads) = start_server([CloseConnection, Respond("201 Created\r\nLocation: /regions/1", REGION)]).await;
 
     let create = client.region_create().idempotency_key("mine").body_map(|body| body.name("Volta").country("Ghana"));
     create.send().await.unwrap();
 
-    assert_eq!(keys(&heads.await.unwrap()), ["mine", "mine"]);
+    assert_eq!(idempotency_keys(&heads.await.unwrap()), ["mine", "mine"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_truncated_response() {
-    let (client, heads) = server([Stumbles, Answers("200 OK", REGION)]).await;
+    let (client, heads) = start_server([TruncateResponse, Respond("200 OK", REGION)]).await;
 
     assert_eq!(client.region_get().region("1").send().await.unwrap().name, "Volta");
 
-    assert_eq!(keys(&heads.await.unwrap()), ["none", "none"], "a GET needs none");
+    assert_eq!(idempotency_keys(&heads.await.unwrap()), ["none", "none"], "a GET needs none");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_overloaded_server() {
     let (many, unavailable) = ("429 Too Many Requests\r\nRetry-After: 1", "503 Service Unavailable\r\nRetry-After: 1");
     let without = "503 Service Unavailable";
-    let responses = [Answers(many, BUSY), Answers(unavailable, BUSY), Answers(without, BUSY), Answers("200 OK", REGION)];
-    let (client, heads) = server(responses).await;
+    let responses = [Respond(many, BUSY), Respond(unavailable, BUSY), Respond(without, BUSY), Respond("200 OK", REGION)];
+    let (client, heads) = start_server(responses).await;
 
     assert_eq!(client.region_get().region("1").send().await.unwrap().name, "Volta");
 
@@ -143,8 +143,8 @@ async fn retries_overloaded_server() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_request_in_progress() {
     let under_way = r#"{"error":"Still under way.","code":"idempotency.under-way"}"#;
-    let created = Answers("201 Created\r\nLocation: /regions/1", REGION);
-    let (client, heads) = server([Cuts, Answers("409 Conflict", under_way), created]).await;
+    let created = Respond("201 Created\r\nLocation: /regions/1", REGION);
+    let (client, heads) = start_server([CloseConnection, Respond("409 Conflict", under_way), created]).await;
 
     client.region_create().body_map(|body| body.name("Volta").country("Ghana")).send().await.unwrap();
 
@@ -154,7 +154,7 @@ async fn retries_request_in_progress() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn does_not_retry_rejection() {
     let taken = r#"{"error":"Another region has this name.","code":"region.taken"}"#;
-    let (client, heads) = server([Answers("409 Conflict", taken)]).await;
+    let (client, heads) = start_server([Respond("409 Conflict", taken)]).await;
 
     let rejected = client.region_create().body_map(|body| body.name("Volta").country("Ghana")).send().await;
 
@@ -164,7 +164,7 @@ async fn does_not_retry_rejection() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stops_after_last_attempt() {
-    let (client, heads) = server([const { Answers("503 Service Unavailable", BUSY) }; 3]).await;
+    let (client, heads) = start_server([const { Respond("503 Service Unavailable", BUSY) }; 3]).await;
     let client = client.with_retries(Retries { attempts: 3, ..Retries::default() });
 
     assert_eq!(client.region_get().region("1").send().await.rejection(), (503, "server.unavailable".to_owned()));
@@ -174,7 +174,7 @@ async fn stops_after_last_attempt() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn does_not_wait_longer_than_limit() {
-    let (client, heads) = server([Answers("429 Too Many Requests\r\nRetry-After: 3600", BUSY)]).await;
+    let (client, heads) = start_server([Respond("429 Too Many Requests\r\nRetry-After: 3600", BUSY)]).await;
     let client = client.with_retries(Retries { attempts: 100, total: Duration::from_secs(3599), ..Retries::default() });
 
     let told = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("an answer at once");
@@ -185,7 +185,7 @@ async fn does_not_wait_longer_than_limit() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn does_not_retry_without_policy() {
-    let (client, _heads) = server([Cuts, Answers("200 OK", REGION)]).await;
+    let (client, _heads) = start_server([CloseConnection, Respond("200 OK", REGION)]).await;
     let client = client.with_retries(Retries::NONE);
 
     let lost = client.region_get().region("1").send().await;
@@ -195,22 +195,22 @@ async fn does_not_retry_without_policy() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_after_timeout() {
-    let absent = Answers("404 Not Found", NOT_FOUND);
-    let (client, heads) = server([Cuts, absent.clone(), absent]).await;
+    let absent = Respond("404 Not Found", NOT_FOUND);
+    let (client, heads) = start_server([CloseConnection, absent.clone(), absent]).await;
     let delete = || client.region_delete().region("1");
 
     delete().send().await.unwrap();
     assert_eq!(delete().send().await.rejection(), (404, "resource.not-found".to_owned()), "nothing was lost");
 
-    assert_eq!(keys(&heads.await.unwrap()), ["none"; 3]);
+    assert_eq!(idempotency_keys(&heads.await.unwrap()), ["none"; 3]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retried_delete_accepts_not_found() {
-    let (client, heads) = server([Hangs, Answers("200 OK", REGION)]).await;
+    let (client, heads) = start_server([NeverRespond, Respond("200 OK", REGION)]).await;
     let client = client.with_retries(Retries { attempt: Duration::from_secs(2), ..Retries::default() });
 
-    let read = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("asked for again");
+    let read = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("retried");
 
     assert_eq!(read.unwrap().name, "Volta");
 
@@ -221,23 +221,23 @@ async fn retried_delete_accepts_not_found() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retried_cancellation_accepts_not_open() {
-    let ended = Answers("409 Conflict", r#"{"error":"This session has ended already.","code":"session.ended"}"#);
-    let rejected = Answers("403 Forbidden", r#"{"error":"You are restricted.","code":"key.refused"}"#);
-    let cancelled = Answers("200 OK", r#"{"self":"/transfers/1","status":"Cancelled"}"#);
-    let (client, heads) = server([
-        Cuts,
+    let ended = Respond("409 Conflict", r#"{"error":"This session has ended already.","code":"session.ended"}"#);
+    let rejected = Respond("403 Forbidden", r#"{"error":"You are restricted.","code":"key.refused"}"#);
+    let cancelled = Respond("200 OK", r#"{"self":"/transfers/1","status":"Cancelled"}"#);
+    let (client, heads) = start_server([
+        CloseConnection,
         ended.clone(),
         ended,
-        Cuts,
+        CloseConnection,
         rejected.clone(),
         rejected.clone(),
-        Cuts,
+        CloseConnection,
         rejected,
-        Cuts,
-        Answers("409 Conflict", NOT_OPEN),
+        CloseConnection,
+        Respond("409 Conflict", NOT_OPEN),
         cancelled,
-        Answers("503 Service Unavailable", BUSY),
-        Answers("404 Not Found", NOT_FOUND),
+        Respond("503 Service Unavailable", BUSY),
+        Respond("404 Not Found", NOT_FOUND),
     ])
     .await;
     let end = || client.account_session_delete().number("17637000000002").session("17637000000003").send();
@@ -255,15 +255,16 @@ async fn retried_cancellation_accepts_not_open() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn first_delete_reports_not_found() {
-    let claimed = Answers("200 OK", r#"{"self":"/transfers/1","status":"Claimed"}"#);
-    let absent = Answers("404 Not Found", NOT_FOUND);
-    let (client, heads) = server([Cuts, Answers("409 Conflict", NOT_OPEN), claimed, Cuts, absent]).await;
+    let claimed = Respond("200 OK", r#"{"self":"/transfers/1","status":"Claimed"}"#);
+    let absent = Respond("404 Not Found", NOT_FOUND);
+    let (client, heads) =
+        start_server([CloseConnection, Respond("409 Conflict", NOT_OPEN), claimed, CloseConnection, absent]).await;
 
     let too_late = client.transfer_delete().transfer("1").send().await;
     let unknown = client.submission_delete().submission("1").approved(true).send().await;
 
     assert_eq!(too_late.rejection(), (409, "transfer.not-open".to_owned()));
-    assert_eq!(unknown.rejection(), (404, "resource.not-found".to_owned()), "a decision is answered with what was decided");
+    assert_eq!(unknown.rejection(), (404, "resource.not-found".to_owned()), "the response contains the decision");
     let heads = heads.await.unwrap();
     assert!(heads[2].starts_with("GET /transfers/1 ") && header(&heads[2], "x-api-key") == Some("a key"), "{}", heads[2]);
     let operations = operations();
@@ -277,7 +278,7 @@ async fn refused_connection_does_not_count_as_lost_response() {
     let client = Client::connect(&format!("http://{port}"), "a key").unwrap();
     let heads = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        serve(TcpListener::bind(port).await.unwrap(), vec![Answers("404 Not Found", NOT_FOUND)]).await
+        serve(TcpListener::bind(port).await.unwrap(), vec![Respond("404 Not Found", NOT_FOUND)]).await
     });
 
     assert_eq!(client.region_delete().region("1").send().await.rejection(), (404, "resource.not-found".to_owned()));
@@ -287,7 +288,7 @@ async fn refused_connection_does_not_count_as_lost_response() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rate_limited_request_does_not_count_as_lost_response() {
-    let (client, heads) = server([Answers("429 Too Many Requests", BUSY), Answers("404 Not Found", NOT_FOUND)]).await;
+    let (client, heads) = start_server([Respond("429 Too Many Requests", BUSY), Respond("404 Not Found", NOT_FOUND)]).await;
 
     assert_eq!(client.region_delete().region("1").send().await.rejection(), (404, "resource.not-found".to_owned()));
 

@@ -64,7 +64,7 @@ async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
     assert_eq!(expired, (json!("Timed Out"), (0, 0)));
     assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
     assert_eq!((verified.status, verified.code()), (409, "verification.closed"));
-    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0)], 0), "its places were given back once");
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0)], 0), "its reservation was released once");
     assert_eq!(app.read(&next).await["status"], "Timed Out");
     assert_eq!(app.gateway.total(), 0.0);
     assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap()).await, [""; 0]);

@@ -51,7 +51,7 @@ impl TestApp {
     }
 
     /// Moves an event's end into the past.
-    async fn end(&self, host: &User, event: &Event) {
+    async fn end_event(&self, host: &User, event: &Event) {
         let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
         let ended = self.request("PUT", &event.uri).key(&host.key).json(&past).send().await;
         assert_eq!(ended.status, 200, "{}", ended.body);
@@ -59,7 +59,7 @@ impl TestApp {
 }
 
 /// Signs up Kofi, and creates an event with sections at these prices.
-async fn stage(app: &TestApp, prices: &[f64]) -> (User, Event) {
+async fn create_event(app: &TestApp, prices: &[f64]) -> (User, Event) {
     let kofi = app.sign_up("kofi").await;
     let sections = prices.iter().enumerate().map(|(number, price)| section(&format!("Block {number}"), *price, 100));
     let event = app.create_listed_event(&app.create_host(&kofi).await, &sections.collect::<Vec<_>>()).await;
@@ -67,7 +67,7 @@ async fn stage(app: &TestApp, prices: &[f64]) -> (User, Event) {
 }
 
 async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
-    let (kofi, event) = stage(&app, &[0.0]).await;
+    let (kofi, event) = create_event(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
     let particulars = json!({
         "lastName": "Mensah", "title": "Ms", "dateOfBirth": "1992-04-18", "phone": "+233 24 555 0134", "country": "Ghana",
@@ -77,7 +77,7 @@ async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
     assert_eq!(app.request("PUT", &path).key(&ama.key).json(&particulars).send().await.status, 200);
     app.execute("update accounts set verified = true where number = $1", &ama.number).await;
     let order = ama.order(&event.sections[0], 1).await.unwrap();
-    app.end(&kofi, &event).await;
+    app.end_event(&kofi, &event).await;
 
     let removed = app.remove(&ama.key, &ama).await;
 
@@ -97,7 +97,11 @@ async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
     let tickets = app.request("GET", &format!("{}/tickets", event.uri)).key(&kofi.key).send().await;
     assert_eq!(tickets.body["entries"][0]["owner"], expected);
     let found = app.read(&format!("/orders?customer={}", ama.number)).await;
-    assert_eq!((&found["total"], &found["entries"][0]["self"]), (&json!(1), &json!(order.self_)), "the books are kept by number");
+    assert_eq!(
+        (&found["total"], &found["entries"][0]["self"]),
+        (&json!(1), &json!(order.self_)),
+        "the order is found by the account number"
+    );
     let old = "select count(*) from accounts where number <> $1 and username = 'ama' or email = 'ama@example.com'";
     assert_eq!(app.count(old, &ama).await, 0);
 }
@@ -133,7 +137,7 @@ async fn deleted_account_is_not_found(app: TestApp) {
     let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
     let integration = send("POST", "/integrations", integration).await;
     assert_eq!((integration.status, integration.invalid_arguments()), (400, vec!["account".to_owned()]));
-    let (_, event) = stage(&app, &[10.0]).await;
+    let (_, event) = create_event(&app, &[10.0]).await;
     let order = json!({ "customer": ama.number, "items": { event.sections[0].as_str(): 1 } });
     let order_for_it = send("POST", "/orders", order.clone()).await;
     assert_eq!((order_for_it.status, order_for_it.invalid_arguments()), (400, vec!["customer".to_owned()]));
@@ -142,7 +146,7 @@ async fn deleted_account_is_not_found(app: TestApp) {
 }
 
 async fn deletion_ends_open_transfers(app: TestApp) {
-    let (kofi, event) = stage(&app, &[0.0]).await;
+    let (kofi, event) = create_event(&app, &[0.0]).await;
     let (ama, esi, yaw) = (app.sign_up("ama").await, app.sign_up("esi").await, app.sign_up("yaw").await);
     let offer = async |from: &User, to: &User| {
         let serial = from.order_free_tickets(&event.sections[0], 1).await.remove(0);
@@ -151,9 +155,9 @@ async fn deletion_ends_open_transfers(app: TestApp) {
         created.body["self"].as_str().unwrap().to_owned()
     };
     let (received, sent, others) = (offer(&ama, &esi).await, offer(&esi, &yaw).await, offer(&ama, &yaw).await);
-    assert_eq!(app.remove(&esi.key, &esi).await.code(), "account.has-tickets", "what is offered is still its own");
+    assert_eq!(app.remove(&esi.key, &esi).await.code(), "account.has-tickets", "pending tickets belong to the sender");
     assert_eq!(app.read(&received).await["status"], "Pending", "a rejection ends nothing");
-    app.end(&kofi, &event).await;
+    app.end_event(&kofi, &event).await;
 
     assert_eq!(app.remove(&esi.key, &esi).await.status, 204);
 
@@ -170,7 +174,7 @@ async fn deletion_ends_open_transfers(app: TestApp) {
 }
 
 async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
-    let (_, event) = stage(&app, &[0.0]).await;
+    let (_, event) = create_event(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
     for round in 0..5 {
         let esi = app.sign_up(&format!("esi{round}")).await;
@@ -274,7 +278,7 @@ async fn deletion_removes_host_roles_and_preferences(app: TestApp) {
 }
 
 async fn deletion_cancels_and_refunds_open_orders(app: TestApp) {
-    let (_, event) = stage(&app, &[10.0, 20.0]).await;
+    let (_, event) = create_event(&app, &[10.0, 20.0]).await;
     let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
     let late = ama.order(&event.sections[0], 5).await.unwrap().self_.clone();
     app.advance_clock(RESERVATION_TTL);
@@ -299,7 +303,7 @@ async fn deletion_cancels_and_refunds_open_orders(app: TestApp) {
 }
 
 async fn failed_refund_is_retried(app: TestApp) {
-    let (_, event) = stage(&app, &[10.0]).await;
+    let (_, event) = create_event(&app, &[10.0]).await;
     let ama = app.sign_up("ama").await;
     let order = ama.order(&event.sections[0], 5).await.unwrap().self_.clone();
     app.pay(&ama.key, &order, partial_card_payment(30.0)).await;
@@ -315,7 +319,7 @@ async fn failed_refund_is_retried(app: TestApp) {
 }
 
 async fn valid_tickets_for_future_events_prevent_deletion(app: TestApp) {
-    let (_, event) = stage(&app, &[0.0, 10.0]).await;
+    let (_, event) = create_event(&app, &[0.0, 10.0]).await;
     let ama = app.sign_up("ama").await;
     let serials = ama.order_free_tickets(&event.sections[0], 1).await;
     let open = ama.order(&event.sections[1], 2).await.unwrap();
@@ -337,14 +341,14 @@ async fn valid_tickets_for_future_events_prevent_deletion(app: TestApp) {
 }
 
 async fn unusable_tickets_do_not_prevent_deletion(app: TestApp) {
-    let (kofi, event) = stage(&app, &[0.0]).await;
+    let (kofi, event) = create_event(&app, &[0.0]).await;
     let over = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
     let ama = app.sign_up("ama").await;
     let serials = ama.order_free_tickets(&event.sections[0], 2).await;
     set_status(&app, &serials[0], "Redeemed").await;
     set_status(&app, &serials[1], "Void").await;
     ama.order_free_tickets(&over.sections[0], 1).await;
-    app.end(&kofi, &over).await;
+    app.end_event(&kofi, &over).await;
 
     assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
 }
@@ -365,7 +369,7 @@ async fn account_is_deleted_by_owner_and_staff(app: TestApp) {
 }
 
 async fn deletion_refunds_payment_in_progress(app: TestApp) {
-    let (_, event) = stage(&app, &[100.0]).await;
+    let (_, event) = create_event(&app, &[100.0]).await;
     let ama = app.sign_up("ama").await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
     app.gateway.block();
@@ -384,7 +388,7 @@ async fn deletion_refunds_payment_in_progress(app: TestApp) {
 }
 
 async fn concurrent_deletion_and_payment_leave_one(app: TestApp) {
-    let (_, event) = stage(&app, &[10.0]).await;
+    let (_, event) = create_event(&app, &[10.0]).await;
     for number in 0..6 {
         let user = app.sign_up(&format!("person-{number}")).await;
         let order = user.order(&event.sections[0], 2).await.unwrap().self_.clone();
@@ -412,7 +416,7 @@ async fn concurrent_deletion_and_payment_leave_one(app: TestApp) {
 }
 
 async fn concurrent_deletion_and_order_leave_no_ticket(app: TestApp) {
-    let (_, event) = stage(&app, &[0.0, 10.0]).await;
+    let (_, event) = create_event(&app, &[0.0, 10.0]).await;
     for number in 0..6 {
         let user = app.sign_up(&format!("person-{number}")).await;
         let place = |section: &str| app.place_order(&user.key, json!({ section: 1 }));

@@ -45,7 +45,7 @@ impl Fixtures {
     }
 
     /// Returns the operations with this request header.
-    fn taking(&self, header: &str) -> Vec<&Operation> {
+    fn operations_with(&self, header: &str) -> Vec<&Operation> {
         self.contract.operations().filter(|operation| operation.takes(header)).collect()
     }
 
@@ -82,7 +82,7 @@ fn is_success(reply: &Reply) -> bool {
 async fn if_none_match_returns_not_modified(app: TestApp) {
     let stage = Fixtures::on(&app).await;
     // Images have no caller (`media::known_image_is_not_modified`).
-    let reads: Vec<_> = stage.taking("If-None-Match").into_iter().filter(|operation| operation.needs_key).collect();
+    let reads: Vec<_> = stage.operations_with("If-None-Match").into_iter().filter(|operation| operation.needs_key).collect();
     assert!(reads.len() > 50, "only {}", reads.len());
     for operation in reads {
         let request = stage.request(operation).await;
@@ -121,7 +121,7 @@ async fn created_resource_has_etag_of_get(app: TestApp) {
 
 async fn if_match_rejects_stale_etag(app: TestApp) {
     let stage = Fixtures::on(&app).await;
-    let changes = stage.taking("If-Match");
+    let changes = stage.operations_with("If-Match");
     assert!(changes.len() > 30, "only {}", changes.len());
     for operation in changes {
         let id = &operation.id;
@@ -139,7 +139,7 @@ async fn if_match_rejects_stale_etag(app: TestApp) {
         assert_eq!((tag(&untouched), &untouched.body), (seen.clone(), &before.body), "{id}: nothing was done");
         assert!(is_success(&done), "{id}: {} {}", done.status, done.json());
         if operation.method == "PUT" {
-            assert_eq!((tag(&done), &done.body), (tag(&after), &after.body), "{id}: answers what a GET does");
+            assert_eq!((tag(&done), &done.body), (tag(&after), &after.body), "{id}: returns the representation of a GET");
             // The example may be equal to the current state.
             if tag(&after) != seen {
                 assert_changed(&asking(&seen).await, id);
@@ -157,7 +157,7 @@ async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
     let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
     let other = Server::at(&format!("http://{}", neighbour.address)).unwrap();
     // Ending a session is idempotent: an ended session is unchanged.
-    for operation in stage.taking("If-Match").into_iter().filter(|operation| operation.id != "session_active_delete") {
+    for operation in stage.operations_with("If-Match").into_iter().filter(|operation| operation.id != "session_active_delete") {
         let id = &operation.id;
         let request = stage.request(operation).await;
         let seen = tag(&stage.read(&request).await);

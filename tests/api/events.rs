@@ -33,7 +33,7 @@ on_both_databases![
 ];
 
 /// Builds an event of this host with all required properties, and times.
-async fn event(app: &TestApp, host: &Host<'_>, title: &str) -> Value {
+async fn event_body(app: &TestApp, host: &Host<'_>, title: &str) -> Value {
     json!({
         "host": host.uri, "title": title, "description": "Jazz, outdoors.", "type": "Standard", "public": true,
         "category": app.create_category().await, "subcategory": "Jazz", "venue": app.create_venue().await,
@@ -41,7 +41,7 @@ async fn event(app: &TestApp, host: &Host<'_>, title: &str) -> Value {
     })
 }
 
-async fn make(app: &TestApp, key: &str, body: &Value) -> Response {
+async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
     app.request("POST", "/events").key(key).json(body).send().await
 }
 
@@ -70,7 +70,7 @@ async fn cancel_events(app: &TestApp) {
 }
 
 /// Creates a pending venue as a customer.
-async fn own_venue(app: &TestApp, key: &str) -> String {
+async fn create_pending_venue(app: &TestApp, key: &str) -> String {
     let name = format!("Backyard {}", app.state.clock.next_id());
     let region = app.create_region().await;
     let venue = json!({ "name": name, "region": region, "address": "Ring Road", "longitude": -0.2, "latitude": 5.6 });
@@ -81,11 +81,11 @@ async fn own_venue(app: &TestApp, key: &str) -> String {
 async fn creates_draft(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
-    let mut body = event(&app, &host, "Jazz Night").await;
+    let mut body = event_body(&app, &host, "Jazz Night").await;
     body["disclaimer"] = "No refunds.".into();
     body["tags"] = json!(["jazz", "open air", "\"quoted\""]);
 
-    let created = make(&app, &kofi.key, &body).await;
+    let created = create(&app, &kofi.key, &body).await;
 
     assert_eq!(created.status, 201);
     let uri = uri(&created);
@@ -108,12 +108,12 @@ async fn creates_draft(app: TestApp) {
 
 async fn default_times_are_now_and_never(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let mut body = event(&app, &app.create_host(&kofi).await, "Open End").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Open End").await;
     body["start"] = Value::Null;
     body.as_object_mut().unwrap().remove("end");
 
     let before = app.state.clock.now().to_minutes();
-    let created = make(&app, &kofi.key, &body).await;
+    let created = create(&app, &kofi.key, &body).await;
     let after = app.state.clock.now().to_minutes();
 
     let start = created.body["start"].as_str().unwrap().to_owned();
@@ -123,29 +123,29 @@ async fn default_times_are_now_and_never(app: TestApp) {
 
 async fn normalizes_times_to_utc(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["start"] = "2998-12-20 19:30:15.250+01:00".into();
     body["end"] = "2998-12-20T23:00:00Z".into();
 
-    let created = make(&app, &kofi.key, &body).await;
+    let created = create(&app, &kofi.key, &body).await;
 
     assert_eq!((&created.body["start"], &created.body["end"]), (&json!("2998-12-20T18:30"), &json!("2998-12-20T23:00")));
     body["start"] = "2998-13-20T19:00".into();
     body["end"] = "tomorrow".into();
-    assert_eq!(make(&app, &kofi.key, &body).await.invalid_arguments(), ["start", "end"]);
+    assert_eq!(create(&app, &kofi.key, &body).await.invalid_arguments(), ["start", "end"]);
 }
 
 async fn only_host_administrators_create_event(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
-    let body = event(&app, &host, "Jazz Night").await;
+    let body = event_body(&app, &host, "Jazz Night").await;
     let mut wrong = body.clone();
     wrong["category"] = "17637000000001".into();
 
-    let stranger = make(&app, &ama.key, &body).await;
-    let strangely_wrong = make(&app, &ama.key, &wrong).await;
-    let application = make(&app, &app.public_key, &body).await;
-    let staff = make(&app, &app.staff.key, &body).await;
+    let stranger = create(&app, &ama.key, &body).await;
+    let strangely_wrong = create(&app, &ama.key, &wrong).await;
+    let application = create(&app, &app.public_key, &body).await;
+    let staff = create(&app, &app.staff.key, &body).await;
 
     assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
     assert_eq!(rejection(&strangely_wrong), (403, "resource.not-yours"));
@@ -156,8 +156,8 @@ async fn only_host_administrators_create_event(app: TestApp) {
 async fn names_all_missing_arguments(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
 
-    let nothing = make(&app, &kofi.key, &json!({})).await;
-    let wrong = make(
+    let nothing = create(&app, &kofi.key, &json!({})).await;
+    let wrong = create(
         &app,
         &kofi.key,
         &json!({
@@ -175,7 +175,7 @@ async fn names_all_missing_arguments(app: TestApp) {
 
 async fn names_all_unknown_references(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     let whole = body.clone();
 
     for (name, nothing) in [("host", "17637000000001"), ("category", "/categories/17637000000001"), ("venue", "nowhere")] {
@@ -183,28 +183,28 @@ async fn names_all_unknown_references(app: TestApp) {
     }
     body["end"] = body["start"].clone();
     body["banner"] = "aGVsbG8=".into();
-    let response = make(&app, &kofi.key, &body).await;
+    let response = create(&app, &kofi.key, &body).await;
     let mut other = whole.clone();
     other["subcategory"] = "Poetry".into();
     other["end"] = "2998-12-20T18:59".into();
-    let subcategory = make(&app, &kofi.key, &other).await;
+    let subcategory = create(&app, &kofi.key, &other).await;
 
     assert_eq!((response.status, response.code()), (400, "arguments.invalid"));
     assert_eq!(response.invalid_arguments(), ["host", "category", "venue", "end", "banner"]);
     assert_eq!(subcategory.invalid_arguments(), ["subcategory", "end"]);
-    assert_eq!(make(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
+    assert_eq!(create(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
 }
 
 async fn pending_venue_is_usable_by_creator_only(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
-    let venue = own_venue(&app, &ama.key).await;
-    let (mut his, mut hers) = (event(&app, &kofis, "His Night").await, event(&app, &amas, "Her Night").await);
+    let venue = create_pending_venue(&app, &ama.key).await;
+    let (mut his, mut hers) = (event_body(&app, &kofis, "His Night").await, event_body(&app, &amas, "Her Night").await);
     his["venue"] = venue.as_str().into();
     hers["venue"] = venue.as_str().into();
 
-    let not_his = make(&app, &kofi.key, &his).await;
-    let own = make(&app, &ama.key, &hers).await;
+    let not_his = create(&app, &kofi.key, &his).await;
+    let own = create(&app, &ama.key, &hers).await;
 
     assert_eq!((not_his.status, not_his.invalid_arguments()), (400, vec!["venue".to_owned()]));
     assert_eq!((own.status, &own.body["venue"]["self"]), (201, &json!(venue)));
@@ -213,10 +213,10 @@ async fn pending_venue_is_usable_by_creator_only(app: TestApp) {
 async fn title_is_unique(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
-    make(&app, &kofi.key, &event(&app, &kofis, "Jazz Night").await).await;
-    let other = make(&app, &ama.key, &event(&app, &amas, "Rock Night").await).await;
+    create(&app, &kofi.key, &event_body(&app, &kofis, "Jazz Night").await).await;
+    let other = create(&app, &ama.key, &event_body(&app, &amas, "Rock Night").await).await;
 
-    let same = make(&app, &ama.key, &event(&app, &amas, "Jazz Night").await).await;
+    let same = create(&app, &ama.key, &event_body(&app, &amas, "Jazz Night").await).await;
     let renamed = change(&app, &ama.key, &uri(&other), json!({ "title": "Jazz Night" })).await;
     let kept = change(&app, &ama.key, &uri(&other), json!({ "title": "Rock Night" })).await;
 
@@ -227,10 +227,10 @@ async fn title_is_unique(app: TestApp) {
 
 async fn removed_host_cannot_create_events(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     remove_hosts(&app).await;
 
-    let response = make(&app, &kofi.key, &body).await;
+    let response = create(&app, &kofi.key, &body).await;
 
     assert_eq!(rejection(&response), (409, "host.removed"));
 }

@@ -19,7 +19,7 @@ on_both_databases![
 ];
 
 /// Sends an operation's example with the highest scope that needs no event.
-async fn ask(app: &TestApp, operation: &Operation) -> Response {
+async fn send_example(app: &TestApp, operation: &Operation) -> Response {
     let is_for_staff = operation.scopes.contains(&Scope::Administrator);
     operation.send(app, |request| if is_for_staff { request.key(&app.staff.key) } else { request }).await
 }
@@ -40,7 +40,7 @@ fn assert_unavailable(response: &Response, operation: &Operation) {
 async fn unknown_path_parameter_is_not_found(app: TestApp) {
     let mut asked = 0;
     for operation in operations().iter().filter(|operation| !operation.parameters("path").is_empty()) {
-        let response = ask(&app, operation).await;
+        let response = send_example(&app, operation).await;
 
         assert_eq!(response.status, 404, "{}: {}", operation.id, response.body);
         assert_ne!(response.code(), "endpoint.unknown", "{}", operation.id);
@@ -52,7 +52,7 @@ async fn unknown_path_parameter_is_not_found(app: TestApp) {
 async fn every_operation_returns_unavailable_without_database(app: TestApp) {
     app.state.db.close().await;
     for operation in operations() {
-        assert_unavailable(&ask(&app, &operation).await, &operation);
+        assert_unavailable(&send_example(&app, &operation).await, &operation);
     }
 }
 
@@ -61,10 +61,10 @@ async fn every_operation_returns_server_error_without_tables(app: TestApp) {
     app.allow_server_errors();
     let (of_the_front_door, others): (Vec<_>, Vec<_>) =
         tables(&app).await.into_iter().partition(|table| ["accounts", "api_keys"].contains(&table.as_str()));
-    remove(&app, others).await;
+    rename_tables(&app, others).await;
     let mut failed = 0;
     for operation in operations() {
-        let response = ask(&app, &operation).await;
+        let response = send_example(&app, &operation).await;
 
         if response.status == 500 {
             assert_failed_inside(&response, &operation);
@@ -74,14 +74,14 @@ async fn every_operation_returns_server_error_without_tables(app: TestApp) {
     // The other operations read accounts and keys only, read no table, or reject the example earlier.
     assert!(failed * 4 > operations().len() * 3, "only {failed}");
 
-    remove(&app, of_the_front_door).await;
+    rename_tables(&app, of_the_front_door).await;
     for operation in operations() {
-        assert_failed_inside(&ask(&app, &operation).await, &operation);
+        assert_failed_inside(&send_example(&app, &operation).await, &operation);
     }
 }
 
 /// Renames these tables: that keeps references to them intact on both databases.
-async fn remove(app: &TestApp, tables: Vec<String>) {
+async fn rename_tables(app: &TestApp, tables: Vec<String>) {
     for table in tables {
         app.execute_sql(format!("alter table {table} rename to gone_{table}").leak()).await;
     }
@@ -89,9 +89,9 @@ async fn remove(app: &TestApp, tables: Vec<String>) {
 
 /// A log in memory.
 #[derive(Clone, Default)]
-struct Pages(Arc<Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Pages {
+impl io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -103,7 +103,7 @@ impl io::Write for Pages {
 
 async fn error_cause_is_logged_but_not_sent(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let pages = Pages::default();
+    let pages = LogBuffer::default();
     let log = Logger::root(Mutex::new(slog_json::Json::default(pages.clone())).fuse(), o!());
     let broken = app.start_second_server(app.state.settings.clone(), log).await;
     let keys = [&app.public_key, &ama.key, &app.staff.key];

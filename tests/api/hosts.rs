@@ -27,7 +27,7 @@ fn host(name: &str) -> Value {
     json!({ "name": name, "contact": "Ama Mensah", "email": "hello@accralive.example" })
 }
 
-async fn make(app: &TestApp, key: &str, body: &Value) -> Response {
+async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
     app.request("POST", "/hosts").key(key).json(body).send().await
 }
 
@@ -48,7 +48,7 @@ async fn creator_administers_host(app: TestApp) {
         "businessNo": "CS048211025",
     });
 
-    let created = make(&app, &ama.key, &all).await;
+    let created = create(&app, &ama.key, &all).await;
 
     assert_eq!(created.status, 201);
     let uri = created.body["self"].as_str().unwrap();
@@ -74,7 +74,7 @@ async fn address_may_have_several_lines(app: TestApp) {
     let account = json!({ "username": "esi", "email": "esi@example.com", "password": PASSWORD });
     let own = format!("/accounts/{}", ama.number);
 
-    let created = make(&app, &ama.key, &with_address(host)).await;
+    let created = create(&app, &ama.key, &with_address(host)).await;
     let changed = change(&app, &ama.key, created.body["self"].as_str().unwrap_or_default(), address.clone()).await;
     let signed_up = app.request("POST", "/accounts").json(&with_address(account)).send().await;
     let moved = change(&app, &ama.key, &own, address.clone()).await;
@@ -90,9 +90,9 @@ async fn address_may_have_several_lines(app: TestApp) {
 async fn requires_name_contact_and_email(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
-    let created = make(&app, &ama.key, &host("Accra Live")).await;
-    let nothing = make(&app, &ama.key, &json!({})).await;
-    let wrong = make(&app, &ama.key, &json!({ "name": " ", "contact": "Ama", "email": "ama", "website": "accralive" })).await;
+    let created = create(&app, &ama.key, &host("Accra Live")).await;
+    let nothing = create(&app, &ama.key, &json!({})).await;
+    let wrong = create(&app, &ama.key, &json!({ "name": " ", "contact": "Ama", "email": "ama", "website": "accralive" })).await;
 
     assert_eq!(created.status, 201);
     assert_eq!((&created.body["website"], &created.body["businessNo"]), (&json!(""), &json!("")));
@@ -103,8 +103,8 @@ async fn requires_name_contact_and_email(app: TestApp) {
 async fn requires_key_with_account(app: TestApp) {
     let program = setup::create_key(&app.state, "a program", Scope::Customer, None).await.unwrap();
 
-    let application = make(&app, &app.public_key, &host("Accra Live")).await;
-    let nobody = make(&app, &program, &host("Accra Live")).await;
+    let application = create(&app, &app.public_key, &host("Accra Live")).await;
+    let nobody = create(&app, &program, &host("Accra Live")).await;
 
     assert_eq!((application.status, application.code()), (403, "key.refused"));
     assert_eq!((nobody.status, nobody.code()), (403, "resource.not-yours"));
@@ -113,11 +113,11 @@ async fn requires_key_with_account(app: TestApp) {
 
 async fn name_is_unique(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    make(&app, &ama.key, &host("Accra Live")).await;
-    let other = make(&app, &kofi.key, &host("Kumasi Live")).await;
+    create(&app, &ama.key, &host("Accra Live")).await;
+    let other = create(&app, &kofi.key, &host("Kumasi Live")).await;
     let other = other.body["self"].as_str().unwrap();
 
-    let same = make(&app, &kofi.key, &host("Accra Live")).await;
+    let same = create(&app, &kofi.key, &host("Accra Live")).await;
     let renamed = change(&app, &kofi.key, other, json!({ "name": "Accra Live" })).await;
     let its_own = change(&app, &kofi.key, other, json!({ "name": "Kumasi Live" })).await;
 
@@ -147,7 +147,7 @@ async fn host_is_updated_by_administrators_and_staff(app: TestApp) {
 
 async fn update_keeps_omitted_properties(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let before = make(&app, &ama.key, &json!({ "name": "A", "contact": "B", "email": "c@example.com", "city": "Accra" })).await;
+    let before = create(&app, &ama.key, &json!({ "name": "A", "contact": "B", "email": "c@example.com", "city": "Accra" })).await;
     let uri = before.body["self"].as_str().unwrap();
 
     let after = change(&app, &ama.key, uri, json!({ "contact": "Kofi", "phone": null, "city": "", "unknown": 1 })).await;
@@ -164,7 +164,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 async fn lists_in_pages_in_order_of_creation(app: TestApp) {
     let ama = app.sign_up("ama").await;
     for name in ["Cape Coast Live", "Accra Live", "Bolgatanga Live"] {
-        make(&app, &ama.key, &host(name)).await;
+        create(&app, &ama.key, &host(name)).await;
     }
 
     let first = app.request("GET", "/hosts?records=2").send().await;
@@ -183,10 +183,10 @@ async fn lists_hosts_of_administrator(app: TestApp) {
     let list = |query: &str, key: &str| app.request("GET", &format!("{path}?{query}")).key(key).send();
     let empty = list("", &ama.key).await;
     assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
-    make(&app, &kofi.key, &host("Kumasi Live")).await;
+    create(&app, &kofi.key, &host("Kumasi Live")).await;
     let mut created = Vec::new();
     for name in ["Cape Coast Live", "Accra Live", "Bolgatanga Live"] {
-        created.push(make(&app, &ama.key, &host(name)).await.body);
+        created.push(create(&app, &ama.key, &host(name)).await.body);
     }
 
     let page = list("", &ama.key).await;

@@ -98,7 +98,7 @@ async fn key_works_until_it_expires(app: TestApp) {
     app.advance_clock(Duration::from_secs(11));
     assert_eq!(status().await, 403);
     let read = app.request("GET", created.body["self"].as_str().unwrap()).key(&app.staff.key).send().await;
-    assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still told");
+    assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still visible");
 }
 
 async fn rejects_expiry_in_the_past(app: TestApp) {
@@ -186,7 +186,7 @@ async fn lists_integrations_without_keys(app: TestApp) {
     let past = list("records=2&page=3").await;
     assert_eq!((past.status, past.code()), (404, "page.past-end"));
     app.advance_clock(Duration::from_secs(61));
-    assert_eq!(list("").await.body, page.body, "one that has expired is still told");
+    assert_eq!(list("").await.body, page.body, "an expired one is still visible");
 }
 
 async fn revoked_integration_is_not_found(app: TestApp) {

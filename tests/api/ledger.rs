@@ -34,7 +34,7 @@ fn id_of(uri: &str) -> i64 {
 }
 
 /// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees.
-async fn sale(app: &TestApp) -> (User, Event, String) {
+async fn create_order(app: &TestApp) -> (User, Event, String) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
@@ -42,7 +42,7 @@ async fn sale(app: &TestApp) -> (User, Event, String) {
 }
 
 /// Ama's order of one ticket at 100.00 and a free one of Kofi's host, and two tickets at 30.00 of Esi's: 163.97 with fees.
-struct Mixed {
+struct MixedOrder {
     kofi: User,
     esi: User,
     ama: User,
@@ -50,7 +50,7 @@ struct Mixed {
     order: String,
 }
 
-async fn mixed(app: &TestApp) -> Mixed {
+async fn create_mixed_order(app: &TestApp) -> MixedOrder {
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let (live, players) = (app.create_host(&kofi).await, app.create_host(&esi).await);
     let jazz = app.create_listed_event(&live, &[section("Stalls", 100.0, 10), section("Standing", 0.0, 10)]).await;
@@ -60,11 +60,11 @@ async fn mixed(app: &TestApp) -> Mixed {
     let order = app.place_order(&ama.key, items).await.body;
     assert_eq!(order["total"], 163.97);
     let order = order["self"].as_str().unwrap().to_owned();
-    Mixed { kofi, esi, ama, hosts, order }
+    MixedOrder { kofi, esi, ama, hosts, order }
 }
 
 async fn payment_is_recorded_as_sale(app: TestApp) {
-    let (ama, _, order) = sale(&app).await;
+    let (ama, _, order) = create_order(&app).await;
     assert_eq!(app.read("/transactions").await, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
     let payment = app.pay(&ama.key, &order, card_payment()).await.body;
 
@@ -83,7 +83,7 @@ async fn payment_is_recorded_as_sale(app: TestApp) {
 }
 
 async fn payments_fill_subtotal_before_fees(app: TestApp) {
-    let (ama, _, order) = sale(&app).await;
+    let (ama, _, order) = create_order(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(150.0)).await;
     app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 51.01, "reference": "Receipt 7" })).await;
     app.pay(&ama.key, &order, partial_card_payment(0.97)).await;
@@ -94,7 +94,7 @@ async fn payments_fill_subtotal_before_fees(app: TestApp) {
 }
 
 async fn full_refund_includes_fees_of_sale(app: TestApp) {
-    let (ama, event, order) = sale(&app).await;
+    let (ama, event, order) = create_order(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
     app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 2, "reference": "Receipt 7" })).await;
     app.cancel_order(&ama.key, &order).await;
@@ -110,7 +110,7 @@ async fn full_refund_includes_fees_of_sale(app: TestApp) {
 }
 
 async fn owed_refund_is_recorded_when_paid(app: TestApp) {
-    let (ama, _, order) = sale(&app).await;
+    let (ama, _, order) = create_order(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.gateway.reject_refunds(true);
     app.advance_clock(RESERVATION_TTL);
@@ -126,7 +126,7 @@ async fn owed_refund_is_recorded_when_paid(app: TestApp) {
 }
 
 async fn uncollected_payment_is_not_recorded(app: TestApp) {
-    let (ama, _, order) = sale(&app).await;
+    let (ama, _, order) = create_order(&app).await;
 
     for token in ["tok_decline", "tok_error"] {
         let rejected = app.pay(&ama.key, &order, json!({ "method": "card", "token": token })).await;
@@ -140,7 +140,7 @@ async fn uncollected_payment_is_not_recorded(app: TestApp) {
 }
 
 async fn late_payment_has_no_fees_or_host(app: TestApp) {
-    let (ama, event, order) = sale(&app).await;
+    let (ama, event, order) = create_order(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
     app.gateway.block();
 
@@ -160,7 +160,7 @@ async fn late_payment_has_no_fees_or_host(app: TestApp) {
 }
 
 async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
-    let (ama, _, order) = sale(&app).await;
+    let (ama, _, order) = create_order(&app).await;
     app.gateway.block();
     let meanwhile = async {
         app.gateway.wait_for_charges(1).await;
@@ -185,7 +185,7 @@ async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
 }
 
 async fn lists_and_filters_transactions(app: TestApp) {
-    let (ama, _, order) = sale(&app).await;
+    let (ama, _, order) = create_order(&app).await;
     for amount in [1.0, 2.0] {
         app.pay(&ama.key, &order, partial_card_payment(amount)).await;
         app.advance_clock(Duration::from_secs(60));
@@ -225,7 +225,7 @@ async fn lists_and_filters_transactions(app: TestApp) {
 }
 
 async fn ledger_requires_staff(app: TestApp) {
-    let (ama, _, order) = sale(&app).await;
+    let (ama, _, order) = create_order(&app).await;
     app.pay(&ama.key, &order, card_payment()).await;
     let found = app.read("/transactions").await["entries"][0]["self"].as_str().unwrap().to_owned();
 
@@ -240,7 +240,7 @@ async fn ledger_requires_staff(app: TestApp) {
 }
 
 async fn host_reads_own_share(app: TestApp) {
-    let Mixed { kofi, ama, hosts, order, .. } = mixed(&app).await;
+    let MixedOrder { kofi, ama, hosts, order, .. } = create_mixed_order(&app).await;
     app.pay(&ama.key, &order, card_payment()).await;
     let of = async |host: &str| app.transactions(&format!("{host}/transactions")).await;
 
@@ -269,7 +269,7 @@ async fn host_reads_own_share(app: TestApp) {
 }
 
 async fn host_share_is_exact_for_any_payments(app: TestApp) {
-    let Mixed { ama, hosts, order, .. } = mixed(&app).await;
+    let MixedOrder { ama, hosts, order, .. } = create_mixed_order(&app).await;
     for amount in [99.99, 0.02, 60.0, 1.0] {
         assert_eq!(app.pay(&ama.key, &order, partial_card_payment(amount)).await.status, 201);
     }
@@ -294,7 +294,7 @@ async fn host_share_is_exact_for_any_payments(app: TestApp) {
 }
 
 async fn host_list_requires_administrators_or_staff(app: TestApp) {
-    let Mixed { kofi, esi, ama, hosts, order } = mixed(&app).await;
+    let MixedOrder { kofi, esi, ama, hosts, order } = create_mixed_order(&app).await;
     app.pay(&ama.key, &order, card_payment()).await;
     let path = format!("{}/transactions", hosts[0]);
     let get = async |key: &str, path: &str| app.request("GET", path).key(key).send().await;
@@ -329,7 +329,7 @@ async fn whole_ledger(app: &TestApp) -> Vec<(i64, String, i64, i64, i64, i64, i6
 
 /// Runs the ledger's migration again on payments in the format before it.
 async fn migration_records_earlier_payments(app: TestApp) {
-    let Mixed { ama, order, .. } = mixed(&app).await;
+    let MixedOrder { ama, order, .. } = create_mixed_order(&app).await;
     for body in [partial_card_payment(99.99), partial_card_payment(60.5), card_payment()] {
         assert_eq!(app.pay(&ama.key, &order, body).await.status, 201);
     }

@@ -91,7 +91,7 @@ impl TestApp {
     }
 
     /// Opens another server's state on the same database, which delivers to this SMTP server.
-    async fn another(&self, server: SmtpSettings) -> Arc<App> {
+    async fn open_second_state(&self, server: SmtpSettings) -> Arc<App> {
         let from = "Box office <tickets@boxoffice.example>".parse().unwrap();
         let mail = MailSettings { from, route: MailRoute::Smtp(server) };
         let settings = Settings { mail, ..self.state.settings.clone() };
@@ -288,13 +288,13 @@ async fn rejected_mail_does_not_block_others(app: TestApp) {
 async fn two_servers_deliver_each_mail_once(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Accept).await;
     app.mailbox.use_smtp(server.settings());
-    let another = app.another(server.settings()).await;
+    let second = app.open_second_state(server.settings()).await;
     for number in 0..40 {
         app.enqueue_mail("ama@example.com", &format!("Number {number}")).await;
     }
 
     let work = async |state: &App| while outbox::deliver_due(state).await.unwrap() > 0 {};
-    tokio::join!(work(&app.state), work(&another), work(&app.state), work(&another));
+    tokio::join!(work(&app.state), work(&second), work(&app.state), work(&second));
     app.wait_until_empty().await;
 
     let mut subjects: Vec<_> = server.accepted().iter().map(|mail| line(mail, "Subject:").to_owned()).collect();
@@ -307,13 +307,13 @@ async fn two_servers_deliver_each_mail_once(app: TestApp) {
 async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {
     let (silent, server) = (MailServer::start(SmtpBehavior::Unresponsive).await, MailServer::start(SmtpBehavior::Accept).await);
     app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(5), ..silent.settings() });
-    let another = app.another(server.settings()).await;
+    let second = app.open_second_state(server.settings()).await;
     app.enqueue_mail("ama@example.com", "Good news").await;
     wait_until(async || silent.connection_count() == 1).await;
 
-    assert_eq!(outbox::deliver_due(&another).await.unwrap(), 0, "the mail is taken");
-    another.clock.advance(Duration::from_secs(5 + 2 * 60));
-    assert_eq!(outbox::deliver_due(&another).await.unwrap(), 1, "and comes back");
+    assert_eq!(outbox::deliver_due(&second).await.unwrap(), 0, "the mail is taken");
+    second.clock.advance(Duration::from_secs(5 + 2 * 60));
+    assert_eq!(outbox::deliver_due(&second).await.unwrap(), 1, "and comes back");
 
     assert_eq!((server.accepted().len(), app.outbox().await.len()), (1, 0));
     // A late failure on the first server does not restore the mail.
@@ -357,8 +357,8 @@ async fn sends_no_credentials_to_untrusted_server(app: TestApp) {
 async fn unresponsive_server_does_not_block_shutdown(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Unresponsive).await;
     app.mailbox.use_smtp(server.settings());
-    let another = app.another(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() }).await;
-    let platform = Platform::start(Arc::clone(&another), ANY_PORT).unwrap();
+    let second = app.open_second_state(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() }).await;
+    let platform = Platform::start(Arc::clone(&second), ANY_PORT).unwrap();
     for number in 0..9 {
         app.enqueue_mail("ama@example.com", &format!("Number {number}")).await;
     }

@@ -357,7 +357,7 @@ async fn deleting_section_deletes_its_modifiers(app: TestApp) {
 }
 
 /// Creates a listed event of Kofi, with sections at 20.00 and 40.00.
-async fn concert(app: &TestApp) -> (crate::support::User, Event) {
+async fn create_concert(app: &TestApp) -> (crate::support::User, Event) {
     let kofi = app.sign_up("kofi").await;
     let sections = [section("Floor", 20.0, 100), section("Balcony", 40.0, 100)];
     let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
@@ -365,7 +365,7 @@ async fn concert(app: &TestApp) -> (crate::support::User, Event) {
 }
 
 async fn order_names_applied_modifiers(app: TestApp) {
-    let (kofi, event) = concert(&app).await;
+    let (kofi, event) = create_concert(&app).await;
     let [floor, balcony] = [&event.sections[0], &event.sections[1]];
     let dear = modifier(&app, &kofi.key, balcony, json!({ "name": "Gate", "priceDelta": 15.5 })).await;
     modifier(&app, &kofi.key, balcony, json!({ "name": "Off", "priceDelta": 7, "active": false })).await;
@@ -393,7 +393,7 @@ async fn order_names_applied_modifiers(app: TestApp) {
 }
 
 async fn quantity_bound_counts_tickets_of_section(app: TestApp) {
-    let (kofi, event) = concert(&app).await;
+    let (kofi, event) = create_concert(&app).await;
     let [floor, balcony] = [&event.sections[0], &event.sections[1]];
     modifier(&app, &kofi.key, floor, json!({ "name": "Groups", "priceDelta": -4, "minOrder": 3, "maxOrder": 5 })).await;
     let ama = app.sign_up("ama").await;
@@ -410,7 +410,7 @@ async fn quantity_bound_counts_tickets_of_section(app: TestApp) {
 }
 
 async fn price_does_not_fall_below_zero(app: TestApp) {
-    let (kofi, event) = concert(&app).await;
+    let (kofi, event) = create_concert(&app).await;
     let floor = &event.sections[0];
     let gift = modifier(&app, &kofi.key, floor, json!({ "name": "Gift", "priceDelta": -30 })).await;
     let ama = app.sign_up("ama").await;
@@ -428,7 +428,7 @@ async fn price_does_not_fall_below_zero(app: TestApp) {
 }
 
 async fn order_keeps_its_price(app: TestApp) {
-    let (kofi, event) = concert(&app).await;
+    let (kofi, event) = create_concert(&app).await;
     let floor = &event.sections[0];
     let uri = modifier(&app, &kofi.key, floor, json!({ "name": "Early bird", "priceDelta": -5 })).await;
     let ama = app.sign_up("ama").await;
@@ -452,7 +452,7 @@ async fn order_keeps_its_price(app: TestApp) {
 }
 
 async fn price_is_same_in_every_representation(app: TestApp) {
-    let (kofi, event) = concert(&app).await;
+    let (kofi, event) = create_concert(&app).await;
     let floor = &event.sections[0];
     let ends = app.state.clock.now().plus(Duration::from_secs(1800));
     let early = json!({ "name": "Early bird", "priceDelta": -20, "availableTo": ends.to_offset_seconds() });

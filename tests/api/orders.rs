@@ -35,7 +35,7 @@ async fn get(app: &TestApp, key: &str, path: &str) -> Response {
 }
 
 /// Creates an event of Kofi with sections at these prices, with 100 tickets each.
-async fn concert(app: &TestApp, prices: &[f64]) -> Event {
+async fn create_concert(app: &TestApp, prices: &[f64]) -> Event {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     event_at(app, &host, prices).await
@@ -52,7 +52,7 @@ fn short(section: &str) -> &str {
 }
 
 async fn order_reserves_tickets(app: TestApp) {
-    let event = concert(&app, &[120.0, 0.0, 30.5]).await;
+    let event = create_concert(&app, &[120.0, 0.0, 30.5]).await;
     let (stalls, standing, balcony) = (&event.sections[0], &event.sections[1], &event.sections[2]);
     let ama = app.sign_up("ama").await;
 
@@ -83,7 +83,7 @@ async fn order_reserves_tickets(app: TestApp) {
 async fn fees_depend_on_ticket_price(app: TestApp) {
     let steps =
         [(0.0, 0.0), (0.01, 0.99), (50.0, 0.99), (50.01, 1.99), (100.0, 1.99), (150.0, 2.99), (200.0, 3.99), (200.01, 4.99)];
-    let event = concert(&app, &steps.map(|(price, _)| price)).await;
+    let event = create_concert(&app, &steps.map(|(price, _)| price)).await;
     let ama = app.sign_up("ama").await;
 
     for (section, (price, fee)) in event.sections.iter().zip(steps) {
@@ -94,7 +94,7 @@ async fn fees_depend_on_ticket_price(app: TestApp) {
 }
 
 async fn free_order_is_fulfilled_immediately(app: TestApp) {
-    let event = concert(&app, &[0.0, 0.0]).await;
+    let event = create_concert(&app, &[0.0, 0.0]).await;
     let ama = app.sign_up("ama").await;
 
     let order = ama.order_items([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
@@ -115,7 +115,7 @@ async fn free_order_is_fulfilled_immediately(app: TestApp) {
 }
 
 async fn partly_free_order_waits_for_payment(app: TestApp) {
-    let event = concert(&app, &[0.0, 10.0]).await;
+    let event = create_concert(&app, &[0.0, 10.0]).await;
     let ama = app.sign_up("ama").await;
 
     let order = ama.order_items([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
@@ -162,7 +162,7 @@ async fn names_all_invalid_arguments(app: TestApp) {
 }
 
 async fn contract_limits_order(app: TestApp) {
-    let event = concert(&app, &[10.0]).await;
+    let event = create_concert(&app, &[10.0]).await;
     let ama = app.sign_up("ama").await;
     let section = event.sections[0].as_str();
 
@@ -178,7 +178,7 @@ async fn contract_limits_order(app: TestApp) {
 }
 
 async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) {
-    let event = concert(&app, &[10.0]).await;
+    let event = create_concert(&app, &[10.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let order = async |key: &str, customer: &str| {
         let body = json!({ "customer": customer, "items": { event.sections[0].as_str(): 1 } });
@@ -201,7 +201,7 @@ async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) 
 }
 
 async fn key_without_account_must_name_customer(app: TestApp) {
-    let event = concert(&app, &[10.0]).await;
+    let event = create_concert(&app, &[10.0]).await;
     let ama = app.sign_up("ama").await;
     let items = json!({ event.sections[0].as_str(): 1 });
 
@@ -279,7 +279,7 @@ async fn sold_out_section_rejects_whole_order(app: TestApp) {
 }
 
 async fn account_has_at_most_ten_open_orders(app: TestApp) {
-    let event = concert(&app, &[10.0, 0.0]).await;
+    let event = create_concert(&app, &[10.0, 0.0]).await;
     let (paid, free) = (event.sections[0].as_str(), event.sections[1].as_str());
     let ama = app.sign_up("ama").await;
     let mut open = Vec::new();
@@ -327,7 +327,7 @@ async fn expired_reservation_frees_tickets_immediately(app: TestApp) {
 }
 
 async fn job_expires_orders_and_releases_reservations(app: TestApp) {
-    let event = concert(&app, &[10.0, 20.0]).await;
+    let event = create_concert(&app, &[10.0, 20.0]).await;
     let (stalls, balcony) = (event.sections[0].as_str(), event.sections[1].as_str());
     for number in 0..13 {
         let user = app.sign_up(&format!("person-{number}")).await;
@@ -344,7 +344,7 @@ async fn job_expires_orders_and_releases_reservations(app: TestApp) {
     app.advance_clock(Duration::from_secs(60));
     app.expire_due().await;
 
-    assert_eq!(app.stored_sold_and_reserved().await, (vec![(5, 0), (0, 1)], 1), "what the tables themselves say");
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(5, 0), (0, 1)], 1), "stored counters");
     let mut tx = app.state.db.read().await.unwrap();
     let stored: i64 = tx.query("select count(*) from orders where status = 'Timed Out'").scalar().await.unwrap();
     assert_eq!(stored, 52);
@@ -369,7 +369,7 @@ async fn order_is_readable_by_customer_and_staff(app: TestApp) {
 }
 
 async fn cancellation_releases_reservation(app: TestApp) {
-    let event = concert(&app, &[10.0, 20.0]).await;
+    let event = create_concert(&app, &[10.0, 20.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let items = [(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)];
     let order = ama.order_items(items).await.unwrap();
@@ -389,7 +389,7 @@ async fn cancellation_releases_reservation(app: TestApp) {
 }
 
 async fn only_customer_and_staff_cancel_open_order(app: TestApp) {
-    let event = concert(&app, &[10.0, 0.0]).await;
+    let event = create_concert(&app, &[10.0, 0.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let order = async |section: usize| ama.order(&event.sections[section], 1).await.unwrap().self_.clone();
     let cancel = async |key: &str, order: &str| {

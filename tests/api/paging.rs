@@ -5,7 +5,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use crate::advertisements::{advertisement, make, publish};
+use crate::advertisements::{advertisement_body, create as create_advertisement, publish};
 use crate::on_both_databases;
 use crate::support::{Operation, PASSWORD, TestApp, card_payment, operations, section};
 
@@ -56,7 +56,8 @@ async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
             send(&ama.key, "POST", "/transfers", json!({ "recipient": esi.number, "tickets": [serials[0]] })).await;
             send(&kofi.key, "POST", &format!("{}/admissions", event.uri), json!({ "serials": [serials[1]] })).await;
         }
-        let banner = make(app, &kofi.key, &advertisement(&format!("Banner {number}"), &paid, &[&zone])).await;
+        let banner =
+            create_advertisement(app, &kofi.key, &advertisement_body(&format!("Banner {number}"), &paid, &[&zone])).await;
         publish(app, banner.body["self"].as_str().unwrap()).await;
     }
     let order = ama.order(&paid.sections[0], 5).await.unwrap();

@@ -117,7 +117,7 @@ async fn outdated_hash_is_upgraded_at_login(app: TestApp) {
     let weak = app.store_weak_hash(&ama).await;
 
     assert!(app.sign_in("ama", "a wrong one").await.is_err());
-    assert_eq!(app.hash_of(&ama).await, weak, "nobody knew the password");
+    assert_eq!(app.hash_of(&ama).await, weak, "the password was wrong");
     let session = app.sign_in("ama", PASSWORD).await.unwrap();
 
     let strong = app.hash_of(&ama).await;
@@ -157,8 +157,8 @@ async fn overloaded_hashing_returns_unavailable(app: TestApp) {
 
     assert_eq!((rejected.status, rejected.code()), (503, "server.unavailable"));
     assert!(rejected.header("retry-after").parse::<u32>().is_ok(), "{:?}", rejected.headers);
-    assert_eq!(rejection(&nobody), (503, "server.unavailable"), "a name that nobody has costs the same work");
-    assert_eq!(time.status, 200, "only who needs a hash has to wait for one");
+    assert_eq!(rejection(&nobody), (503, "server.unavailable"), "an unknown name costs the same time");
+    assert_eq!(time.status, 200, "other requests don't wait");
     platform.stop().await.unwrap();
     assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "and no other server has to");
 }

@@ -35,17 +35,17 @@ on_both_databases![
 ];
 
 /// Ama's order of two tickets at 100.00, which is 203.98 with fees.
-struct Sale {
+struct OrderFixture {
     ama: User,
     event: Event,
     order: String,
 }
 
-async fn sale(app: &TestApp) -> Sale {
+async fn create_order(app: &TestApp) -> OrderFixture {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
-    Sale { ama, event, order }
+    OrderFixture { ama, event, order }
 }
 
 async fn status(app: &TestApp, order: &str) -> String {
@@ -57,7 +57,7 @@ fn is(amount: f64, status: &str) -> (f64, String) {
 }
 
 async fn full_payment_fulfills_order(app: TestApp) {
-    let Sale { ama, event, order } = sale(&app).await;
+    let OrderFixture { ama, event, order } = create_order(&app).await;
 
     let paid = app.pay(&ama.key, &order, card_payment()).await;
 
@@ -93,7 +93,7 @@ async fn full_payment_fulfills_order(app: TestApp) {
 }
 
 async fn order_is_paid_in_parts(app: TestApp) {
-    let Sale { ama, event, order } = sale(&app).await;
+    let OrderFixture { ama, event, order } = create_order(&app).await;
 
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
     let cash = json!({ "method": "external", "amount": 100.0, "reference": "Receipt 7" });
@@ -109,7 +109,7 @@ async fn order_is_paid_in_parts(app: TestApp) {
 }
 
 async fn rejects_more_than_outstanding_amount(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
 
     let cash = json!({ "method": "external", "amount": 200.01, "reference": "Receipt 7" });
@@ -124,7 +124,7 @@ async fn rejects_more_than_outstanding_amount(app: TestApp) {
 }
 
 async fn declined_payment_keeps_order_open(app: TestApp) {
-    let Sale { ama, event, order } = sale(&app).await;
+    let OrderFixture { ama, event, order } = create_order(&app).await;
 
     let declined = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline", "amount": 50 })).await;
 
@@ -139,7 +139,7 @@ async fn declined_payment_keeps_order_open(app: TestApp) {
 }
 
 async fn gateway_failure_leaves_no_payment(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
 
     let failed = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_error" })).await;
 
@@ -150,7 +150,7 @@ async fn gateway_failure_leaves_no_payment(app: TestApp) {
 }
 
 async fn charge_with_lost_response_is_undone(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
     app.gateway.fail_after_charge(true);
 
     let failed = app.pay(&ama.key, &order, card_payment()).await;
@@ -164,11 +164,11 @@ async fn charge_with_lost_response_is_undone(app: TestApp) {
 }
 
 async fn failed_undo_is_retried(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
     app.gateway.fail_after_charge(true);
     app.gateway.reject_refunds(true);
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.code(), "payment.gateway");
-    assert_eq!(app.gateway.total(), 203.98, "it was taken, and the gateway can't be told");
+    assert_eq!(app.gateway.total(), 203.98, "the charge exists, and its undo fails");
     assert_eq!(app.payments(&order).await, []);
     app.gateway.fail_after_charge(false);
 
@@ -183,7 +183,7 @@ async fn failed_undo_is_retried(app: TestApp) {
 }
 
 async fn card_payment_requires_gateway_token(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
 
     for (body, complaint) in [
         (json!({ "method": "card" }), "-token"),
@@ -199,7 +199,7 @@ async fn card_payment_requires_gateway_token(app: TestApp) {
 }
 
 async fn only_staff_record_external_payments(app: TestApp) {
-    let Sale { ama, event, order } = sale(&app).await;
+    let OrderFixture { ama, event, order } = create_order(&app).await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
 
     let rejected = app.pay(&ama.key, &order, cash.clone()).await;
@@ -220,7 +220,7 @@ async fn only_staff_record_external_payments(app: TestApp) {
 }
 
 async fn contract_limits_payment(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
 
     for (body, complaints) in [
         (json!({}), "-method"),
@@ -237,7 +237,7 @@ async fn contract_limits_payment(app: TestApp) {
 }
 
 async fn only_customer_and_staff_pay_open_order(app: TestApp) {
-    let Sale { ama, event, order } = sale(&app).await;
+    let OrderFixture { ama, event, order } = create_order(&app).await;
     let yaw = app.sign_up("yaw").await;
     let cash = json!({ "method": "external", "reference": "Receipt 7" });
 
@@ -264,7 +264,7 @@ async fn only_customer_and_staff_pay_open_order(app: TestApp) {
 }
 
 async fn lists_payments_in_pages(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
     let list = format!("{order}/payments");
     let empty = json!({ "total": 0, "page": 1, "records": 25, "entries": [] });
     assert_eq!(app.read(&list).await, empty);
@@ -280,7 +280,7 @@ async fn lists_payments_in_pages(app: TestApp) {
 }
 
 async fn payment_is_readable_by_customer_and_staff(app: TestApp) {
-    let Sale { ama, event, order } = sale(&app).await;
+    let OrderFixture { ama, event, order } = create_order(&app).await;
     let yaw = app.sign_up("yaw").await;
     let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     let number = app.pay(&ama.key, &order, partial_card_payment(1.0)).await.body["number"].as_str().unwrap().to_owned();
@@ -303,7 +303,7 @@ async fn payment_is_readable_by_customer_and_staff(app: TestApp) {
 }
 
 async fn cancellation_refunds_payments(app: TestApp) {
-    let Sale { ama, event, order } = sale(&app).await;
+    let OrderFixture { ama, event, order } = create_order(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 20, "reference": "Receipt 7" })).await;
     app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline" })).await;
@@ -318,7 +318,7 @@ async fn cancellation_refunds_payments(app: TestApp) {
 }
 
 async fn expiry_refunds_payments(app: TestApp) {
-    let Sale { ama, event, order } = sale(&app).await;
+    let OrderFixture { ama, event, order } = create_order(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.advance_clock(RESERVATION_TTL);
     // Another user takes the tickets before the job runs.
@@ -333,7 +333,7 @@ async fn expiry_refunds_payments(app: TestApp) {
 }
 
 async fn failed_refund_is_retried(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
     app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
     app.gateway.reject_refunds(true);
 
@@ -350,7 +350,7 @@ async fn failed_refund_is_retried(app: TestApp) {
 }
 
 async fn payment_of_crashed_server_is_undone(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
     // A server began a payment and crashed after the gateway had taken the money.
     let (payment, id): (i64, i64) = (app.state.clock.next_id().0, order.rsplit('/').next().unwrap().parse().unwrap());
     let mut tx = app.state.db.begin().await.unwrap();
@@ -382,7 +382,7 @@ async fn payment_of_crashed_server_is_undone(app: TestApp) {
 }
 
 async fn undo_after_refund_returns_nothing(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
     app.gateway.block();
     app.gateway.block_undos(true);
 
@@ -410,7 +410,7 @@ async fn undo_after_refund_returns_nothing(app: TestApp) {
 }
 
 async fn failing_refunds_do_not_block_others(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
     // More than one batch of the job.
     for _ in 0..25 {
         assert_eq!(app.pay(&ama.key, &order, partial_card_payment(1.0)).await.status, 201);
@@ -423,11 +423,11 @@ async fn failing_refunds_do_not_block_others(app: TestApp) {
         app.expire_due().await;
     }
 
-    assert_eq!(app.gateway.total(), 25.0, "the last payment was given back");
+    assert_eq!(app.gateway.total(), 25.0, "the last payment was refunded");
 }
 
 async fn payment_completes_after_client_disconnects(app: TestApp) {
-    let Sale { ama, order, .. } = sale(&app).await;
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
     app.gateway.block();
     let body = card_payment().to_string();
     let head = format!(

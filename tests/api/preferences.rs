@@ -46,7 +46,7 @@ async fn region_is_given_by_id_or_uri(app: TestApp) {
         let expected = json!({ "self": format!("/accounts/{}/preferences", ama.number), "region": id(region) });
         assert_eq!((changed.status, &changed.body), (200, &expected), "{named}");
         assert_eq!(get(&app, &ama.key, &ama.number).await.body, expected);
-        assert_eq!(put(&app, &ama.key, &ama.number, json!({ "city": "Ho" })).await.body, expected, "what is absent stays");
+        assert_eq!(put(&app, &ama.key, &ama.number, json!({ "city": "Ho" })).await.body, expected, "omitted properties stay");
     }
 }
 

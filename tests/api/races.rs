@@ -26,7 +26,7 @@ race_tests![
     concurrent_expiry_and_payment_leave_one,
 ];
 
-async fn concert(app: &TestApp, sections: &[(f64, i64)]) -> Event {
+async fn create_concert(app: &TestApp, sections: &[(f64, i64)]) -> Event {
     let kofi = app.sign_up("kofi").await;
     let sections =
         sections.iter().enumerate().map(|(number, (price, places))| section(&format!("Block {number}"), *price, *places));
@@ -34,18 +34,18 @@ async fn concert(app: &TestApp, sections: &[(f64, i64)]) -> Event {
 }
 
 /// Signs up this many users.
-async fn crowd(app: &TestApp, users: usize) -> Vec<User> {
-    let mut crowd = Vec::new();
-    for number in 0..users {
-        crowd.push(app.sign_up(&format!("person-{number}")).await);
+async fn sign_up_users(app: &TestApp, count: usize) -> Vec<User> {
+    let mut users = Vec::new();
+    for number in 0..count {
+        users.push(app.sign_up(&format!("person-{number}")).await);
     }
-    crowd
+    users
 }
 
 /// Creates an order of two tickets for each user.
-async fn orders_of(crowd: &[User], section: &str) -> Vec<String> {
+async fn create_orders(users: &[User], section: &str) -> Vec<String> {
     let mut orders = Vec::new();
-    for user in crowd {
+    for user in users {
         orders.push(user.order(section, 2).await.unwrap().self_.clone());
     }
     orders
@@ -60,11 +60,11 @@ pub fn count_statuses<const N: usize>(responses: &[Response], statuses: [u16; N]
 }
 
 async fn last_tickets_are_sold_once(app: TestApp) {
-    let event = concert(&app, &[(10.0, 7)]).await;
-    let crowd = crowd(&app, 6).await;
+    let event = create_concert(&app, &[(10.0, 7)]).await;
+    let users = sign_up_users(&app, 6).await;
     let vip = event.sections[0].as_str();
 
-    let wants = crowd.iter().flat_map(|user| [user; 4]).map(|user| app.place_order(&user.key, json!({ vip: 1 })));
+    let wants = users.iter().flat_map(|user| [user; 4]).map(|user| app.place_order(&user.key, json!({ vip: 1 })));
     let responses = join_all(wants).await;
 
     assert_eq!(count_statuses(&responses, [201, 409]), [7, 17]);
@@ -73,11 +73,11 @@ async fn last_tickets_are_sold_once(app: TestApp) {
 }
 
 async fn free_tickets_are_issued_once(app: TestApp) {
-    let event = concert(&app, &[(0.0, 7)]).await;
-    let crowd = crowd(&app, 6).await;
+    let event = create_concert(&app, &[(0.0, 7)]).await;
+    let users = sign_up_users(&app, 6).await;
     let standing = event.sections[0].as_str();
 
-    let wants = crowd.iter().flat_map(|user| [user; 4]).map(|user| app.place_order(&user.key, json!({ standing: 2 })));
+    let wants = users.iter().flat_map(|user| [user; 4]).map(|user| app.place_order(&user.key, json!({ standing: 2 })));
     let responses = join_all(wants).await;
 
     assert_eq!(count_statuses(&responses, [201, 409]), [3, 21]);
@@ -90,12 +90,12 @@ async fn free_tickets_are_issued_once(app: TestApp) {
 /// Concurrent orders are committed in one transaction.
 async fn failing_order_does_not_fail_its_batch(app: TestApp) {
     app.allow_server_errors();
-    let event = concert(&app, &[(10.0, 100)]).await;
-    let crowd = crowd(&app, 6).await;
+    let event = create_concert(&app, &[(10.0, 100)]).await;
+    let users = sign_up_users(&app, 6).await;
     let floor = event.sections[0].as_str();
     app.execute_sql("create unique index one_order_of_thirteen on order_items (quantity) where quantity = 13").await;
 
-    let wanted = crowd.iter().flat_map(|user| [user; 4]).zip([1, 1, 13, 1, 1, 1, 1, 13].into_iter().chain([1; 16]));
+    let wanted = users.iter().flat_map(|user| [user; 4]).zip([1, 1, 13, 1, 1, 1, 1, 13].into_iter().chain([1; 16]));
     let responses = join_all(wanted.map(|(user, tickets)| app.place_order(&user.key, json!({ floor: tickets })))).await;
 
     assert_eq!(count_statuses(&responses, [201, 500]), [23, 1]);
@@ -103,42 +103,42 @@ async fn failing_order_does_not_fail_its_batch(app: TestApp) {
 }
 
 async fn orders_of_same_sections_do_not_deadlock(app: TestApp) {
-    let event = concert(&app, &[(10.0, 12), (10.0, 12), (10.0, 12)]).await;
-    let crowd = crowd(&app, 6).await;
+    let event = create_concert(&app, &[(10.0, 12), (10.0, 12), (10.0, 12)]).await;
+    let users = sign_up_users(&app, 6).await;
     let [a, b, c] = [0, 1, 2].map(|section| event.sections[section].as_str());
     let wanted =
         [json!({ a: 1, b: 1, c: 1 }), json!({ c: 1, b: 1, a: 1 }), json!({ b: 1, c: 1, a: 1 }), json!({ c: 1, a: 1, b: 1 })];
 
-    let wants = crowd.iter().flat_map(|user| wanted.clone().map(|items| (user, items)));
+    let wants = users.iter().flat_map(|user| wanted.clone().map(|items| (user, items)));
     let responses = join_all(wants.map(|(user, items)| app.place_order(&user.key, items))).await;
 
     assert_eq!(count_statuses(&responses, [201, 409]), [12, 12]);
     for section in [a, b, c] {
-        assert_eq!(app.sold_and_reserved(section).await, (0, 12), "what was refused holds nothing");
+        assert_eq!(app.sold_and_reserved(section).await, (0, 12), "rejected orders reserve nothing");
     }
 }
 
 async fn expired_reservations_are_sold_once(app: TestApp) {
-    let event = concert(&app, &[(10.0, 6), (10.0, 6)]).await;
+    let event = create_concert(&app, &[(10.0, 6), (10.0, 6)]).await;
     let [a, b] = [0, 1].map(|section| event.sections[section].as_str());
-    let crowd = crowd(&app, 6).await;
-    for user in &crowd {
+    let users = sign_up_users(&app, 6).await;
+    for user in &users {
         assert_eq!(app.place_order(&user.key, json!({ a: 1, b: 1 })).await.status, 201);
     }
     app.advance_clock(RESERVATION_TTL);
 
     // All users order again while the jobs of two servers release the expired reservations.
-    let wants = crowd.iter().flat_map(|user| [json!({ a: 1, b: 1 }), json!({ b: 1, a: 1 })].map(|items| (user, items)));
+    let wants = users.iter().flat_map(|user| [json!({ a: 1, b: 1 }), json!({ b: 1, a: 1 })].map(|items| (user, items)));
     let wants = join_all(wants.map(|(user, items)| app.place_order(&user.key, items)));
     let (responses, _) = join(wants, join(app.expire_due(), app.expire_due())).await;
 
     assert_eq!(count_statuses(&responses, [201, 409]), [6, 6]);
     app.expire_due().await;
-    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 6), (0, 6)], 12), "what the tables themselves say");
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 6), (0, 6)], 12), "stored counters");
 }
 
 async fn concurrent_orders_respect_open_order_limit(app: TestApp) {
-    let event = concert(&app, &[(10.0, 100)]).await;
+    let event = create_concert(&app, &[(10.0, 100)]).await;
     let ama = app.sign_up("ama").await;
     let section = event.sections[0].as_str();
 
@@ -150,15 +150,15 @@ async fn concurrent_orders_respect_open_order_limit(app: TestApp) {
 }
 
 /// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees, of a section with two tickets.
-async fn sale(app: &TestApp) -> (User, Event, String) {
-    let event = concert(app, &[(100.0, 2)]).await;
+async fn create_order(app: &TestApp) -> (User, Event, String) {
+    let event = create_concert(app, &[(100.0, 2)]).await;
     let ama = app.sign_up("ama").await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
     (ama, event, order)
 }
 
 async fn concurrent_payments_pay_order_once(app: TestApp) {
-    let (ama, event, order) = sale(&app).await;
+    let (ama, event, order) = create_order(&app).await;
     app.gateway.block();
 
     // The second payment starts while the gateway processes the first.
@@ -177,7 +177,7 @@ async fn concurrent_payments_pay_order_once(app: TestApp) {
 }
 
 async fn concurrent_partial_payments_do_not_exceed_total(app: TestApp) {
-    let (ama, event, order) = sale(&app).await;
+    let (ama, event, order) = create_order(&app).await;
     let responses = join_all((0..8).map(|_| app.pay(&ama.key, &order, partial_card_payment(50.0)))).await;
 
     assert_eq!(count_statuses(&responses, [201, 400]), [4, 4]);
@@ -190,9 +190,9 @@ async fn concurrent_partial_payments_do_not_exceed_total(app: TestApp) {
 }
 
 async fn concurrent_payments_have_independent_outcomes(app: TestApp) {
-    let event = concert(&app, &[(10.0, 40)]).await;
-    let crowd = crowd(&app, 8).await;
-    let orders = orders_of(&crowd, &event.sections[0]).await;
+    let event = create_concert(&app, &[(10.0, 40)]).await;
+    let users = sign_up_users(&app, 8).await;
+    let orders = create_orders(&users, &event.sections[0]).await;
     app.gateway.block();
 
     let declined = json!({ "method": "card", "token": "tok_decline" });
@@ -208,10 +208,10 @@ async fn concurrent_payments_have_independent_outcomes(app: TestApp) {
         (6, 6, partial_card_payment(1.98), (201, "")),
         (7, 7, card_payment(), (201, "")),
     ];
-    let pays = wanted.iter().map(|(user, order, body, _)| app.pay(&crowd[*user].key, &orders[*order], body.clone()));
+    let pays = wanted.iter().map(|(user, order, body, _)| app.pay(&users[*user].key, &orders[*order], body.clone()));
     let meanwhile = async {
         app.gateway.wait_for_charges(6).await;
-        assert_eq!(app.cancel_order(&crowd[5].key, &orders[5]).await.status, 200);
+        assert_eq!(app.cancel_order(&users[5].key, &orders[5]).await.status, 200);
         app.gateway.unblock();
     };
     let (paid, ()) = join(join_all(pays), meanwhile).await;
@@ -219,7 +219,7 @@ async fn concurrent_payments_have_independent_outcomes(app: TestApp) {
     for ((.., expected), response) in wanted.iter().zip(&paid) {
         assert_eq!((response.status, response.code()), *expected, "{}", response.body);
     }
-    for (user, tickets) in crowd.iter().zip([2, 2, 0, 0, 0, 0, 2, 2]) {
+    for (user, tickets) in users.iter().zip([2, 2, 0, 0, 0, 0, 2, 2]) {
         assert_eq!(app.read(&format!("/accounts/{}/tickets", user.number)).await["total"], tickets);
     }
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (8, 6));
@@ -229,12 +229,12 @@ async fn concurrent_payments_have_independent_outcomes(app: TestApp) {
 
 async fn failing_payment_does_not_fail_its_batch(app: TestApp) {
     app.allow_server_errors();
-    let event = concert(&app, &[(10.0, 40)]).await;
-    let crowd = crowd(&app, 6).await;
-    let orders = orders_of(&crowd, &event.sections[0]).await;
+    let event = create_concert(&app, &[(10.0, 40)]).await;
+    let users = sign_up_users(&app, 6).await;
+    let orders = create_orders(&users, &event.sections[0]).await;
     app.execute_sql("create unique index one_payment_of_thirteen on payments (amount) where amount = 1300").await;
 
-    let buyers = crowd.iter().zip(&orders).flat_map(|buyer| [buyer; 4]);
+    let buyers = users.iter().zip(&orders).flat_map(|buyer| [buyer; 4]);
     let amounts = [1.0, 1.0, 13.0, 1.0, 1.0, 1.0, 1.0, 13.0].into_iter().chain([1.0; 16]);
     let pays = buyers.zip(amounts).map(|((user, order), amount)| app.pay(&user.key, order, partial_card_payment(amount)));
     let paid = join_all(pays).await;
@@ -245,7 +245,7 @@ async fn failing_payment_does_not_fail_its_batch(app: TestApp) {
 }
 
 async fn payment_of_order_cancelled_meanwhile_is_refunded(app: TestApp) {
-    let (ama, event, order) = sale(&app).await;
+    let (ama, event, order) = create_order(&app).await;
     app.gateway.block();
 
     let meanwhile = async {
@@ -264,7 +264,7 @@ async fn payment_of_order_cancelled_meanwhile_is_refunded(app: TestApp) {
 }
 
 async fn payment_of_order_expired_meanwhile_is_refunded(app: TestApp) {
-    let (ama, event, order) = sale(&app).await;
+    let (ama, event, order) = create_order(&app).await;
     let yaw = app.sign_up("yaw").await;
     assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
     app.gateway.block();
@@ -286,7 +286,7 @@ async fn payment_of_order_expired_meanwhile_is_refunded(app: TestApp) {
 }
 
 async fn payment_abandoned_by_job_is_refunded(app: TestApp) {
-    let (ama, event, order) = sale(&app).await;
+    let (ama, event, order) = create_order(&app).await;
     app.gateway.block();
 
     let meanwhile = async {
@@ -306,7 +306,7 @@ async fn payment_abandoned_by_job_is_refunded(app: TestApp) {
 }
 
 async fn concurrent_cancellation_and_payment_leave_one(app: TestApp) {
-    let event = concert(&app, &[(10.0, 20)]).await;
+    let event = create_concert(&app, &[(10.0, 20)]).await;
     let ama = app.sign_up("ama").await;
     let mut fulfilled = 0;
 
@@ -330,12 +330,12 @@ async fn concurrent_cancellation_and_payment_leave_one(app: TestApp) {
 }
 
 async fn concurrent_expiry_and_payment_leave_one(app: TestApp) {
-    let event = concert(&app, &[(10.0, 20)]).await;
-    let crowd = crowd(&app, 4).await;
-    let orders = orders_of(&crowd, &event.sections[0]).await;
+    let event = create_concert(&app, &[(10.0, 20)]).await;
+    let users = sign_up_users(&app, 4).await;
+    let orders = create_orders(&users, &event.sections[0]).await;
     app.gateway.block();
 
-    let pays = join_all(crowd.iter().zip(&orders).map(|(user, order)| app.pay(&user.key, order, card_payment())));
+    let pays = join_all(users.iter().zip(&orders).map(|(user, order)| app.pay(&user.key, order, card_payment())));
     let meanwhile = async {
         app.gateway.wait_for_charges(4).await;
         app.gateway.unblock();

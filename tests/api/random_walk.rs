@@ -18,7 +18,7 @@ on_both_databases![random_actions_keep_invariants];
 const STEPS: usize = 150;
 
 /// The expected state of an order, in minor units.
-struct Known {
+struct ExpectedOrder {
     uri: String,
     owner: usize,
     total: i64,
@@ -33,13 +33,13 @@ struct Walk {
     users: Vec<User>,
     /// Each section with the price and the fee of a ticket.
     sections: Vec<(String, i64, i64)>,
-    orders: Vec<Known>,
+    orders: Vec<ExpectedOrder>,
     refuses: bool,
 }
 
 /// The stored state of an order.
 #[derive(Debug, sqlx::FromRow)]
-struct Told {
+struct StoredOrder {
     id: i64,
     status: String,
     /// The owed refunds, and their fees.
@@ -108,12 +108,12 @@ impl Walk {
                 let paid = self.app.pay(&staff, &uri, body).await;
                 // More than the outstanding amount is rejected.
                 let expected: &[u16] = if is_open { &[201, 400] } else { &[409] };
-                said(&format!("pay {amount} {method}"), &paid, expected)
+                describe(&format!("pay {amount} {method}"), &paid, expected)
             }
-            46..60 => said("pay all", &self.app.pay(&key, &uri, card_payment()).await, if is_open { &[201] } else { &[409] }),
+            46..60 => describe("pay all", &self.app.pay(&key, &uri, card_payment()).await, if is_open { &[201] } else { &[409] }),
             60..64 => {
                 let body = json!({ "method": "card", "token": "tok_decline" });
-                said("decline", &self.app.pay(&key, &uri, body).await, if is_open { &[402] } else { &[409] })
+                describe("decline", &self.app.pay(&key, &uri, body).await, if is_open { &[402] } else { &[409] })
             }
             64..68 => {
                 let loses = self.random.random_bool(0.5);
@@ -121,24 +121,24 @@ impl Walk {
                 let token = if loses { "tok_approve" } else { "tok_error" };
                 let failed = self.app.pay(&key, &uri, json!({ "method": "card", "token": token })).await;
                 self.app.gateway.fail_after_charge(false);
-                said("fail", &failed, if is_open { &[502] } else { &[409] })
+                describe("fail", &failed, if is_open { &[502] } else { &[409] })
             }
-            68..73 => said("cancel", &self.app.cancel_order(&key, &uri).await, if is_open { &[200] } else { &[409] }),
+            68..73 => describe("cancel", &self.app.cancel_order(&key, &uri).await, if is_open { &[200] } else { &[409] }),
             73..76 => {
                 self.app.advance_clock(RESERVATION_TTL);
                 self.app.expire_due().await;
                 "time out".to_owned()
             }
-            76..88 => return self.take_back(order, status == "Fulfilled").await,
+            76..88 => return self.return_tickets_of(order, status == "Fulfilled").await,
             88..91 => {
                 let voided = self.app.void_order(&staff, &uri, json!({ "reason": "x" })).await;
-                said("void", &voided, if status == "Fulfilled" { &[200] } else { &[409] })
+                describe("void", &voided, if status == "Fulfilled" { &[200] } else { &[409] })
             }
             _ => {
                 self.refuses = !self.refuses;
                 self.app.gateway.reject_refunds(self.refuses);
                 self.app.expire_due().await;
-                format!("the till is locked: {}", self.refuses)
+                format!("gateway rejects refunds: {}", self.refuses)
             }
         };
         format!("{said} for {uri}, which was {status}")
@@ -157,18 +157,18 @@ impl Walk {
         }
         // Sold out, or too many open orders.
         let placed = self.app.place_order(&self.users[owner].key, Value::Object(items.clone())).await;
-        let told = said(&format!("place {items:?}"), &placed, &[201, 409]);
+        let told = describe(&format!("place {items:?}"), &placed, &[201, 409]);
         if placed.status == 201 {
             let order = &placed.body;
             let uri = order["self"].as_str().unwrap().to_owned();
             let (total, subtotal) = (cents(&order["total"]), cents(&order["subtotal"]));
-            self.orders.push(Known { uri, owner, total, subtotal, returned: (0, 0) });
+            self.orders.push(ExpectedOrder { uri, owner, total, subtotal, returned: (0, 0) });
         }
         told
     }
 
     /// Returns all tickets of an order, or some of the remaining ones.
-    async fn take_back(&mut self, order: usize, is_fulfilled: bool) -> String {
+    async fn return_tickets_of(&mut self, order: usize, is_fulfilled: bool) -> String {
         let known = &self.orders[order];
         let id: i64 = known.uri.rsplit('/').next().unwrap().parse().unwrap();
         let mut tx = self.app.state.db.read().await.unwrap();
@@ -183,7 +183,7 @@ impl Walk {
         let body = if some { json!({ "tickets": serials }) } else { json!({}) };
         let returned = self.app.return_tickets(&self.app.staff.key, &known.uri, body).await;
         let told =
-            said(&format!("return {} of {}", known.uri, chosen.len()), &returned, if is_fulfilled { &[200] } else { &[409] });
+            describe(&format!("return {} of {}", known.uri, chosen.len()), &returned, if is_fulfilled { &[200] } else { &[409] });
         if returned.status == 200 {
             for (_, section) in chosen {
                 let (_, price, fee) = self.sections.iter().find(|(uri, ..)| uri.ends_with(&section.to_string())).unwrap();
@@ -209,12 +209,12 @@ impl Walk {
                 (select count(*) from tickets t where t.order_id = o.id and t.status <> 'Void') as tickets
              from orders o order by o.id",
         );
-        let told: Vec<Told> = told.all().await.unwrap();
+        let told: Vec<StoredOrder> = told.all().await.unwrap();
         let wrong = check_invariants(&mut tx).await;
         drop(tx);
 
         assert!(wrong.is_empty(), "{step}: {wrong:#?}");
-        let known: BTreeMap<String, &Known> =
+        let known: BTreeMap<String, &ExpectedOrder> =
             self.orders.iter().map(|known| (known.uri.rsplit('/').next().unwrap().to_owned(), known)).collect();
         for order in &told {
             let known = known[&order.id.to_string()];
@@ -235,7 +235,7 @@ impl Walk {
 }
 
 /// Describes an action and its response. Panics on an unexpected status.
-fn said(what: &str, response: &Response, expected: &[u16]) -> String {
+fn describe(what: &str, response: &Response, expected: &[u16]) -> String {
     assert!(expected.contains(&response.status), "{what}: {} {}", response.status, response.body);
     format!("{what}: {}", response.status)
 }

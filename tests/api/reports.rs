@@ -27,7 +27,7 @@ async fn get(app: &TestApp, key: &str, path: &str) -> Response {
 }
 
 /// Creates an event of Kofi: stalls at 100.00 with a fee of 1.99, a balcony at 20.00 with a fee of 0.99, a free lawn.
-async fn concert(app: &TestApp, host: &Host<'_>) -> Event {
+async fn create_concert(app: &TestApp, host: &Host<'_>) -> Event {
     app.create_listed_event(host, &[section("Stalls", 100.0, 50), section("Balcony", 20.0, 40), section("Lawn", 0.0, 30)]).await
 }
 
@@ -41,7 +41,7 @@ async fn buy(user: &User, event: &Event, tickets: [i64; 3]) -> String {
     order.self_.clone()
 }
 
-fn sold(units: i64, sales: f64, fees: f64) -> Value {
+fn sales_figures(units: i64, sales: f64, fees: f64) -> Value {
     json!({ "units": units, "sales": sales, "fees": fees })
 }
 
@@ -49,7 +49,7 @@ async fn host_without_sales_has_zero_totals(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let empty = app.create_draft(&host).await;
-    let event = concert(&app, &host).await;
+    let event = create_concert(&app, &host).await;
 
     let of_host = format!("{}/statistics", host.uri);
     let expected = json!({ "self": of_host, "events": 2, "orders": 0, "revenue": 0.0, "tickets": 0, "customers": 0 });
@@ -62,14 +62,14 @@ async fn host_without_sales_has_zero_totals(app: TestApp) {
     let nothing = json!({ "units": 0, "sales": 0.0, "fees": 0.0, "breakdown": {} });
     assert_eq!(get(&app, &kofi.key, &format!("{}/sales", empty.uri)).await.body, nothing);
     let sales = get(&app, &kofi.key, &format!("{}/sales", event.uri)).await.body;
-    let zeros = sold(0, 0.0, 0.0);
+    let zeros = sales_figures(0, 0.0, 0.0);
     assert_eq!(sales["breakdown"], json!({ "Stalls": zeros, "Balcony": zeros, "Lawn": zeros }));
 }
 
 async fn counts_fulfilled_orders_only(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let host = app.create_host(&kofi).await;
-    let (first, second) = (concert(&app, &host).await, concert(&app, &host).await);
+    let (first, second) = (create_concert(&app, &host).await, create_concert(&app, &host).await);
     buy(&ama, &first, [2, 0, 3]).await;
     buy(&ama, &first, [0, 1, 0]).await;
     buy(&yaw, &first, [1, 2, 0]).await;
@@ -89,7 +89,7 @@ async fn counts_fulfilled_orders_only(app: TestApp) {
         let counts = ["capacity", "orders", "revenue", "tickets"].map(|name| of_first[name].clone());
         assert_eq!(counts, [json!(120), json!(3), json!(360.0), json!(9)]);
         let sales = get(&app, &kofi.key, &format!("{}/sales", first.uri)).await.body;
-        let breakdown = json!({ "Stalls": sold(3, 300.0, 5.97), "Balcony": sold(3, 60.0, 2.97), "Lawn": sold(3, 0.0, 0.0) });
+        let breakdown = json!({ "Stalls": sales_figures(3, 300.0, 5.97), "Balcony": sales_figures(3, 60.0, 2.97), "Lawn": sales_figures(3, 0.0, 0.0) });
         assert_eq!(sales, json!({ "units": 9, "sales": 360.0, "fees": 8.94, "breakdown": breakdown }));
         app.advance_clock(app.state.settings.reservation);
         app.expire_due().await;
@@ -99,7 +99,7 @@ async fn counts_fulfilled_orders_only(app: TestApp) {
 async fn order_of_several_hosts_counts_for_each(app: TestApp) {
     let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&esi).await);
-    let (jazz, play) = (concert(&app, &his).await, concert(&app, &hers).await);
+    let (jazz, play) = (create_concert(&app, &his).await, create_concert(&app, &hers).await);
     let both = [(jazz.sections[0].as_str(), 1), (jazz.sections[1].as_str(), 1), (play.sections[1].as_str(), 2)];
     let order = ama.order_items(both).await.unwrap();
     ama.pay(&order).await.unwrap();
@@ -122,7 +122,7 @@ async fn order_of_several_hosts_counts_for_each(app: TestApp) {
 async fn excludes_returned_and_void_tickets(app: TestApp) {
     let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
     let host = app.create_host(&kofi).await;
-    let event = concert(&app, &host).await;
+    let event = create_concert(&app, &host).await;
     buy(&ama, &event, [2, 0, 0]).await;
     buy(&yaw, &event, [0, 3, 0]).await;
     let counts = async || {
@@ -147,7 +147,7 @@ async fn excludes_returned_and_void_tickets(app: TestApp) {
 async fn includes_redeemed_and_transferred_tickets(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
-    let event = concert(&app, &host).await;
+    let event = create_concert(&app, &host).await;
     buy(&ama, &event, [2, 0, 0]).await;
     let before = app.read(&format!("{}/sales", event.uri)).await;
     let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
@@ -170,7 +170,7 @@ fn exactly(time: Timestamp) -> String {
 
 async fn groups_sales_by_fulfillment_time(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = concert(&app, &app.create_host(&kofi).await).await;
+    let event = create_concert(&app, &app.create_host(&kofi).await).await;
     buy(&ama, &event, [1, 0, 0]).await;
     // Placed before the second time and paid after it.
     let late = ama.order(&event.sections[1], 1).await.unwrap();
@@ -211,7 +211,7 @@ async fn groups_sales_by_fulfillment_time(app: TestApp) {
 
 async fn accepts_period_with_or_without_zone(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = concert(&app, &app.create_host(&kofi).await).await;
+    let event = create_concert(&app, &app.create_host(&kofi).await).await;
     buy(&ama, &event, [1, 0, 0]).await;
 
     for (query, units) in [
@@ -230,7 +230,7 @@ async fn accepts_period_with_or_without_zone(app: TestApp) {
 async fn reports_sales_of_section(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
-    let event = concert(&app, &host).await;
+    let event = create_concert(&app, &host).await;
     buy(&ama, &event, [2, 1, 0]).await;
     let long = event.sections[0].clone();
     let id = long.rsplit('/').next().unwrap().to_owned();
@@ -239,17 +239,18 @@ async fn reports_sales_of_section(app: TestApp) {
 
     for section in [&id, &format!("/sections/{id}"), &format!("/v3/sections/{id}"), &long, &format!("/v3{long}"), "Stalls"] {
         let sales = get(&app, &kofi.key, &format!("{}/sales?section={section}", event.uri)).await;
-        let expected = json!({ "units": 2, "sales": 200.0, "fees": 3.98, "breakdown": { "Stalls": sold(2, 200.0, 3.98) } });
+        let expected =
+            json!({ "units": 2, "sales": 200.0, "fees": 3.98, "breakdown": { "Stalls": sales_figures(2, 200.0, 3.98) } });
         assert_eq!((sales.status, sales.body), (200, expected), "{section}");
     }
     let lawn = get(&app, &kofi.key, &format!("{}/sales?section=Lawn", event.uri)).await.body;
-    assert_eq!(lawn, json!({ "units": 0, "sales": 0.0, "fees": 0.0, "breakdown": { "Lawn": sold(0, 0.0, 0.0) } }));
+    assert_eq!(lawn, json!({ "units": 0, "sales": 0.0, "fees": 0.0, "breakdown": { "Lawn": sales_figures(0, 0.0, 0.0) } }));
 }
 
 async fn rejects_invalid_queries(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
-    let (event, other) = (concert(&app, &host).await, app.create_listed_event(&host, &[section("Gallery", 5.0, 5)]).await);
+    let (event, other) = (create_concert(&app, &host).await, app.create_listed_event(&host, &[section("Gallery", 5.0, 5)]).await);
     let foreign = other.sections[0].clone();
     let id = event.sections[0].rsplit('/').next().unwrap();
 
@@ -274,7 +275,7 @@ async fn rejects_invalid_queries(app: TestApp) {
 async fn reports_require_host_or_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
-    let event = concert(&app, &host).await;
+    let event = create_concert(&app, &host).await;
     let reports = |host: &str, event: &str| {
         [
             format!("{host}/statistics"),
@@ -300,7 +301,7 @@ async fn reports_require_host_or_staff(app: TestApp) {
 async fn events_of_removed_host_are_reported(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
-    let event = concert(&app, &host).await;
+    let event = create_concert(&app, &host).await;
     buy(&ama, &event, [2, 0, 0]).await;
     let reports = [format!("{}/statistics", event.uri), format!("{}/sales", event.uri)];
     let before = [app.read(&reports[0]).await, app.read(&reports[1]).await];

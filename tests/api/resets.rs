@@ -237,5 +237,5 @@ async fn password_change_ends_open_reset(app: TestApp) {
     assert_eq!((rejected.status, rejected.code()), (409, "reset.closed"));
     assert_eq!(app.verification_status(&reset).await, "Expired");
     assert!(app.sign_in("ama", "a third horse").await.is_ok());
-    assert_eq!(app.submit_code(&verification, json!({ "code": code })).await.status, 200, "the address is still hers");
+    assert_eq!(app.submit_code(&verification, json!({ "code": code })).await.status, 200, "the address is unchanged");
 }

@@ -57,7 +57,7 @@ async fn count(app: &TestApp, sql: &'static str) -> i64 {
 }
 
 /// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees.
-async fn sale(app: &TestApp) -> (User, String, String) {
+async fn create_order(app: &TestApp) -> (User, String, String) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 2)]).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
@@ -132,7 +132,7 @@ async fn validates_idempotency_key(app: TestApp) {
 }
 
 async fn rejection_is_replayed(app: TestApp) {
-    let (ama, order, stalls) = sale(&app).await;
+    let (ama, order, stalls) = create_order(&app).await;
     let esi = app.sign_up("esi").await;
     let place = async |key: &str| {
         let request = app.request("POST", "/orders").key(&esi.key).header("Idempotency-Key", key);
@@ -149,7 +149,7 @@ async fn rejection_is_replayed(app: TestApp) {
 }
 
 async fn declined_payment_is_replayed(app: TestApp) {
-    let (ama, order, _) = sale(&app).await;
+    let (ama, order, _) = create_order(&app).await;
     let declined = json!({ "method": "card", "token": "tok_decline" });
 
     let first = pay(&app, &ama, &order, "one", declined.clone()).await;
@@ -161,7 +161,7 @@ async fn declined_payment_is_replayed(app: TestApp) {
 }
 
 async fn gateway_failure_can_be_retried(app: TestApp) {
-    let (ama, order, _) = sale(&app).await;
+    let (ama, order, _) = create_order(&app).await;
     app.gateway.fail_after_charge(true);
     let failed = pay(&app, &ama, &order, "one", card_payment()).await;
     app.gateway.fail_after_charge(false);
@@ -279,7 +279,7 @@ struct DuplicatePayment {
 
 /// `meanwhile` runs before the gateway responds to the first server.
 async fn pay_twice(app: &TestApp, meanwhile: impl FnOnce()) -> DuplicatePayment {
-    let (ama, order, _) = sale(app).await;
+    let (ama, order, _) = create_order(app).await;
     let second = App::open(&app.database_url, app.state.settings.clone(), boxoffice::log::silent()).await.unwrap();
     let server = Platform::start(Arc::clone(&second), ANY_PORT).unwrap();
     app.gateway.block();
@@ -328,7 +328,7 @@ impl DuplicatePayment {
 async fn payment_of_crashed_server_is_repeated(app: TestApp) {
     let paid = pay_twice(&app, || ()).await;
 
-    assert_eq!(rejection(&paid.first), (409, "order.not-open"), "what came too late is given back");
+    assert_eq!(rejection(&paid.first), (409, "order.not-open"), "the late payment is refunded");
     paid.check(&app).await;
 }
 

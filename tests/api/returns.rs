@@ -36,20 +36,20 @@ race_tests![
 ];
 
 /// Ama's paid order of two tickets at 100.00 and one at 30.00: 234.97 with fees.
-struct Sale {
+struct OrderFixture {
     kofi: User,
     ama: User,
     event: Event,
     order: String,
 }
 
-async fn sale(app: &TestApp) -> Sale {
+async fn create_order(app: &TestApp) -> OrderFixture {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let sections = [section("Stalls", 100.0, 10), section("Balcony", 30.0, 10)];
     let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
     let order = place(&ama, &event).await;
     assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
-    Sale { kofi, ama, event, order }
+    OrderFixture { kofi, ama, event, order }
 }
 
 async fn place(ama: &User, event: &Event) -> String {
@@ -93,7 +93,7 @@ fn paid(amount: f64, status: &str) -> (f64, String) {
 }
 
 async fn full_return_refunds_everything(app: TestApp) {
-    let Sale { kofi, ama, event, order } = sale(&app).await;
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let before = app.read(&order).await;
 
     let returned = app.return_tickets(&kofi.key, &order, json!({ "reason": "The concert was moved." })).await;
@@ -112,11 +112,11 @@ async fn full_return_refunds_everything(app: TestApp) {
     assert_eq!(app.transactions("/transactions").await, [entry("Sale", 234.97, 4.97), entry("Refund", 234.97, 4.97)]);
     let told = revocations(&app).await;
     assert_eq!((told.len(), told[0].0.as_str(), told[0].1, told[0].2.as_str()), (1, "Return", 3, "The concert was moved."));
-    assert!(told[0].3.is_some(), "who did it is known");
+    assert!(told[0].3.is_some(), "the account is recorded");
 }
 
 async fn partial_return_refunds_ticket_prices(app: TestApp) {
-    let Sale { kofi, ama, event, order } = sale(&app).await;
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let tickets = wallet(&app, &ama).await;
     let mut tx = app.state.db.read().await.unwrap();
     let modified: Vec<(i64,)> = tx.query("select modified from tickets order by id").all().await.unwrap();
@@ -182,7 +182,7 @@ async fn newest_payments_are_refunded_first(app: TestApp) {
 }
 
 async fn used_tickets_cannot_be_returned(app: TestApp) {
-    let Sale { kofi, ama, event, order } = sale(&app).await;
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let tickets = wallet(&app, &ama).await;
     assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 1);
 
@@ -207,14 +207,14 @@ async fn used_tickets_cannot_be_returned(app: TestApp) {
 }
 
 async fn ticket_in_open_transfer_can_be_returned(app: TestApp) {
-    let Sale { kofi, ama, order, .. } = sale(&app).await;
+    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
     let esi = app.sign_up("esi").await;
     let tickets = wallet(&app, &ama).await;
     let both = offer(&app, &ama, &esi, &[&tickets[0].0, &tickets[1].0]).await;
 
     assert_eq!(app.return_tickets(&kofi.key, &order, json!({ "tickets": [tickets[0].0] })).await.body["status"], "Fulfilled");
     assert_eq!(app.read(&both).await["status"], "Cancelled");
-    assert_eq!(statuses(&app, &ama).await, ["Void", "Issued", "Issued"], "what was offered with it is Ama's again");
+    assert_eq!(statuses(&app, &ama).await, ["Void", "Issued", "Issued"], "the other ticket of the transfer belongs to Ama again");
 
     let one = offer(&app, &ama, &esi, &[&tickets[2].0]).await;
     assert_eq!(app.return_tickets(&kofi.key, &order, json!({ "tickets": [tickets[1].0] })).await.body["status"], "Fulfilled");
@@ -234,7 +234,7 @@ async fn offer(app: &TestApp, from: &User, to: &User, serials: &[&str]) -> Strin
 }
 
 async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {
-    let Sale { kofi, ama, event, .. } = sale(&app).await;
+    let OrderFixture { kofi, ama, event, .. } = create_order(&app).await;
     let esi = app.sign_up("esi").await;
     for _ in 0..5 {
         let order = place(&ama, &event).await;
@@ -257,7 +257,7 @@ async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {
 }
 
 async fn rejects_tickets_of_other_orders(app: TestApp) {
-    let Sale { kofi, ama, event, order } = sale(&app).await;
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let first = wallet(&app, &ama).await;
     let other = place(&ama, &event).await;
     let serials = json!([first[0].0, "AAAAAA-AAAAAAAAAAAA", "BBBBBB-BBBBBBBBBBBB"]);
@@ -275,7 +275,7 @@ async fn rejects_tickets_of_other_orders(app: TestApp) {
 }
 
 async fn only_hosts_of_all_events_and_staff_return_tickets(app: TestApp) {
-    let Sale { kofi, ama, event, order } = sale(&app).await;
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let (esi, yaw) = (app.sign_up("esi").await, app.sign_up("yaw").await);
     let elsewhere = app.create_listed_event(&app.create_host(&esi).await, &[section("Floor", 20.0, 10)]).await;
     let own = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
@@ -343,7 +343,7 @@ async fn returned_tickets_are_sold_again(app: TestApp) {
 }
 
 async fn failed_refund_is_retried(app: TestApp) {
-    let Sale { kofi, order, .. } = sale(&app).await;
+    let OrderFixture { kofi, order, .. } = create_order(&app).await;
     app.gateway.reject_refunds(true);
 
     let returned = app.return_tickets(&kofi.key, &order, json!({})).await;
@@ -360,7 +360,7 @@ async fn failed_refund_is_retried(app: TestApp) {
 }
 
 async fn refund_with_lost_response_is_made_once(app: TestApp) {
-    let Sale { kofi, ama, order, .. } = sale(&app).await;
+    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
     let tickets = wallet(&app, &ama).await;
     app.gateway.fail_after_refund(true);
 
@@ -383,7 +383,7 @@ async fn refund_with_lost_response_is_made_once(app: TestApp) {
 }
 
 async fn void_refunds_nothing(app: TestApp) {
-    let Sale { ama, event, order, .. } = sale(&app).await;
+    let OrderFixture { ama, event, order, .. } = create_order(&app).await;
     let transfer = offer(&app, &ama, &app.sign_up("esi").await, &[&wallet(&app, &ama).await[0].0]).await;
     let mut expected = app.read(&order).await;
 
@@ -405,7 +405,7 @@ async fn void_refunds_nothing(app: TestApp) {
 }
 
 async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
-    let Sale { kofi, ama, event, order } = sale(&app).await;
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
     let tickets = wallet(&app, &ama).await;
     admit(&kofi, &event, &[&tickets[2].0]).await;
 
@@ -414,11 +414,11 @@ async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
     assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Redeemed"]);
     assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (1, 0)], 0));
     assert_eq!(app.read(&event.uri).await["popularity"], 1);
-    assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 0, "a void ticket lets nobody in");
+    assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 0, "a void ticket is not admitted");
 }
 
 async fn only_staff_void_orders(app: TestApp) {
-    let Sale { kofi, ama, order, .. } = sale(&app).await;
+    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
     let reason = json!({ "reason": "x" });
 
     for key in [&ama.key, &kofi.key] {
@@ -430,7 +430,7 @@ async fn only_staff_void_orders(app: TestApp) {
 }
 
 async fn contract_limits_returns_and_voids(app: TestApp) {
-    let Sale { kofi, order, .. } = sale(&app).await;
+    let OrderFixture { kofi, order, .. } = create_order(&app).await;
 
     for (body, complaint) in [
         (json!({ "tickets": [] }), "tickets"),
@@ -451,7 +451,7 @@ async fn contract_limits_returns_and_voids(app: TestApp) {
 }
 
 async fn concurrent_returns_refund_once(app: TestApp) {
-    let Sale { kofi, order, .. } = sale(&app).await;
+    let OrderFixture { kofi, order, .. } = create_order(&app).await;
 
     let (one, other) =
         join(app.return_tickets(&kofi.key, &order, json!({})), app.return_tickets(&app.staff.key, &order, json!({}))).await;
@@ -490,7 +490,7 @@ async fn concurrent_return_and_admission_agree_on_tickets(app: TestApp) {
 }
 
 async fn concurrent_return_and_void_leave_one(app: TestApp) {
-    let Sale { kofi, order, .. } = sale(&app).await;
+    let OrderFixture { kofi, order, .. } = create_order(&app).await;
 
     let void = app.void_order(&app.staff.key, &order, json!({ "reason": "x" }));
     let (returned, voided) = join(app.return_tickets(&kofi.key, &order, json!({})), void).await;

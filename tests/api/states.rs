@@ -26,7 +26,7 @@ fn outcome(state: &str, step: &str) -> Result<&'static str, &'static str> {
 }
 
 /// Triggers a transition as staff. The expiry has no response.
-async fn step(app: &TestApp, order: &str, step: &str) -> Option<Response> {
+async fn trigger(app: &TestApp, order: &str, step: &str) -> Option<Response> {
     let key = &app.staff.key;
     match step {
         "pay" => Some(app.pay(key, order, card_payment()).await),
@@ -54,7 +54,7 @@ async fn order_in(app: &TestApp, ama: &User, event: &Event, state: &str) -> Stri
         _ => &["pay", "return"],
     };
     for taken in steps {
-        assert!(step(app, &order, taken).await.is_none_or(|response| response.status < 300));
+        assert!(trigger(app, &order, taken).await.is_none_or(|response| response.status < 300));
     }
     order
 }
@@ -86,7 +86,7 @@ async fn orders_follow_state_machine(app: TestApp) {
             assert_eq!(app.read(&order).await["status"], state);
             let before = snapshot(&app, &order).await;
 
-            let response = step(&app, &order, taken).await;
+            let response = trigger(&app, &order, taken).await;
 
             let after = snapshot(&app, &order).await;
             match outcome(state, taken) {
@@ -127,14 +127,14 @@ async fn payments_follow_state_machine(app: TestApp) {
         if ends == "return" {
             app.pay(&ama.key, &order, card_payment()).await;
         }
-        step(&app, &order, ends).await;
+        trigger(&app, &order, ends).await;
         let refunded = states(&order).await;
         assert!(refunded[0] == "Declined" && refunded[1..].iter().all(|state| state == "Refunded"), "{ends}: {refunded:?}");
 
         // No transition leads out of these states.
         let before = snapshot(&app, &order).await;
         for taken in ORDER_STEPS {
-            assert!(step(&app, &order, taken).await.is_none_or(|response| response.status == 409), "{ends}: {taken}");
+            assert!(trigger(&app, &order, taken).await.is_none_or(|response| response.status == 409), "{ends}: {taken}");
             assert_eq!(snapshot(&app, &order).await, before, "{ends}: {taken}");
         }
     }
@@ -142,9 +142,9 @@ async fn payments_follow_state_machine(app: TestApp) {
     // Transitions without a refund keep Confirmed payments.
     let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
     app.pay(&ama.key, &order, card_payment()).await;
-    step(&app, &order, "void").await;
+    trigger(&app, &order, "void").await;
     for taken in ORDER_STEPS {
-        step(&app, &order, taken).await;
+        trigger(&app, &order, taken).await;
         assert_eq!(states(&order).await, ["Confirmed"], "{taken}");
     }
 }

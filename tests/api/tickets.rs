@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::on_both_databases;
 use crate::support::{Client, Event, Rejection, TestApp, section, types};
-use crate::tokens::{create_token, gate, global_token, redeemer_key};
+use crate::tokens::{create_token, global_token, redeemer_client, redeemer_key};
 
 on_both_databases![
     wallet_contains_all_tickets_of_account,
@@ -122,8 +122,8 @@ async fn redeemer_lists_tickets_of_own_sections(app: TestApp) {
     ama.order_free_tickets(&other.sections[0], 1).await;
     let floor = ama.order_free_tickets(&event.sections[1], 2).await;
     let vip = kofi.order_free_tickets(&event.sections[0], 1).await;
-    let vip_gate = gate(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
-    let main_gate = gate(&app, &global_token(&host, &event).await).await;
+    let vip_gate = redeemer_client(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let main_gate = redeemer_client(&app, &global_token(&host, &event).await).await;
 
     assert_eq!(serials(&vip_gate, &event).await, vip);
     assert_eq!(serials(&main_gate, &event).await, [floor.clone(), vip.clone()].concat());
@@ -147,7 +147,7 @@ async fn event_tickets_require_redeemer_host_or_staff(app: TestApp) {
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
     let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
     ama.order_free_tickets(&event.sections[0], 1).await;
-    let gate_of_another_event = gate(&app, &global_token(&host, &other).await).await;
+    let gate_of_another_event = redeemer_client(&app, &global_token(&host, &other).await).await;
 
     for client in [&ama.client, &gate_of_another_event] {
         let rejected = client.event_ticket_list().event(&event.id).send().await;
@@ -178,7 +178,7 @@ async fn redeemer_requests_changes_since_time(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
-    let gate = gate(&app, &global_token(&host, &event).await).await;
+    let gate = redeemer_client(&app, &global_token(&host, &event).await).await;
     let early = ama.order_free_tickets(&event.sections[0], 2).await;
     let start = app.state.clock.now();
     app.advance_clock(Duration::from_secs(3600));

@@ -39,7 +39,7 @@ pub async fn redeemer_key(app: &TestApp, token: &types::Token) -> String {
 }
 
 /// Creates a client with a token's key.
-pub async fn gate(app: &TestApp, token: &types::Token) -> Client {
+pub async fn redeemer_client(app: &TestApp, token: &types::Token) -> Client {
     app.client(&redeemer_key(app, token).await)
 }
 
@@ -176,7 +176,7 @@ async fn token_update_changes_scope_of_its_keys(app: TestApp) {
     let vip_ticket = ama.order_free_tickets(&event.sections[0], 1).await;
     let floor_ticket = ama.order_free_tickets(&event.sections[1], 1).await;
     let token = create_token(&host, &event, &[&event.sections[0]]).await;
-    let gate = gate(&app, &token).await;
+    let gate = redeemer_client(&app, &token).await;
     let tickets = async || {
         let tickets = gate.event_ticket_list().event(&event.id).send().await.unwrap();
         tickets.entries.iter().map(|ticket| ticket.serial.to_string()).collect::<Vec<_>>()
@@ -235,7 +235,7 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
         assert_eq!((again.status, again.code()), (404, "resource.not-found"));
     }
     let kept = app.request("GET", &admissions).key(&kofi.key).send().await;
-    assert_eq!(kept.body["entries"], admitted.body, "what was admitted with it stays");
+    assert_eq!(kept.body["entries"], admitted.body, "its admissions stay");
 }
 
 async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {

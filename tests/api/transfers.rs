@@ -305,7 +305,7 @@ async fn recipient_reads_serials_after_claim(app: TestApp) {
         assert_eq!(&serials(&now), afterwards, "{method} {below}");
         let history = format!("/accounts/{}/transfers", fixture.esi.number);
         let hers = app.request("GET", &history).key(&fixture.esi.key).send().await.body;
-        assert_eq!(hers["entries"].as_array().unwrap().last(), Some(&now), "her history tells no more");
+        assert_eq!(hers["entries"].as_array().unwrap().last(), Some(&now), "the history ends there");
         let staffs = app.read(&history).await;
         for all in [&read(&app, &fixture.ama, &uri).await, staffs["entries"].as_array().unwrap().last().unwrap()] {
             assert_eq!(serials(all), known, "the sender has always known them, and staff see every ticket");
@@ -541,7 +541,7 @@ async fn transfer_hides_addresses_of_both_sides(app: TestApp) {
     ] {
         let seen = ["phone", "dateOfBirth", "firstAddressLine", "city"].map(|name| strange[name].clone());
         assert_eq!(seen, [json!(""), json!(null), json!(""), json!("")], "{strange}");
-        assert_eq!(strange["firstName"], strange["username"], "but who it is");
+        assert_eq!(strange["firstName"], strange["username"], "only the name");
     }
     let staff = app.read(&transfer).await;
     for own in [&sent["sender"], &received["recipient"], &staff["sender"], &staff["recipient"]] {

@@ -26,7 +26,7 @@ on_two_servers![
 ];
 
 /// Sets both id generators to the same value, a minute ahead of the clocks.
-fn align(app: &TestApp) {
+fn align_ids(app: &TestApp) {
     let drawn = app.states().map(|app| app.clock.next_id()).max().unwrap();
     let ahead = Id(drawn.0.max(app.state.clock.now().0 / 100 + 600_000));
     app.states().for_each(|app| app.clock.rise_above(ahead));
@@ -39,7 +39,7 @@ async fn resources_with_equal_ids_are_distinct(app: TestApp) {
     let floor = event.sections[0].as_str();
     let serials = ama.order_free_tickets(floor, 4).await;
     let make = async |key: &str, path: &str, bodies: [Value; 2]| {
-        align(&app);
+        align_ids(&app);
         let mut created = BTreeSet::new();
         for body in bodies {
             let response = app.request("POST", path).key(key).json(&body).send().await;
@@ -67,7 +67,7 @@ async fn concurrent_payments_have_distinct_ids(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
     let hers = ama.order(&event.sections[0], 1).await.unwrap().self_;
     let his = yaw.order(&event.sections[0], 2).await.unwrap().self_;
-    align(&app);
+    align_ids(&app);
     app.gateway.block();
 
     let release = async {
@@ -89,7 +89,7 @@ async fn concurrent_images_have_distinct_ids(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     let (one, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
-    align(&app);
+    align_ids(&app);
     let put = async |event: &str, image: &str| {
         app.request("PUT", event).key(&kofi.key).json(&json!({ "banner": image })).send().await.status
     };
@@ -172,7 +172,7 @@ async fn concurrent_mails_have_distinct_ids(app: TestApp) {
     for name in ["ama", "yaw"] {
         app.sign_up(name).await;
     }
-    align(&app);
+    align_ids(&app);
 
     for (count, email) in [(1, "ama@example.com"), (2, "yaw@example.com")] {
         let asked = app.request("POST", "/verifications").json(&json!({ "email": email })).send().await;
@@ -235,7 +235,7 @@ async fn tickets_are_sold_once_with_different_clocks(app: TestApp) {
 
     assert!(paid.iter().all(|paid| (paid.status, paid.code()) == (409, "order.not-open")), "{paid:?}");
     app.expire_due().await;
-    assert_eq!(app.gateway.total(), 0.0, "what she paid too late is given back");
+    assert_eq!(app.gateway.total(), 0.0, "the late payment is refunded");
     assert_eq!(app.sold_and_reserved(stalls).await, (0, 3));
 }
 

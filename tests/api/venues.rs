@@ -24,7 +24,7 @@ fn venue(name: &str, region: &str) -> Value {
     json!({ "name": name, "region": region, "address": "1 La Beach Road, Accra", "longitude": -0.1545, "latitude": 5.5593 })
 }
 
-async fn make(app: &TestApp, key: &str, body: &Value) -> Response {
+async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
     app.request("POST", "/venues").key(key).json(body).send().await
 }
 
@@ -49,7 +49,7 @@ async fn venue_of_staff_is_approved_immediately(app: TestApp) {
     let region = app.create_region().await;
     let identifier = region.strip_prefix("/regions/").unwrap();
 
-    let created = make(&app, &app.staff.key, &venue("Labadi Amphitheatre", identifier)).await;
+    let created = create(&app, &app.staff.key, &venue("Labadi Amphitheatre", identifier)).await;
 
     assert_eq!(created.status, 201);
     let uri = created.body["self"].as_str().unwrap();
@@ -66,7 +66,7 @@ async fn venue_of_staff_is_approved_immediately(app: TestApp) {
 async fn venue_of_customer_is_private_until_approved(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
 
-    let created = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+    let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
 
     let uri = created.body["self"].as_str().unwrap();
     let status = async |key| app.request("GET", uri).key(key).send().await.status;
@@ -87,7 +87,7 @@ async fn venue_of_customer_is_private_until_approved(app: TestApp) {
 
 async fn rejected_venue_stays_with_creator(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
-    let created = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+    let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
 
     decide(&app, false).await;
 
@@ -100,8 +100,8 @@ async fn requires_key_with_account(app: TestApp) {
     let region = app.create_region().await;
     let program = setup::create_key(&app.state, "a program", Scope::Customer, None).await.unwrap();
 
-    let application = make(&app, &app.public_key, &venue("Alliance Garden", &region)).await;
-    let nobody = make(&app, &program, &venue("Alliance Garden", &region)).await;
+    let application = create(&app, &app.public_key, &venue("Alliance Garden", &region)).await;
+    let nobody = create(&app, &program, &venue("Alliance Garden", &region)).await;
 
     assert_eq!((application.status, application.code()), (403, "key.refused"));
     assert_eq!((nobody.status, nobody.code()), (403, "resource.not-yours"));
@@ -110,11 +110,11 @@ async fn requires_key_with_account(app: TestApp) {
 
 async fn name_is_unique_even_while_pending(app: TestApp) {
     let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
-    make(&app, &ama.key, &venue("Alliance Garden", &region)).await;
-    let other = make(&app, &app.staff.key, &venue("Labadi Amphitheatre", &region)).await;
+    create(&app, &ama.key, &venue("Alliance Garden", &region)).await;
+    let other = create(&app, &app.staff.key, &venue("Labadi Amphitheatre", &region)).await;
     let other = other.body["self"].as_str().unwrap();
 
-    let same = make(&app, &app.staff.key, &venue("Alliance Garden", &region)).await;
+    let same = create(&app, &app.staff.key, &venue("Alliance Garden", &region)).await;
     let renamed = change(&app, &app.staff.key, other, json!({ "name": "Alliance Garden" })).await;
 
     assert_eq!((same.status, same.code()), (409, "venue.taken"));
@@ -123,11 +123,11 @@ async fn name_is_unique_even_while_pending(app: TestApp) {
 
 async fn unknown_region_is_named(app: TestApp) {
     let staff = &app.staff.key;
-    let created = make(&app, staff, &venue("Labadi Amphitheatre", &app.create_region().await)).await;
+    let created = create(&app, staff, &venue("Labadi Amphitheatre", &app.create_region().await)).await;
     let uri = created.body["self"].as_str().unwrap();
 
     for region in ["/regions/17637000000001", "nowhere", "/v3/regions/00000000000000"] {
-        let created = make(&app, staff, &venue("Labadi Amphitheatre", region)).await;
+        let created = create(&app, staff, &venue("Labadi Amphitheatre", region)).await;
         let changed = change(&app, staff, uri, json!({ "region": region })).await;
         let unknown = change(&app, staff, "/venues/17637000000001", json!({ "region": region })).await;
 
@@ -144,7 +144,7 @@ async fn unknown_region_is_named(app: TestApp) {
 async fn finds_venues_by_region_and_name(app: TestApp) {
     let (coast, north) = (app.create_region().await, app.create_region().await);
     for (name, region) in [("Labadi Amphitheatre", &coast), ("The 100% Club_Accra", &coast), ("Tamale Theatre", &north)] {
-        make(&app, &app.staff.key, &venue(name, region)).await;
+        create(&app, &app.staff.key, &venue(name, region)).await;
     }
     let (identifier, coast_uri) = (coast.strip_prefix("/regions/").unwrap(), format!("/v3{coast}"));
 
@@ -169,7 +169,7 @@ async fn finds_venues_by_region_and_name(app: TestApp) {
 
 async fn only_staff_update_venue(app: TestApp) {
     let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
-    let created = make(&app, &ama.key, &venue("Alliance Garden", &region)).await;
+    let created = create(&app, &ama.key, &venue("Alliance Garden", &region)).await;
     let uri = created.body["self"].as_str().unwrap();
     let moved = app.create_region().await;
 
@@ -189,7 +189,7 @@ async fn only_staff_update_venue(app: TestApp) {
 
 async fn only_staff_delete_venue_and_its_submission(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let created = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+    let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
     let remove = |key| app.request("DELETE", created.body["self"].as_str().unwrap()).key(key).send();
 
     let creator = remove(&ama.key).await;
@@ -200,7 +200,7 @@ async fn only_staff_delete_venue_and_its_submission(app: TestApp) {
     assert_eq!((staff.status, staff.body), (204, Value::Null));
     assert_eq!((again.status, again.code()), (404, "resource.not-found"));
     assert_eq!(app.staff.client.submission_list().send().await.unwrap().total, 0);
-    let same = make(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+    let same = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
     assert_eq!(same.status, 201, "its name is free again");
 }
 

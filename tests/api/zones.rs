@@ -3,7 +3,7 @@
 use futures::future::join;
 use serde_json::{Value, json};
 
-use crate::advertisements::{advertisement, make};
+use crate::advertisements::{advertisement_body, create};
 use crate::support::{Response, TestApp, rejection};
 use crate::{on_both_databases, race_tests};
 
@@ -120,7 +120,7 @@ async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let (zone, empty) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
-    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
     let before = app.read(&zone).await;
 
     for body in [json!({ "width": 301 }), json!({ "height": 249, "name": "Other" }), json!({ "width": 250, "height": 300 })] {
@@ -141,7 +141,7 @@ async fn booked_zone_cannot_be_deleted(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let zone = app.create_zone(300, 250).await;
-    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
 
     let draft = delete(&app, &app.staff.key, &zone).await;
     app.execute_sql("update advertisements set status = 'Cancelled'").await;
@@ -159,10 +159,10 @@ async fn concurrent_resize_and_booking_leave_one(app: TestApp) {
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     for round in 0..8 {
         let zone = app.create_zone(300, 250).await;
-        let body = advertisement(&format!("Jazz {round}"), &event, &[&zone]);
+        let body = advertisement_body(&format!("Jazz {round}"), &event, &[&zone]);
 
         let (booked, changed) =
-            join(make(&app, &kofi.key, &body), change(&app, &app.staff.key, &zone, json!({ "width": 301 }))).await;
+            join(create(&app, &kofi.key, &body), change(&app, &app.staff.key, &zone, json!({ "width": 301 }))).await;
 
         let width = &app.read(&zone).await["width"];
         match (booked.status, changed.status) {

@@ -15,7 +15,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Map, Value, json};
 
-use super::{figure, seed, short_or_full};
+use super::{print_figure, seed, short_or_full};
 use crate::race_tests;
 use crate::support::{RESERVATION_TTL, Response, TestApp, card_payment, check_invariants, partial_card_payment, section};
 
@@ -26,7 +26,7 @@ const CONCURRENCY: usize = 100;
 /// The price of each section, and its share of every ten tickets. The last section is free.
 const SECTIONS: [(f64, i64); 4] = [(12.5, 4), (60.0, 3), (199.99, 2), (0.0, 1)];
 
-struct Sale {
+struct Contention {
     app: TestApp,
     seed: u64,
     sections: Vec<String>,
@@ -38,7 +38,7 @@ struct Sale {
 
 /// A section's counters and related rows, read in one statement.
 #[derive(Debug, sqlx::FromRow)]
-struct Counted {
+struct SectionCounts {
     capacity: i64,
     sold: i64,
     reserved: i64,
@@ -51,22 +51,22 @@ async fn ten_buyers_for_each_ticket(app: TestApp) {
     let seed = seed();
     let places = i64::try_from(buyers / 10).unwrap();
     eprintln!("BOXOFFICE_SEED={seed} BOXOFFICE_BUYERS={buyers}");
-    let sale = Sale::create(app, seed, buyers, places).await;
+    let contention = Contention::create(app, seed, buyers, places).await;
 
     let begun = Instant::now();
-    let samples = sale.buy_while_checking().await;
+    let samples = contention.buy_while_checking().await;
     let seconds = begun.elapsed().as_secs_f64();
-    let early = sale.sell_remaining().await;
+    let early = contention.sell_remaining().await;
 
-    let counted = sale.count().await;
+    let counted = contention.count().await;
     assert_eq!(counted.iter().map(|section| section.sold).sum::<i64>(), places, "{counted:?}");
-    sale.check_money().await;
-    figure(format!(
+    contention.check_money().await;
+    print_figure(format!(
         "{} on {}: {buyers} buyers for {places} places: {places} sold, {early} of them to the crowd; {}; {samples} samples, \
          none oversold; {seconds:.1} s (BOXOFFICE_SEED={seed})",
         "ten_buyers_for_each_ticket",
-        sale.app.kind(),
-        sale.done.lock().unwrap().iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", "),
+        contention.app.database_name(),
+        contention.done.lock().unwrap().iter().map(|(what, count)| format!("{count} {what}")).collect::<Vec<_>>().join(", "),
     ));
 }
 
@@ -75,7 +75,7 @@ fn number(buyer: usize) -> String {
     format!("ZZ-{buyer:08}")
 }
 
-impl Sale {
+impl Contention {
     async fn create(app: TestApp, seed: u64, buyers: usize, places: i64) -> Self {
         let kofi = app.sign_up("kofi").await;
         let sections = SECTIONS
@@ -114,7 +114,7 @@ impl Sale {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let buy = stream::iter(0..self.keys.len()).for_each_concurrent(CONCURRENCY, |buyer| self.come(buyer));
+        let buy = stream::iter(0..self.keys.len()).for_each_concurrent(CONCURRENCY, |buyer| self.run_user(buyer));
         tokio::select! {
             () = buy => samples.load(Ordering::Relaxed),
             never = sample => never,
@@ -122,9 +122,9 @@ impl Sale {
     }
 
     /// Returns every section's counts. Panics if a ticket is sold twice, or if counts disagree.
-    async fn count(&self) -> Vec<Counted> {
+    async fn count(&self) -> Vec<SectionCounts> {
         let mut tx = self.app.state.db.read().await.unwrap();
-        let counted: Vec<Counted> = tx
+        let counted: Vec<SectionCounts> = tx
             .query(
                 "select s.capacity, s.sold, s.reserved,
                     (select count(*) from tickets t where t.section_id = s.id and t.status <> 'Void') as tickets,
@@ -142,7 +142,7 @@ impl Sale {
     }
 
     /// Runs one user, and advances the clock.
-    async fn come(&self, buyer: usize) {
+    async fn run_user(&self, buyer: usize) {
         self.buy(buyer, &mut StdRng::seed_from_u64(self.seed ^ buyer as u64)).await;
         if self.gone.fetch_add(1, Ordering::Relaxed).is_multiple_of((self.keys.len() / 20).max(1)) {
             self.app.advance_clock(RESERVATION_TTL / 3);
@@ -152,7 +152,7 @@ impl Sale {
     async fn buy(&self, buyer: usize, random: &mut StdRng) {
         let key = &self.keys[buyer];
         let (order, is_free) = loop {
-            let (items, quantity, is_free) = self.wanted(random);
+            let (items, quantity, is_free) = self.random_items(random);
             let placed = self.app.place_order(key, items).await;
             if self.is_done(&placed, 201, "section.sold-out", "orders", "refused as sold out") {
                 break (placed.body["self"].as_str().unwrap().to_owned(), is_free);
@@ -162,7 +162,7 @@ impl Sale {
                 return;
             }
         };
-        if !is_free && !self.settle(key, &order, random).await {
+        if !is_free && !self.finish_order(key, &order, random).await {
             return;
         }
         let (staff, app) = (&self.app.staff.key, &self.app);
@@ -186,7 +186,7 @@ impl Sale {
     }
 
     /// Returns one to ten tickets of one to three sections, their number, and whether they are free.
-    fn wanted(&self, random: &mut StdRng) -> (Value, i64, bool) {
+    fn random_items(&self, random: &mut StdRng) -> (Value, i64, bool) {
         let mut sections: Vec<usize> = (0..self.sections.len()).collect();
         sections.shuffle(random);
         sections.truncate(random.random_range(1..=3));
@@ -205,7 +205,7 @@ impl Sale {
     }
 
     /// Pays, cancels or abandons an order with a price. Returns whether it was paid.
-    async fn settle(&self, key: &str, order: &str, random: &mut StdRng) -> bool {
+    async fn finish_order(&self, key: &str, order: &str, random: &mut StdRng) -> bool {
         let app = &self.app;
         match random.random_range(0..20) {
             0..9 => {
@@ -296,7 +296,7 @@ impl Sale {
 
 impl TestApp {
     /// Returns the name of the database setup.
-    fn kind(&self) -> &'static str {
+    fn database_name(&self) -> &'static str {
         match (self.database_url.starts_with("sqlite"), &self.other_state) {
             (true, _) => "SQLite",
             (false, None) => "PostgreSQL",

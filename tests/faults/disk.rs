@@ -12,7 +12,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use super::{check, create_load, fault_duration, figure, tell};
+use super::{check, create_load, fault_duration, print_figure, print_recovery};
 use crate::support::{PgCluster, TestApp, section, wait_until};
 
 /// A disk of a few megabytes.
@@ -26,7 +26,7 @@ impl Disk {
         if mounted.is_ok_and(|mounted| mounted.status.success()) {
             return Some(Self(folder));
         }
-        figure("LEFT OUT: a test of a full disk, for which this user may not mount one");
+        print_figure("LEFT OUT: a test of a full disk, for which this user may not mount one");
         None
     }
 
@@ -59,12 +59,12 @@ impl Drop for Disk {
 
 /// Runs a load on a server whose database has no space for a while.
 async fn run_without_space(name: &str, disk: &Disk, app: &TestApp) {
-    let crowd = create_load(app).await;
+    let load = create_load(app).await;
 
-    let work = crowd.start(&app.address);
+    let work = load.start(&app.address);
     sleep(Duration::from_secs(1)).await;
     disk.fill();
-    wait_until(async || !crowd.records().unavailable.is_empty()).await;
+    wait_until(async || !load.records().unavailable.is_empty()).await;
     // Fills space that is freed meanwhile, for example by a checkpoint.
     disk.fill();
     sleep(fault_duration(2)).await;
@@ -73,8 +73,8 @@ async fn run_without_space(name: &str, disk: &Disk, app: &TestApp) {
     sleep(Duration::from_secs(3)).await;
     work.stop().await;
 
-    tell(name, &crowd, back);
-    check(app, &crowd).await;
+    print_recovery(name, &load, back);
+    check(app, &load).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -149,7 +149,7 @@ async fn mail_delivery_recovers_from_full_disk() {
     };
 
     disk.fill();
-    let asked = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
+    let requests = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
     wait_until(async || tries().await > 0).await;
     app.deliver_mail().await;
     let meanwhile = app.mailbox.files_to("ama@example.com").len();
@@ -157,6 +157,6 @@ async fn mail_delivery_recovers_from_full_disk() {
     app.advance_clock(Duration::from_secs(60));
     let letter = app.mail_to("ama@example.com", 1).await;
 
-    assert_eq!((asked.status, meanwhile), (201, 0), "{}", asked.body);
+    assert_eq!((requests.status, meanwhile), (201, 0), "{}", requests.body);
     assert_eq!(crate::support::code_in(&letter).len(), 6);
 }

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use super::load::Load;
 use super::retrying_client::RetryingClient;
-use super::{figure, seed, server, short_or_full};
+use super::{print_figure, seed, server, short_or_full};
 use crate::support::server_process::{ServerProcess, boxoffice, last_word};
 use crate::support::{FakeGateway, PgCluster, postgres, wait_until};
 
@@ -76,14 +76,14 @@ struct MailRequests {
 
 impl MailRequests {
     /// Requests codes from this server until it is stopped.
-    async fn ask(self: Arc<Self>, address: String, public_key: String) {
-        let anyone = Client::connect(&address, &public_key).unwrap();
+    async fn send(self: Arc<Self>, address: String, public_key: String) {
+        let public_client = Client::connect(&address, &public_key).unwrap();
         for buyer in (0..BUYERS).cycle() {
             if self.stopped.load(Ordering::Relaxed) {
                 return;
             }
             let email = format!("buyer-{buyer}@example.com");
-            if anyone.verification_create().body_map(|body| body.email(email.clone())).send().await.is_ok() {
+            if public_client.verification_create().body_map(|body| body.email(email.clone())).send().await.is_ok() {
                 *self.promised.lock().unwrap().entry(email).or_default() += 1;
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -120,18 +120,18 @@ async fn kill_repeatedly(what: &str, site: &Site, mut database: Option<PgCluster
     let (kills, seed): (usize, u64) = (short_or_full(1, 50), seed());
     let mut random = StdRng::seed_from_u64(seed);
     let mut server = ServerProcess::start(start());
-    let crowd = Load::create(&server.address, &site.administrators_key, &site.public_key, BUYERS, 5000).await;
-    let retrying = RetryingClient::come(&server.address, &site.administrators_key, &site.public_key, &crowd.event).await;
+    let load = Load::create(&server.address, &site.administrators_key, &site.public_key, BUYERS, 5000).await;
+    let retrying = RetryingClient::sign_up(&server.address, &site.administrators_key, &site.public_key, &load.event).await;
     let mail_requests = Arc::new(MailRequests::default());
     let (mut repeated, mut promised, mut slowest) = (0, 0, Duration::ZERO);
 
     for _ in 0..kills {
-        let work = crowd.start(&server.address);
-        let asks = tokio::spawn(Arc::clone(&mail_requests).ask(server.address.clone(), site.public_key.clone()));
+        let work = load.start(&server.address);
+        let asks = tokio::spawn(Arc::clone(&mail_requests).send(server.address.clone(), site.public_key.clone()));
         let orders = tokio::spawn(Arc::clone(&retrying).order(server.address.clone()));
         // On a slow machine, too, something must be in progress.
-        let before = crowd.records().done_at.len();
-        wait_until(async || crowd.records().done_at.len() > before + BUYERS).await;
+        let before = load.records().done_at.len();
+        wait_until(async || load.records().done_at.len() > before + BUYERS).await;
         tokio::time::sleep(Duration::from_millis(random.random_range(0..1500))).await;
         if let Some(database) = &mut database {
             database.kill();
@@ -153,19 +153,19 @@ async fn kill_repeatedly(what: &str, site: &Site, mut database: Option<PgCluster
         server = ServerProcess::start(start());
         slowest = slowest.max(begun.elapsed());
         let db = site.db().await;
-        crowd.check(&mut db.read().await.unwrap()).await;
+        load.check(&mut db.read().await.unwrap()).await;
         promised = mail_requests.check(site, &db).await;
-        retrying.ask_again(&server.address).await;
+        retrying.repeat(&server.address).await;
         repeated = retrying.check(&db).await;
         db.close().await;
     }
 
-    figure(format!(
+    print_figure(format!(
         "{what}: killed and started {kills} times, at most {:.1} s until it answered; {}; {promised} mails promised; 0 lost; \
          {repeated} orders whose answers were lost were sent again, each made once \
          (BOXOFFICE_SEED={seed})",
         slowest.as_secs_f64(),
-        crowd.figures(),
+        load.figures(),
     ));
     server
 }
@@ -206,7 +206,7 @@ async fn check_payments_after_kills(what: &str, site: Site) {
     let gateway = FakeGateway::default();
     let address = gateway.listen().await;
 
-    let server = kill_repeatedly(&format!("{what}, and a till outside"), &site, None, || {
+    let server = kill_repeatedly(&format!("{what} with a remote gateway"), &site, None, || {
         site.command_with_gateway(address, Duration::ZERO)
     })
     .await;
@@ -231,7 +231,7 @@ async fn check_payments_after_kills(what: &str, site: Site) {
         .await
         .unwrap();
     assert_eq!(gateway.balances(), BTreeMap::from_iter(kept));
-    figure(format!(
+    print_figure(format!(
         "{what}: {} charges, {} kept, each by its payment; 0 lost, 0 twice",
         gateway.charge_count(),
         gateway.balances().len()

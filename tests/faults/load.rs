@@ -52,7 +52,7 @@ pub struct Records {
     /// The identifiers of confirmed payments.
     pub payments: BTreeSet<String>,
     /// The number of requests.
-    pub asked: usize,
+    pub requests: usize,
     /// The number of rejections, by error code.
     pub rejected: BTreeMap<String, usize>,
     /// The times of 503 responses.
@@ -96,10 +96,10 @@ impl Load {
     /// Signs up users at a server, and lists an event with three sections of this many tickets.
     pub async fn create(address: &str, administrators_key: &str, public_key: &str, buyers: usize, places: i64) -> Arc<Self> {
         let staff = Client::connect(address, administrators_key).unwrap();
-        let anyone = Client::connect(address, public_key).unwrap();
+        let public_client = Client::connect(address, public_key).unwrap();
         let mut users = Vec::new();
         for number in 0..buyers {
-            users.push(sign_up(&anyone, &format!("buyer-{number}")).await);
+            users.push(sign_up(&public_client, &format!("buyer-{number}")).await);
         }
         let region: types::RegionCreate = read(json!({ "name": "Greater Accra", "country": "Ghana" }));
         let region = staff.region_create().body(region).send().await.unwrap().self_.clone();
@@ -124,7 +124,7 @@ impl Load {
         let submission = staff.event_submission_create().event(&event).send().await.unwrap();
         staff.submission_delete().submission(last(&submission.self_)).approved(true).send().await.unwrap();
         let tokens = staff.event_token_list().event(&event).global(true).send().await.unwrap();
-        let gate = anyone.token_authentication_get().code(tokens.entries[0].code.as_str()).send().await.unwrap();
+        let gate = public_client.token_authentication_get().code(tokens.entries[0].code.as_str()).send().await.unwrap();
         Arc::new(Self { event, sections, gate_key: gate.key.to_string(), buyers: users, records: Mutex::default() })
     }
 
@@ -132,9 +132,9 @@ impl Load {
     pub fn start(self: &Arc<Self>, address: &str) -> Work {
         let stop = Arc::new(AtomicBool::new(false));
         let buyer = |buyer: usize| {
-            let (crowd, stop, address) = (Arc::clone(self), Arc::clone(&stop), address.to_owned());
+            let (load, stop, address) = (Arc::clone(self), Arc::clone(&stop), address.to_owned());
             tokio::spawn(async move {
-                let round = Round::of(&crowd, buyer, &address);
+                let round = Round::of(&load, buyer, &address);
                 while !stop.load(Ordering::Relaxed) {
                     if round.buy().await.is_none() {
                         // A client pauses before it retries.
@@ -161,7 +161,7 @@ impl Load {
         rejections: &[&str],
     ) -> Option<Result<T, String>> {
         let mut records = self.records();
-        records.asked += 1;
+        records.requests += 1;
         match outcome {
             Ok(value) => {
                 records.done_at.push(Instant::now());
@@ -193,7 +193,7 @@ impl Load {
         format!(
             "{} requests: {} done, {rejected} refused, {} times 503, {} not connected, {} without an answer, {} wrong; \
              {} orders, {} payments, {} tickets, {} transfers",
-            records.asked,
+            records.requests,
             records.done_at.len(),
             records.unavailable.len(),
             records.unconnected.len(),
@@ -219,17 +219,19 @@ impl Load {
     }
 }
 
-async fn sign_up(anyone: &Client, name: &str) -> Buyer {
-    let account =
-        anyone.account_create().body_map(|body| body.username(name).email(format!("{name}@example.com")).password(PASSWORD));
+async fn sign_up(public_client: &Client, name: &str) -> Buyer {
+    let account = public_client
+        .account_create()
+        .body_map(|body| body.username(name).email(format!("{name}@example.com")).password(PASSWORD));
     let number = account.send().await.unwrap().number.clone();
-    let session = anyone.session_create().body_map(|body| body.identification(name).password(PASSWORD)).send().await.unwrap();
+    let session =
+        public_client.session_create().body_map(|body| body.identification(name).password(PASSWORD)).send().await.unwrap();
     Buyer { number, key: session.key.to_string() }
 }
 
 /// One user's requests to one server.
 struct Round<'a> {
-    crowd: &'a Load,
+    load: &'a Load,
     me: &'a Buyer,
     client: Client,
     gate: Client,
@@ -237,11 +239,11 @@ struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    fn of(crowd: &'a Load, buyer: usize, address: &str) -> Self {
-        let me = &crowd.buyers[buyer];
+    fn of(load: &'a Load, buyer: usize, address: &str) -> Self {
+        let me = &load.buyers[buyer];
         let client = once(address, &me.key);
-        let gate = once(address, &crowd.gate_key);
-        Self { crowd, me, client, gate, address: address.to_owned() }
+        let gate = once(address, &load.gate_key);
+        Self { load, me, client, gate, address: address.to_owned() }
     }
 
     /// Orders, pays or cancels, and then transfers or redeems a ticket. Returns `None` early if the server fails.
@@ -265,13 +267,13 @@ impl<'a> Round<'a> {
     /// Places an order, and returns its number; `Some(None)` after an expected rejection.
     async fn order(&self) -> Option<Option<String>> {
         let quantity = rand::rng().random_range(1..4);
-        let section = self.crowd.sections[rand::rng().random_range(0..self.crowd.sections.len())].clone();
+        let section = self.load.sections[rand::rng().random_range(0..self.load.sections.len())].clone();
         let items = HashMap::from([(section, quantity)]);
         let outcome = self.client.order_create().body_map(|body| body.items(items)).send().await;
-        let order = self.crowd.record("order", outcome, &["order.too-many", "section.sold-out"])?;
+        let order = self.load.record("order", outcome, &["order.too-many", "section.sold-out"])?;
         Some(order.ok().map(|order| {
             let number = order.number.to_string();
-            self.crowd.records().orders.insert(number.clone(), BTreeSet::from(["Placed"]));
+            self.load.records().orders.insert(number.clone(), BTreeSet::from(["Placed"]));
             number
         }))
     }
@@ -279,12 +281,12 @@ impl<'a> Round<'a> {
     /// Cancels orders that are still open because a response was lost.
     async fn clear(&self) -> Option<()> {
         let outcome = self.client.account_order_list().number(self.me.number.as_str()).records(100).send().await;
-        let total = self.crowd.record("orders", outcome, &[])?.ok()?.total;
+        let total = self.load.record("orders", outcome, &[])?.ok()?.total;
         let outcome = self.client.account_order_list().number(self.me.number.as_str()).records(100);
         let outcome = outcome.page(u64::try_from(total).unwrap().div_ceil(100).max(1) as i64).send().await;
-        let orders = self.crowd.record("orders", outcome, &[])?.ok()?.entries;
+        let orders = self.load.record("orders", outcome, &[])?.ok()?.entries;
         for order in orders.iter().filter(|order| order.status == types::OrderStatus::Placed) {
-            self.crowd.records().orders.entry(order.number.to_string()).or_default().insert("Placed");
+            self.load.records().orders.entry(order.number.to_string()).or_default().insert("Placed");
             self.cancel(&order.number).await?;
         }
         Some(())
@@ -294,8 +296,8 @@ impl<'a> Round<'a> {
         self.record_possible_status(order, "Fulfilled");
         let payment = self.client.order_payment_create().order(order);
         let payment = payment.body_map(|body| body.method(types::PaymentMethod::Card).token("tok_approve".to_owned()));
-        let payment = self.crowd.record("payment", payment.send().await, &[])?.ok()?;
-        let mut records = self.crowd.records();
+        let payment = self.load.record("payment", payment.send().await, &[])?.ok()?;
+        let mut records = self.load.records();
         records.payments.insert(last(&payment.self_).to_owned());
         records.orders.insert(order.to_owned(), BTreeSet::from(["Fulfilled"]));
         Some(())
@@ -303,27 +305,27 @@ impl<'a> Round<'a> {
 
     async fn cancel(&self, order: &str) -> Option<()> {
         // A payment with a lost response may still be in progress.
-        let is_known = self.crowd.records().orders.get(order).is_some_and(|states| states.len() == 1);
+        let is_known = self.load.records().orders.get(order).is_some_and(|states| states.len() == 1);
         self.record_possible_status(order, "Cancelled");
         let outcome = self.client.order_cancellation_create().order(order).send().await;
-        self.crowd.record("cancellation", outcome, if is_known { &[] } else { &["order.not-open"] })?.ok()?;
-        self.crowd.records().orders.insert(order.to_owned(), BTreeSet::from(["Cancelled"]));
+        self.load.record("cancellation", outcome, if is_known { &[] } else { &["order.not-open"] })?.ok()?;
+        self.load.records().orders.insert(order.to_owned(), BTreeSet::from(["Cancelled"]));
         Some(())
     }
 
     fn record_possible_status(&self, order: &str, status: &'static str) {
-        self.crowd.records().orders.entry(order.to_owned()).or_default().insert(status);
+        self.load.records().orders.entry(order.to_owned()).or_default().insert(status);
     }
 
     /// Records the new tickets in the wallet.
     async fn collect(&self) -> Option<()> {
         let wallet = || self.client.account_ticket_list().number(self.me.number.as_str()).records(100);
-        let mut page = self.crowd.record("wallet", wallet().send().await, &[])?.ok()?;
+        let mut page = self.load.record("wallet", wallet().send().await, &[])?.ok()?;
         if page.total > 100 {
             let last = wallet().page((page.total + 99) / 100).send().await;
-            page = self.crowd.record("wallet", last, &["page.past-end"])?.ok()?;
+            page = self.load.record("wallet", last, &["page.past-end"])?.ok()?;
         }
-        let mut records = self.crowd.records();
+        let mut records = self.load.records();
         for ticket in page.entries.iter().filter(|ticket| ticket.status == types::TicketStatus::Issued) {
             let here = BTreeSet::from([(self.me.number.clone(), "Issued")]);
             records.tickets.entry(ticket.serial.to_string()).or_insert(here);
@@ -334,33 +336,33 @@ impl<'a> Round<'a> {
     /// Reserves a usable ticket of this user, if any, and records the states that the next request may lead to.
     fn take(&self, then: &[(&str, &'static str)]) -> Option<String> {
         let mine = BTreeSet::from([(self.me.number.clone(), "Issued")]);
-        let mut records = self.crowd.records();
+        let mut records = self.load.records();
         let (serial, states) = records.tickets.iter_mut().find(|(_, states)| **states == mine)?;
         states.extend(then.iter().map(|(owner, status)| ((*owner).to_owned(), *status)));
         Some(serial.clone())
     }
 
     fn record_ticket(&self, serial: &str, owner: &str, status: &'static str) {
-        self.crowd.records().tickets.insert(serial.to_owned(), BTreeSet::from([(owner.to_owned(), status)]));
+        self.load.records().tickets.insert(serial.to_owned(), BTreeSet::from([(owner.to_owned(), status)]));
     }
 
     /// Transfers a ticket to another user, who claims it.
     async fn transfer(&self) -> Option<()> {
-        let other = &self.crowd.buyers[rand::rng().random_range(0..self.crowd.buyers.len())];
+        let other = &self.load.buyers[rand::rng().random_range(0..self.load.buyers.len())];
         if other.number == self.me.number {
             return Some(());
         }
         let Some(serial) = self.take(&[(&self.me.number, "Pending")]) else { return Some(()) };
         let body: types::TransferCreate = read(json!({ "recipient": other.number, "tickets": [serial] }));
-        let transfer = self.crowd.record("transfer", self.client.transfer_create().body(body).send().await, &[])?.ok()?;
+        let transfer = self.load.record("transfer", self.client.transfer_create().body(body).send().await, &[])?.ok()?;
         let id = last(&transfer.self_).to_owned();
         self.record_ticket(&serial, &self.me.number, "Pending");
-        self.crowd.records().transfers.insert(id.clone(), BTreeSet::from(["Pending", "Claimed"]));
-        self.crowd.records().tickets.get_mut(&serial)?.insert((other.number.clone(), "Issued"));
+        self.load.records().transfers.insert(id.clone(), BTreeSet::from(["Pending", "Claimed"]));
+        self.load.records().tickets.get_mut(&serial)?.insert((other.number.clone(), "Issued"));
         let recipient = once(&self.address, &other.key);
         let outcome = recipient.transfer_claim_create().transfer(id.as_str()).send().await;
-        self.crowd.record("claim", outcome, &[])?.ok()?;
-        self.crowd.records().transfers.insert(id, BTreeSet::from(["Claimed"]));
+        self.load.record("claim", outcome, &[])?.ok()?;
+        self.load.records().transfers.insert(id, BTreeSet::from(["Claimed"]));
         self.record_ticket(&serial, &other.number, "Issued");
         Some(())
     }
@@ -369,8 +371,8 @@ impl<'a> Round<'a> {
     async fn redeem(&self) -> Option<()> {
         let Some(serial) = self.take(&[(&self.me.number, "Redeemed")]) else { return Some(()) };
         let body: types::AdmissionCreate = read(json!({ "serials": [serial] }));
-        let outcome = self.gate.event_admission_create().event(self.crowd.event.as_str()).body(body).send().await;
-        let admissions = self.crowd.record("admission", outcome, &[])?.ok()?;
+        let outcome = self.gate.event_admission_create().event(self.load.event.as_str()).body(body).send().await;
+        let admissions = self.load.record("admission", outcome, &[])?.ok()?;
         assert_eq!(admissions.len(), 1);
         self.record_ticket(&serial, &self.me.number, "Redeemed");
         Some(())
@@ -378,8 +380,8 @@ impl<'a> Round<'a> {
 
     /// Reads an order, and compares its status with the record.
     async fn look(&self, number: &str) -> Option<()> {
-        let order = self.crowd.record("order's reading", self.client.order_get().order(number).send().await, &[])?.ok()?;
-        let mut records = self.crowd.records();
+        let order = self.load.record("order's reading", self.client.order_get().order(number).send().await, &[])?.ok()?;
+        let mut records = self.load.records();
         let known = records.orders[number].clone();
         if !known.contains(order.status.to_string().as_str()) {
             records.wrong.push(format!("order {number} is {}, and was {known:?}", order.status));

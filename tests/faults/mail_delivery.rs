@@ -8,7 +8,7 @@ use boxoffice_client::Client;
 use futures::future::join_all;
 
 use super::kills::Site;
-use super::{figure, short_or_full};
+use super::{print_figure, short_or_full};
 use crate::support::server_process::ServerProcess;
 use crate::support::{FakeGateway, MailServer, SmtpBehavior, postgres, wait_until};
 
@@ -32,16 +32,16 @@ async fn every_mail_is_delivered_despite_kills() {
     };
     let kills: usize = short_or_full(1, 50);
     let survivor = start(Duration::ZERO);
-    let anyone = Client::connect(&survivor.address, &site.public_key).unwrap();
-    anyone
+    let public_client = Client::connect(&survivor.address, &site.public_key).unwrap();
+    public_client
         .account_create()
         .body_map(|body| body.username("ama").email("ama@example.com").password("correct horse"))
         .send()
         .await
         .unwrap();
     let ask = async || {
-        let asked = anyone.verification_create().body_map(|body| body.email("ama@example.com"));
-        asked.send().await.unwrap();
+        let requests = public_client.verification_create().body_map(|body| body.email("ama@example.com"));
+        requests.send().await.unwrap();
     };
 
     for kill in 0..kills {
@@ -72,5 +72,5 @@ async fn every_mail_is_delivered_despite_kills() {
     let again: usize = times.values().map(|times| times - 1).sum();
     assert_eq!(times.len(), kills * MAILS, "each mail has arrived");
     assert!(again <= kills * CONCURRENCY && times.values().all(|times| *times <= 2), "{times:?}");
-    figure(format!("two servers, one killed {kills} times: {} mails promised, 0 lost, {again} sent again", times.len()));
+    print_figure(format!("two servers, one killed {kills} times: {} mails promised, 0 lost, {again} sent again", times.len()));
 }

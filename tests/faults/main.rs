@@ -54,16 +54,16 @@ fn seed() -> u64 {
 }
 
 /// Prints a figure directly to standard error, which the test harness doesn't capture.
-pub fn figure(what: impl Display) {
+pub fn print_figure(what: impl Display) {
     // A closed standard error must not fail the test.
     let _ = writeln!(stderr(), "figure: {what}");
 }
 
 /// Prints how a load recovered after a fault.
-fn tell(name: &str, crowd: &Load, over: Instant) {
-    let (first, last) = crowd.recovery(over);
+fn print_recovery(name: &str, load: &Load, over: Instant) {
+    let (first, last) = load.recovery(over);
     let (first, last) = (first.as_secs_f64(), last.as_secs_f64());
-    figure(format!("{name}: done again {first:.2} s after it was over, the last failure {last:.2} s; {}", crowd.figures()));
+    print_figure(format!("{name}: done again {first:.2} s after it was over, the last failure {last:.2} s; {}", load.figures()));
 }
 
 /// Creates a load of six users.
@@ -72,9 +72,9 @@ async fn create_load(app: &TestApp) -> Arc<Load> {
 }
 
 /// Asserts that all acknowledged changes exist, that no response was wrong or lost, and that the gateway agrees with the ledger.
-async fn check(app: &TestApp, crowd: &Load) {
-    crowd.check(&mut app.state.db.read().await.unwrap()).await;
-    assert!(crowd.records().lost.is_empty() && crowd.records().unconnected.is_empty(), "{}", crowd.figures());
+async fn check(app: &TestApp, load: &Load) {
+    load.check(&mut app.state.db.read().await.unwrap()).await;
+    assert!(load.records().lost.is_empty() && load.records().unconnected.is_empty(), "{}", load.figures());
     // Charges that could not be recorded are undone after a timeout.
     app.advance_clock(Duration::from_secs(3600));
     app.expire_due().await;
@@ -82,28 +82,28 @@ async fn check(app: &TestApp, crowd: &Load) {
 }
 
 async fn load_without_fault_is_acknowledged_completely(app: TestApp) {
-    let crowd = create_load(&app).await;
+    let load = create_load(&app).await;
 
-    let work = crowd.start(&app.address);
+    let work = load.start(&app.address);
     tokio::time::sleep(fault_duration(1)).await;
     // On a slow machine, too, every kind of request must succeed once.
-    wait_until(async || !crowd.records().transfers.is_empty()).await;
+    wait_until(async || !load.records().transfers.is_empty()).await;
     work.stop().await;
 
-    check(&app, &crowd).await;
-    figure(format!("a load and no fault: {}", crowd.figures()));
-    assert!(crowd.records().unavailable.is_empty(), "nothing was the matter");
+    check(&app, &load).await;
+    print_figure(format!("a load and no fault: {}", load.figures()));
+    assert!(load.records().unavailable.is_empty(), "nothing was the matter");
 }
 
 async fn missing_acknowledged_change_is_detected(app: TestApp) {
-    let crowd = create_load(&app).await;
-    let work = crowd.start(&app.address);
-    wait_until(async || !crowd.records().payments.is_empty()).await;
+    let load = create_load(&app).await;
+    let work = load.start(&app.address);
+    wait_until(async || !load.records().payments.is_empty()).await;
     work.stop().await;
 
     app.execute_sql("update payments set status = 'Declined' where id = (select max(id) from payments)").await;
     let mut tx = app.state.db.read().await.unwrap();
-    let told = tokio::spawn(async move { crowd.check(&mut tx).await }).await.unwrap_err().into_panic();
+    let told = tokio::spawn(async move { load.check(&mut tx).await }).await.unwrap_err().into_panic();
 
     let told = told.downcast::<String>().unwrap();
     assert!(told.contains("is not there") && told.contains("ledger"), "{told}");

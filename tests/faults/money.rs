@@ -142,7 +142,7 @@ async fn unrecorded_refund_is_made_once(app: TestApp) {
     wait_until(async || app.gateway.total() == 0.0).await;
     assert!(fixture.kill(cancels).await.is_some());
     app.gateway.unblock();
-    assert_eq!(app.transactions("/transactions?type=Refund").await, [], "given back, and not written down");
+    assert_eq!(app.transactions("/transactions?type=Refund").await, [], "refunded, and not recorded");
 
     app.expire_due().await;
 

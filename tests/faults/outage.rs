@@ -11,16 +11,16 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::load::Load;
-use super::{check, create_load, fault_duration, tell};
+use super::{check, create_load, fault_duration, print_recovery};
 use crate::support::{PgCluster, TestApp};
 
 /// Runs a load before, during and after a fault of PostgreSQL, and returns the number of 503 responses.
 async fn outage(name: &str, fail: fn(&mut PgCluster), mend: fn(&mut PgCluster)) -> usize {
     let Some(mut cluster) = PgCluster::create() else { return usize::MAX };
     let app = TestApp::start(&cluster.url, tempfile::tempdir().unwrap()).await;
-    let crowd = create_load(&app).await;
+    let load = create_load(&app).await;
 
-    let work = crowd.start(&app.address);
+    let work = load.start(&app.address);
     sleep(Duration::from_secs(1)).await;
     fail(&mut cluster);
     sleep(fault_duration(3)).await;
@@ -29,9 +29,9 @@ async fn outage(name: &str, fail: fn(&mut PgCluster), mend: fn(&mut PgCluster)) 
     sleep(Duration::from_secs(3)).await;
     work.stop().await;
 
-    tell(name, &crowd, back);
-    check(&app, &crowd).await;
-    crowd.records().unavailable.len()
+    print_recovery(name, &load, back);
+    check(&app, &load).await;
+    load.records().unavailable.len()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,9 +91,9 @@ async fn survives_network_outage_to_postgres() {
     let line = Line::to(cluster.socket()).await;
     let url = format!("postgres://postgres@127.0.0.1:{}/postgres", line.port);
     let app = TestApp::start(&url, tempfile::tempdir().unwrap()).await;
-    let crowd = Load::create(&app.address, &app.staff.key, &app.public_key, 20, 5000).await;
+    let load = Load::create(&app.address, &app.staff.key, &app.public_key, 20, 5000).await;
 
-    let work = crowd.start(&app.address);
+    let work = load.start(&app.address);
     sleep(Duration::from_secs(1)).await;
     let mut waiting = app.state.db.begin().await.unwrap();
     line.is_cut.send_replace(true);
@@ -104,22 +104,22 @@ async fn survives_network_outage_to_postgres() {
     sleep(Duration::from_secs(5)).await;
     work.stop().await;
 
-    tell("PostgreSQL cut off", &crowd, back);
-    check(&app, &crowd).await;
+    print_recovery("PostgreSQL cut off", &load, back);
+    check(&app, &load).await;
     // No dead connection has kept its place in the pool.
     let taken = join_all((0..16).map(|_| app.state.db.read())).await;
     assert!(taken.iter().all(|place| place.is_ok()), "16 places are free");
-    assert!(!crowd.records().unavailable.is_empty() && unanswered.is_err());
+    assert!(!load.records().unavailable.is_empty() && unanswered.is_err());
 }
 
 /// The lock lasts longer than the timeout.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn survives_write_lock_of_other_process() {
     let app = TestApp::on_sqlite().await;
-    let crowd = create_load(&app).await;
+    let load = create_load(&app).await;
     let other = Db::open(&app.database_url).await.unwrap();
 
-    let work = crowd.start(&app.address);
+    let work = load.start(&app.address);
     sleep(Duration::from_secs(1)).await;
     // The lock may need several attempts under load.
     let held = loop {
@@ -134,7 +134,7 @@ async fn survives_write_lock_of_other_process() {
     sleep(Duration::from_secs(3)).await;
     work.stop().await;
 
-    tell("SQLite locked", &crowd, back);
-    check(&app, &crowd).await;
-    assert!(!crowd.records().unavailable.is_empty());
+    print_recovery("SQLite locked", &load, back);
+    check(&app, &load).await;
+    assert!(!load.records().unavailable.is_empty());
 }

@@ -32,18 +32,18 @@ struct Records {
 }
 
 /// An order's URI, and whether the response was a replay.
-type Made = (String, bool);
+type CreatedOrder = (String, bool);
 
 impl RetryingClient {
     /// Signs up at a server, where staff add a section to the event.
-    pub async fn come(address: &str, administrators_key: &str, public_key: &str, event: &str) -> Arc<Self> {
+    pub async fn sign_up(address: &str, administrators_key: &str, public_key: &str, event: &str) -> Arc<Self> {
         let staff = Client::connect(address, administrators_key).unwrap();
-        let anyone = Client::connect(address, public_key).unwrap();
+        let public_client = Client::connect(address, public_key).unwrap();
         let created = staff.section_create().event(event).body(section("Standing", 0.0, 100_000)).send().await.unwrap();
-        let sign_up = anyone.account_create();
+        let sign_up = public_client.account_create();
         let sign_up = sign_up.body_map(|body| body.username("persistent").email("persistent@example.com").password(PASSWORD));
         sign_up.send().await.unwrap();
-        let session = anyone.session_create().body_map(|body| body.identification("persistent").password(PASSWORD));
+        let session = public_client.session_create().body_map(|body| body.identification("persistent").password(PASSWORD));
         let key = session.send().await.unwrap().key.to_string();
         let section = format!("/events/{event}{}", created.self_);
         Arc::new(Self { key, section, http: reqwest::Client::new(), records: Mutex::default(), stopped: AtomicBool::new(false) })
@@ -52,15 +52,15 @@ impl RetryingClient {
     /// Orders until it is stopped.
     pub async fn order(self: Arc<Self>, address: String) {
         while !self.stopped.load(Ordering::Relaxed) {
-            let once = format!("{:032x}", rand::random::<u128>());
-            match self.ask(&address, &once).await {
+            let idempotency_key = format!("{:032x}", rand::random::<u128>());
+            match self.send(&address, &idempotency_key).await {
                 Some((order, is_replayed)) => {
-                    assert!(!is_replayed, "nobody has sent {once} before");
-                    self.records.lock().unwrap().orders.insert(once, order);
+                    assert!(!is_replayed, "{idempotency_key} is new");
+                    self.records.lock().unwrap().orders.insert(idempotency_key, order);
                 }
                 None => {
                     let mut records = self.records.lock().unwrap();
-                    records.unanswered.push(once);
+                    records.unanswered.push(idempotency_key);
                     records.lost += 1;
                 }
             }
@@ -74,19 +74,20 @@ impl RetryingClient {
     }
 
     /// Repeats every unanswered request and the last answered one: each key has created one order, which every response names.
-    pub async fn ask_again(&self, address: &str) {
+    pub async fn repeat(&self, address: &str) {
         let (unanswered, known) = {
             let mut records = self.records.lock().unwrap();
-            let known: Vec<_> = records.orders.iter().take(5).map(|(once, order)| (once.clone(), order.clone())).collect();
+            let known: Vec<_> =
+                records.orders.iter().take(5).map(|(idempotency_key, order)| (idempotency_key.clone(), order.clone())).collect();
             (std::mem::take(&mut records.unanswered), known)
         };
-        for once in unanswered {
-            let (order, _) = self.ask(address, &once).await.unwrap();
-            assert_eq!(self.ask(address, &once).await, Some((order.clone(), true)));
-            self.records.lock().unwrap().orders.insert(once, order);
+        for idempotency_key in unanswered {
+            let (order, _) = self.send(address, &idempotency_key).await.unwrap();
+            assert_eq!(self.send(address, &idempotency_key).await, Some((order.clone(), true)));
+            self.records.lock().unwrap().orders.insert(idempotency_key, order);
         }
-        for (once, order) in known {
-            assert_eq!(self.ask(address, &once).await, Some((order, true)));
+        for (idempotency_key, order) in known {
+            assert_eq!(self.send(address, &idempotency_key).await, Some((order, true)));
         }
     }
 
@@ -107,9 +108,10 @@ impl RetryingClient {
     }
 
     /// Returns `None` without a response, and after a 503.
-    async fn ask(&self, address: &str, once: &str) -> Option<Made> {
+    async fn send(&self, address: &str, idempotency_key: &str) -> Option<CreatedOrder> {
         let request = self.http.post(format!("{address}/orders")).json(&json!({ "items": { self.section.as_str(): 1 } }));
-        let request = request.header("X-API-Key", &self.key).header("X-Client-Version", "3.0.0").header("Idempotency-Key", once);
+        let request =
+            request.header("X-API-Key", &self.key).header("X-Client-Version", "3.0.0").header("Idempotency-Key", idempotency_key);
         let response = request.send().await.ok()?;
         let (status, is_replayed) = (response.status().as_u16(), response.headers().contains_key("idempotency-replayed"));
         let body = response.json::<Value>().await.ok()?;

@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::load::Load;
-use super::{fault_duration, figure};
+use super::{fault_duration, print_figure};
 use crate::support::postgres;
 use crate::support::server_process::{ServerProcess, boxoffice, create_keys};
 
@@ -23,25 +23,25 @@ fn serve(folder: &Path, url: &str, arguments: &[&str]) -> ServerProcess {
 const BUYERS: usize = 6;
 
 async fn stop_under_load(url: &str, folder: &Path) {
-    let (staff, anyone) = create_keys(folder, url);
+    let (staff, public_client) = create_keys(folder, url);
     let server = serve(folder, url, &[]);
-    let crowd = Load::create(&server.address, &staff, &anyone, BUYERS, 5000).await;
+    let load = Load::create(&server.address, &staff, &public_client, BUYERS, 5000).await;
 
-    let work = crowd.start(&server.address);
+    let work = load.start(&server.address);
     sleep(fault_duration(2)).await;
-    let asked = Instant::now();
+    let requests = Instant::now();
     server.signal("TERM");
     let (_, ended, log) = spawn_blocking(|| server.wait()).await.unwrap();
-    let took = asked.elapsed();
+    let took = requests.elapsed();
     work.stop().await;
 
-    figure(format!("SIGTERM under a load: ended after {:.2} s; {}", took.as_secs_f64(), crowd.figures()));
+    print_figure(format!("SIGTERM under a load: ended after {:.2} s; {}", took.as_secs_f64(), load.figures()));
     assert!(ended.success(), "{log:#?}");
     // After a graceful exit no request in progress is lost. A connection that is opened at the moment of the exit may be closed
     // before its request is read: at most one per user.
-    assert!(crowd.records().lost.len() <= BUYERS, "requests were left without an answer");
+    assert!(load.records().lost.len() <= BUYERS, "requests were left without an answer");
     let db = Db::open(url).await.unwrap();
-    crowd.check(&mut db.read().await.unwrap()).await;
+    load.check(&mut db.read().await.unwrap()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -141,7 +141,7 @@ async fn stop_announces_connection_close_before_rejecting() {
             return;
         }
     }
-    panic!("nobody was told");
+    panic!("no response had `Connection: close`");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -176,9 +176,9 @@ async fn signal_right_after_start_stops_gracefully() {
             ServerProcess::start(boxoffice(folder.path(), &[command])).stop()
         })
     };
-    let asked: Vec<_> = ["serve"; 4].into_iter().chain(["mock"; 12]).map(at_once).collect();
+    let requests: Vec<_> = ["serve"; 4].into_iter().chain(["mock"; 12]).map(at_once).collect();
 
-    for server in asked {
+    for server in requests {
         server.await.unwrap();
     }
 }

@@ -36,20 +36,20 @@ const COLUMNS: [&str; 16] = [
 async fn ignores_properties_outside_schema(app: TestApp) {
     let fixtures = AccessFixtures::create(app).await;
     let mut before = Snapshot::take(&fixtures.app).await;
-    let news = News::since(&fixtures);
+    let volatile = VolatileValues::since(&fixtures);
     let mut wrong = Vec::new();
     let mut tried = 0;
     for row in ROWS.iter().filter(|row| fixtures.operation(row).body_schema().is_some()) {
         let mut done: Vec<(Vec<String>, Vec<String>)> = Vec::new();
-        for extras in [Map::new(), extras(&fixtures, row, true), extras(&fixtures, row, false)] {
+        for extras in [Map::new(), extra_properties(&fixtures, row, true), extra_properties(&fixtures, row, false)] {
             tried += extras.len();
-            let mut body = fixtures.body(row, &fixtures.things);
+            let mut body = fixtures.body(row, &fixtures.ids);
             body.as_object_mut().unwrap().extend(extras);
 
-            let response = fixtures.send(row, &fixtures.things, row.may[0], &body).await;
+            let response = fixtures.send(row, &fixtures.ids, row.may[0], &body).await;
 
             assert!(response.status < 300, "{} with more: {response:?}", row.name());
-            done.push((vec![news.without(&told(&response))], news.without_all(before.changes().await)));
+            done.push((vec![volatile.without(&normalized(&response))], volatile.without_all(before.changes().await)));
             before.restore().await;
         }
         let (plain, more) = (&done[0], &done[1..]);
@@ -61,12 +61,12 @@ async fn ignores_properties_outside_schema(app: TestApp) {
     assert!(tried > 5000, "only {tried}");
 }
 
-fn told(response: &Response) -> String {
+fn normalized(response: &Response) -> String {
     format!("{} {}", response.status, response.body)
 }
 
 /// Returns every property that the request's schema doesn't have, with one of two values that would have an effect.
-fn extras(fixtures: &AccessFixtures, row: &Row, first: bool) -> Map<String, Value> {
+fn extra_properties(fixtures: &AccessFixtures, row: &Row, first: bool) -> Map<String, Value> {
     let own: BTreeSet<&String> =
         fixtures.operation(row).body_schema().unwrap()["properties"].as_object().unwrap().keys().collect();
     let schemas = CONTRACT.document["components"]["schemas"].as_object().unwrap().values();
@@ -104,16 +104,16 @@ fn value(fixtures: &AccessFixtures, name: &str, schema: &Value, first: bool) -> 
 
 /// Replaces values that differ between two equal requests: identifiers, times and random values. Values that existed before, or
 /// that the requests contain, are kept.
-struct News {
+struct VolatileValues {
     pattern: Regex,
     /// The last identifier that existed before.
     last_id: String,
     known: BTreeSet<String>,
 }
 
-impl News {
+impl VolatileValues {
     fn since(fixtures: &AccessFixtures) -> Self {
-        let things = [&fixtures.things, &fixtures.others].into_iter().flat_map(|things| things.values());
+        let ids = [&fixtures.ids, &fixtures.others].into_iter().flat_map(|ids| ids.values());
         let users = fixtures.users.values().map(|user| &user.number);
         // Times, account numbers, serials, hashes of keys and passwords, keys, token codes, identifiers, timestamps and secrets,
         // mailed codes.
@@ -121,7 +121,7 @@ impl News {
         Self {
             pattern: Regex::new(pattern).unwrap(),
             last_id: fixtures.app.state.clock.next_id().to_string(),
-            known: things.chain(users).cloned().collect(),
+            known: ids.chain(users).cloned().collect(),
         }
     }
 

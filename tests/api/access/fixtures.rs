@@ -18,7 +18,7 @@ pub type ResourceIds = BTreeMap<&'static str, String>;
 pub struct AccessFixtures {
     pub app: TestApp,
     /// The resources of the owner, the sender and their host.
-    pub things: ResourceIds,
+    pub ids: ResourceIds,
     /// The resources of the other host's administrator, who also buys and transfers tickets.
     pub others: ResourceIds,
     /// The callers with an active account.
@@ -59,24 +59,24 @@ impl AccessFixtures {
         }
         let (deactivated, deleted) = (app.sign_up("kojo").await, app.sign_up("akua").await);
         let (ended, expired) = create_invalid_keys(&app, &users[&Owner]).await;
-        let shared = shared(&app).await;
+        let shared = create_shared(&app).await;
 
         let owners = |owner, sender, recipient, host, colleague| Owners { owner, sender, recipient, host, colleague };
         let [owner, sender, recipient, host, nana, esi] =
             [Owner, Sender, Recipient, HostAdministrator, OtherHost, Another].map(|caller| &users[&caller]);
         // The former administrator creates the host, and is removed by an administrator whom he has added.
         let first = &users[&FormerAdministrator];
-        let mut things = self::things(&app, first, &owners(owner, sender, recipient, host, &deactivated), &shared).await;
-        let others = self::things(&app, nana, &owners(nana, nana, esi, nana, &deleted), &shared).await;
+        let mut ids = self::create_resources(&app, first, &owners(owner, sender, recipient, host, &deactivated), &shared).await;
+        let others = self::create_resources(&app, nana, &owners(nana, nana, esi, nana, &deleted), &shared).await;
 
-        let former = format!("/hosts/{}/administrators?account={}", things["host"], users[&FormerAdministrator].number);
-        done(&app, &host.key, "DELETE", &former, &Value::Null).await;
-        buy(&app, &esi.key, &[&things["sold_section"]]).await;
-        let joint = buy(&app, &sender.key, &[&things["sold_section"], &others["sold_section"]]).await;
-        things.insert("joint_order", joint);
+        let former = format!("/hosts/{}/administrators?account={}", ids["host"], users[&FormerAdministrator].number);
+        send_successfully(&app, &host.key, "DELETE", &former, &Value::Null).await;
+        buy(&app, &esi.key, &[&ids["sold_section"]]).await;
+        let joint = buy(&app, &sender.key, &[&ids["sold_section"], &others["sold_section"]]).await;
+        ids.insert("joint_order", joint);
         let toggles = format!("/accounts/{}/toggles", deactivated.number);
-        done(&app, &app.staff.key, "POST", &toggles, &Value::Null).await;
-        done(&app, &deleted.key, "DELETE", &format!("/accounts/{}", deleted.number), &Value::Null).await;
+        send_successfully(&app, &app.staff.key, "POST", &toggles, &Value::Null).await;
+        send_successfully(&app, &deleted.key, "DELETE", &format!("/accounts/{}", deleted.number), &Value::Null).await;
 
         let mut keys: HashMap<_, _> = users.iter().map(|(caller, user)| (*caller, user.key.clone())).collect();
         keys.extend([
@@ -88,17 +88,17 @@ impl AccessFixtures {
             (Deactivated, deactivated.key),
             (Deleted, deleted.key),
             (Public, app.public_key.clone()),
-            (Redeemer, gate(&app, &things["code"]).await),
-            (OtherSection, gate(&app, &things["other_code"]).await),
+            (Redeemer, gate(&app, &ids["code"]).await),
+            (OtherSection, gate(&app, &ids["other_code"]).await),
             (OtherEvent, gate(&app, &others["code"]).await),
             (Administrator, app.staff.key.clone()),
         ]);
         let operations = operations().into_iter().map(|operation| (operation.id.clone(), operation)).collect();
-        Self { app, things, others, users, keys, operations }
+        Self { app, ids, others, users, keys, operations }
     }
 
     /// Returns a caller's index, from which their personal data is derived.
-    pub fn position(&self, caller: Caller) -> usize {
+    pub fn index(&self, caller: Caller) -> usize {
         self.users.keys().position(|user| *user == caller).unwrap()
     }
 
@@ -108,55 +108,55 @@ impl AccessFixtures {
     }
 
     /// Returns the body of a rule's request for these resources.
-    pub fn body(&self, row: &Row, things: &ResourceIds) -> Value {
+    pub fn body(&self, row: &Row, ids: &ResourceIds) -> Value {
         let operation = self.operation(row);
         if operation.body_schema().is_none() {
             return Value::Null;
         }
         let mut body = operation.body();
-        let own: Value = serde_json::from_str(&fill(row.body, things)).unwrap();
+        let own: Value = serde_json::from_str(&fill(row.body, ids)).unwrap();
         own.as_object().unwrap().iter().for_each(|(name, value)| body[name] = value.clone());
         body
     }
 
     /// Returns the path and the body of a rule's request for these resources.
-    pub fn told(&self, row: &Row, things: &ResourceIds) -> String {
-        format!("{} {}", fill(row.path, things), self.body(row, things))
+    pub fn request_text(&self, row: &Row, ids: &ResourceIds) -> String {
+        format!("{} {}", fill(row.path, ids), self.body(row, ids))
     }
 
     /// Sends a rule's request for these resources with a caller's key.
-    pub async fn ask(&self, row: &Row, things: &ResourceIds, caller: Caller) -> Response {
-        self.send(row, things, caller, &self.body(row, things)).await
+    pub async fn call(&self, row: &Row, ids: &ResourceIds, caller: Caller) -> Response {
+        self.send(row, ids, caller, &self.body(row, ids)).await
     }
 
     /// Sends a rule's request with another body.
-    pub async fn send(&self, row: &Row, things: &ResourceIds, caller: Caller, body: &Value) -> Response {
-        let request = self.app.request(&self.operation(row).method, &fill(row.path, things)).no_key();
+    pub async fn send(&self, row: &Row, ids: &ResourceIds, caller: Caller, body: &Value) -> Response {
+        let request = self.app.request(&self.operation(row).method, &fill(row.path, ids)).no_key();
         let request = if let Some(key) = self.keys.get(&caller) { request.key(key) } else { request };
         if body.is_null() { request.send().await } else { request.json(body).send().await }
     }
 
     /// Establishes the state in which a rule's operation can succeed. Most operations need nothing.
-    pub async fn prepare(&self, row: &Row, things: &ResourceIds) {
+    pub async fn prepare(&self, row: &Row, ids: &ResourceIds) {
         if row.operation == "account_delete" {
             // An account with tickets can't be deleted.
-            let returns = format!("/orders/{}/returns", things["order"]);
-            done(&self.app, &self.app.staff.key, "POST", &returns, &Value::Null).await;
+            let returns = format!("/orders/{}/returns", ids["order"]);
+            send_successfully(&self.app, &self.app.staff.key, "POST", &returns, &Value::Null).await;
         }
     }
 }
 
 /// Replaces the names in braces by the identifiers of these resources.
-pub fn fill(text: &str, things: &ResourceIds) -> String {
+pub fn fill(text: &str, ids: &ResourceIds) -> String {
     let filled =
-        NAMES.replace_all(text, |name: &Captures<'_>| things.get(&name[1]).unwrap_or_else(|| panic!("{}", &name[1])).as_str());
+        NAMES.replace_all(text, |name: &Captures<'_>| ids.get(&name[1]).unwrap_or_else(|| panic!("{}", &name[1])).as_str());
     filled.into_owned()
 }
 
 /// Returns the names of the resources in a rule.
-pub fn named(row: &Row) -> Vec<&'static str> {
-    let named = [row.path, row.body].into_iter().flat_map(|text| NAMES.captures_iter(text));
-    named.filter_map(|name| name.get(1)).map(|name| name.as_str()).collect()
+pub fn resource_names(row: &Row) -> Vec<&'static str> {
+    let resource_names = [row.path, row.body].into_iter().flat_map(|text| NAMES.captures_iter(text));
+    resource_names.filter_map(|name| name.get(1)).map(|name| name.as_str()).collect()
 }
 
 /// Creates a user with unique personal data.
@@ -166,24 +166,24 @@ async fn create_user(app: &TestApp, name: &str, number: usize) -> User {
         "lastName": format!("Of-{name}"), "phone": format!("+233 20 555 70{number:02}"), "dateOfBirth": format!("19{:02}-02-03", 61 + number),
         "firstAddressLine": format!("{number} {name} Lane"), "city": format!("{name}-town"),
     });
-    done(app, &user.key, "PUT", &format!("/accounts/{}", user.number), &particulars).await;
+    send_successfully(app, &user.key, "PUT", &format!("/accounts/{}", user.number), &particulars).await;
     user
 }
 
 /// Returns the key of an ended session of this user, and an expired integration key of their account.
 async fn create_invalid_keys(app: &TestApp, user: &User) -> (String, String) {
     let ended = app.sign_in(&user.username, PASSWORD).await.unwrap().key;
-    done(app, &ended, "DELETE", "/sessions/active", &Value::Null).await;
+    send_successfully(app, &ended, "DELETE", "/sessions/active", &Value::Null).await;
     let new = json!({ "name": "Spent", "role": "customer", "account": user.number, "expires": "2998-01-01T00:00:00Z" });
-    let expired = done(app, &app.staff.key, "POST", "/integrations", &new).await;
+    let expired = send_successfully(app, &app.staff.key, "POST", "/integrations", &new).await;
     app.execute_sql("update api_keys set expires = created where name = 'Spent'").await;
     (ended, expired["key"].as_str().unwrap().to_owned())
 }
 
 /// Creates the resources of the platform.
-async fn shared(app: &TestApp) -> ResourceIds {
+async fn create_shared(app: &TestApp) -> ResourceIds {
     let (zone, spare_zone) = (app.create_zone(728, 90).await, app.create_zone(300, 250).await);
-    let things = [
+    let ids = [
         ("password", PASSWORD.to_owned()),
         ("region", app.create_region().await),
         ("spare_region", app.create_region().await),
@@ -194,37 +194,37 @@ async fn shared(app: &TestApp) -> ResourceIds {
         ("zone", zone),
         ("spare_zone", spare_zone),
     ];
-    things.into_iter().map(|(name, uri)| (name, last(&uri))).collect()
+    ids.into_iter().map(|(name, uri)| (name, last(&uri))).collect()
 }
 
 /// Creates the resources of these owners. The first administrator of the host adds the others.
-async fn things(app: &TestApp, first: &User, owners: &Owners<'_>, shared: &ResourceIds) -> ResourceIds {
-    let mut things = shared.clone();
-    account(app, owners, &mut things).await;
-    event(app, first, owners, &mut things).await;
-    advertisements(app, owners, &mut things).await;
-    sales(app, owners, &mut things).await;
-    things
+async fn create_resources(app: &TestApp, first: &User, owners: &Owners<'_>, shared: &ResourceIds) -> ResourceIds {
+    let mut ids = shared.clone();
+    create_account_resources(app, owners, &mut ids).await;
+    create_event(app, first, owners, &mut ids).await;
+    create_advertisements(app, owners, &mut ids).await;
+    create_sales(app, owners, &mut ids).await;
+    ids
 }
 
 /// Creates the resources of the owner's account.
-async fn account(app: &TestApp, owners: &Owners<'_>, things: &mut ResourceIds) {
+async fn create_account_resources(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds) {
     let User { number, username, .. } = owners.owner;
     let email = format!("{username}@example.com");
     let session = app.sign_in(username, PASSWORD).await.unwrap();
     let integration = json!({ "name": format!("Kiosk of {username}"), "role": "customer", "account": number });
-    let integration = done(app, &app.staff.key, "POST", "/integrations", &integration).await;
+    let integration = send_successfully(app, &app.staff.key, "POST", "/integrations", &integration).await;
     let address = json!({ "email": email });
-    let verification = done(app, &app.public_key, "POST", "/verifications", &address).await;
+    let verification = send_successfully(app, &app.public_key, "POST", "/verifications", &address).await;
     let verification_code = code_in(&app.mail_to(&email, 1).await);
-    let reset = done(app, &app.public_key, "POST", "/resets", &address).await;
+    let reset = send_successfully(app, &app.public_key, "POST", "/resets", &address).await;
     let reset_code = code_in(&app.mail_to(&email, 2).await);
     let venue = json!({
-        "name": format!("Garden of {username}"), "region": format!("/regions/{}", things["region"]), "address": "1 Garden Lane",
+        "name": format!("Garden of {username}"), "region": format!("/regions/{}", ids["region"]), "address": "1 Garden Lane",
         "longitude": -0.2, "latitude": 5.55,
     });
-    let venue = done(app, &owners.owner.key, "POST", "/venues", &venue).await;
-    things.extend([
+    let venue = send_successfully(app, &owners.owner.key, "POST", "/venues", &venue).await;
+    ids.extend([
         ("account", number.clone()),
         ("username", username.clone()),
         ("recipient", owners.recipient.number.clone()),
@@ -241,14 +241,14 @@ async fn account(app: &TestApp, owners: &Owners<'_>, things: &mut ResourceIds) {
 }
 
 /// Creates the host with a listed event, a draft and a submitted event.
-async fn event(app: &TestApp, first: &User, owners: &Owners<'_>, things: &mut ResourceIds) {
+async fn create_event(app: &TestApp, first: &User, owners: &Owners<'_>, ids: &mut ResourceIds) {
     let host =
         json!({ "name": format!("{} Presents", owners.host.username), "contact": "Front office", "email": "office@example.com" });
-    let host = done(app, &first.key, "POST", "/hosts", &host).await;
-    things.insert("host", uri_end(&host));
+    let host = send_successfully(app, &first.key, "POST", "/hosts", &host).await;
+    ids.insert("host", uri_end(&host));
     for appointed in [owners.host, owners.colleague].into_iter().filter(|user| user.number != first.number) {
-        let administrators = format!("/hosts/{}/administrators", things["host"]);
-        done(app, &first.key, "POST", &administrators, &json!({ "account": appointed.number })).await;
+        let administrators = format!("/hosts/{}/administrators", ids["host"]);
+        send_successfully(app, &first.key, "POST", &administrators, &json!({ "account": appointed.number })).await;
     }
     let banner = example("event_create")["banner"].take();
     let key = &owners.host.key;
@@ -256,61 +256,62 @@ async fn event(app: &TestApp, first: &User, owners: &Owners<'_>, things: &mut Re
         [("event", "section", "modifier"), ("draft", "draft_section", "draft_modifier"), ("submitted", "", "")]
     {
         let event = json!({
-            "host": things["host"], "title": format!("{} {kind}", owners.host.username), "description": "Jazz, outdoors.",
-            "type": "Standard", "public": true, "category": format!("/categories/{}", things["category"]), "subcategory": "Jazz",
-            "venue": format!("/venues/{}", things["venue"]), "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
+            "host": ids["host"], "title": format!("{} {kind}", owners.host.username), "description": "Jazz, outdoors.",
+            "type": "Standard", "public": true, "category": format!("/categories/{}", ids["category"]), "subcategory": "Jazz",
+            "venue": format!("/venues/{}", ids["venue"]), "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
             "banner": banner,
         });
-        let event = done(app, key, "POST", "/events", &event).await;
+        let event = send_successfully(app, key, "POST", "/events", &event).await;
         let uri = event["self"].as_str().unwrap();
-        things.insert(kind, uri_end(&event));
+        ids.insert(kind, uri_end(&event));
         if kind == "submitted" {
-            done(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
-            things.insert("submission", last_of_submission(uri));
+            send_successfully(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
+            ids.insert("submission", last_of_submission(uri));
             continue;
         }
         if let Some((_, secret)) = event["banner"].as_str().and_then(|banner| banner.split_once("?secret=")) {
-            things.insert("draft_secret", secret.to_owned());
+            ids.insert("draft_secret", secret.to_owned());
         }
-        things.insert(section_kind, section(app, key, uri, "Spare", 0.0).await);
-        let modifiers = format!("{uri}/sections/{}/modifiers", things[section_kind]);
-        let modifier = done(app, key, "POST", &modifiers, &json!({ "name": "Group", "priceDelta": -1.0, "minOrder": 4 })).await;
-        things.insert(modifier_kind, uri_end(&modifier));
+        ids.insert(section_kind, create_section(app, key, uri, "Spare", 0.0).await);
+        let modifiers = format!("{uri}/sections/{}/modifiers", ids[section_kind]);
+        let modifier =
+            send_successfully(app, key, "POST", &modifiers, &json!({ "name": "Group", "priceDelta": -1.0, "minOrder": 4 })).await;
+        ids.insert(modifier_kind, uri_end(&modifier));
     }
-    let uri = format!("/events/{}", things["event"]);
+    let uri = format!("/events/{}", ids["event"]);
     for (name, code, token, section_name) in
         [("sold_section", "code", "token", "Gold"), ("other_section", "other_code", "other_token", "Balcony")]
     {
-        let section = format!("{uri}/sections/{}", section(app, key, &uri, section_name, 20.0).await);
-        let created = done(app, key, "POST", &format!("{uri}/tokens"), &json!({ "sections": [section] })).await;
-        things.extend([(name, section), (token, uri_end(&created)), (code, created["code"].as_str().unwrap().to_owned())]);
+        let section = format!("{uri}/sections/{}", create_section(app, key, &uri, section_name, 20.0).await);
+        let created = send_successfully(app, key, "POST", &format!("{uri}/tokens"), &json!({ "sections": [section] })).await;
+        ids.extend([(name, section), (token, uri_end(&created)), (code, created["code"].as_str().unwrap().to_owned())]);
     }
-    done(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
+    send_successfully(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
     approve(app, &uri).await;
 }
 
 /// Creates a listed advertisement and a draft.
-async fn advertisements(app: &TestApp, owners: &Owners<'_>, things: &mut ResourceIds) {
+async fn create_advertisements(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds) {
     let example = example("advertisement_create");
     for kind in ["advertisement", "draft_advertisement"] {
         let mut advertisement = example.clone();
         advertisement["name"] = format!("{kind} of {}", owners.host.username).into();
-        advertisement["event"] = things["event"].clone().into();
-        advertisement["zones"] = json!([things["zone"]]);
-        let created = done(app, &owners.host.key, "POST", "/advertisements", &advertisement).await;
-        things.insert(kind, uri_end(&created));
+        advertisement["event"] = ids["event"].clone().into();
+        advertisement["zones"] = json!([ids["zone"]]);
+        let created = send_successfully(app, &owners.host.key, "POST", "/advertisements", &advertisement).await;
+        ids.insert(kind, uri_end(&created));
     }
-    let uri = format!("/advertisements/{}", things["advertisement"]);
-    done(app, &owners.host.key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
+    let uri = format!("/advertisements/{}", ids["advertisement"]);
+    send_successfully(app, &owners.host.key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
     approve(app, &uri).await;
 }
 
 /// Creates the owner's orders and tickets, one of them redeemed, and the tickets that the sender transfers.
-async fn sales(app: &TestApp, owners: &Owners<'_>, things: &mut ResourceIds) {
-    let gold = things["sold_section"].clone();
+async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds) {
+    let gold = ids["sold_section"].clone();
     let key = &owners.owner.key;
     let order = buy(app, key, &[&gold, &gold, &gold]).await;
-    let open = done(app, key, "POST", "/orders", &json!({ "items": { &gold: 1 } })).await;
+    let open = send_successfully(app, key, "POST", "/orders", &json!({ "items": { &gold: 1 } })).await;
     let payments = app.read(&format!("/orders/{order}/payments")).await;
     let transactions = app.read("/transactions?records=100").await;
     let sold = transactions["entries"].as_array().unwrap().last().unwrap();
@@ -318,14 +319,14 @@ async fn sales(app: &TestApp, owners: &Owners<'_>, things: &mut ResourceIds) {
     let ticket =
         |index: usize| (uri_end(&tickets["entries"][index]), tickets["entries"][index]["serial"].as_str().unwrap().to_owned());
     let ((ticket, serial), (_, used)) = (ticket(0), ticket(2));
-    let admissions = format!("/events/{}/admissions", things["event"]);
-    let admitted = done(app, &owners.host.key, "POST", &admissions, &json!({ "serials": [used] })).await;
+    let admissions = format!("/events/{}/admissions", ids["event"]);
+    let admitted = send_successfully(app, &owners.host.key, "POST", &admissions, &json!({ "serials": [used] })).await;
     let bought = buy(app, &owners.sender.key, &[&gold]).await;
     let offered = app.read(&format!("/accounts/{}/tickets?records=100", owners.sender.number)).await;
     let offered = offered["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
     let transfer = json!({ "recipient": owners.recipient.number, "tickets": [offered] });
-    let transfer = done(app, &owners.sender.key, "POST", "/transfers", &transfer).await;
-    things.extend([
+    let transfer = send_successfully(app, &owners.sender.key, "POST", "/transfers", &transfer).await;
+    ids.extend([
         ("order", order),
         ("open_order", uri_end(&open)),
         ("payment", uri_end(&payments["entries"][0])),
@@ -346,11 +347,11 @@ fn example(operation: &str) -> Value {
 }
 
 /// Creates a section that is on sale, and returns its identifier.
-async fn section(app: &TestApp, key: &str, event: &str, name: &str, price: f64) -> String {
+async fn create_section(app: &TestApp, key: &str, event: &str, name: &str, price: f64) -> String {
     let section = json!({
         "name": name, "basePrice": price, "capacity": 40, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-01-01T00:00",
     });
-    uri_end(&done(app, key, "POST", &format!("{event}/sections"), &section).await)
+    uri_end(&send_successfully(app, key, "POST", &format!("{event}/sections"), &section).await)
 }
 
 /// Buys a ticket for each of these sections, and returns the order's number.
@@ -360,24 +361,24 @@ async fn buy(app: &TestApp, key: &str, sections: &[&String]) -> String {
         let count = items.get(section.as_str()).and_then(Value::as_i64).unwrap_or_default();
         items.insert((*section).clone(), (count + 1).into());
     }
-    let order = done(app, key, "POST", "/orders", &json!({ "items": items })).await;
+    let order = send_successfully(app, key, "POST", "/orders", &json!({ "items": items })).await;
     let number = uri_end(&order);
     let card = json!({ "method": "card", "token": "tok_approve" });
-    done(app, key, "POST", &format!("/orders/{number}/payments"), &card).await;
+    send_successfully(app, key, "POST", &format!("/orders/{number}/payments"), &card).await;
     number
 }
 
 async fn approve(app: &TestApp, content: &str) {
-    done(app, &app.staff.key, "DELETE", &format!("{}?approved=true", submission_of(content)), &Value::Null).await;
+    send_successfully(app, &app.staff.key, "DELETE", &format!("{}?approved=true", submission_of(content)), &Value::Null).await;
 }
 
 async fn gate(app: &TestApp, code: &str) -> String {
-    let key = done(app, &app.public_key, "GET", &format!("/tokens/{code}"), &Value::Null).await;
+    let key = send_successfully(app, &app.public_key, "GET", &format!("/tokens/{code}"), &Value::Null).await;
     key["key"].as_str().unwrap().to_owned()
 }
 
 /// Sends a request that must succeed, and returns the body of the response.
-async fn done(app: &TestApp, key: &str, method: &str, path: &str, body: &Value) -> Value {
+async fn send_successfully(app: &TestApp, key: &str, method: &str, path: &str, body: &Value) -> Value {
     let request = app.request(method, path).key(key);
     let request = if body.is_null() { request } else { request.json(body) };
     let response = request.send().await;

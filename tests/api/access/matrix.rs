@@ -37,10 +37,10 @@ fn every_operation_has_access_rule() {
         let both = || path.split('/').zip(operation.path.split('/'));
         assert!(path.split('/').count() == operation.path.split('/').count() && both().all(is_same), "{}: {path}", row.name());
         let may = ROWS.iter().filter(|other| other.operation == row.operation).flat_map(|row| row.may);
-        assert!(may.count() > 0, "{}: nobody may", row.name());
+        assert!(may.count() > 0, "{}: no caller is allowed", row.name());
         let is_reached =
             |caller: &Caller| !operation.needs_key || caller.scope().is_some_and(|scope| operation.scopes.contains(&scope));
-        assert!(row.may.iter().all(is_reached), "{}: whoever may has to reach it", row.name());
+        assert!(row.may.iter().all(is_reached), "{}: an allowed caller lacks the scope", row.name());
     }
 }
 
@@ -65,13 +65,13 @@ async fn every_operation_matches_access_rules(app: TestApp) {
             let callers = Caller::ALL.iter().map(|(caller, ..)| *caller).filter(|caller| phase_of(row, caller) == phase);
             for caller in callers {
                 if phase == 2 {
-                    fixtures.prepare(row, &fixtures.things).await;
+                    fixtures.prepare(row, &fixtures.ids).await;
                 }
-                let response = fixtures.ask(row, &fixtures.things, caller).await;
+                let response = fixtures.call(row, &fixtures.ids, caller).await;
                 if !is_expected(&fixtures, row, caller, &response) {
                     wrong.push(format!("{} as {caller:?}: {} {}", row.name(), response.status, response.body));
                 }
-                read.extend(secrets.in_answer(row, caller, &fixtures.told(row, &fixtures.things), &response));
+                read.extend(secrets.in_answer(row, caller, &fixtures.request_text(row, &fixtures.ids), &response));
                 responses.insert((index, caller), cell(&response));
                 if phase == 2 {
                     before.restore().await;
@@ -79,7 +79,7 @@ async fn every_operation_matches_access_rules(app: TestApp) {
             }
             let changed = before.changes().await;
             if !changed.is_empty() {
-                wrong.push(format!("{}: what was refused or read has changed something: {changed:#?}", row.name()));
+                wrong.push(format!("{}: a rejected or reading request has changed the database: {changed:#?}", row.name()));
                 before.restore().await;
             }
         }
@@ -126,24 +126,24 @@ fn is_expected(fixtures: &AccessFixtures, row: &Row, caller: Caller, response: &
 /// The short form of each error code in the table, and its meaning.
 const SHORT: [(&str, &str, &str); 6] = [
     ("key.missing", "401", "no key (`key.missing`)"),
-    ("key.refused", "403k", "the key opens nothing, or doesn't reach the operation (`key.refused`)"),
-    ("resource.not-yours", "403", "what was asked for isn't this caller's (`resource.not-yours`)"),
-    ("resource.not-found", "404", "there is no such thing for this caller (`resource.not-found`)"),
-    ("arguments.invalid", "400", "no such thing can be named by this caller (`arguments.invalid`)"),
-    ("admission.none", "400a", "none of the tickets can be admitted by this caller (`admission.none`)"),
+    ("key.refused", "403k", "the key is invalid or lacks the scope (`key.refused`)"),
+    ("resource.not-yours", "403", "the resource belongs to another account (`resource.not-yours`)"),
+    ("resource.not-found", "404", "the resource doesn't exist for this caller (`resource.not-found`)"),
+    ("arguments.invalid", "400", "the argument doesn't exist for this caller (`arguments.invalid`)"),
+    ("admission.none", "400a", "this caller can admit none of the tickets (`admission.none`)"),
 ];
 
 /// Returns the table in Markdown.
 fn table(fixtures: &AccessFixtures, responses: &BTreeMap<(usize, Caller), Cell>) -> String {
-    let mut text = "# Who may do what\n\nWhat a real server answers to every operation of the contract, asked by every kind of caller for what is the owner's, the\n\
-        sender's and the host's. `every_operation_matches_access_rules` has asked, on SQLite and on PostgreSQL, has held each answer to `tests/api/access/rules.rs`,\n\
-        and has seen that what was refused has changed nothing; each success was had on the same app. `BOXOFFICE_WRITE=1 cargo test --test it access::matrix::` writes this anew.\n\n\
-        A success is **bold**. Of the refusals,\n\n"
+    let mut text = "# Access matrix\n\nThe responses of a real server to every operation of the contract, called by every kind of caller with the resources of the owner,\n\
+        the sender and the host. The test `every_operation_matches_access_rules` sends the requests on SQLite and on PostgreSQL, compares each response with\n\
+        `tests/api/access/rules.rs`, and checks that rejected requests change nothing. `BOXOFFICE_WRITE=1 cargo test --test api access::matrix::` updates this file.\n\n\
+        Successful responses are **bold**. The others:\n\n"
         .to_owned();
     for (_, short, meaning) in SHORT {
         text.push_str(&format!("- `{short}`: {meaning}\n"));
     }
-    text.push_str("\nThe callers, each by their key:\n\n");
+    text.push_str("\nThe callers:\n\n");
     for (_, short, meaning) in Caller::ALL {
         text.push_str(&format!("- `{short}`: {meaning}\n"));
     }

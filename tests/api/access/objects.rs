@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::callers::Caller;
-use super::fixtures::{AccessFixtures, ResourceIds, named};
+use super::fixtures::{AccessFixtures, ResourceIds, resource_names};
 use super::privacy::{ALL, Secrets, WHO};
 use super::rules::{ROWS, Row};
 use crate::on_both_databases;
@@ -18,7 +18,7 @@ use crate::support::{Response, Snapshot, TestApp};
 on_both_databases![rejects_references_to_foreign_resources];
 
 /// Filters and references that the matrix doesn't have.
-const MORE: &[Row] = &[
+const ADDITIONAL_ROWS: &[Row] = &[
     more("event_admission_list", "/events/{event}/admissions?patron={account}"),
     more("event_admission_list", "/events/{event}/admissions?ticket={used_serial}"),
     more("event_admission_list", "/events/{event}/admissions?section={sold_section}"),
@@ -51,35 +51,35 @@ impl Row {
 }
 
 /// References to other accounts' resources that are allowed, and the reason.
-const FREE: &[(&str, &str, &str)] = &[
+const ALLOWED: &[(&str, &str, &str)] = &[
     ("host_get", "host", "every host can be read"),
     ("host_event_list", "host", "every host's listed events can be read"),
-    ("host_list", "account", "who stages events does so in public"),
-    ("event_list", "host", "listed events can be read; those that are not are left out"),
-    ("advertisement_list", "host", "listed advertisements can be read; those that are not are left out"),
+    ("host_list", "account", "the hosts of listed events are public"),
+    ("event_list", "host", "listed events can be read; others are omitted"),
+    ("advertisement_list", "host", "listed advertisements can be read; others are omitted"),
     ("event_get", "event", "a listed event can be read"),
-    ("section_shorthand_get", "section", "so can its sections"),
-    ("advertisement_get", "advertisement", "and what it is advertised by"),
-    ("media_image_get", "event", "images are for browsers"),
+    ("section_shorthand_get", "section", "its sections can be read"),
+    ("advertisement_get", "advertisement", "its advertisements can be read"),
+    ("media_image_get", "event", "images are public"),
     ("order_create", "sold_section", "tickets are for sale to anyone"),
-    ("order_create", "draft_section", "a draft's sections are there for everyone to be refused"),
-    ("lookup_create", "username", "whether there is an account can be asked"),
-    ("session_create", "username", "whoever knows the password signs in, and here everyone has the same"),
+    ("order_create", "draft_section", "the id of a draft's section is known, and rejected"),
+    ("lookup_create", "username", "lookups reveal whether an account exists"),
+    ("session_create", "username", "all users of the test have the same password"),
     ("verification_create", "email", "the code goes to the account's own address"),
     ("reset_create", "email", "the code goes to the account's own address"),
-    ("verification_get", "verification", "whoever knows its URI may"),
-    ("verification_update", "verification", "whoever knows its URI may, with the code; a wrong one counts as a try"),
-    ("verification_update", "verification_code", "a wrong code counts as a try"),
-    ("reset_get", "reset", "whoever knows its URI may"),
-    ("reset_update", "reset", "whoever knows its URI may, with the code; a wrong one counts as a try"),
-    ("reset_update", "reset_code", "a wrong code counts as a try"),
-    ("token_authentication_get", "code", "whoever knows the code may"),
-    ("host_administrator_create", "account", "a host appoints whom it likes"),
+    ("verification_get", "verification", "its URI gives access"),
+    ("verification_update", "verification", "its URI and the code give access; a wrong code counts as an attempt"),
+    ("verification_update", "verification_code", "a wrong code counts as an attempt"),
+    ("reset_get", "reset", "its URI gives access"),
+    ("reset_update", "reset", "its URI and the code give access; a wrong code counts as an attempt"),
+    ("reset_update", "reset_code", "a wrong code counts as an attempt"),
+    ("token_authentication_get", "code", "the code gives access"),
+    ("host_administrator_create", "account", "any account can become an administrator"),
     ("transfer_create", "recipient", "tickets can be offered to anyone"),
 ];
 
 /// Properties of other accounts that may be readable through a reference.
-const TELL: &[(&str, &str, &[&str])] = &[
+const READABLE: &[(&str, &str, &[&str])] = &[
     ("host_administrator_create", "account", WHO),
     // The event of the section. Its id may be known, its content not.
     ("order_create", "draft_section", &["draft"]),
@@ -98,23 +98,23 @@ async fn rejects_references_to_foreign_resources(app: TestApp) {
     let secrets = Secrets::of(&fixtures);
     let mut wrong = Vec::new();
     let mut tried = BTreeSet::new();
-    for row in ROWS.iter().chain(MORE).filter(|row| is_asked(row)) {
-        for name in named(row) {
-            let theirs = &fixtures.things[name];
+    for row in ROWS.iter().chain(ADDITIONAL_ROWS).filter(|row| may_call(row)) {
+        for name in resource_names(row) {
+            let theirs = &fixtures.ids[name];
             if theirs == &fixtures.others[name] {
                 continue;
             }
-            let is_free = FREE.iter().any(|(operation, free, _)| (*operation, *free) == (row.operation, name));
+            let is_free = ALLOWED.iter().any(|(operation, free, _)| (*operation, *free) == (row.operation, name));
             tried.insert((row.operation, name));
 
-            let response = fixtures.ask(row, &with(&fixtures.others, name, theirs), NANA).await;
+            let response = fixtures.call(row, &with(&fixtures.others, name, theirs), NANA).await;
 
             let about = format!("{} with another's {name} ({theirs}): {} {}", row.name(), response.status, response.body);
-            let told_of = TELL.iter().find(|(operation, of, _)| (*operation, *of) == (row.operation, name));
+            let told_of = READABLE.iter().find(|(operation, of, _)| (*operation, *of) == (row.operation, name));
             let mut seen = secrets.of_others(NANA, theirs, &response);
             seen.retain(|what| told_of.is_none_or(|(.., open)| !open.contains(what)));
             if !seen.is_empty() {
-                wrong.push(format!("{about}\n  tells {seen:?}"));
+                wrong.push(format!("{about}\n  reveals {seen:?}"));
             }
             let changes = before.changes().await;
             if !is_free && !changes.is_empty() {
@@ -126,27 +126,30 @@ async fn rejects_references_to_foreign_resources(app: TestApp) {
             // A 400, a 404 or an empty list doesn't reveal that the resource exists.
             if !is_free && response.status != 403 {
                 let nothing = unknown_like(theirs);
-                let unknown = fixtures.ask(row, &with(&fixtures.others, name, &nothing), NANA).await;
-                if told(&response, theirs) != told(&unknown, &nothing) {
-                    wrong.push(format!("{about}\n  differs from what is unknown: {} {}", unknown.status, unknown.body));
+                let unknown = fixtures.call(row, &with(&fixtures.others, name, &nothing), NANA).await;
+                if without_identifier(&response, theirs) != without_identifier(&unknown, &nothing) {
+                    wrong.push(format!(
+                        "{about}\n  differs from the response for an unknown identifier: {} {}",
+                        unknown.status, unknown.body
+                    ));
                 }
             }
         }
     }
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(FREE.iter().all(|(operation, free, _)| tried.contains(&(*operation, *free))), "what is free is asked for");
+    assert!(ALLOWED.iter().all(|(operation, free, _)| tried.contains(&(*operation, *free))), "every exception is used");
     assert!(tried.len() > 130, "only {}", tried.len());
 }
 
 /// Returns whether Nana may call the operation for her own resources.
-fn is_asked(row: &Row) -> bool {
+fn may_call(row: &Row) -> bool {
     row.may.iter().any(|caller| ![Caller::Administrator, Caller::Redeemer, Caller::OtherSection].contains(caller))
 }
 
-fn with(things: &ResourceIds, name: &'static str, thing: &str) -> ResourceIds {
-    let mut things = things.clone();
-    things.insert(name, thing.to_owned());
-    things
+fn with(ids: &ResourceIds, name: &'static str, thing: &str) -> ResourceIds {
+    let mut ids = ids.clone();
+    ids.insert(name, thing.to_owned());
+    ids
 }
 
 /// Returns an identifier of the same shape that does not exist.
@@ -163,6 +166,6 @@ fn unknown_like(name: &str) -> String {
 }
 
 /// Returns a response without the identifier that was requested.
-fn told(response: &Response, name: &str) -> (u16, String) {
+fn without_identifier(response: &Response, name: &str) -> (u16, String) {
     (response.status, Value::to_string(&response.body).replace(name, ""))
 }

@@ -15,15 +15,15 @@ pub type Read = (&'static str, Caller, &'static str);
 
 /// Personal data that other accounts may read, and the reason. Everything else is private.
 const OPEN: &[(&str, &[&str], &str)] = &[
-    ("session_create", ALL, "whoever knows the password is the person"),
-    ("verification", &["e-mail address"], "whoever knows its URI may read it"),
-    ("reset", &["e-mail address"], "whoever knows its URI may read it"),
-    ("host_administrator", WHO, "those who administer a host know each other"),
-    ("order_return", WHO, "who gives money back sees to whom"),
-    ("ticket_get", TICKET, "who stages an event sees who comes"),
-    ("event_ticket", TICKET, "who admits sees whose ticket it is"),
-    ("event_admission", TICKET, "who admits sees whose ticket it is"),
-    ("host_transaction", &["order"], "who is paid sees what for"),
+    ("session_create", ALL, "the password proves the identity"),
+    ("verification", &["e-mail address"], "its URI gives access"),
+    ("reset", &["e-mail address"], "its URI gives access"),
+    ("host_administrator", WHO, "administrators of a host know each other"),
+    ("order_return", WHO, "hosts know the recipients of refunds"),
+    ("ticket_get", TICKET, "hosts know their ticket holders"),
+    ("event_ticket", TICKET, "redeemers see the ticket holder"),
+    ("event_admission", TICKET, "redeemers see the ticket holder"),
+    ("host_transaction", &["order"], "hosts know their orders"),
     ("transfer", WHO, "sender and recipient know each other"),
     ("transfer_claim", TICKET, "the serials are the recipient's from now on"),
 ];
@@ -41,12 +41,12 @@ impl Secrets {
                 (*caller, "surname", format!("Of-{name}")),
                 (*caller, "address", format!("{name} Lane")),
                 (*caller, "address", format!("{name}-town")),
-                (*caller, "date of birth", format!("\"dateOfBirth\":\"19{:02}-02-03\"", 61 + fixtures.position(*caller))),
-                (*caller, "telephone", format!("+233 20 555 70{:02}", fixtures.position(*caller))),
+                (*caller, "date of birth", format!("\"dateOfBirth\":\"19{:02}-02-03\"", 61 + fixtures.index(*caller))),
+                (*caller, "telephone", format!("+233 20 555 70{:02}", fixtures.index(*caller))),
                 (*caller, "key", user.key.clone()),
             ]);
         }
-        let things = [
+        let ids = [
             (Caller::Owner, "serial", "serial"),
             (Caller::Owner, "serial", "used_serial"),
             (Caller::Sender, "serial", "offered_serial"),
@@ -60,15 +60,15 @@ impl Secrets {
             (Caller::Owner, "order", "order"),
             (Caller::Owner, "order", "open_order"),
         ];
-        let named = |caller: Caller| fixtures.users[&caller].username.as_str();
-        let (host, owner) = (named(Caller::HostAdministrator), named(Caller::Owner));
+        let resource_names = |caller: Caller| fixtures.users[&caller].username.as_str();
+        let (host, owner) = (resource_names(Caller::HostAdministrator), resource_names(Caller::Owner));
         secrets.extend([
             (Caller::HostAdministrator, "draft's name", format!("{host} draft")),
             (Caller::HostAdministrator, "draft's name", format!("{host} submitted")),
             (Caller::HostAdministrator, "draft's name", format!("draft_advertisement of {host}")),
             (Caller::Owner, "draft's name", format!("Garden of {owner}")),
         ]);
-        secrets.extend(things.map(|(whose, what, name)| (whose, what, fixtures.things[name].clone())));
+        secrets.extend(ids.map(|(whose, what, name)| (whose, what, fixtures.ids[name].clone())));
         Self(secrets)
     }
 
@@ -102,7 +102,7 @@ pub fn table(read: &[Read]) -> String {
         rows.entry((operation, what)).or_default().insert(*caller);
     }
     let short = |caller: &Caller| Caller::ALL.iter().find(|(one, ..)| one == caller).map_or("", |(_, short, _)| *short);
-    let mut text = "## What callers read of others\n\nWhat stands in the answers above of other people than the caller, and was not in the request. The staff read everything.\n\n| operation | what | who |\n| --- | --- | --- |\n".to_owned();
+    let mut text = "## Personal data of other accounts\n\nData of accounts other than the caller's in the responses above that was not in the request. Staff may read everything.\n\n| operation | data | callers |\n| --- | --- | --- |\n".to_owned();
     for ((operation, what), user) in rows {
         let user: Vec<_> = user.iter().map(|caller| format!("`{}`", short(caller))).collect();
         text.push_str(&format!("| `{operation}` | {what} | {} |\n", user.join(" ")));

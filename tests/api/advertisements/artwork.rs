@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
-use super::{advertisement, change, files, make, png, read, stored_artwork, uri};
+use super::{advertisement_body, change, create, files, png, read, stored_artwork, uri};
 use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 
@@ -46,11 +46,11 @@ async fn artwork_must_fit_every_booked_zone(app: TestApp) {
     let (first, second) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
     let (wide, turned) = (app.create_zone(728, 90).await, app.create_zone(250, 300).await);
 
-    let same = make(&app, &kofi.key, &advertisement("Same", &event, &[&first, &second])).await;
-    let others = make(&app, &kofi.key, &advertisement("Others", &event, &[&first, &wide, &turned])).await;
-    let mut larger = advertisement("Larger", &event, &[&first, &second]);
+    let same = create(&app, &kofi.key, &advertisement_body("Same", &event, &[&first, &second])).await;
+    let others = create(&app, &kofi.key, &advertisement_body("Others", &event, &[&first, &wide, &turned])).await;
+    let mut larger = advertisement_body("Larger", &event, &[&first, &second]);
     larger["artwork"] = png(600, 500).into();
-    let larger = make(&app, &kofi.key, &larger).await;
+    let larger = create(&app, &kofi.key, &larger).await;
 
     assert_eq!((same.status, same.body["zones"].as_array().unwrap().len()), (201, 2));
     assert_eq!((others.status, others.invalid_arguments()), (400, vec!["artwork".to_owned()]));
@@ -71,7 +71,7 @@ async fn validates_artwork_and_zones_after_update(app: TestApp) {
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let (small, second, wide) =
         (app.create_zone(300, 250).await, app.create_zone(300, 250).await, app.create_zone(728, 90).await);
-    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&small])).await;
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&small])).await;
     let uri = uri(&created);
 
     for (body, complaint) in [
@@ -110,18 +110,18 @@ async fn detects_artwork_type_by_content(app: TestApp) {
         ("jpeg", format!("data:image/png;base64,{jpeg}"), "image/jpeg"),
         ("webp", webp, "image/webp"),
     ] {
-        let mut body = advertisement(name, &event, &[&zone]);
+        let mut body = advertisement_body(name, &event, &[&zone]);
         body["artwork"] = artwork.into();
-        let created = make(&app, &kofi.key, &body).await;
+        let created = create(&app, &kofi.key, &body).await;
         assert_eq!(created.status, 201, "{name}: {}", created.body);
         assert_eq!(app.fetch_image("artwork", &uri(&created)).await.header("content-type"), media_type, "{name}");
     }
     for (artwork, expected) in
         [("aGVsbG8=", "is no PNG, JPEG or WebP image"), (&jpeg[..80], "is a JPEG image that is damaged or incomplete")]
     {
-        let mut body = advertisement("wrong", &event, &[&zone]);
+        let mut body = advertisement_body("wrong", &event, &[&zone]);
         body["artwork"] = artwork.into();
-        let rejected = make(&app, &kofi.key, &body).await;
+        let rejected = create(&app, &kofi.key, &body).await;
         assert_eq!(
             (rejected.status, rejected.invalid_arguments(), detail(&rejected)),
             (400, vec!["artwork".to_owned()], expected)
@@ -133,7 +133,7 @@ async fn replaces_artwork_atomically(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
-    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await;
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
     let uri = uri(&created);
     super::publish(&app, &uri).await;
     let shown = app.read(&uri).await;
@@ -153,7 +153,7 @@ async fn rejected_update_keeps_artwork(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
-    let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await);
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
     let webp = STANDARD.encode(webp(300, 250));
     let slots = json!([{ "start": "2998-01-01 00:00", "end": "2997-01-01 00:00" }]);
 
@@ -188,10 +188,10 @@ async fn accepts_large_artwork(app: TestApp) {
         png.extend(end);
         STANDARD.encode(png)
     };
-    let mut body = advertisement("Jazz", &event, &[&zone]);
+    let mut body = advertisement_body("Jazz", &event, &[&zone]);
     body["artwork"] = png_with(200_000).into();
 
-    let created = make(&app, &kofi.key, &body).await;
+    let created = create(&app, &kofi.key, &body).await;
     let larger = change(&app, &kofi.key, &uri(&created), json!({ "artwork": png_with(5 * 1024 * 1024) })).await;
 
     assert_eq!(created.status, 201, "{}", created.body);

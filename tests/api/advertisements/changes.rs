@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{advertisement, change, make, publish, read, rejection, uri};
+use super::{advertisement_body, change, create, publish, read, rejection, uri};
 use crate::on_both_databases;
 use crate::support::TestApp;
 
@@ -18,7 +18,7 @@ on_both_databases![
 async fn update_keeps_omitted_properties(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
-    let before = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
+    let before = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
     let uri = uri(&before);
 
     let nothing = change(&app, &kofi.key, &uri, json!({ "x-parsed-md-description": { "result": [] } })).await;
@@ -41,9 +41,9 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 async fn accepts_own_representation(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
-    let mut new = advertisement("Jazz", &event, &[&app.create_zone(300, 250).await]);
+    let mut new = advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await]);
     new["description"] = "Play:\n\n```\nla();\n\tla();\n```".into();
-    let created = make(&app, &kofi.key, &new).await;
+    let created = create(&app, &kofi.key, &new).await;
 
     let parsed = &created.body["x-parsed-md-description"];
     assert_eq!(parsed["result"][1]["text"], "la();\n\tla();");
@@ -51,7 +51,7 @@ async fn accepts_own_representation(app: TestApp) {
     let same = change(&app, &kofi.key, &uri(&created), sent).await;
     new["name"] = "Another".into();
     new["x-parsed-md-description"] = parsed.clone();
-    let copy = make(&app, &kofi.key, &new).await;
+    let copy = create(&app, &kofi.key, &new).await;
 
     assert_eq!((same.status, &same.body), (200, &created.body));
     assert_eq!((copy.status, &copy.body["x-parsed-md-description"]), (201, parsed), "{}", copy.body);
@@ -60,7 +60,7 @@ async fn accepts_own_representation(app: TestApp) {
 async fn update_follows_creation_rules(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_draft(&app.create_host(&kofi).await).await;
-    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
     let uri = uri(&created);
     let backward = json!([{ "start": "2998-12-20 00:00", "end": "2998-12-19 00:00" }]);
 
@@ -84,7 +84,7 @@ async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
-    let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&zone])).await);
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
     publish(&app, &uri).await;
 
     let changed = change(&app, &kofi.key, &uri, json!({ "name": "Rock", "zones": [other] })).await;
@@ -98,7 +98,7 @@ async fn update_of_listed_advertisement_keeps_status(app: TestApp) {
 async fn advertisement_is_updated_by_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
-    let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
     publish(&app, &uri).await;
 
     let stranger = change(&app, &ama.key, &uri, json!({ "name": "Mine" })).await;
@@ -117,7 +117,7 @@ async fn moves_to_event_of_other_host_with_both_permissions(app: TestApp) {
     let (his, hers) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     let (event, other, foreign) =
         (app.create_draft(&his).await, app.create_draft(&his).await, app.create_listed_event(&hers, &[]).await);
-    let created = make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await;
     let uri = uri(&created);
 
     let stolen = change(&app, &kofi.key, &uri, json!({ "event": foreign.id, "zones": ["nowhere"] })).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{advertisement, cancel, make, publish, read, rejection, submit, uri};
+use super::{advertisement_body, cancel, create, publish, read, rejection, submit, uri};
 use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, User, section};
 
@@ -31,7 +31,7 @@ async fn names(app: &TestApp, key: &str, path: &str) -> Vec<String> {
 async fn drafts<const N: usize>(app: &TestApp, user: &User, event: &Event, zone: &str, names: [&str; N]) -> [String; N] {
     let mut uris = names.map(str::to_owned);
     for name in &mut uris {
-        *name = uri(&make(app, &user.key, &advertisement(name, event, &[zone])).await);
+        *name = uri(&create(app, &user.key, &advertisement_body(name, event, &[zone])).await);
     }
     uris
 }
@@ -121,12 +121,12 @@ async fn list_and_get_return_same_representation(app: TestApp) {
         ("Two", &second, vec![other.as_str()]),
         ("Three", &first, vec![other.as_str(), &zone]),
     ] {
-        let mut body = advertisement(name, event, &zones);
+        let mut body = advertisement_body(name, event, &zones);
         body["schedule"] = json!([
             { "start": "2997-01-01 00:00", "end": "2997-02-01 00:00" },
             { "start": "2996-01-01 00:00", "end": format!("2996-02-0{} 00:00", uris.len() + 1) },
         ]);
-        uris.push(uri(&make(&app, &kofi.key, &body).await));
+        uris.push(uri(&create(&app, &kofi.key, &body).await));
     }
 
     let page = read(&app, &kofi.key, "/advertisements").await;
@@ -176,9 +176,9 @@ async fn runs_within_scheduled_slots(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
     let at = |hours: u32| app.state.clock.now().plus(HOUR * hours).to_plain_minutes();
-    let mut body = advertisement("Jazz", &event, &[&zone]);
+    let mut body = advertisement_body("Jazz", &event, &[&zone]);
     body["schedule"] = json!([{ "start": at(4), "end": at(6) }, { "start": at(1), "end": at(3) }]);
-    let uri = uri(&make(&app, &kofi.key, &body).await);
+    let uri = uri(&create(&app, &kofi.key, &body).await);
     publish(&app, &uri).await;
 
     let runs = async || {
@@ -198,9 +198,9 @@ async fn runs_within_scheduled_slots(app: TestApp) {
     }
     // At 0, 2, 4 and 6 hours. Slots are truncated to minutes, so the last one has just ended.
     assert_eq!(running, [false, true, true, false]);
-    let mut gap = advertisement("Rock", &event, &[&zone]);
+    let mut gap = advertisement_body("Rock", &event, &[&zone]);
     gap["schedule"] = json!([{ "start": at(1), "end": at(2) }, { "start": at(4), "end": at(5) }]);
-    publish(&app, &super::uri(&make(&app, &kofi.key, &gap).await)).await;
+    publish(&app, &super::uri(&create(&app, &kofi.key, &gap).await)).await;
     app.advance_clock(HOUR * 3);
     assert_eq!(names(&app, &app.public_key, "/advertisements?active=true").await, [""; 0], "between two slots");
 }
@@ -210,10 +210,10 @@ async fn zone_lists_running_advertisements(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let (zone, other) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
     let [listed, cancelled, _] = drafts(&app, &kofi, &event, &zone, ["Listed", "Cancelled", "Draft"]).await;
-    let both = uri(&make(&app, &kofi.key, &advertisement("Both", &event, &[&zone, &other])).await);
-    let mut past = advertisement("Past", &event, &[&zone]);
+    let both = uri(&create(&app, &kofi.key, &advertisement_body("Both", &event, &[&zone, &other])).await);
+    let mut past = advertisement_body("Past", &event, &[&zone]);
     past["schedule"] = json!([{ "start": "2020-01-01 00:00", "end": "2020-01-02 00:00" }]);
-    let past = uri(&make(&app, &kofi.key, &past).await);
+    let past = uri(&create(&app, &kofi.key, &past).await);
     for uri in [&listed, &cancelled, &both, &past] {
         publish(&app, uri).await;
     }
@@ -239,7 +239,7 @@ async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {
     let mut events = Vec::new();
     for name in ["Listed", "Cancelled", "Withdrawn"] {
         let event = app.create_listed_event(&host, &[]).await;
-        publish(&app, &uri(&make(&app, &kofi.key, &advertisement(name, &event, &[&zone])).await)).await;
+        publish(&app, &uri(&create(&app, &kofi.key, &advertisement_body(name, &event, &[&zone])).await)).await;
         events.push(event);
     }
     let zone = format!("{zone}/advertisements");

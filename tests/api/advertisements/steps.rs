@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{advertisement, cancel, change, decide, delete, make, read, rejection, submit, uri};
+use super::{advertisement_body, cancel, change, create, decide, delete, read, rejection, submit, uri};
 use crate::on_both_databases;
 use crate::review::submission_of;
 use crate::support::{Response, TestApp};
@@ -94,7 +94,7 @@ async fn every_transition_from_every_state(app: TestApp) {
     for state in [New, Rejected, UnderReview, Listed, Cancelled] {
         for step in [Submit, Approve, Reject, Cancel, Update, Delete] {
             let about = format!("{state:?} {step:?}");
-            let uri = uri(&make(&app, &kofi.key, &advertisement(&about, &event, &[&zone])).await);
+            let uri = uri(&create(&app, &kofi.key, &advertisement_body(&about, &event, &[&zone])).await);
             for step in state.way() {
                 take(&app, &kofi.key, &uri, *step).await;
             }
@@ -124,7 +124,7 @@ async fn every_transition_from_every_state(app: TestApp) {
 async fn submission_describes_its_content(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
-    let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
 
     let submitted = submit(&app, &kofi.key, &uri).await;
 
@@ -142,7 +142,7 @@ async fn submission_describes_its_content(app: TestApp) {
 async fn rejected_advertisement_can_be_resubmitted(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
-    let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
     submit(&app, &kofi.key, &uri).await;
 
     let rejected = decide(&app, &uri, false).await;
@@ -158,7 +158,7 @@ async fn rejected_advertisement_can_be_resubmitted(app: TestApp) {
 async fn transitions_require_host_or_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
-    let uri = uri(&make(&app, &kofi.key, &advertisement("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
 
     let submitted = submit(&app, &ama.key, &uri).await;
     let by_application = submit(&app, &app.public_key, &uri).await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{cancel_events, change, event, make, own_venue, read, rejection, uri};
+use super::{cancel_events, change, create, create_pending_venue, event_body, read, rejection, uri};
 use crate::on_both_databases;
 use crate::support::{TestApp, section};
 
@@ -18,10 +18,10 @@ on_both_databases![
 
 async fn update_keeps_omitted_properties(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["disclaimer"] = "No refunds.".into();
     body["tags"] = json!(["jazz", "rock"]);
-    let before = make(&app, &kofi.key, &body).await;
+    let before = create(&app, &kofi.key, &body).await;
     let uri = uri(&before);
 
     let nothing = change(&app, &kofi.key, &uri, json!({})).await;
@@ -44,7 +44,7 @@ async fn update_keeps_omitted_properties(app: TestApp) {
 
 async fn update_follows_creation_rules(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let created = make(&app, &kofi.key, &event(&app, &app.create_host(&kofi).await, "Jazz Night").await).await;
+    let created = create(&app, &kofi.key, &event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await).await;
     let uri = uri(&created);
     let poetry = json!({ "name": "Words", "subcategories": ["Poetry"] });
     let words = app.request("POST", "/categories").key(&app.staff.key).json(&poetry).send().await;
@@ -75,10 +75,10 @@ async fn update_follows_creation_rules(app: TestApp) {
 
 async fn accepts_current_venue(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let mut body = event(&app, &app.create_host(&ama).await, "Her Night").await;
-    body["venue"] = own_venue(&app, &ama.key).await.into();
-    let created = make(&app, &ama.key, &body).await;
-    let (event, venue) = (uri(&created), own_venue(&app, &kofi.key).await);
+    let mut body = event_body(&app, &app.create_host(&ama).await, "Her Night").await;
+    body["venue"] = create_pending_venue(&app, &ama.key).await.into();
+    let created = create(&app, &ama.key, &body).await;
+    let (event, venue) = (uri(&created), create_pending_venue(&app, &kofi.key).await);
 
     let same = change(&app, &ama.key, &event, json!({ "venue": body["venue"], "title": "Our Night" })).await;
     let not_hers = change(&app, &ama.key, &event, json!({ "venue": venue })).await;

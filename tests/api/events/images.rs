@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use super::{cancel_events, change, delete, event, make, read, rejection, uri};
+use super::{cancel_events, change, create, delete, event_body, read, rejection, uri};
 use crate::on_both_databases;
 use crate::support::TestApp;
 
@@ -49,10 +49,10 @@ fn png_with(bytes: u32) -> String {
 
 async fn serves_image_of_event(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = format!("data:image/png;base64,{PNG}").into();
 
-    let created = make(&app, &kofi.key, &body).await;
+    let created = create(&app, &kofi.key, &body).await;
 
     let uri = uri(&created);
     let id = uri.rsplit('/').next().unwrap();
@@ -68,9 +68,9 @@ async fn serves_image_of_event(app: TestApp) {
 async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
-    let mut body = event(&app, &host, "Jazz Night").await;
+    let mut body = event_body(&app, &host, "Jazz Night").await;
     body["banner"] = PNG.into();
-    let created = make(&app, &kofi.key, &body).await;
+    let created = create(&app, &kofi.key, &body).await;
     let secret = path(&created.body["banner"]);
     let bare = secret.split('?').next().unwrap().to_owned();
     let fetch = async |path: &str| app.request("GET", path).no_key().version(None).send().await;
@@ -97,10 +97,10 @@ fn path(address: &Value) -> String {
 
 async fn accepts_large_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["thumbnail"] = png_with(200_000).into();
 
-    let created = make(&app, &kofi.key, &body).await;
+    let created = create(&app, &kofi.key, &body).await;
     let banner = change(&app, &kofi.key, &uri(&created), json!({ "banner": png_with(5 * 1024 * 1024) })).await;
 
     assert_eq!(created.status, 201, "{}", created.body);
@@ -109,10 +109,10 @@ async fn accepts_large_image(app: TestApp) {
 
 async fn replaces_and_removes_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = PNG.into();
     body["thumbnail"] = PNG.into();
-    let uri = uri(&make(&app, &kofi.key, &body).await);
+    let uri = uri(&create(&app, &kofi.key, &body).await);
 
     let changed = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "" })).await;
     let kept = change(&app, &kofi.key, &uri, json!({ "banner": null })).await;
@@ -126,10 +126,10 @@ async fn replaces_and_removes_image(app: TestApp) {
 
 async fn blank_image_removes_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = "".into();
 
-    let created = make(&app, &kofi.key, &body).await;
+    let created = create(&app, &kofi.key, &body).await;
 
     assert_eq!((created.status, &created.body["banner"]), (201, &json!("")));
 }
@@ -137,10 +137,10 @@ async fn blank_image_removes_image(app: TestApp) {
 async fn rejected_update_keeps_image(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let host = app.create_host(&kofi).await;
-    make(&app, &kofi.key, &event(&app, &host, "Rock Night").await).await;
-    let mut body = event(&app, &host, "Jazz Night").await;
+    create(&app, &kofi.key, &event_body(&app, &host, "Rock Night").await).await;
+    let mut body = event_body(&app, &host, "Jazz Night").await;
     body["banner"] = PNG.into();
-    let uri = uri(&make(&app, &kofi.key, &body).await);
+    let uri = uri(&create(&app, &kofi.key, &body).await);
 
     let stranger = change(&app, &ama.key, &uri, json!({ "banner": WEBP })).await;
     let taken = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "title": "Rock Night" })).await;
@@ -158,9 +158,9 @@ async fn rejected_update_keeps_image(app: TestApp) {
 
 async fn deleting_event_deletes_its_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let mut body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
     body["banner"] = PNG.into();
-    let uri = uri(&make(&app, &kofi.key, &body).await);
+    let uri = uri(&create(&app, &kofi.key, &body).await);
     assert_eq!(files(&app, "banner"), 1);
 
     delete(&app, &kofi.key, &uri).await;
@@ -171,8 +171,8 @@ async fn deleting_event_deletes_its_image(app: TestApp) {
 
 async fn concurrent_upload_and_removal_leave_consistent_state(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
-    let uri = uri(&make(&app, &kofi.key, &body).await);
+    let body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let uri = uri(&create(&app, &kofi.key, &body).await);
 
     for round in 0..40 {
         let put = change(&app, &kofi.key, &uri, json!({ "banner": PNG }));
@@ -189,8 +189,8 @@ async fn concurrent_upload_and_removal_leave_consistent_state(app: TestApp) {
 
 async fn concurrent_uploads_leave_one_image(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let body = event(&app, &app.create_host(&kofi).await, "Jazz Night").await;
-    let uri = uri(&make(&app, &kofi.key, &body).await);
+    let body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let uri = uri(&create(&app, &kofi.key, &body).await);
     // The URL of a draft's image changes when the event is listed.
     app.execute_sql("update events set status = 'Listed'").await;
 
@@ -210,7 +210,7 @@ async fn update_that_loses_title_race_discards_image(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let mut events = Vec::new();
     for title in ["Jazz Night", "Rock Night"] {
-        events.push(uri(&make(&app, &kofi.key, &event(&app, &host, title).await).await));
+        events.push(uri(&create(&app, &kofi.key, &event_body(&app, &host, title).await).await));
     }
 
     for round in 0..10 {
@@ -236,7 +236,7 @@ async fn image_uploaded_during_event_deletion_is_discarded(app: TestApp) {
     let host = app.create_host(&kofi).await;
 
     for round in 0..10 {
-        let uri = uri(&make(&app, &kofi.key, &event(&app, &host, &format!("Night {round}")).await).await);
+        let uri = uri(&create(&app, &kofi.key, &event_body(&app, &host, &format!("Night {round}")).await).await);
         let put = change(&app, &kofi.key, &uri, json!({ "banner": PNG, "thumbnail": PNG }));
         let (put, removed) = join(put, delete(&app, &kofi.key, &uri)).await;
 

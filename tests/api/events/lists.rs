@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{cancel_events, event, make, read, rejection, remove_hosts, uri};
+use super::{cancel_events, create, event_body, read, rejection, remove_hosts, uri};
 use crate::on_both_databases;
 use crate::support::{Host, Response, TestApp, section};
 
@@ -35,7 +35,7 @@ fn titles(page: &Response) -> Vec<String> {
 async fn drafts<const N: usize>(app: &TestApp, host: &Host<'_>, titles: [&str; N]) -> [String; N] {
     let mut uris = titles.map(str::to_owned);
     for title in &mut uris {
-        let created = make(app, &host.owner.key, &event(app, host, title).await).await;
+        let created = create(app, &host.owner.key, &event_body(app, host, title).await).await;
         *title = uri(&created);
     }
     uris
@@ -66,9 +66,9 @@ async fn lists_visible_events_only(app: TestApp) {
 async fn published_events_are_public(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
-    let mut closed = event(&app, &host, "Closed").await;
+    let mut closed = event_body(&app, &host, "Closed").await;
     closed["public"] = false.into();
-    let closed = uri(&make(&app, &kofi.key, &closed).await);
+    let closed = uri(&create(&app, &kofi.key, &closed).await);
     let [open, _, cancelled] = drafts(&app, &host, ["Open", "Draft", "Cancelled"]).await;
     for uri in [&closed, &open, &cancelled] {
         publish(&app, &host, uri).await;
@@ -184,10 +184,10 @@ async fn active_events_have_not_ended(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
     drafts(&app, &host, ["To Come"]).await;
-    let mut past = event(&app, &host, "Past").await;
+    let mut past = event_body(&app, &host, "Past").await;
     past["start"] = "2020-01-01T19:00".into();
     past["end"] = "2020-01-01T23:00".into();
-    make(&app, &kofi.key, &past).await;
+    create(&app, &kofi.key, &past).await;
 
     assert_eq!(list(&app, &kofi.key, "/events?active=true").await, ["To Come"]);
     assert_eq!(list(&app, &kofi.key, "/events?active=false").await, ["Past"]);

@@ -34,18 +34,18 @@ async fn event_in(app: &TestApp, host: &Host<'_>, status: &str) -> Event {
     let mut event = app.create_draft(host).await;
     event.sections.push(app.add_section(host, &event, &section("Lawn", 0.0, 10)).await);
     match status {
-        "Under Review" => assert_eq!(attempt(app, host, &event, "submit").await.status, 201),
+        "Under Review" => assert_eq!(perform(app, host, &event, "submit").await.status, 201),
         "Listed" | "Cancelled" => app.list_event(host, &event).await,
         _ => {}
     }
     if status == "Cancelled" {
-        assert_eq!(attempt(app, host, &event, "cancel").await.status, 200);
+        assert_eq!(perform(app, host, &event, "cancel").await.status, 200);
     }
     assert_eq!(app.read(&event.uri).await["status"], status);
     event
 }
 
-async fn attempt(app: &TestApp, host: &Host<'_>, event: &Event, action: &str) -> Response {
+async fn perform(app: &TestApp, host: &Host<'_>, event: &Event, action: &str) -> Response {
     let key = &host.owner.key;
     let post = |path: &str| app.request("POST", &format!("{}/{path}", event.uri)).key(key).send();
     let decide = |approved: bool| {
@@ -61,7 +61,7 @@ async fn attempt(app: &TestApp, host: &Host<'_>, event: &Event, action: &str) ->
         "update" => change(app, key, &event.uri, json!({ "description": "More jazz." })).await,
         "delete" => delete(app, key, &event.uri).await,
         "sell" => app.place_order(key, json!({ event.sections[0].as_str(): 1 })).await,
-        other => panic!("nobody can {other} an event"),
+        other => panic!("unknown action {other}"),
     }
 }
 
@@ -71,11 +71,11 @@ async fn try_all(app: &TestApp, status: &'static str, expected: [(&str, Outcome)
     let host = app.create_host(&kofi).await;
     for (action, outcome) in expected {
         let event = event_in(app, &host, status).await;
-        let before = everything(app, &event).await;
+        let before = load_state(app, &event).await;
 
-        let response = attempt(app, &host, &event, action).await;
+        let response = perform(app, &host, &event, action).await;
 
-        let after = everything(app, &event).await;
+        let after = load_state(app, &event).await;
         let about = format!("{action} of an event that is {status}: {response:?}");
         match outcome {
             Refused(code, name) => {
@@ -93,7 +93,7 @@ async fn try_all(app: &TestApp, status: &'static str, expected: [(&str, Outcome)
 }
 
 /// Returns the event, its latest submission and the number of orders.
-async fn everything(app: &TestApp, event: &Event) -> [Value; 3] {
+async fn load_state(app: &TestApp, event: &Event) -> [Value; 3] {
     let orders = app.read("/orders").await["total"].clone();
     let submission = read(app, &app.staff.key, &submission_of(&event.uri)).await.body;
     [read(app, &app.staff.key, &event.uri).await.body, submission, orders]

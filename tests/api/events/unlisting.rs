@@ -29,13 +29,13 @@ async fn unlist(app: &TestApp, key: &str, event: &Event, how: &str) -> Response 
 }
 
 /// Creates a listed event of Kofi, with ten tickets at 100.00 and ten free ones.
-async fn concert(app: &TestApp, kofi: &User) -> Event {
+async fn create_concert(app: &TestApp, kofi: &User) -> Event {
     app.create_listed_event(&app.create_host(kofi).await, &[section("Stalls", 100.0, 10), section("Lawn", 0.0, 10)]).await
 }
 
 async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = concert(&app, &kofi).await;
+    let event = create_concert(&app, &kofi).await;
     ama.order(&event.sections[1], 2).await.unwrap();
     let mut expected = read(&app, &kofi.key, &event.uri).await.body;
 
@@ -44,7 +44,7 @@ async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
     expected["status"] = "Draft".into();
     assert_eq!((withdrawn.status, &withdrawn.body), (200, &expected));
     assert_eq!(read(&app, &kofi.key, &event.uri).await.body, expected);
-    assert_ne!(expected["published"], "", "it tells when it was published");
+    assert_ne!(expected["published"], "", "it has the time of publication");
     for key in [&ama.key, &app.public_key] {
         assert_eq!(rejection(&read(&app, key, &event.uri).await), (403, "resource.not-yours"));
     }
@@ -60,14 +60,14 @@ async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
 
 async fn sold_tickets_of_withdrawn_event_stay_valid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = concert(&app, &kofi).await;
+    let event = create_concert(&app, &kofi).await;
     ama.order(&event.sections[1], 1).await.unwrap();
     let open = ama.order(&event.sections[0], 1).await.unwrap();
     app.pay(&ama.key, &open.self_, partial_card_payment(50.0)).await;
 
     assert_eq!(unlist(&app, &kofi.key, &event, "withdrawals").await.status, 200);
 
-    assert_eq!(app.pay(&ama.key, &open.self_, card_payment()).await.status, 201, "what is reserved can be paid");
+    assert_eq!(app.pay(&ama.key, &open.self_, card_payment()).await.status, 201, "existing reservations can be paid");
     assert_eq!(app.read(&open.self_).await["status"], "Fulfilled");
     let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
     let serials: Vec<&Value> = tickets["entries"].as_array().unwrap().iter().map(|ticket| &ticket["serial"]).collect();
@@ -94,7 +94,7 @@ async fn withdrawn_event_can_be_published_again(app: TestApp) {
 
 async fn cancelled_event_is_visible_without_sales(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = concert(&app, &kofi).await;
+    let event = create_concert(&app, &kofi).await;
     ama.order(&event.sections[1], 2).await.unwrap();
     let mut expected = read(&app, &kofi.key, &event.uri).await.body;
 
@@ -112,7 +112,7 @@ async fn cancelled_event_is_visible_without_sales(app: TestApp) {
 
 async fn open_order_of_cancelled_event_cannot_be_paid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = concert(&app, &kofi).await;
+    let event = create_concert(&app, &kofi).await;
     let [first, second] = [ama.order(&event.sections[0], 2).await.unwrap(), ama.order(&event.sections[0], 1).await.unwrap()];
     for order in [&first, &second] {
         assert_eq!(app.pay(&ama.key, &order.self_, partial_card_payment(50.0)).await.status, 201);
@@ -140,7 +140,7 @@ async fn open_order_of_cancelled_event_cannot_be_paid(app: TestApp) {
 
 async fn order_with_one_cancelled_event_cannot_be_paid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let (off, on) = (concert(&app, &kofi).await, concert(&app, &kofi).await);
+    let (off, on) = (create_concert(&app, &kofi).await, create_concert(&app, &kofi).await);
     let both = ama.order_items([(on.sections[0].as_str(), 1), (off.sections[1].as_str(), 1)]).await.unwrap();
     let other = ama.order(&on.sections[0], 1).await.unwrap();
 
@@ -152,7 +152,7 @@ async fn order_with_one_cancelled_event_cannot_be_paid(app: TestApp) {
 
 async fn cancellation_refunds_payment_in_progress(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = concert(&app, &kofi).await;
+    let event = create_concert(&app, &kofi).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
     app.gateway.block();
 
@@ -174,7 +174,7 @@ async fn cancellation_refunds_payment_in_progress(app: TestApp) {
 
 async fn cancellation_refunds_partial_payment_in_progress(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = concert(&app, &kofi).await;
+    let event = create_concert(&app, &kofi).await;
     let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
     app.gateway.block();
 
@@ -191,7 +191,7 @@ async fn cancellation_refunds_partial_payment_in_progress(app: TestApp) {
 
 async fn event_is_unlisted_by_host_and_staff(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let event = concert(&app, &kofi).await;
+    let event = create_concert(&app, &kofi).await;
     let unknown = Event { uri: "/events/17637000000001".to_owned(), id: String::new(), sections: Vec::new() };
 
     for how in ["withdrawals", "cancellations"] {
@@ -201,7 +201,7 @@ async fn event_is_unlisted_by_host_and_staff(app: TestApp) {
         assert_eq!(app.read(&event.uri).await["status"], "Listed");
     }
     for how in ["withdrawals", "cancellations"] {
-        let event = concert(&app, &kofi).await;
+        let event = create_concert(&app, &kofi).await;
         assert_eq!(unlist(&app, &app.staff.key, &event, how).await.status, 200);
     }
 }
@@ -209,7 +209,7 @@ async fn event_is_unlisted_by_host_and_staff(app: TestApp) {
 async fn event_is_unlisted_once(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     for _ in 0..4 {
-        let event = concert(&app, &kofi).await;
+        let event = create_concert(&app, &kofi).await;
 
         let withdrawn = unlist(&app, &kofi.key, &event, "withdrawals");
         let (withdrawn, cancelled) = join(withdrawn, unlist(&app, &kofi.key, &event, "cancellations")).await;
@@ -224,7 +224,7 @@ async fn concurrent_cancellation_and_payment_keep_or_refund_money(app: TestApp) 
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let mut kept = 0;
     for _ in 0..6 {
-        let event = concert(&app, &kofi).await;
+        let event = create_concert(&app, &kofi).await;
         let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
 
         let paid = app.pay(&ama.key, &order, card_payment());
@@ -246,7 +246,7 @@ async fn concurrent_cancellation_and_payment_keep_or_refund_money(app: TestApp) 
 async fn concurrent_cancellation_and_free_orders_count_every_ticket(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     for _ in 0..4 {
-        let event = concert(&app, &kofi).await;
+        let event = create_concert(&app, &kofi).await;
         let lawn = event.sections[1].as_str();
 
         let taken = futures::future::join_all((0..4).map(|_| app.place_order(&ama.key, json!({ lawn: 1 }))));

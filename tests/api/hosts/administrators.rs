@@ -162,7 +162,7 @@ async fn concurrent_mutual_removals_leave_one_administrator(app: TestApp) {
 
         let mut statuses = [his.status, hers.status];
         statuses.sort_unstable();
-        assert_eq!(statuses, [204, 403], "who was removed may no longer remove");
+        assert_eq!(statuses, [204, 403], "a removed administrator can't remove others");
         assert_eq!(administrators(&app, &uri).await.len(), 1);
     }
 }

@@ -3,7 +3,7 @@
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use super::{change, host, make, names};
+use super::{change, create, host, names};
 use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
 use crate::{on_both_databases, race_tests};
 
@@ -28,7 +28,7 @@ async fn remove(app: &TestApp, key: &str, uri: &str) -> Response {
 }
 
 /// Creates a host of Kofi, with a listed event that has ten tickets at 20.00.
-async fn concert(app: &TestApp, kofi: &User) -> (String, Event) {
+async fn create_concert(app: &TestApp, kofi: &User) -> (String, Event) {
     let host = app.create_host(kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
     (host.uri, event)
@@ -36,7 +36,7 @@ async fn concert(app: &TestApp, kofi: &User) -> (String, Event) {
 
 async fn removed_host_is_not_found(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let (uri, event) = concert(&app, &kofi).await;
+    let (uri, event) = create_concert(&app, &kofi).await;
     let before = app.request("GET", &event.uri).send().await.body;
 
     let removed = remove(&app, &kofi.key, &uri).await;
@@ -85,7 +85,7 @@ async fn host_is_removed_by_administrators_and_staff(app: TestApp) {
 
 async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
-    let (uri, event) = concert(&app, &kofi).await;
+    let (uri, event) = create_concert(&app, &kofi).await;
     let paid = ama.order(&event.sections[0], 1).await.unwrap();
     ama.pay(&paid).await.unwrap();
     let open = ama.order(&event.sections[0], 1).await.unwrap();
@@ -143,7 +143,8 @@ async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
 async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let host = app.create_host(&kofi).await;
-    let (first, second) = (concert(&app, &kofi).await, app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await);
+    let (first, second) =
+        (create_concert(&app, &kofi).await, app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await);
     let (reviewed, draft) = (app.create_draft(&host).await, app.create_draft(&host).await);
     kofi.client.event_submission_create().event(&reviewed.id).send().await.unwrap();
     for uri in [&host.uri, &first.0] {
@@ -171,13 +172,13 @@ async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
 async fn name_of_removed_host_is_free(app: TestApp) {
     let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
     let uri = |response: &Response| response.body["self"].as_str().unwrap().to_owned();
-    let first = make(&app, &ama.key, &host("Accra Live")).await;
-    let other = make(&app, &kofi.key, &host("Kumasi Live")).await;
-    assert_eq!(rejection(&make(&app, &kofi.key, &host("Accra Live")).await), (409, "host.taken"));
+    let first = create(&app, &ama.key, &host("Accra Live")).await;
+    let other = create(&app, &kofi.key, &host("Kumasi Live")).await;
+    assert_eq!(rejection(&create(&app, &kofi.key, &host("Accra Live")).await), (409, "host.taken"));
 
     assert_eq!(remove(&app, &ama.key, &uri(&first)).await.status, 204);
 
-    let second = make(&app, &ama.key, &host("Accra Live")).await;
+    let second = create(&app, &ama.key, &host("Accra Live")).await;
     assert_eq!(second.status, 201);
     assert_eq!(rejection(&change(&app, &kofi.key, &uri(&other), json!({ "name": "Accra Live" })).await), (409, "host.taken"));
     assert_eq!(remove(&app, &ama.key, &uri(&second)).await.status, 204);

@@ -3,7 +3,7 @@
 use boxoffice::mock::Settings;
 use serde_json::json;
 
-use super::raw::{Raw, request, say};
+use super::raw::{Raw, request, send_raw};
 use crate::on_both_databases;
 use crate::review::submission_of;
 use crate::support::MockServer;
@@ -38,8 +38,8 @@ fn headers_of_size(bytes: usize) -> String {
 
 async fn limits_request_head(app: TestApp) {
     let asked = |uri: &str| request(&format!("GET {uri}"), &[], "");
-    let most = say(app.server, &asked(&of_length("/nowhere", 32 * 1024))).await.unwrap();
-    let long = say(app.server, &asked(&of_length("/nowhere", 32 * 1024 + 1))).await.unwrap();
+    let most = send_raw(app.server, &asked(&of_length("/nowhere", 32 * 1024))).await.unwrap();
+    let long = send_raw(app.server, &asked(&of_length("/nowhere", 32 * 1024 + 1))).await.unwrap();
 
     assert_eq!(most.status, 404);
     let error = "The request's path and query are longer than 32768 bytes.";
@@ -47,8 +47,8 @@ async fn limits_request_head(app: TestApp) {
 
     let usual = "host: boxoffice.example\r\nconnection: close\r\n".len();
     let headers = |bytes| request("GET /nowhere", &[&headers_of_size(bytes - usual)], "");
-    let most = say(app.server, &headers(32 * 1024)).await.unwrap();
-    let large = say(app.server, &headers(32 * 1024 + 1)).await.unwrap();
+    let most = send_raw(app.server, &headers(32 * 1024)).await.unwrap();
+    let large = send_raw(app.server, &headers(32 * 1024 + 1)).await.unwrap();
 
     assert_eq!(most.status, 404);
     let error = "The request's headers together are larger than 32768 bytes.";
@@ -57,13 +57,13 @@ async fn limits_request_head(app: TestApp) {
 
 async fn rejects_invalid_http_without_body(app: TestApp) {
     // Two more headers are added to every request.
-    let most = say(app.server, &request("GET /nowhere", &["x: y"; 98], "")).await.unwrap();
-    let many = say(app.server, &request("GET /nowhere", &["x: y"; 99], "")).await.unwrap();
+    let most = send_raw(app.server, &request("GET /nowhere", &["x: y"; 98], "")).await.unwrap();
+    let many = send_raw(app.server, &request("GET /nowhere", &["x: y"; 99], "")).await.unwrap();
 
     assert_eq!((most.status, most.code()), (404, "endpoint.unknown"));
     assert_eq!((many.status, many.header("content-length"), many.header("connection")), (431, "0", "close"));
     for line in ["If-Match: \0", "If-Match: \x13", "If-Match: \x7f", "If Match: *", "If-Match"] {
-        let response = say(app.server, &request("GET /nowhere", &[line], "")).await.unwrap();
+        let response = send_raw(app.server, &request("GET /nowhere", &[line], "")).await.unwrap();
 
         assert_eq!(
             (response.status, response.header("content-length"), response.header("connection")),
@@ -94,13 +94,13 @@ async fn checks_size_before_everything_else(app: TestApp) {
     for operation in operations() {
         let path = operation.path_with(&[]);
 
-        let long = say(app.server, &request(&format!("{} {}", operation.method, of_length(&path, LONG)), &[], "")).await;
-        let large = say(app.server, &request(&format!("{} {path}", operation.method), &[&large], "")).await;
+        let long = send_raw(app.server, &request(&format!("{} {}", operation.method, of_length(&path, LONG)), &[], "")).await;
+        let large = send_raw(app.server, &request(&format!("{} {path}", operation.method), &[&large], "")).await;
 
         assert_eq!(long.map(|response| response.status), Some(414), "{}", operation.id);
         assert_eq!(large.map(|response| response.status), Some(431), "{}", operation.id);
     }
-    let preflight = say(app.server, &request(&format!("OPTIONS {}", of_length("/regions", LONG)), &[], "")).await;
+    let preflight = send_raw(app.server, &request(&format!("OPTIONS {}", of_length("/regions", LONG)), &[], "")).await;
     assert_eq!(preflight.map(|response| response.status), Some(414));
 }
 
@@ -108,8 +108,8 @@ async fn checks_size_before_everything_else(app: TestApp) {
 async fn mock_has_same_limits() {
     let mock = MockServer::start(Settings::default());
 
-    let long = say(mock.address(), &request(&format!("GET {}", of_length("/regions", LONG)), &[], "")).await.unwrap();
-    let large = say(mock.address(), &request("GET /regions", &[&headers_of_size(33 * 1024)], "")).await.unwrap();
+    let long = send_raw(mock.address(), &request(&format!("GET {}", of_length("/regions", LONG)), &[], "")).await.unwrap();
+    let large = send_raw(mock.address(), &request("GET /regions", &[&headers_of_size(33 * 1024)], "")).await.unwrap();
 
     assert_eq!((long.status, long.code()), (414, "uri.too-long"));
     assert_eq!((large.status, large.code()), (431, "headers.too-large"));
@@ -119,7 +119,7 @@ async fn mock_has_same_limits() {
 async fn unreadable_path_is_not_found(app: TestApp) {
     for path in ["/hosts/%ff", "/hosts/%c3%28", "/%80/x", "/hosts/../regions", "/./regions", "/v3/hosts/%ff"] {
         for method in ["GET", "DELETE", "PROPFIND", "FOO", "OPTIONS"] {
-            let response = say(app.server, &request(&format!("{method} {path}"), &[], "")).await.unwrap();
+            let response = send_raw(app.server, &request(&format!("{method} {path}"), &[], "")).await.unwrap();
 
             let message = format!("The requested endpoint {path} does not exist on this server.");
             assert_eq!((response.status, &response.body["message"]), (404, &json!(message)), "{method}");
@@ -131,15 +131,15 @@ async fn unreadable_path_is_not_found(app: TestApp) {
 
 async fn unknown_method_is_not_allowed(app: TestApp) {
     for method in ["PROPFIND", "QUERY", "VERSION-CONTROL", "TRACE"] {
-        let known = say(app.server, &request(&format!("{method} /regions"), &[], "")).await.unwrap();
-        let nowhere = say(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
+        let known = send_raw(app.server, &request(&format!("{method} /regions"), &[], "")).await.unwrap();
+        let nowhere = send_raw(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
 
         assert_eq!((known.status, known.code(), known.header("allow")), (405, "method.not-allowed", "get, post"), "{method}");
         assert_eq!((nowhere.status, nowhere.code()), (404, "endpoint.unknown"), "{method}");
     }
     for method in ["FOO", "Delete"] {
-        let known = say(app.server, &request(&format!("{method} /v3/regions"), &[], "")).await.unwrap();
-        let nowhere = say(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
+        let known = send_raw(app.server, &request(&format!("{method} /v3/regions"), &[], "")).await.unwrap();
+        let nowhere = send_raw(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
 
         assert_eq!((known.status, known.header("allow")), (405, "get, post"), "{method}");
         let code = |response: &Raw| response.body["code"].as_str().or(response.body["error_code"].as_str()).map(str::to_owned);
@@ -155,8 +155,9 @@ async fn accepts_lowercase_method(app: TestApp) {
     let length = format!("Content-Length: {}", region.len());
     let usual = [key.as_str(), "X-Client-Version: 3.0.0"];
 
-    let created = say(app.server, &request("post /v3/regions", &[&usual, [length.as_str()].as_slice()].concat(), region)).await;
-    let read = say(app.server, &request("Get /regions", &usual, "")).await.unwrap();
+    let created =
+        send_raw(app.server, &request("post /v3/regions", &[&usual, [length.as_str()].as_slice()].concat(), region)).await;
+    let read = send_raw(app.server, &request("Get /regions", &usual, "")).await.unwrap();
 
     assert_eq!(created.map(|response| response.status), Some(201));
     assert_eq!((read.status, &read.body["total"]), (200, &json!(1)));

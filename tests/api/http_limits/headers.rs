@@ -4,7 +4,7 @@ use boxoffice::mock::Settings;
 use http::HeaderMap;
 use serde_json::Value;
 
-use super::raw::{request, say};
+use super::raw::{request, send_raw};
 use crate::on_both_databases;
 use crate::support::{MockServer, mock_request};
 use crate::support::{TestApp, operations};
@@ -72,7 +72,7 @@ async fn every_success_response_has_common_headers() {
 async fn every_unrouted_response_has_common_headers(app: TestApp) {
     let long = format!("GET /{}", "x".repeat(33_000));
     for first in [&long, "OPTIONS /regions", "GET /nowhere", "DELETE /regions", "GET /hosts/%ff", "FOO /regions"] {
-        let response = say(app.server, &request(first, &[], "")).await.unwrap();
+        let response = send_raw(app.server, &request(first, &[], "")).await.unwrap();
 
         for (name, value) in ALWAYS {
             assert_eq!(response.header(name), value.to_lowercase(), "{first}: {name}");
@@ -93,13 +93,13 @@ async fn cache_control_matches_visibility(app: TestApp) {
     assert!(created.is_err());
     let ama = app.sign_up("ama").await;
     let session = app.request("GET", "/sessions/active").key(&ama.key).send().await;
-    assert_eq!((session.status, session.header("cache-control")), (200, "no-store"), "a key stands in it");
+    assert_eq!((session.status, session.header("cache-control")), (200, "no-store"), "it contains a key");
     let host = app.create_host(&ama).await;
     let tokens = format!("{}/tokens", app.create_draft(&host).await.uri);
     let read = app.request("GET", &tokens).key(&ama.key).send().await;
     let again = app.request("GET", &tokens).key(&ama.key).header("If-None-Match", read.header("etag")).send().await;
-    assert_eq!((read.status, read.header("cache-control")), (200, "no-store"), "codes stand in it");
-    assert_eq!((again.status, again.header("etag")), (304, read.header("etag")), "it may be asked for by its tag all the same");
+    assert_eq!((read.status, read.header("cache-control")), (200, "no-store"), "it contains codes");
+    assert_eq!((again.status, again.header("etag")), (304, read.header("etag")), "it has an ETag nevertheless");
 }
 
 async fn reveals_no_server_internals(app: TestApp) {

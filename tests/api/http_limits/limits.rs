@@ -36,7 +36,7 @@ fn one_a_minute() -> LimitSettings {
 }
 
 /// A limit for credential attempts, and none for keys.
-fn guesses(guesses: u32) -> LimitSettings {
+fn credential_limit(guesses: u32) -> LimitSettings {
     LimitSettings { guesses, ..LimitSettings::default() }
 }
 
@@ -103,7 +103,7 @@ async fn limited_client_receives_retry_after(app: TestApp) {
 }
 
 /// Sends a credential attempt with this body, optionally with an address from a trusted proxy.
-async fn guess(app: &TestApp, server: SocketAddr, path: &str, body: Value, from: Option<&str>) -> Response {
+async fn try_credentials(app: &TestApp, server: SocketAddr, path: &str, body: Value, from: Option<&str>) -> Response {
     let request = app.request("POST", path).at(server).json(&body);
     let request = match from {
         Some(from) => request.header("X-Forwarded-For", from),
@@ -114,16 +114,16 @@ async fn guess(app: &TestApp, server: SocketAddr, path: &str, body: Value, from:
 
 async fn counts_credential_attempts_by_account(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let server = app.start_second_server(limited(&app, guesses(2)), log::silent()).await;
+    let server = app.start_second_server(limited(&app, credential_limit(2)), log::silent()).await;
     let sign_in = async |name: &str, password: &str| {
-        guess(&app, server.address, "/sessions", json!({ "identification": name, "password": password }), None).await
+        try_credentials(&app, server.address, "/sessions", json!({ "identification": name, "password": password }), None).await
     };
 
     let first = sign_in(&ama.username, "a wrong password").await;
     let second = sign_in(&ama.username.to_uppercase(), "another wrong one").await;
     let third = sign_in(&format!(" {} ", ama.username), PASSWORD).await;
     let nobody = sign_in("nobody", PASSWORD).await;
-    let lookup = guess(&app, server.address, "/lookups", json!({ "identification": ama.username }), None).await;
+    let lookup = try_credentials(&app, server.address, "/lookups", json!({ "identification": ama.username }), None).await;
 
     assert_eq!((first.status, second.status), (401, 401));
     assert!(first.header("ratelimit").starts_with("\"guesses\";r=1;t="), "{}", first.header("ratelimit"));
@@ -135,9 +135,9 @@ async fn counts_credential_attempts_by_account(app: TestApp) {
 async fn counts_credential_attempts_by_address(app: TestApp) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
     let body = || json!({ "email": "nobody@example.com" });
-    let believing = LimitSettings { trusted_proxies, ..guesses(1) };
+    let believing = LimitSettings { trusted_proxies, ..credential_limit(1) };
     let believing = app.start_second_server(limited(&app, believing), log::silent()).await;
-    let wary = app.start_second_server(limited(&app, guesses(1)), log::silent()).await;
+    let wary = app.start_second_server(limited(&app, credential_limit(1)), log::silent()).await;
 
     for (from, status) in [
         ("198.51.100.7", 404),
@@ -148,16 +148,16 @@ async fn counts_credential_attempts_by_address(app: TestApp) {
         ("2001:db8:1:2:ffff::9", 429),
         ("2001:db8:1:3::1", 404),
     ] {
-        let response = guess(&app, believing.address, "/resets", body(), Some(from)).await;
+        let response = try_credentials(&app, believing.address, "/resets", body(), Some(from)).await;
         assert_eq!(response.status, status, "{from}: {}", response.body);
     }
-    let first = guess(&app, wary.address, "/resets", body(), Some("198.51.100.7")).await;
-    let second = guess(&app, wary.address, "/resets", body(), Some("198.51.100.8")).await;
+    let first = try_credentials(&app, wary.address, "/resets", body(), Some("198.51.100.7")).await;
+    let second = try_credentials(&app, wary.address, "/resets", body(), Some("198.51.100.8")).await;
     assert_eq!((first.status, second.status), (404, 429), "a stranger is not believed");
 }
 
 async fn counts_invalid_credential_attempts(app: TestApp) {
-    let server = app.start_second_server(limited(&app, guesses(1)), log::silent()).await;
+    let server = app.start_second_server(limited(&app, credential_limit(1)), log::silent()).await;
 
     for (path, body) in [
         ("/sessions", json!({ "identification": "ama" })),
@@ -165,7 +165,7 @@ async fn counts_invalid_credential_attempts(app: TestApp) {
         ("/sessions", json!({ "identification": 5, "password": "x" })),
         ("/lookups", json!({})),
     ] {
-        let response = guess(&app, server.address, path, body.clone(), None).await;
+        let response = try_credentials(&app, server.address, path, body.clone(), None).await;
         let is_first_about_it = !body.as_object().unwrap().contains_key("x") && path == "/sessions";
         assert_eq!(response.status, if is_first_about_it { 400 } else { 429 }, "{body}: {}", response.body);
     }
@@ -174,9 +174,10 @@ async fn counts_invalid_credential_attempts(app: TestApp) {
 /// Account enumeration, and one password tried with many names.
 async fn counts_credential_attempts_of_all_accounts_together(app: TestApp) {
     let trusted_proxies: TrustedProxies = "127.0.0.0/8".parse().unwrap();
-    let server = app.start_second_server(limited(&app, LimitSettings { trusted_proxies, ..guesses(1) }), log::silent()).await;
+    let server =
+        app.start_second_server(limited(&app, LimitSettings { trusted_proxies, ..credential_limit(1) }), log::silent()).await;
     let look_up = async |name: &str, from: &str| {
-        guess(&app, server.address, "/lookups", json!({ "identification": name }), Some(from)).await
+        try_credentials(&app, server.address, "/lookups", json!({ "identification": name }), Some(from)).await
     };
     for number in 0..10 {
         assert_eq!(look_up(&format!("person{number}"), "198.51.100.7").await.status, 200, "{number}");
@@ -184,7 +185,7 @@ async fn counts_credential_attempts_of_all_accounts_together(app: TestApp) {
 
     let one_too_many = look_up("person10", "198.51.100.7").await;
     let body = json!({ "identification": "person11", "password": PASSWORD });
-    let sign_in = guess(&app, server.address, "/sessions", body, Some("198.51.100.7")).await;
+    let sign_in = try_credentials(&app, server.address, "/sessions", body, Some("198.51.100.7")).await;
     let elsewhere = look_up("person12", "198.51.100.8").await;
 
     assert_refused(&one_too_many, "address", 10, "whatever the name");
@@ -196,8 +197,9 @@ async fn counts_credential_attempts_of_all_accounts_together(app: TestApp) {
 }
 
 async fn credential_attempts_count_for_key_limit(app: TestApp) {
-    let server = app.start_second_server(limited(&app, LimitSettings { keys: 3, ..guesses(100) }), log::silent()).await;
-    let look_up = async |name: &str| guess(&app, server.address, "/lookups", json!({ "identification": name }), None).await;
+    let server = app.start_second_server(limited(&app, LimitSettings { keys: 3, ..credential_limit(100) }), log::silent()).await;
+    let look_up =
+        async |name: &str| try_credentials(&app, server.address, "/lookups", json!({ "identification": name }), None).await;
 
     let first = look_up("person1").await;
     let time = app.request("GET", "/time").at(server.address).send().await;
@@ -212,10 +214,10 @@ async fn credential_attempts_count_for_key_limit(app: TestApp) {
 /// The Kelvin sign and the dotted I are folded to ASCII letters by some databases and libraries only.
 async fn normalizes_account_names(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
-    let server = app.start_second_server(limited(&app, guesses(1)), log::silent()).await;
+    let server = app.start_second_server(limited(&app, credential_limit(1)), log::silent()).await;
     let sign_in = async |name: &str| {
         let body = json!({ "identification": name, "password": PASSWORD });
-        guess(&app, server.address, "/sessions", body, None).await
+        try_credentials(&app, server.address, "/sessions", body, None).await
     };
 
     let right = sign_in(&kofi.username).await;

@@ -31,15 +31,15 @@ impl Raw {
 }
 
 /// Sends bytes, and reads until the server closes the connection. Returns `None` if it closes it without a response.
-pub async fn say(server: SocketAddr, request: &[u8]) -> Option<Raw> {
+pub async fn send_raw(server: SocketAddr, request: &[u8]) -> Option<Raw> {
     let mut connection = TcpStream::connect(server).await.unwrap();
     // The server may close the connection before it has read everything.
     let _heard = connection.write_all(request).await;
-    listen(connection).await
+    read_response(connection).await
 }
 
 /// Reads the response on a connection.
-pub async fn listen(mut connection: TcpStream) -> Option<Raw> {
+pub async fn read_response(mut connection: TcpStream) -> Option<Raw> {
     let mut bytes = Vec::new();
     let _cut_off_after_the_answer = connection.read_to_end(&mut bytes).await;
     let text = String::from_utf8(bytes).unwrap();

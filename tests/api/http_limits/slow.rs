@@ -12,7 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::raw::{Raw, listen};
+use super::raw::{Raw, read_response};
 use crate::on_both_databases;
 use crate::support::{ANY_PORT, Operation, TestApp, operations, section};
 use crate::tokens::{global_token, redeemer_key};
@@ -22,8 +22,8 @@ on_both_databases![every_operation_with_body_times_out_on_pause, slow_body_reach
 const LONG: Duration = Duration::from_secs(600);
 
 /// Awaits a response that must arrive long before the default timeouts.
-async fn early<T>(response: impl Future<Output = T>) -> T {
-    timeout(LONG / 20, response).await.expect("an answer")
+async fn await_early<T>(response: impl Future<Output = T>) -> T {
+    timeout(LONG / 20, response).await.expect("a response in time")
 }
 
 fn listener(body_time: BodyTime) -> Listener {
@@ -31,7 +31,7 @@ fn listener(body_time: BodyTime) -> Listener {
 }
 
 /// Builds the head of a request that announces a body of ten bytes, without `Connection: close`.
-fn promise(operation: &Operation, key: &str) -> String {
+fn announce_body(operation: &Operation, key: &str) -> String {
     let (method, path) = (&operation.method, format!("{}?{}", operation.path_with(&[]), operation.required_query()));
     let version = "X-Client-Version: 3.0.0\r\nContent-Type: application/json\r\nContent-Length: 10\r\n";
     format!("{method} {path} HTTP/1.1\r\nHost: x\r\nX-API-Key: {key}\r\n{version}\r\n")
@@ -59,10 +59,10 @@ async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
 
     let pause = async |operation: &Operation| {
         let mut connection = TcpStream::connect(server.address).await.unwrap();
-        connection.write_all(format!("{}{{", promise(operation, &key(operation))).as_bytes()).await.unwrap();
-        listen(connection).await
+        connection.write_all(format!("{}{{", announce_body(operation, &key(operation))).as_bytes()).await.unwrap();
+        read_response(connection).await
     };
-    let responses = early(join_all(with_body.iter().map(pause))).await;
+    let responses = await_early(join_all(with_body.iter().map(pause))).await;
 
     assert!(with_body.len() > 30, "only {}", with_body.len());
     for (operation, response) in with_body.iter().zip(responses) {
@@ -74,7 +74,7 @@ async fn slow_body_reaches_total_timeout(app: TestApp) {
     let hurried = listener(BodyTime { pause: LONG, whole: Duration::from_millis(500) });
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), hurried).await;
     let operation = operations().into_iter().find(|operation| operation.id == "region_create").unwrap();
-    let head = promise(&operation, &app.staff.key).replace("Content-Length: 10", "Content-Length: 60000");
+    let head = announce_body(&operation, &app.staff.key).replace("Content-Length: 10", "Content-Length: 60000");
     let connection = TcpStream::connect(server.server).await.unwrap();
     let (reading, mut writing) = connection.into_split();
 
@@ -86,7 +86,7 @@ async fn slow_body_reaches_total_timeout(app: TestApp) {
     });
     let mut response = String::new();
     let mut reading = tokio::io::BufReader::new(reading);
-    early(tokio::io::AsyncBufReadExt::read_line(&mut reading, &mut response)).await.unwrap();
+    await_early(tokio::io::AsyncBufReadExt::read_line(&mut reading, &mut response)).await.unwrap();
 
     assert!(response.starts_with("HTTP/1.1 408 "), "{response}");
     drip.abort();
@@ -99,7 +99,7 @@ async fn mock_times_out_on_pause() {
     let operation = operations().into_iter().find(|operation| operation.id == "region_create").unwrap();
 
     let mut connection = TcpStream::connect(mock.address()).await.unwrap();
-    connection.write_all(promise(&operation, "any").as_bytes()).await.unwrap();
+    connection.write_all(announce_body(&operation, "any").as_bytes()).await.unwrap();
 
-    assert_too_slow(early(listen(connection)).await, "the mock");
+    assert_too_slow(await_early(read_response(connection)).await, "the mock");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::raw::{Raw, request, say};
+use super::raw::{Raw, request, send_raw};
 use crate::on_both_databases;
 use crate::support::TestApp;
 
@@ -20,7 +20,7 @@ on_both_databases![
 async fn ask(app: &TestApp, first: &str, lines: &[&str], body: &str) -> Option<Raw> {
     let key = format!("X-API-Key: {}", app.staff.key);
     let usual = [key.as_str(), "X-Client-Version: 3.0.0", "Content-Type: application/json"];
-    say(app.server, &request(first, &[&usual, lines].concat(), body)).await
+    send_raw(app.server, &request(first, &[&usual, lines].concat(), body)).await
 }
 
 async fn regions(app: &TestApp) -> i64 {
@@ -51,7 +51,7 @@ async fn conflicting_lengths_smuggle_no_request(app: TestApp) {
             app.staff.key,
             lines.join("\r\n"),
         );
-        let response = say(app.server, sent.as_bytes()).await.unwrap();
+        let response = send_raw(app.server, sent.as_bytes()).await.unwrap();
 
         assert_eq!(response.status, 400, "{lines:?}");
     }
@@ -106,7 +106,8 @@ async fn tab_separates_etags(app: TestApp) {
 }
 
 async fn sends_continue_when_expected(app: TestApp) {
-    let rejected = say(app.server, &request("POST /regions", &["Expect: 100-continue", "Content-Length: 9"], "")).await.unwrap();
+    let rejected =
+        send_raw(app.server, &request("POST /regions", &["Expect: 100-continue", "Content-Length: 9"], "")).await.unwrap();
     let large = ask(&app, "POST /regions", &["Expect: 100-continue", "Content-Length: 99999999999"], "").await.unwrap();
 
     assert_eq!((rejected.status, rejected.code()), (412, "client.outdated"));

@@ -227,7 +227,7 @@ async fn program_reloads_certificate() {
     assert!(shows(&first).await);
 
     let second = Pair::write(folder.path());
-    assert!(shows(&first).await, "nobody has told it yet");
+    assert!(shows(&first).await, "no signal was sent yet");
     serving.signal("HUP");
     assert_eq!(serving.wait_for_log("msg"), "the certificate was read again");
     assert!(shows(&second).await && !shows(&first).await);
@@ -236,7 +236,7 @@ async fn program_reloads_certificate() {
     serving.signal("HUP");
     let told = serving.wait_for_log("cause");
     assert!(told.contains("--tls-key takes a PEM file"), "{told}");
-    assert!(shows(&second).await, "what was good is kept");
+    assert!(shows(&second).await, "the valid certificate is kept");
     let response = ask_http_1(connect(server, &second.der, b"http/1.1", &[&TLS13]).await.unwrap(), "x").await;
     assert_eq!(response.status(), 403);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{concert, get};
+use super::{create_concert, get};
 use crate::on_both_databases;
 use crate::support::{RESERVATION_TTL, Response, TestApp, User};
 
@@ -21,7 +21,7 @@ fn numbers(page: &Response) -> Vec<&str> {
 }
 
 async fn staff_list_and_filter_orders(app: TestApp) {
-    let event = concert(&app, &[10.0, 0.0]).await;
+    let event = create_concert(&app, &[10.0, 0.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let order = async |user: &User, section: usize| user.order(&event.sections[section], 1).await.unwrap();
     let timed_out = order(&ama, 0).await.number.to_string();
@@ -67,7 +67,7 @@ async fn staff_list_and_filter_orders(app: TestApp) {
 }
 
 async fn filters_numbers_by_regular_expression(app: TestApp) {
-    let event = concert(&app, &[0.0]).await;
+    let event = create_concert(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
     let mut all = Vec::new();
     for _ in 0..5 {
@@ -95,7 +95,7 @@ async fn filters_numbers_by_regular_expression(app: TestApp) {
 }
 
 async fn sorts_orders_by_date(app: TestApp) {
-    let event = concert(&app, &[0.0]).await;
+    let event = create_concert(&app, &[0.0]).await;
     let ama = app.sign_up("ama").await;
     let mut all = Vec::new();
     for _ in 0..3 {
@@ -115,7 +115,7 @@ async fn sorts_orders_by_date(app: TestApp) {
 }
 
 async fn account_lists_own_orders(app: TestApp) {
-    let event = concert(&app, &[0.0, 10.0]).await;
+    let event = create_concert(&app, &[0.0, 10.0]).await;
     let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
     let free = ama.order(&event.sections[0], 1).await.unwrap().number.to_string();
     let placed = ama.order(&event.sections[1], 1).await.unwrap().number.to_string();

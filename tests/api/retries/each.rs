@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{is_replayed, send_twice};
-use crate::advertisements::{advertisement, make, publish};
+use crate::advertisements::{advertisement_body, create as create_advertisement, publish};
 use crate::on_both_databases;
 use crate::support::{Event, Host, PASSWORD, TestApp, User, card_payment, operations, rejection, section};
 
 on_both_databases![every_post_and_patch_is_idempotent];
 
 /// A request that succeeds once.
-struct Asked {
+struct PreparedRequest {
     path: String,
     key: String,
     body: Option<Value>,
@@ -55,16 +55,17 @@ impl Fixture<'_> {
     }
 
     async fn advertisement(&self, name: &str) -> String {
-        let created = make(self.app, &self.kofi.key, &advertisement(name, self.event, &[self.zone])).await;
+        let created = create_advertisement(self.app, &self.kofi.key, &advertisement_body(name, self.event, &[self.zone])).await;
         created.body["self"].as_str().unwrap_or_else(|| panic!("{created:?}")).to_owned()
     }
 
     /// Builds a request of this operation.
-    async fn request(&self, operation: &str) -> Asked {
+    async fn request(&self, operation: &str) -> PreparedRequest {
         let (app, kofi, ama, event) = (self.app, self.kofi, self.ama, &self.event.uri);
         let staff = app.staff.key.as_str();
-        let plain = |path: String, key: &str| Asked { path, key: key.to_owned(), body: None };
-        let with = |path: &str, key: &str, body: Value| Asked { path: path.to_owned(), key: key.to_owned(), body: Some(body) };
+        let plain = |path: String, key: &str| PreparedRequest { path, key: key.to_owned(), body: None };
+        let with =
+            |path: &str, key: &str, body: Value| PreparedRequest { path: path.to_owned(), key: key.to_owned(), body: Some(body) };
         let anyone = app.public_key.as_str();
         match operation {
             "session_create" => with("/sessions", anyone, json!({ "identification": "ama", "password": PASSWORD })),
@@ -139,7 +140,7 @@ impl Fixture<'_> {
                 with(&format!("{event}/admissions"), &kofi.key, json!({ "serials": [self.sold().await.1] }))
             }
             "zone_create" => with("/zones", staff, json!({ "name": "Top", "width": 300, "height": 250 })),
-            "advertisement_create" => with("/advertisements", &kofi.key, advertisement("Twice", self.event, &[self.zone])),
+            "advertisement_create" => with("/advertisements", &kofi.key, advertisement_body("Twice", self.event, &[self.zone])),
             "advertisement_submission_create" => {
                 plain(format!("{}/submissions", self.advertisement("To be approved").await), &kofi.key)
             }
@@ -148,7 +149,7 @@ impl Fixture<'_> {
                 publish(app, &advertisement).await;
                 plain(format!("{advertisement}/cancellations"), &kofi.key)
             }
-            other => panic!("{other} is new: what succeeds once?"),
+            other => panic!("{other} has no request in this test"),
         }
     }
 }
@@ -178,10 +179,10 @@ async fn every_post_and_patch_is_idempotent(app: TestApp) {
     let fixture = Fixture { app: &app, kofi: &kofi, ama: &ama, host: &host, event: &event, zone: &zone };
     let mut tried = 0;
     for operation in operations().iter().filter(|operation| ["POST", "PATCH"].contains(&operation.method.as_str())) {
-        let (id, asked) = (&operation.id, fixture.request(&operation.id).await);
+        let (id, prepared) = (&operation.id, fixture.request(&operation.id).await);
         let send = async || {
-            let request = app.request(&operation.method, &asked.path).key(&asked.key).header("Idempotency-Key", id);
-            match &asked.body {
+            let request = app.request(&operation.method, &prepared.path).key(&prepared.key).header("Idempotency-Key", id);
+            match &prepared.body {
                 Some(body) => request.json(body).send().await,
                 None => request.send().await,
             }
@@ -191,7 +192,7 @@ async fn every_post_and_patch_is_idempotent(app: TestApp) {
         let before = rows(&app).await;
         let again = send().await;
         let after = rows(&app).await;
-        let other = operation.send(&app, |request| request.key(&asked.key).header("Idempotency-Key", id)).await;
+        let other = operation.send(&app, |request| request.key(&prepared.key).header("Idempotency-Key", id)).await;
 
         assert_eq!(rejection(&told), (409, "idempotency.under-way"), "{id}");
         assert!([200, 201].contains(&first.status) && !is_replayed(&first), "{id}: {first:?}");

@@ -9,7 +9,7 @@ use crate::support::TestApp;
 on_both_databases![event_submission_is_decided_while_pending, venue_submission_is_decided_while_pending];
 
 /// Returns the submission and its content as staff see them, and the content as another user sees it.
-async fn everything(app: &TestApp, content: &str) -> [Value; 3] {
+async fn load_state(app: &TestApp, content: &str) -> [Value; 3] {
     let staff = &app.staff.key;
     [
         read(app, staff, &submission_of(content)).await.body,
@@ -26,17 +26,17 @@ async fn try_all(app: &TestApp, make: impl AsyncFn() -> String) {
             if let Some(earlier) = earlier {
                 assert_eq!(decide(app, &content, earlier).await.status, 200);
             }
-            let before = everything(app, &content).await;
+            let before = load_state(app, &content).await;
             assert_eq!(before[0]["status"], status);
 
             let response = decide(app, &content, decision).await;
 
-            let after = everything(app, &content).await;
+            let after = load_state(app, &content).await;
             if earlier.is_none() {
                 assert_eq!((response.status, &response.body, &after[0]["status"]), (200, &after[0], &Value::from(decided)));
             } else {
-                assert_eq!(rejection(&response), (409, "submission.decided"), "{decision} of what is {status}");
-                assert_eq!(after, before, "{decision} of what is {status}");
+                assert_eq!(rejection(&response), (409, "submission.decided"), "{decision} in status {status}");
+                assert_eq!(after, before, "{decision} in status {status}");
             }
         }
     }

@@ -125,7 +125,7 @@ async fn ticket_offered_twice_is_in_one_transfer(app: TestApp) {
     }
     assert_eq!(wallet(&app, &fixture.ama).await, all(&fixture.serials, "Pending"));
     let (_, transfers, held) = tables(&app).await;
-    assert_eq!((transfers.len(), held), (ROUNDS, i64::try_from(ROUNDS).unwrap()), "what was refused left nothing behind");
+    assert_eq!((transfers.len(), held), (ROUNDS, i64::try_from(ROUNDS).unwrap()), "rejected requests have changed nothing");
 }
 
 async fn transfers_of_same_tickets_do_not_deadlock(app: TestApp) {

@@ -98,7 +98,7 @@ async fn generates_responses_from_schemas_without_examples() {
         assert!(reply.status == 200 && reply.json()["name"].is_string(), "{}", reply.json());
     }
     let shape = mock.send(&Request::new("GET", "/shapes")).await;
-    assert_eq!(shape.status, 200, "`default` alone stands for the success");
+    assert_eq!(shape.status, 200, "`default` alone declares the success");
     assert!(["Circle", "Square"].contains(&shape.json()["kind"].as_str().unwrap()));
     let other = mock.send(&Request::new("GET", "/shapes").with_header("Prefer", "code=503")).await;
     assert_eq!(other.status, 503);

@@ -335,7 +335,7 @@ async fn oldest_items_are_evicted() {
     }
     let status = async |path: &str| mock.server.send(&Request::new("GET", path)).await.unwrap().status;
     assert_eq!([status("/pets/1").await, status("/pets/2").await, status("/pets/10001").await], [404, 200, 200]);
-    assert_eq!(status("/pets/1000000").await, 200, "what the document shows stays");
+    assert_eq!(status("/pets/1000000").await, 200, "the examples stay");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
