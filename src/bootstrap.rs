@@ -1,4 +1,4 @@
-//! What is made without a request: the first start's administrator and keys, and what the command line makes.
+//! Accounts and API keys that are created without a request: those of the first start, and those of the command line.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
-/// What the first start made. It is told once; only hashes of it are kept.
+/// The credentials that the first start created. They are printed once; the database stores only hashes.
 #[derive(Debug)]
 pub struct InitialCredentials {
     /// The administrator's username.
     pub username: String,
     /// The administrator's password.
     pub password: String,
-    /// A key of the platform's staff.
+    /// An API key of the administrator.
     pub administrator_key: String,
-    /// An application's key, with no person behind it.
+    /// A public API key, which acts for no account.
     pub public_key: String,
 }
 
@@ -41,10 +41,7 @@ impl fmt::Display for InitialCredentials {
     }
 }
 
-/// Makes an administrator and two keys where there is no account yet.
-///
-/// # Errors
-/// When the database fails.
+/// Creates an administrator and two API keys if there is no account yet.
 pub async fn first_start(app: &Arc<App>) -> anyhow::Result<Option<InitialCredentials>> {
     let any = accounts::exists_any(&mut app.db.read().await.map_err(plain)?).await.map_err(plain)?;
     if any {
@@ -60,10 +57,10 @@ pub async fn first_start(app: &Arc<App>) -> anyhow::Result<Option<InitialCredent
     }))
 }
 
-/// Makes an account, held to the contract like one that is made by a request; gives its number.
+/// Creates an account and returns its number. Validates it against the contract like a request.
 ///
 /// # Errors
-/// When the contract or a rule stands against it, or the database fails.
+/// When the contract or a rule rejects the account, or the database fails.
 pub async fn create_account(app: &Arc<App>, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<String> {
     Ok(new_account(app, username, email, password, role).await?.number.0)
 }
@@ -79,7 +76,7 @@ async fn new_account(app: &Arc<App>, username: &str, email: &str, password: &str
     accounts::create(&Ctx::immediate(Arc::clone(app)), serde_json::from_value(arguments.body)?).await.map_err(plain)
 }
 
-/// Makes an integration's key, for the account of this number or for nobody.
+/// Creates an API key of an integration, for the account with this number or for no account.
 ///
 /// # Errors
 /// When there is no such account, or the database fails.
@@ -99,7 +96,7 @@ async fn find_account(app: &Arc<App>, number: &str) -> anyhow::Result<Id> {
     Ok(account.with_context(|| format!("no account has the number {number}"))?.id)
 }
 
-/// An error in words, for whoever is at the command line.
+/// Converts an error for output on the command line.
 pub(crate) fn plain(error: boxoffice_http::error::Error) -> anyhow::Error {
     let failure = ApiError::from(error);
     match failure.cause() {

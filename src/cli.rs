@@ -56,26 +56,26 @@ enum LogLevel {
 enum Command {
     /// Run the platform
     Serve(Box<ServeOptions>),
-    /// Compare the contract with the server as written; exit 0 when they agree, 1 when they differ, 2 when it could not run
+    /// Compare the contract with the server's code; exit code 0: no differences, 1: differences, 2: the command could not run
     Drift(DriftOptions),
-    /// Compare a running server with the contract; exit 0 when nothing is found, 1 when something is, 2 when it could not run
+    /// Check a running server against the contract; exit code 0: no findings, 1: findings, 2: the command could not run
     Compare(Box<CompareOptions>),
-    /// Answer from an OpenAPI document alone, with its examples or with data made from its schemas
+    /// Serve an OpenAPI document with its examples or with data generated from its schemas, without a database
     #[command(after_help = MOCK_HELP)]
     Mock(MockOptions),
     /// Bring the database's tables up to date
     Migrate(StorageOptions),
-    /// Accounts
+    /// Manage accounts
     Account {
         #[command(subcommand)]
         command: AccountCommand,
     },
-    /// API keys
+    /// Manage API keys
     Key {
         #[command(subcommand)]
         command: KeyCommand,
     },
-    /// Fill an empty database with a small believable world
+    /// Fill an empty database with sample data
     Demo(Box<PlatformOptions>),
 }
 
@@ -83,22 +83,22 @@ enum Command {
 struct ServeOptions {
     #[command(flatten)]
     platform: PlatformOptions,
-    /// Seconds within which requests under way are finished when the server is told to stop; what is left then is cut
+    /// Seconds that requests in progress have to finish after a stop signal; then they are cancelled
     #[arg(long, env = "BOXOFFICE_GRACE_SECONDS", default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=3600))]
     grace_seconds: u32,
 }
 
 #[derive(Debug, Args)]
 struct DriftOptions {
-    /// OpenAPI document to compare [default: the one that this program was built from]
+    /// OpenAPI document to compare [default: the built-in contract]
     #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// How to print the differences
+    /// Output format of the differences
     #[arg(long, env = "BOXOFFICE_FORMAT", default_value = "text")]
     format: Format,
 }
 
-/// How a caller chooses what the mock answers.
+/// Help on the `Prefer` header of the mock.
 const MOCK_HELP: &str = "\
 A request is held against the document first, and refused as the platform refuses it. The header `Prefer` chooses the answer:
   Prefer: code=409            the answer of this status
@@ -115,16 +115,16 @@ struct MockOptions {
     listen: SocketAddr,
     #[command(flatten)]
     tls: TlsOptions,
-    /// OpenAPI 3.0 document to answer from, YAML or JSON [default: the one that this program was built from]
+    /// OpenAPI 3.0 document to serve, YAML or JSON [default: the built-in contract]
     #[arg(long, env = "BOXOFFICE_SPEC", value_name = "FILE")]
     spec: Option<PathBuf>,
-    /// What made data follow from: the same request and seed give the same data
+    /// Seed for generated data: the same request and seed give the same data
     #[arg(long, env = "BOXOFFICE_SEED", default_value_t = 0, value_name = "NUMBER")]
     seed: u64,
-    /// Accept this key alone, and refuse others with 403 [default: any key]
+    /// The only accepted API key; other keys get 403 [default: any key]
     #[arg(long, env = "BOXOFFICE_KEY", hide_env_values = true)]
     key: Option<String>,
-    /// Keep what is posted to a collection, until the mock ends: it can then be read, listed, changed and deleted
+    /// Store what is posted to a collection, so that it can be read, listed, changed and deleted until the mock stops
     #[arg(long, env = "BOXOFFICE_STATEFUL", value_parser = FalseyValueParser::new())]
     stateful: bool,
 }
@@ -137,7 +137,7 @@ enum Format {
 
 #[derive(Debug, Subcommand)]
 enum AccountCommand {
-    /// Make an account and print its number
+    /// Create an account and print its number
     Create(Box<AccountOptions>),
 }
 
@@ -145,23 +145,23 @@ enum AccountCommand {
 struct AccountOptions {
     #[command(flatten)]
     platform: PlatformOptions,
-    /// Username, 3 to 32 of letters, digits, `.`, `_` and `-`
+    /// Username: 3 to 32 letters, digits, `.`, `_` or `-`
     #[arg(long, env = "BOXOFFICE_USERNAME")]
     username: String,
     /// E-mail address
     #[arg(long, env = "BOXOFFICE_EMAIL")]
     email: String,
-    /// Password, 8 to 128 characters
+    /// Password: 8 to 128 characters
     #[arg(long, env = "BOXOFFICE_PASSWORD", hide_env_values = true)]
     password: String,
-    /// What the account may do
+    /// Role of the account
     #[arg(long, env = "BOXOFFICE_ROLE", default_value = "customer")]
     role: Role,
 }
 
 #[derive(Debug, Subcommand)]
 enum KeyCommand {
-    /// Make an integration's key and print it, and nothing else
+    /// Create an API key for a client program and print only the key
     Create(Box<KeyOptions>),
 }
 
@@ -169,13 +169,13 @@ enum KeyCommand {
 struct KeyOptions {
     #[command(flatten)]
     platform: PlatformOptions,
-    /// How far the key reaches
+    /// Scope of the key
     #[arg(long, env = "BOXOFFICE_ROLE")]
     role: Role,
     /// Number of the account that the key acts for
     #[arg(long, env = "BOXOFFICE_ACCOUNT", value_name = "NUMBER")]
     account: Option<String>,
-    /// What the key is for
+    /// Name of the key, for its purpose
     #[arg(long, env = "BOXOFFICE_NAME", default_value = "command line")]
     name: String,
 }
@@ -191,7 +191,7 @@ impl From<LogLevel> for Level {
     }
 }
 
-/// Does what the command line asks for.
+/// Executes the command of the command line.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let (log, _written_when_dropped) = log::open(cli.log_level.into());
@@ -213,7 +213,7 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start the asynchronous runtime")?;
     let done = runtime.block_on(work);
-    // What was cut may hold threads that nobody waits for.
+    // Cancelled requests may still occupy threads. The shutdown must not wait for them.
     runtime.shutdown_background();
     done
 }
@@ -239,7 +239,7 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
             print(bootstrap::create_key(&app, &options.name, options.role.into(), options.account.as_deref()).await?)
         }
         Command::Demo(options) => {
-            // What the program asks itself is not counted.
+            // Without rate limits, because the requests come from this program.
             let settings = Settings { limits: LimitSettings::default(), ..options.settings() };
             print(demo::seed(&App::open(&options.database_url(), settings, log.clone()).await?).await?)
         }
@@ -296,7 +296,7 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     mock.stop().await
 }
 
-/// From now on reads the certificate, where there is one, again on SIGHUP.
+/// Reloads the TLS certificate on every SIGHUP, if there is one.
 fn reload_on_hang_up(listener: &Listener, log: &Logger) -> anyhow::Result<()> {
     let Some(certificate) = listener.certificate.clone() else { return Ok(()) };
     let mut hung_up = signal(SignalKind::hangup())?;
@@ -312,8 +312,8 @@ fn reload_on_hang_up(listener: &Listener, log: &Logger) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ctrl-C and SIGTERM. Until they are listened to, they end the program at once: whoever serves does so before telling anybody its
-/// address.
+/// Handlers of Ctrl-C and SIGTERM. Without them, these signals end the program at once, so a server installs them before it prints
+/// its address.
 struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
@@ -325,7 +325,7 @@ impl StopSignals {
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
-    /// Waits until it is asked to stop, once more if it was already.
+    /// Waits for the next stop signal.
     async fn recv(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -334,7 +334,7 @@ impl StopSignals {
     }
 }
 
-/// What the exit status tells of a command that looks for differences: whether there are none, or that it could not run.
+/// Returns the exit code of a command that looks for differences: 0 without any, 1 with some, 2 if the command could not run.
 fn finish(command: &str, is_clean: anyhow::Result<bool>) -> ExitCode {
     match is_clean {
         Ok(true) => ExitCode::SUCCESS,
@@ -346,7 +346,7 @@ fn finish(command: &str, is_clean: anyhow::Result<bool>) -> ExitCode {
     }
 }
 
-/// Stops a comparison when that is asked for, so that it removes what it made; ends when it is asked for again.
+/// Stops a comparison at the first stop signal, so that it deletes the data that it created. Returns at the second signal.
 async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::Error {
     for word in ["Stopping: what was made on the server is removed. Ask again to leave it there.", "Stopped."] {
         stop.recv().await;
@@ -356,7 +356,7 @@ async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::
     anyhow!("it was stopped twice, and what it had made on the server stays there")
 }
 
-/// Prints what a comparison finds; whether it is nothing.
+/// Runs a comparison and prints its findings. Returns whether there are none.
 async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
     let builtin = BuiltinDocument { contract: contract::load()?, emitted: routes().openapi()? };
     let mut progress = Progress::default();
@@ -371,7 +371,7 @@ async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
     Ok(report.findings.is_empty())
 }
 
-/// Prints every difference; whether there are none.
+/// Prints all differences between contract and code. Returns whether there are none.
 fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
     let contract = options.spec.as_deref().map_or_else(contract::load, Contract::read)?;
     let server = routes().openapi()?;
@@ -388,13 +388,13 @@ fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
     Ok(differences.is_empty())
 }
 
-/// Prints what the command was asked for.
+/// Prints the result of the command to standard output.
 fn print(what: impl Display) -> anyhow::Result<()> {
     writeln!(stdout(), "{what}").context("cannot write to standard output")
 }
 
-/// Tells what went wrong, where it doesn't mix with what a command prints.
+/// Prints an error to standard error, separate from the result of the command.
 fn print_error(what: impl Display) {
-    // Nobody is left to tell when standard error is closed.
+    // If standard error is closed, there is no way to report the failure.
     let _unheard = writeln!(stderr(), "boxoffice: {what}");
 }

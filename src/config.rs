@@ -1,4 +1,4 @@
-//! Settings: the command line, with an environment variable for every option.
+//! Settings: command-line options, each with an environment variable.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -15,25 +15,25 @@ use lettre::message::Mailbox;
 use crate::kernel::http::{LimitOptions, LimitSettings, TlsOptions};
 use crate::kernel::types::money::Money;
 
-/// Where the server's data are: what every command needs that touches them.
+/// Location of the server's data: the options of every command that uses the database.
 #[derive(Debug, Clone, Args)]
 pub struct StorageOptions {
     /// Database: `sqlite:PATH` or `postgres://USER@HOST/NAME` [default: sqlite:DATA_DIR/boxoffice.db]
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database: Option<String>,
-    /// Folder for everything that the server keeps in files
+    /// Folder for everything that is stored in files
     #[arg(long, env = "BOXOFFICE_DATA_DIR", default_value = "data", value_name = "FOLDER")]
     pub data_dir: PathBuf,
 }
 
 impl StorageOptions {
-    /// The database's address.
+    /// Returns the database URL.
     pub fn database_url(&self) -> String {
         self.database.clone().unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("boxoffice.db").display()))
     }
 }
 
-/// Where the data are and how the platform behaves: what every command needs that works with it.
+/// Location of the data and settings of the platform: the options of every command that runs the platform.
 #[derive(Debug, Clone, Args)]
 pub struct PlatformOptions {
     #[command(flatten)]
@@ -47,25 +47,25 @@ pub struct PlatformOptions {
     tls: TlsOptions,
 }
 
-/// The platform's settings, as options.
+/// Options for the platform's settings.
 #[derive(Debug, Clone, Args)]
 struct SettingsOptions {
-    /// Address under which clients reach the server, for absolute URIs [default: http://LISTEN, or https:// with TLS]
+    /// Start of all absolute URIs: the address that clients use [default: http://LISTEN, or https://LISTEN with TLS]
     #[arg(long, env = "BOXOFFICE_PUBLIC_URL", value_name = "URL")]
     public_url: Option<String>,
-    /// Where images are kept: a folder, or s3://BUCKET/PREFIX with the AWS_* variables [default: DATA_DIR/media]
+    /// Image store: a folder, or s3://BUCKET/PREFIX with the AWS_* variables [default: DATA_DIR/media]
     #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE")]
     media: Option<String>,
     /// Currency of all amounts, as an ISO 4217 code
     #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = currency)]
     currency: String,
-    /// Minutes for which an open order holds its places
+    /// Minutes for which an open order reserves its places
     #[arg(long, env = "BOXOFFICE_RESERVATION_MINUTES", default_value_t = 15, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
     reservation_minutes: u32,
-    /// Convenience fee of a ticket by its unit price: UP_TO:FEE, …, and the fee above the last step
+    /// Convenience fee of a ticket by its price: UP_TO:FEE, …, and the fee above the last step
     #[arg(long, env = "BOXOFFICE_FEE_STEPS", default_value = "50:0.99,100:1.99,150:2.99,200:3.99,4.99", value_name = "STEPS")]
     fee_steps: FeeSchedule,
-    /// Lowest client version that is still served
+    /// Lowest client version that is accepted
     #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION")]
     minimum_client_version: ClientVersion,
     #[command(flatten)]
@@ -74,28 +74,28 @@ struct SettingsOptions {
     mail: MailOptions,
 }
 
-/// How mail leaves, as options.
+/// Options for sending mail.
 #[derive(Debug, Clone, Args)]
 struct MailOptions {
     /// Sender of all mail, such as `Box office <tickets@example.com>`
     #[arg(long, env = "BOXOFFICE_MAIL_FROM", default_value = "boxoffice@localhost", value_name = "ADDRESS")]
     mail_from: Mailbox,
-    /// Mail server; without one, mails are written to DATA_DIR/mail
+    /// Mail server; without one, mails are written to files in DATA_DIR/mail
     #[arg(long, env = "BOXOFFICE_SMTP", value_name = "HOST[:PORT]")]
     smtp: Option<SmtpServer>,
-    /// How the connection to the mail server is encrypted [default: tls at port 465, none to this machine, else starttls]
+    /// Encryption of the connection to the mail server [default: tls at port 465, none to this machine, else starttls]
     #[arg(long, env = "BOXOFFICE_SMTP_TLS", value_name = "MODE")]
     smtp_tls: Option<SmtpTls>,
-    /// User at the mail server
+    /// Username for the mail server
     #[arg(long, env = "BOXOFFICE_SMTP_USER", requires = "smtp_password", value_name = "NAME")]
     smtp_user: Option<String>,
-    /// Password at the mail server
+    /// Password for the mail server
     #[arg(long, env = "BOXOFFICE_SMTP_PASSWORD", hide_env_values = true, requires = "smtp_user", value_name = "PASSWORD")]
     smtp_password: Option<SmtpPassword>,
-    /// File of PEM certificates that may vouch for the mail server, besides the system's
+    /// PEM file of additional certificate authorities for the mail server
     #[arg(long, env = "BOXOFFICE_SMTP_CA", value_name = "FILE")]
     smtp_ca: Option<PathBuf>,
-    /// Seconds that the mail server may take for one mail
+    /// Time limit for sending one mail, in seconds
     #[arg(long, env = "BOXOFFICE_SMTP_TIMEOUT_SECONDS", default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=600))]
     smtp_timeout_seconds: u32,
 }
@@ -103,71 +103,71 @@ struct MailOptions {
 /// The platform's settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The address under which clients reach the server, without a slash at its end.
+    /// The start of all absolute URIs, without a trailing slash.
     pub public_url: String,
-    /// Where images are kept.
+    /// The image store: a folder or an S3 URL.
     pub media: String,
-    /// ISO 4217.
+    /// The currency, as an ISO 4217 code.
     pub currency: String,
-    /// How long an open order holds its places.
+    /// The time for which an open order reserves its places.
     pub reservation: Duration,
-    /// The convenience fee of a ticket.
+    /// The convenience fees.
     pub fee_steps: FeeSchedule,
-    /// The lowest client version that is still served.
+    /// The lowest client version that is accepted.
     pub minimum_client_version: ClientVersion,
-    /// How much is taken from strangers.
+    /// Rate limits and trusted proxies.
     pub limits: LimitSettings,
-    /// How mail leaves.
+    /// The settings of mail.
     pub mail: MailSettings,
-}
+    }
 
-/// How mail leaves.
+/// The settings of mail.
 #[derive(Debug, Clone)]
 pub struct MailSettings {
     /// The sender of all mail.
     pub from: Mailbox,
-    /// Where it goes.
+    /// The destination.
     pub route: MailTransportSettings,
 }
 
-/// Where mail goes.
+/// The destination of mail.
 #[derive(Debug, Clone)]
 pub enum MailTransportSettings {
-    /// Into files of this folder.
+    /// Files in this folder.
     Folder(PathBuf),
-    /// To a mail server.
+    /// A mail server.
     Smtp(SmtpSettings),
 }
 
-/// A mail server, and how to speak to it.
+/// The settings of a mail server.
 #[derive(Debug, Clone)]
 pub struct SmtpSettings {
-    /// Its name or address.
+    /// The host name or address.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
-    /// How the connection is encrypted.
+    /// The encryption of the connection.
     pub tls: SmtpTls,
-    /// Whom to sign in as.
+    /// The username and password.
     pub credentials: Option<(String, SmtpPassword)>,
-    /// A file of certificates that may vouch for the server, besides the system's.
+    /// A PEM file of additional certificate authorities.
     pub certificates: Option<PathBuf>,
-    /// How long it may take for one mail.
+    /// The time limit for one mail.
     pub timeout: Duration,
 }
 
-/// How the connection to a mail server is encrypted.
+/// The encryption of the connection to a mail server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SmtpTls {
-    /// Not at all.
+    /// No encryption.
     None,
-    /// After a greeting in clear; nothing is sent when the server can't.
+    /// STARTTLS, required: nothing is sent if the server doesn't support it.
     Starttls,
-    /// From the first byte on.
+    /// TLS from the first byte.
     Tls,
 }
 
-/// A password in clear. Its text appears in no log.
+/// A password in plain text. Its debug output hides the text, so that it is never logged.
 #[derive(Clone)]
 pub struct SmtpPassword(pub String);
 
@@ -183,7 +183,7 @@ impl From<&str> for SmtpPassword {
     }
 }
 
-/// A mail server as it is named in an option: `mail.example.com`, `mail.example.com:465`, `[::1]:25`.
+/// A mail server in an option, such as `mail.example.com`, `mail.example.com:465` or `[::1]:25`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SmtpServer {
     host: String,
@@ -205,7 +205,7 @@ impl FromStr for SmtpServer {
 }
 
 impl SmtpServer {
-    /// Codes for passwords travel in mails: only a server on this machine is spoken to in clear unless that is asked for.
+    /// Returns the default encryption. Mails contain password reset codes, so only connections to this machine are not encrypted.
     fn tls(&self) -> SmtpTls {
         let is_here = self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         match self.port {
@@ -239,20 +239,20 @@ impl MailOptions {
 }
 
 impl PlatformOptions {
-    /// The database's address.
+    /// Returns the database URL.
     pub fn database_url(&self) -> String {
         self.storage.database_url()
     }
 
-    /// What the server listens with.
+    /// Returns the listener configuration of the server.
     ///
     /// # Errors
-    /// When the files of TLS can't be used.
+    /// When the TLS files can't be used.
     pub fn listener(&self) -> anyhow::Result<Listener> {
         self.tls.listener(self.listen)
     }
 
-    /// The settings, with defaults that follow from others filled in.
+    /// Returns the settings. Fills in the defaults that depend on other options.
     pub fn settings(&self) -> Settings {
         let options = &self.settings;
         let public_url = options.public_url.clone().unwrap_or_else(|| {
@@ -273,17 +273,17 @@ impl PlatformOptions {
     }
 }
 
-/// The convenience fee of a ticket by its unit price (wire facts). A free ticket carries none.
+/// The convenience fees of tickets by unit price. A free ticket has no fee.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeeSchedule {
-    /// Unit prices up to which a fee holds, rising.
+    /// Pairs of the highest unit price of a step and its fee, by ascending price.
     pub steps: Vec<(Money, Money)>,
     /// The fee above the last step.
     pub above: Money,
 }
 
 impl FeeSchedule {
-    /// The fee of one ticket at this price.
+    /// Returns the fee of one ticket with this price.
     pub fn fee(&self, unit_price: Money) -> Money {
         if unit_price == Money::ZERO {
             return Money::ZERO;
@@ -309,7 +309,7 @@ impl FromStr for FeeSchedule {
     }
 }
 
-/// Three capital letters.
+/// Parses a currency code of three capital letters.
 fn currency(code: &str) -> anyhow::Result<String> {
     anyhow::ensure!(
         code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase()),
@@ -318,7 +318,7 @@ fn currency(code: &str) -> anyhow::Result<String> {
     Ok(code.to_owned())
 }
 
-/// `12`, `12.5` or `12.50`.
+/// Parses an amount such as `12`, `12.5` or `12.50`.
 fn parse_money(text: &str) -> anyhow::Result<Money> {
     let text = text.trim();
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));

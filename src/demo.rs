@@ -1,4 +1,4 @@
-//! A small believable world, made through the API by the people who would make it.
+//! Sample data, created through the API by the accounts that would create it in production.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,13 +17,13 @@ use crate::bootstrap::{self, InitialCredentials};
 use crate::server::RunningApp;
 use crate::state::App;
 
-/// The password of everyone in this world but the administrator.
+/// Password of all sample accounts except the administrator.
 const PASSWORD: &str = "a demo password";
 
 /// Width and height of the advertisement, in pixels.
 const BANNER: (u32, u32) = (728, 90);
 
-/// What was made.
+/// A summary of the sample data.
 #[derive(Debug)]
 pub struct DemoSummary {
     welcome: InitialCredentials,
@@ -40,10 +40,10 @@ impl fmt::Display for DemoSummary {
     }
 }
 
-/// Fills an empty database.
+/// Fills an empty database with sample data.
 ///
 /// # Errors
-/// When it is not empty, or anything of it can't be made.
+/// When the database is not empty, or a request fails.
 pub async fn seed(app: &Arc<App>) -> anyhow::Result<DemoSummary> {
     let Some(welcome) = bootstrap::first_start(app).await? else {
         bail!("the database is not empty: it has accounts already. Name another with --database or --data-dir");
@@ -144,7 +144,7 @@ impl DemoData {
         Ok(host.into_inner().self_)
     }
 
-    /// Makes an event with its sections, and has it approved. The long URIs of its sections.
+    /// Creates an event with its sections, and approves it. Returns the long URIs of its sections.
     async fn listed(&mut self, owner: &Client, event: Value, sections: &[(&str, f64, i64)]) -> anyhow::Result<Vec<String>> {
         let event = owner.event_create().body(read::<types::EventCreate>(event)?).send().await.map_err(response_text)?;
         let id = event.self_.rsplit('/').next().unwrap_or_default();
@@ -163,7 +163,7 @@ impl DemoData {
         Ok(uris)
     }
 
-    /// Adds a price modifier to a section, named by its long URI.
+    /// Adds a price modifier to the section with this long URI.
     async fn modifier(&mut self, owner: &Client, section: &str, modifier: Value) -> anyhow::Result<()> {
         let (event, id) = section.split_once("/sections/").context("a long URI")?;
         let event = event.rsplit('/').next().unwrap_or_default();
@@ -173,7 +173,7 @@ impl DemoData {
         Ok(())
     }
 
-    /// Makes an advertising zone, and has an advertisement approved for it of the event that this section is a part of.
+    /// Creates an advertising zone and an approved advertisement in it for the event of this section.
     async fn advertise(&mut self, owner: &Client, name: &str, section: &str) -> anyhow::Result<()> {
         let event = section.split('/').nth(2).context("a long URI")?;
         let zone = json!({ "name": "Leaderboard", "width": BANNER.0, "height": BANNER.1 });
@@ -193,7 +193,7 @@ impl DemoData {
         Ok(())
     }
 
-    /// Offers the first ticket of one person to another.
+    /// Offers the first ticket of one account to another.
     async fn transfer(&mut self, sender: &Client, recipient: &Client) -> anyhow::Result<()> {
         let sender_number = sender.session_active_get().send().await.map_err(response_text)?.account.number.clone();
         let recipient = recipient.session_active_get().send().await.map_err(response_text)?.account.number.clone();
@@ -220,7 +220,7 @@ impl DemoData {
     }
 }
 
-/// A banner in one colour.
+/// Returns a PNG banner in one colour.
 fn banner() -> anyhow::Result<Vec<u8>> {
     let (width, height) = BANNER;
     let mut file = Vec::new();
@@ -232,12 +232,12 @@ fn banner() -> anyhow::Result<Vec<u8>> {
     Ok(file)
 }
 
-/// The minute in so many days.
+/// Returns the time in `days` days, to the minute.
 fn in_days(days: i64) -> String {
     (Utc::now() + TimeDelta::days(days)).format("%Y-%m-%d %H:%M").to_string()
 }
 
-/// The request for an event that begins in so many days.
+/// Returns the request body of an event that begins in `days` days.
 fn event(host: &str, title: &str, category: &str, subcategory: &str, venue: &str, days: i64) -> Value {
     let start = Utc::now() + TimeDelta::days(days);
     json!({
@@ -251,7 +251,7 @@ fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
     serde_json::from_value(value).context("the demo doesn't fit the contract")
 }
 
-/// What the API refused, in words.
+/// Returns the error of a rejected request as text.
 fn response_text(error: Error<types::Error>) -> anyhow::Error {
     match error {
         Error::ErrorResponse(response) => {

@@ -1,0 +1,399 @@
+//! The callers of the access tests, and their resources.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+use serde_json::{Value, json};
+
+use super::callers::Caller::{self, *};
+use super::rules::Row;
+use crate::review::submission_of;
+use crate::support::{Operation, PASSWORD, Response, TestApp, User, code_in, operations};
+
+/// The identifiers of one account's resources and of shared ones, by the names that the rules put in braces.
+pub type ResourceIds = BTreeMap<&'static str, String>;
+
+/// A server with all callers and resources.
+pub struct AccessFixtures {
+    pub app: TestApp,
+    /// The resources of the owner, the sender and their host.
+    pub ids: ResourceIds,
+    /// The resources of the other host's administrator, who also buys and transfers tickets.
+    pub others: ResourceIds,
+    /// The callers with an active account.
+    pub users: BTreeMap<Caller, User>,
+    keys: HashMap<Caller, String>,
+    operations: HashMap<String, Operation>,
+}
+
+/// A resource's name in a rule.
+static NAMES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\{([a-z_]+)\}").unwrap());
+
+/// The users who create the resources.
+struct Owners<'a> {
+    owner: &'a User,
+    sender: &'a User,
+    recipient: &'a User,
+    host: &'a User,
+    colleague: &'a User,
+}
+
+impl AccessFixtures {
+    pub async fn create(app: TestApp) -> Self {
+        let mut users = BTreeMap::new();
+        for (number, (caller, name)) in [
+            (Stranger, "adjoa"),
+            (Another, "esi"),
+            (Owner, "kofi"),
+            (Sender, "yaw"),
+            (Recipient, "abena"),
+            (HostAdministrator, "ama"),
+            (FormerAdministrator, "kwame"),
+            (OtherHost, "nana"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            users.insert(caller, create_user(&app, name, number).await);
+        }
+        let (deactivated, deleted) = (app.sign_up("kojo").await, app.sign_up("akua").await);
+        let (ended, expired) = create_invalid_keys(&app, &users[&Owner]).await;
+        let shared = create_shared(&app).await;
+
+        let owners = |owner, sender, recipient, host, colleague| Owners { owner, sender, recipient, host, colleague };
+        let [owner, sender, recipient, host, nana, esi] =
+            [Owner, Sender, Recipient, HostAdministrator, OtherHost, Another].map(|caller| &users[&caller]);
+        // The former administrator creates the host, and is removed by an administrator whom he has added.
+        let first = &users[&FormerAdministrator];
+        let mut ids = self::create_resources(&app, first, &owners(owner, sender, recipient, host, &deactivated), &shared).await;
+        let others = self::create_resources(&app, nana, &owners(nana, nana, esi, nana, &deleted), &shared).await;
+
+        let former = format!("/hosts/{}/administrators?account={}", ids["host"], users[&FormerAdministrator].number);
+        send_successfully(&app, &host.key, "DELETE", &former, &Value::Null).await;
+        buy(&app, &esi.key, &[&ids["sold_section"]]).await;
+        let joint = buy(&app, &sender.key, &[&ids["sold_section"], &others["sold_section"]]).await;
+        ids.insert("joint_order", joint);
+        let toggles = format!("/accounts/{}/toggles", deactivated.number);
+        send_successfully(&app, &app.staff.key, "POST", &toggles, &Value::Null).await;
+        send_successfully(&app, &deleted.key, "DELETE", &format!("/accounts/{}", deleted.number), &Value::Null).await;
+
+        let mut keys: HashMap<_, _> = users.iter().map(|(caller, user)| (*caller, user.key.clone())).collect();
+        keys.extend([
+            (EmptyKey, String::new()),
+            (MalformedKey, owner.key.to_uppercase()),
+            (UnknownKey, "abcdefghijklmnopqrstuvwxyz012345".to_owned()),
+            (EndedKey, ended),
+            (ExpiredKey, expired),
+            (Deactivated, deactivated.key),
+            (Deleted, deleted.key),
+            (Public, app.public_key.clone()),
+            (Redeemer, gate(&app, &ids["code"]).await),
+            (OtherSection, gate(&app, &ids["other_code"]).await),
+            (OtherEvent, gate(&app, &others["code"]).await),
+            (Administrator, app.staff.key.clone()),
+        ]);
+        let operations = operations().into_iter().map(|operation| (operation.id.clone(), operation)).collect();
+        Self { app, ids, others, users, keys, operations }
+    }
+
+    /// Returns a caller's index, from which their personal data is derived.
+    pub fn index(&self, caller: Caller) -> usize {
+        self.users.keys().position(|user| *user == caller).unwrap()
+    }
+
+    /// Returns the operation of a rule.
+    pub fn operation(&self, row: &Row) -> &Operation {
+        &self.operations[row.operation]
+    }
+
+    /// Returns the body of a rule's request for these resources.
+    pub fn body(&self, row: &Row, ids: &ResourceIds) -> Value {
+        let operation = self.operation(row);
+        if operation.body_schema().is_none() {
+            return Value::Null;
+        }
+        let mut body = operation.body();
+        let own: Value = serde_json::from_str(&fill(row.body, ids)).unwrap();
+        own.as_object().unwrap().iter().for_each(|(name, value)| body[name] = value.clone());
+        body
+    }
+
+    /// Returns the path and the body of a rule's request for these resources.
+    pub fn request_text(&self, row: &Row, ids: &ResourceIds) -> String {
+        format!("{} {}", fill(row.path, ids), self.body(row, ids))
+    }
+
+    /// Sends a rule's request for these resources with a caller's key.
+    pub async fn call(&self, row: &Row, ids: &ResourceIds, caller: Caller) -> Response {
+        self.send(row, ids, caller, &self.body(row, ids)).await
+    }
+
+    /// Sends a rule's request with another body.
+    pub async fn send(&self, row: &Row, ids: &ResourceIds, caller: Caller, body: &Value) -> Response {
+        let request = self.app.request(&self.operation(row).method, &fill(row.path, ids)).no_key();
+        let request = if let Some(key) = self.keys.get(&caller) { request.key(key) } else { request };
+        if body.is_null() { request.send().await } else { request.json(body).send().await }
+    }
+
+    /// Establishes the state in which a rule's operation can succeed. Most operations need nothing.
+    pub async fn prepare(&self, row: &Row, ids: &ResourceIds) {
+        if row.operation == "account_delete" {
+            // An account with tickets can't be deleted.
+            let returns = format!("/orders/{}/returns", ids["order"]);
+            send_successfully(&self.app, &self.app.staff.key, "POST", &returns, &Value::Null).await;
+        }
+    }
+}
+
+/// Replaces the names in braces by the identifiers of these resources.
+pub fn fill(text: &str, ids: &ResourceIds) -> String {
+    let filled =
+        NAMES.replace_all(text, |name: &Captures<'_>| ids.get(&name[1]).unwrap_or_else(|| panic!("{}", &name[1])).as_str());
+    filled.into_owned()
+}
+
+/// Returns the names of the resources in a rule.
+pub fn resource_names(row: &Row) -> Vec<&'static str> {
+    let resource_names = [row.path, row.body].into_iter().flat_map(|text| NAMES.captures_iter(text));
+    resource_names.filter_map(|name| name.get(1)).map(|name| name.as_str()).collect()
+}
+
+/// Creates a user with unique personal data.
+async fn create_user(app: &TestApp, name: &str, number: usize) -> User {
+    let user = app.sign_up(name).await;
+    let particulars = json!({
+        "lastName": format!("Of-{name}"), "phone": format!("+233 20 555 70{number:02}"), "dateOfBirth": format!("19{:02}-02-03", 61 + number),
+        "firstAddressLine": format!("{number} {name} Lane"), "city": format!("{name}-town"),
+    });
+    send_successfully(app, &user.key, "PUT", &format!("/accounts/{}", user.number), &particulars).await;
+    user
+}
+
+/// Returns the key of an ended session of this user, and an expired integration key of their account.
+async fn create_invalid_keys(app: &TestApp, user: &User) -> (String, String) {
+    let ended = app.sign_in(&user.username, PASSWORD).await.unwrap().key;
+    send_successfully(app, &ended, "DELETE", "/sessions/active", &Value::Null).await;
+    let new = json!({ "name": "Spent", "role": "customer", "account": user.number, "expires": "2998-01-01T00:00:00Z" });
+    let expired = send_successfully(app, &app.staff.key, "POST", "/integrations", &new).await;
+    app.execute_sql("update api_keys set expires = created where name = 'Spent'").await;
+    (ended, expired["key"].as_str().unwrap().to_owned())
+}
+
+/// Creates the resources of the platform.
+async fn create_shared(app: &TestApp) -> ResourceIds {
+    let (zone, spare_zone) = (app.create_zone(728, 90).await, app.create_zone(300, 250).await);
+    let ids = [
+        ("password", PASSWORD.to_owned()),
+        ("region", app.create_region().await),
+        ("spare_region", app.create_region().await),
+        ("category", app.create_category().await),
+        ("spare_category", app.create_category().await),
+        ("venue", app.create_venue().await),
+        ("spare_venue", app.create_venue().await),
+        ("zone", zone),
+        ("spare_zone", spare_zone),
+    ];
+    ids.into_iter().map(|(name, uri)| (name, last(&uri))).collect()
+}
+
+/// Creates the resources of these owners. The first administrator of the host adds the others.
+async fn create_resources(app: &TestApp, first: &User, owners: &Owners<'_>, shared: &ResourceIds) -> ResourceIds {
+    let mut ids = shared.clone();
+    create_account_resources(app, owners, &mut ids).await;
+    create_event(app, first, owners, &mut ids).await;
+    create_advertisements(app, owners, &mut ids).await;
+    create_sales(app, owners, &mut ids).await;
+    ids
+}
+
+/// Creates the resources of the owner's account.
+async fn create_account_resources(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds) {
+    let User { number, username, .. } = owners.owner;
+    let email = format!("{username}@example.com");
+    let session = app.sign_in(username, PASSWORD).await.unwrap();
+    let integration = json!({ "name": format!("Kiosk of {username}"), "role": "customer", "account": number });
+    let integration = send_successfully(app, &app.staff.key, "POST", "/integrations", &integration).await;
+    let address = json!({ "email": email });
+    let verification = send_successfully(app, &app.public_key, "POST", "/verifications", &address).await;
+    let verification_code = code_in(&app.mail_to(&email, 1).await);
+    let reset = send_successfully(app, &app.public_key, "POST", "/resets", &address).await;
+    let reset_code = code_in(&app.mail_to(&email, 2).await);
+    let venue = json!({
+        "name": format!("Garden of {username}"), "region": format!("/regions/{}", ids["region"]), "address": "1 Garden Lane",
+        "longitude": -0.2, "latitude": 5.55,
+    });
+    let venue = send_successfully(app, &owners.owner.key, "POST", "/venues", &venue).await;
+    ids.extend([
+        ("account", number.clone()),
+        ("username", username.clone()),
+        ("recipient", owners.recipient.number.clone()),
+        ("colleague", owners.colleague.number.clone()),
+        ("session", session.id.to_string()),
+        ("integration", uri_end(&integration)),
+        ("verification", uri_end(&verification)),
+        ("verification_code", verification_code),
+        ("reset", uri_end(&reset)),
+        ("reset_code", reset_code),
+        ("pending_venue", uri_end(&venue)),
+        ("email", email),
+    ]);
+}
+
+/// Creates the host with a listed event, a draft and a submitted event.
+async fn create_event(app: &TestApp, first: &User, owners: &Owners<'_>, ids: &mut ResourceIds) {
+    let host =
+        json!({ "name": format!("{} Presents", owners.host.username), "contact": "Front office", "email": "office@example.com" });
+    let host = send_successfully(app, &first.key, "POST", "/hosts", &host).await;
+    ids.insert("host", uri_end(&host));
+    for appointed in [owners.host, owners.colleague].into_iter().filter(|user| user.number != first.number) {
+        let administrators = format!("/hosts/{}/administrators", ids["host"]);
+        send_successfully(app, &first.key, "POST", &administrators, &json!({ "account": appointed.number })).await;
+    }
+    let banner = example("event_create")["banner"].take();
+    let key = &owners.host.key;
+    for (kind, section_kind, modifier_kind) in
+        [("event", "section", "modifier"), ("draft", "draft_section", "draft_modifier"), ("submitted", "", "")]
+    {
+        let event = json!({
+            "host": ids["host"], "title": format!("{} {kind}", owners.host.username), "description": "Jazz, outdoors.",
+            "type": "Standard", "public": true, "category": format!("/categories/{}", ids["category"]), "subcategory": "Jazz",
+            "venue": format!("/venues/{}", ids["venue"]), "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
+            "banner": banner,
+        });
+        let event = send_successfully(app, key, "POST", "/events", &event).await;
+        let uri = event["self"].as_str().unwrap();
+        ids.insert(kind, uri_end(&event));
+        if kind == "submitted" {
+            send_successfully(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
+            ids.insert("submission", last_of_submission(uri));
+            continue;
+        }
+        if let Some((_, secret)) = event["banner"].as_str().and_then(|banner| banner.split_once("?secret=")) {
+            ids.insert("draft_secret", secret.to_owned());
+        }
+        ids.insert(section_kind, create_section(app, key, uri, "Spare", 0.0).await);
+        let modifiers = format!("{uri}/sections/{}/modifiers", ids[section_kind]);
+        let modifier =
+            send_successfully(app, key, "POST", &modifiers, &json!({ "name": "Group", "priceDelta": -1.0, "minOrder": 4 })).await;
+        ids.insert(modifier_kind, uri_end(&modifier));
+    }
+    let uri = format!("/events/{}", ids["event"]);
+    for (name, code, token, section_name) in
+        [("sold_section", "code", "token", "Gold"), ("other_section", "other_code", "other_token", "Balcony")]
+    {
+        let section = format!("{uri}/sections/{}", create_section(app, key, &uri, section_name, 20.0).await);
+        let created = send_successfully(app, key, "POST", &format!("{uri}/tokens"), &json!({ "sections": [section] })).await;
+        ids.extend([(name, section), (token, uri_end(&created)), (code, created["code"].as_str().unwrap().to_owned())]);
+    }
+    send_successfully(app, key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
+    approve(app, &uri).await;
+}
+
+/// Creates a listed advertisement and a draft.
+async fn create_advertisements(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds) {
+    let example = example("advertisement_create");
+    for kind in ["advertisement", "draft_advertisement"] {
+        let mut advertisement = example.clone();
+        advertisement["name"] = format!("{kind} of {}", owners.host.username).into();
+        advertisement["event"] = ids["event"].clone().into();
+        advertisement["zones"] = json!([ids["zone"]]);
+        let created = send_successfully(app, &owners.host.key, "POST", "/advertisements", &advertisement).await;
+        ids.insert(kind, uri_end(&created));
+    }
+    let uri = format!("/advertisements/{}", ids["advertisement"]);
+    send_successfully(app, &owners.host.key, "POST", &format!("{uri}/submissions"), &Value::Null).await;
+    approve(app, &uri).await;
+}
+
+/// Creates the owner's orders and tickets, one of them redeemed, and the tickets that the sender transfers.
+async fn create_sales(app: &TestApp, owners: &Owners<'_>, ids: &mut ResourceIds) {
+    let gold = ids["sold_section"].clone();
+    let key = &owners.owner.key;
+    let order = buy(app, key, &[&gold, &gold, &gold]).await;
+    let open = send_successfully(app, key, "POST", "/orders", &json!({ "items": { &gold: 1 } })).await;
+    let payments = app.read(&format!("/orders/{order}/payments")).await;
+    let transactions = app.read("/transactions?records=100").await;
+    let sold = transactions["entries"].as_array().unwrap().last().unwrap();
+    let tickets = app.read(&format!("/accounts/{}/tickets", owners.owner.number)).await;
+    let ticket =
+        |index: usize| (uri_end(&tickets["entries"][index]), tickets["entries"][index]["serial"].as_str().unwrap().to_owned());
+    let ((ticket, serial), (_, used)) = (ticket(0), ticket(2));
+    let admissions = format!("/events/{}/admissions", ids["event"]);
+    let admitted = send_successfully(app, &owners.host.key, "POST", &admissions, &json!({ "serials": [used] })).await;
+    let bought = buy(app, &owners.sender.key, &[&gold]).await;
+    let offered = app.read(&format!("/accounts/{}/tickets?records=100", owners.sender.number)).await;
+    let offered = offered["entries"].as_array().unwrap().last().unwrap()["serial"].as_str().unwrap().to_owned();
+    let transfer = json!({ "recipient": owners.recipient.number, "tickets": [offered] });
+    let transfer = send_successfully(app, &owners.sender.key, "POST", "/transfers", &transfer).await;
+    ids.extend([
+        ("order", order),
+        ("open_order", uri_end(&open)),
+        ("payment", uri_end(&payments["entries"][0])),
+        ("transaction", uri_end(sold)),
+        ("ticket", ticket),
+        ("serial", serial),
+        ("used_serial", used),
+        ("admission", uri_end(&admitted[0])),
+        ("senders_order", bought),
+        ("offered_serial", offered),
+        ("transfer", uri_end(&transfer)),
+    ]);
+}
+
+/// Returns the contract's example of an operation's body.
+fn example(operation: &str) -> Value {
+    operations().into_iter().find(|one| one.id == operation).unwrap().body()
+}
+
+/// Creates a section that is on sale, and returns its identifier.
+async fn create_section(app: &TestApp, key: &str, event: &str, name: &str, price: f64) -> String {
+    let section = json!({
+        "name": name, "basePrice": price, "capacity": 40, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-01-01T00:00",
+    });
+    uri_end(&send_successfully(app, key, "POST", &format!("{event}/sections"), &section).await)
+}
+
+/// Buys a ticket for each of these sections, and returns the order's number.
+async fn buy(app: &TestApp, key: &str, sections: &[&String]) -> String {
+    let mut items = serde_json::Map::new();
+    for section in sections {
+        let count = items.get(section.as_str()).and_then(Value::as_i64).unwrap_or_default();
+        items.insert((*section).clone(), (count + 1).into());
+    }
+    let order = send_successfully(app, key, "POST", "/orders", &json!({ "items": items })).await;
+    let number = uri_end(&order);
+    let card = json!({ "method": "card", "token": "tok_approve" });
+    send_successfully(app, key, "POST", &format!("/orders/{number}/payments"), &card).await;
+    number
+}
+
+async fn approve(app: &TestApp, content: &str) {
+    send_successfully(app, &app.staff.key, "DELETE", &format!("{}?approved=true", submission_of(content)), &Value::Null).await;
+}
+
+async fn gate(app: &TestApp, code: &str) -> String {
+    let key = send_successfully(app, &app.public_key, "GET", &format!("/tokens/{code}"), &Value::Null).await;
+    key["key"].as_str().unwrap().to_owned()
+}
+
+/// Sends a request that must succeed, and returns the body of the response.
+async fn send_successfully(app: &TestApp, key: &str, method: &str, path: &str, body: &Value) -> Value {
+    let request = app.request(method, path).key(key);
+    let request = if body.is_null() { request } else { request.json(body) };
+    let response = request.send().await;
+    assert!((200..300).contains(&response.status), "{method} {path}: {response:?}");
+    response.body
+}
+
+fn uri_end(resource: &Value) -> String {
+    last(resource["self"].as_str().unwrap())
+}
+
+fn last(text: &str) -> String {
+    text.rsplit('/').next().unwrap().to_owned()
+}
+
+fn last_of_submission(content: &str) -> String {
+    submission_of(content).strip_prefix("/submissions/").unwrap().to_owned()
+}

@@ -1,0 +1,337 @@
+//! Accounts: creation, access, updates, unique names.
+
+use boxoffice_client::Client;
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use crate::support::{PASSWORD, Rejection, Response, TestApp};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    rejects_malformed_email_addresses,
+    creates_account_with_all_properties,
+    creates_account_with_required_properties_only,
+    account_is_readable_by_owner_and_staff,
+    only_staff_create_staff_accounts,
+    username_and_email_are_unique,
+    rejects_invalid_new_account,
+    staff_list_and_filter_accounts,
+    lists_accounts_in_pages,
+    update_keeps_omitted_properties,
+    update_rejects_blank_required_properties,
+    account_is_updated_by_owner_and_staff,
+    update_rejects_taken_username_and_email,
+    password_change_ends_other_sessions,
+    password_change_by_staff_ends_all_sessions,
+    login_during_password_change_leaves_no_session,
+    concurrent_sign_ups_with_same_username_create_one_account,
+];
+
+race_tests![email_change_resets_verification];
+
+impl TestApp {
+    /// Creates an account with the public key.
+    async fn create_account(&self, body: &Value) -> Response {
+        self.request("POST", "/accounts").json(body).send().await
+    }
+}
+
+fn new_account(username: &str, email: &str) -> Value {
+    json!({ "username": username, "email": email, "password": PASSWORD })
+}
+
+async fn creates_account_with_all_properties(app: TestApp) {
+    let particulars = json!({
+        "firstName": "Ama", "lastName": "Mensah", "title": "Ms", "dateOfBirth": "18-04-1992", "phone": "+233 24 555 0134",
+        "country": "Ghana", "firstAddressLine": "12 Oxford Street", "secondAddressLine": "", "city": "Accra",
+        "state": "Greater Accra", "role": "customer",
+    });
+    let mut body = new_account("Ama.Mensah", "Ama.Mensah@example.com");
+    body.as_object_mut().unwrap().extend(particulars.as_object().unwrap().clone());
+
+    let response = app.create_account(&body).await;
+
+    assert_eq!(response.status, 201, "{}", response.body);
+    let number = response.body["number"].as_str().unwrap();
+    let uri = format!("/accounts/{number}");
+    assert_eq!(response.header("location"), uri);
+    let expected = json!({
+        "self": uri, "number": number, "username": "Ama.Mensah", "email": "Ama.Mensah@example.com", "role": "customer",
+        "verified": false, "activated": true, "firstName": "Ama", "lastName": "Mensah", "title": "Ms",
+        "dateOfBirth": "1992-04-18", "phone": "+233 24 555 0134", "country": "Ghana",
+        "firstAddressLine": "12 Oxford Street", "secondAddressLine": "", "city": "Accra", "state": "Greater Accra",
+        "preferences": format!("{uri}/preferences"),
+    });
+    assert_eq!(response.body, expected);
+    assert_eq!(app.request("GET", &uri).key(&app.staff.key).send().await.body, expected);
+}
+
+async fn creates_account_with_required_properties_only(app: TestApp) {
+    let mut body = new_account("kofi", "kofi@example.com");
+    body["firstName"] = Value::Null;
+
+    let account = app.create_account(&body).await.body;
+
+    assert_eq!(
+        (&account["role"], &account["verified"], &account["activated"]),
+        (&json!("customer"), &json!(false), &json!(true))
+    );
+    assert_eq!(account["dateOfBirth"], Value::Null);
+    for empty in ["firstName", "lastName", "title", "phone", "country", "firstAddressLine", "secondAddressLine", "city", "state"]
+    {
+        assert_eq!(account[empty], "", "{empty}");
+    }
+}
+
+async fn account_is_readable_by_owner_and_staff(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let get = async |client: &Client| client.account_get().number(ama.number.as_str()).send().await;
+
+    assert_eq!(get(&ama.client).await.unwrap().username, "ama");
+    assert_eq!(get(&app.staff.client).await.unwrap().username, "ama");
+    assert_eq!(get(&kofi.client).await.rejection(), (403, "resource.not-yours".to_owned()));
+    assert_eq!(get(&app.public_client).await.rejection(), (403, "key.refused".to_owned()));
+    let unknown = app.request("GET", "/accounts/ZZ-00000000").key(&ama.key).send().await;
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    let unreadable = app.request("GET", "/accounts/ama").key(&ama.key).send().await;
+    assert_eq!((unreadable.status, unreadable.invalid_arguments()), (400, vec!["number".to_owned()]));
+}
+
+async fn only_staff_create_staff_accounts(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let mut body = new_account("esi", "esi@example.com");
+    body["role"] = json!("administrator");
+    let sign_up = |key| app.request("POST", "/accounts").key(key).json(&body).send();
+
+    for key in [&app.public_key, &ama.key] {
+        let rejected = sign_up(key).await;
+        assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
+    }
+    let created = sign_up(&app.staff.key).await;
+
+    assert_eq!((created.status, &created.body["role"]), (201, &json!("administrator")));
+    let esi = app.sign_in("esi", PASSWORD).await.unwrap();
+    assert_eq!(app.client(&esi.key).account_list().send().await.unwrap().total, 3);
+}
+
+async fn username_and_email_are_unique(app: TestApp) {
+    app.sign_up("ama").await;
+
+    for (username, email, text) in [
+        ("AMA", "other@example.com", "Another account has this username."),
+        ("other", "Ama@Example.com", "Another account has this email."),
+        ("ama", "ama@example.com", "Another account has this username and this email."),
+    ] {
+        let rejected = app.create_account(&new_account(username, email)).await;
+
+        assert_eq!((rejected.status, rejected.code()), (409, "account.taken"), "{username} {email}");
+        assert_eq!(rejected.body["error"], text);
+    }
+}
+
+async fn email_change_resets_verification(app: TestApp) {
+    let bodies: Vec<_> = (0..8).map(|number| new_account("ama", &format!("ama{number}@example.com"))).collect();
+
+    let responses = join_all(bodies.iter().map(|body| app.create_account(body))).await;
+
+    let mut outcomes: Vec<_> = responses.iter().map(|response| (response.status, response.code())).collect();
+    outcomes.sort_unstable();
+    assert_eq!(outcomes[0], (201, ""));
+    assert_eq!(outcomes[1..], [(409, "account.taken"); 7]);
+}
+
+async fn rejects_invalid_new_account(app: TestApp) {
+    for (argument, value) in [
+        ("username", json!("am")),
+        ("username", json!("ama mensah")),
+        ("username", json!("a".repeat(33))),
+        ("password", json!("7 chars")),
+        ("password", json!("x".repeat(129))),
+        ("email", json!("ama")),
+        ("title", json!("Dr.")),
+        ("dateOfBirth", json!("30-02-1990")),
+        ("dateOfBirth", json!("1990")),
+        ("phone", json!("0".repeat(41))),
+        ("firstName", json!(7)),
+        ("city", json!("x".repeat(201))),
+        ("role", json!("public")),
+    ] {
+        let mut body = new_account("ama", "ama@example.com");
+        body[argument] = value;
+
+        let rejected = app.create_account(&body).await;
+
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![argument.to_owned()]), "{body}");
+    }
+    let nothing = app.create_account(&json!({ "username": "", "password": " ", "email": null })).await;
+    assert_eq!(nothing.invalid_arguments(), ["-username", "-password", "-email"]);
+}
+
+async fn staff_list_and_filter_accounts(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let list = async |query: &str| {
+        let response = app.request("GET", &format!("/accounts{query}")).key(&app.staff.key).send().await;
+        let entries = response.body["entries"].as_array().unwrap().clone();
+        entries.iter().map(|account| account["username"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+
+    assert_eq!(list("").await, ["administrator", "ama", "kofi"]);
+    assert_eq!(list("?username=AMA").await, ["ama"]);
+    assert_eq!(list("?email=Kofi@EXAMPLE.com").await, ["kofi"]);
+    assert_eq!(list(&format!("?number={}", kofi.number)).await, ["kofi"]);
+    assert_eq!(list(&format!("?number={}&username=ama", kofi.number)).await, [""; 0]);
+    assert_eq!(list("?username=am.").await, [""; 0], "a filter is no pattern");
+    for key in [&ama.key, &app.public_key] {
+        let rejected = app.request("GET", "/accounts").key(key).send().await;
+        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
+    }
+    let unreadable = app.request("GET", "/accounts?number=1&email=ama&username=a").key(&app.staff.key).send().await;
+    assert_eq!(unreadable.invalid_arguments(), ["number", "email", "username"]);
+}
+
+async fn lists_accounts_in_pages(app: TestApp) {
+    for name in ["ama", "kofi", "esi"] {
+        app.sign_up(name).await;
+    }
+    let page = async |page| app.request("GET", &format!("/accounts?records=3&page={page}")).key(&app.staff.key).send().await;
+
+    let (first, second, third) = (page(1).await, page(2).await, page(3).await);
+
+    let envelope = |response: &Response| ["total", "page", "records"].map(|name| response.body[name].as_i64().unwrap());
+    assert_eq!((envelope(&first), first.body["entries"].as_array().unwrap().len()), ([4, 1, 3], 3));
+    assert_eq!((envelope(&second), second.body["entries"].as_array().unwrap().len()), ([4, 2, 3], 1));
+    assert_eq!(second.body["entries"][0]["username"], "esi");
+    assert_eq!((third.status, third.code()), (404, "page.past-end"));
+}
+
+async fn update_keeps_omitted_properties(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let path = format!("/accounts/{}", ama.number);
+    let before = app.request("GET", &path).key(&ama.key).send().await.body;
+    let change = json!({
+        "title": "Dr", "dateOfBirth": "1992-04-18", "city": "Kumasi", "lastName": null,
+        "role": "administrator", "activated": false, "number": "ZZ-00000000",
+    });
+
+    let changed = app.request("PUT", &path).key(&ama.key).json(&change).send().await;
+
+    let mut expected = before;
+    for (name, value) in [("title", "Dr"), ("dateOfBirth", "1992-04-18"), ("city", "Kumasi")] {
+        expected[name] = json!(value);
+    }
+    assert_eq!((changed.status, &changed.body), (200, &expected));
+    assert_eq!(app.request("GET", &path).key(&ama.key).send().await.body, expected);
+    let emptied = app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "" })).send().await;
+    assert_eq!((&emptied.body["city"], &emptied.body["firstName"]), (&json!(""), &json!("ama")));
+    // Properties without an empty value reject blanks.
+    let blank = app.request("PUT", &path).key(&ama.key).json(&json!({ "title": " ", "dateOfBirth": "" })).send().await;
+    assert_eq!((blank.status, &blank.body), (200, &emptied.body));
+}
+
+async fn update_rejects_blank_required_properties(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let change = json!({ "username": " ", "password": "", "email": null, "title": "Sir" });
+
+    let rejected = app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&change).send().await;
+
+    assert_eq!(rejected.invalid_arguments(), ["-username", "-password", "-email", "title"]);
+}
+
+async fn account_is_updated_by_owner_and_staff(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let change = |key: &str, number: &str, city: &str| {
+        app.request("PUT", &format!("/accounts/{number}")).key(key).json(&json!({ "city": city })).send()
+    };
+
+    assert_eq!(change(&ama.key, &ama.number, "Accra").await.body["city"], "Accra");
+    assert_eq!(change(&app.staff.key, &ama.number, "Tema").await.body["city"], "Tema");
+    let other = change(&kofi.key, &ama.number, "Ho").await;
+    assert_eq!((other.status, other.code()), (403, "resource.not-yours"));
+    let unknown = change(&app.staff.key, "ZZ-00000000", "Ho").await;
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    let account = ama.client.account_get().number(ama.number.as_str()).send().await.unwrap();
+    assert_eq!(account.city, "Tema");
+}
+
+async fn update_rejects_taken_username_and_email(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    app.sign_up("kofi").await;
+    let path = format!("/accounts/{}", ama.number);
+    let change = |body: Value| app.request("PUT", &path).key(&ama.key).json(&body).send();
+
+    for (body, text) in [
+        (json!({ "username": "Kofi" }), "Another account has this username."),
+        (json!({ "email": "KOFI@example.com" }), "Another account has this email."),
+        (json!({ "username": "kofi", "email": "kofi@example.com" }), "Another account has this username and this email."),
+    ] {
+        let rejected = change(body).await;
+        assert_eq!((rejected.status, rejected.code()), (409, "account.taken"));
+        assert_eq!(rejected.body["error"], text);
+    }
+    let own = change(json!({ "username": "Ama", "email": "AMA@example.com" })).await;
+    assert_eq!((own.status, &own.body["username"]), (200, &json!("Ama")), "its own are no one else's");
+}
+
+async fn password_change_ends_other_sessions(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let other = app.sign_in("ama", PASSWORD).await.unwrap();
+    let integration = app.create_integration_key(&ama).await;
+
+    let change =
+        ama.client.account_update().number(ama.number.as_str()).body_map(|body| body.password("another one".parse().ok()));
+    change.send().await.unwrap();
+
+    let status = async |key: &str| app.request("GET", &format!("/accounts/{}", ama.number)).key(key).send().await.status;
+    assert_eq!(status(&ama.key).await, 200);
+    assert_eq!(status(&other.key).await, 403);
+    assert_eq!(status(&integration).await, 200, "only sessions end");
+    assert_eq!(app.sign_in("ama", PASSWORD).await.rejection(), (401, "session.wrong-password".to_owned()));
+    assert!(app.sign_in("ama", "another one").await.is_ok());
+}
+
+async fn password_change_by_staff_ends_all_sessions(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+
+    let path = format!("/accounts/{}", ama.number);
+    let change = app.request("PUT", &path).key(&app.staff.key).json(&json!({ "password": "another one" })).send().await;
+
+    assert_eq!(change.status, 200);
+    assert_eq!(ama.client.session_active_get().send().await.rejection(), (403, "key.refused".to_owned()));
+    assert!(kofi.client.session_active_get().send().await.is_ok());
+}
+
+async fn login_during_password_change_leaves_no_session(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let path = format!("/accounts/{}", ama.number);
+    let change = app.request("PUT", &path).key(&ama.key).json(&json!({ "password": "another one" })).send();
+
+    let (change, opened) = join(change, join_all((0..12).map(|_| app.sign_in("ama", PASSWORD)))).await;
+
+    assert_eq!(change.status, 200);
+    for session in opened.into_iter().flatten() {
+        let rejected = app.client(&session.key).session_active_get().send().await;
+        assert_eq!(rejected.rejection(), (403, "key.refused".to_owned()));
+    }
+    assert!(ama.client.session_active_get().send().await.is_ok());
+}
+
+async fn concurrent_sign_ups_with_same_username_create_one_account(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    app.execute("update accounts set verified = true where number = $1", &ama.number).await;
+    let path = format!("/accounts/{}", ama.number);
+    let verified =
+        async |change: Value| app.request("PUT", &path).key(&ama.key).json(&change).send().await.body["verified"].clone();
+
+    assert_eq!(verified(json!({ "city": "Accra" })).await, true);
+    assert_eq!(verified(json!({ "email": "AMA@example.com" })).await, true);
+    assert_eq!(verified(json!({ "email": "mensah@example.com" })).await, false);
+}
+
+async fn rejects_malformed_email_addresses(app: TestApp) {
+    for email in ["You won <ama@example.com>", "<ama@example.com>", "ama@[127.0.0.1]", "ama", "ama@example.com, kofi@example.com"]
+    {
+        let body = json!({ "username": "ama", "email": email, "password": PASSWORD });
+        let rejected = app.request("POST", "/accounts").json(&body).send().await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
+    }
+}

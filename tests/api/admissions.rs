@@ -1,0 +1,329 @@
+//! Admissions: redeeming tickets, each once.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::support::{Event, Response, TestApp, section};
+use crate::tickets::set_status;
+use crate::tokens::{create_token, global_token, redeemer_key};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    admits_tickets_in_serial_order,
+    skips_tickets_that_cannot_be_admitted,
+    changes_nothing_if_no_ticket_can_be_admitted,
+    second_scan_does_not_admit_again,
+    admission_requires_redeemer_host_or_staff,
+    admission_names_redeemer,
+    redeemer_sees_admissions_of_own_sections,
+    filters_admissions,
+    admission_is_readable_by_redeemers_host_and_staff,
+    requires_serials,
+];
+
+race_tests![concurrent_scans_admit_each_ticket_once];
+
+/// Requests the admission of these serials.
+async fn admit(app: &TestApp, key: &str, event: &Event, serials: &[&str]) -> Response {
+    let body = json!({ "serials": serials });
+    app.request("POST", &format!("{}/admissions", event.uri)).key(key).json(&body).send().await
+}
+
+/// Returns the serials in a response.
+fn admitted(response: &Response) -> Vec<&str> {
+    let admissions = response.body.get("entries").unwrap_or(&response.body).as_array().unwrap();
+    admissions.iter().map(|admission| admission["ticket"].as_str().unwrap()).collect()
+}
+
+async fn admits_tickets_in_serial_order(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let hers = ama.order_free_tickets(&event.sections[0], 2).await;
+    let other = esi.order_free_tickets(&event.sections[1], 1).await;
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    app.advance_clock(Duration::from_secs(60));
+
+    let serials = [&hers[1], &other[0], &hers[0], &hers[1]];
+    let body = json!({ "serials": serials, "redeemer": "Yaw", "device": "Gate A" });
+    let path = format!("{}/admissions", event.uri);
+    let response = app.request("POST", &path).key(&key).json(&body).send().await;
+
+    assert_eq!((response.status, response.header("location")), (201, ""), "{response:?}");
+    assert_eq!(admitted(&response), [&hers[1], &other[0], &hers[0]], "each once");
+    let first = &response.body[0];
+    assert_eq!((&first["redeemer"], &first["device"]), (&json!("Yaw"), &json!("Gate A")));
+    assert_eq!((&first["patron"]["number"], &first["section"]["self"]), (&json!(ama.number), &json!(event.sections[0])));
+    assert_eq!(
+        (&response.body[1]["patron"]["number"], &response.body[1]["section"]["self"]),
+        (&json!(esi.number), &json!(event.sections[1]))
+    );
+    let wallet = app.request("GET", &format!("/accounts/{}/tickets", ama.number)).key(&ama.key).send().await;
+    for ticket in wallet.body["entries"].as_array().unwrap() {
+        assert_eq!((&ticket["status"], &ticket["redeemed"]), (&json!("Redeemed"), &first["admitted"]));
+        assert_ne!(ticket["issued"], ticket["redeemed"]);
+    }
+    let list = app.request("GET", &path).key(&key).send().await;
+    assert_eq!((&list.body["total"], &list.body["entries"]), (&json!(3), &response.body));
+}
+
+async fn skips_tickets_that_cannot_be_admitted(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let [good, pending, void, redeemed] = ama.order_free_tickets(&event.sections[0], 4).await.try_into().unwrap();
+    let other_section = ama.order_free_tickets(&event.sections[1], 1).await.remove(0);
+    let other_event = ama.order_free_tickets(&other.sections[0], 1).await.remove(0);
+    set_status(&app, &pending, "Pending").await;
+    set_status(&app, &void, "Void").await;
+    assert_eq!(admit(&app, &kofi.key, &event, &[&redeemed]).await.status, 201);
+    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let bad = [&pending, &void, &redeemed, &other_section, &other_event, "ZZZZZZ-ZZZZZZZZZZZZ", "scribble", "Ünleserlich"];
+
+    for serial in bad {
+        let response = admit(&app, &key, &event, &[serial]).await;
+        assert_eq!((response.status, response.code()), (400, "admission.none"), "{serial}");
+    }
+    let response = admit(&app, &key, &event, &[&bad[..], &[good.as_str()]].concat()).await;
+
+    assert_eq!((response.status, admitted(&response)), (201, vec![good.as_str()]));
+    let host_admits = admit(&app, &kofi.key, &event, &[&other_section]).await;
+    assert_eq!((host_admits.status, admitted(&host_admits)), (201, vec![other_section.as_str()]), "the host admits everywhere");
+}
+
+async fn changes_nothing_if_no_ticket_can_be_admitted(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let floor = ama.order_free_tickets(&event.sections[1], 1).await;
+    let key = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let tickets = async || app.request("GET", &format!("{}/tickets", event.uri)).key(&kofi.key).send().await.body;
+    let before = tickets().await;
+
+    let rejected = admit(&app, &key, &event, &[&floor[0]]).await;
+
+    assert_eq!((rejected.status, rejected.code()), (400, "admission.none"));
+    assert_eq!(tickets().await, before);
+    let admissions = app.request("GET", &format!("{}/admissions", event.uri)).key(&kofi.key).send().await;
+    assert_eq!(admissions.body["total"], 0);
+}
+
+async fn second_scan_does_not_admit_again(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 20)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 12).await;
+    let global = global_token(&host, &event).await;
+    let keys = join_all((0..6).map(|_| redeemer_key(&app, &global))).await;
+
+    // All redeemers scan all tickets at once, each starting with another one.
+    let (app, event, serials) = (&app, &event, &serials);
+    let scans = keys.iter().enumerate().flat_map(|(gate, key)| {
+        let scan = move |at: usize| async move { admit(app, key, event, &[&serials[(at + 2 * gate) % 12]]).await };
+        (0..12).map(scan)
+    });
+    let responses = join_all(scans).await;
+
+    let won: Vec<&str> = responses.iter().filter(|response| response.status == 201).flat_map(admitted).collect();
+    assert_eq!(won.len(), serials.len(), "each ticket admits exactly once");
+    assert_eq!(won.iter().collect::<BTreeSet<_>>().len(), serials.len());
+    assert!(responses.iter().filter(|response| response.status != 201).all(|response| response.code() == "admission.none"));
+    let list = app.request("GET", &format!("{}/admissions", event.uri)).key(&kofi.key).send().await;
+    assert_eq!(list.body["total"], serials.len());
+}
+
+async fn concurrent_scans_admit_each_ticket_once(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 50)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 40).await;
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let forth: Vec<&str> = serials.iter().map(String::as_str).collect();
+    let back: Vec<&str> = forth.iter().rev().copied().collect();
+
+    let responses = join_all([&forth, &back, &forth, &back].map(|batch| admit(&app, &key, &event, batch))).await;
+
+    let won: Vec<&str> = responses.iter().filter(|response| response.status == 201).flat_map(admitted).collect();
+    assert_eq!(won.len(), serials.len());
+    assert_eq!(won.into_iter().collect::<BTreeSet<_>>(), forth.into_iter().collect());
+    assert!(responses.iter().all(|response| response.status == 201 || response.code() == "admission.none"), "{responses:?}");
+}
+
+async fn admission_requires_redeemer_host_or_staff(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 3).await;
+    let own = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let of_another_event = redeemer_key(&app, &global_token(&host, &other).await).await;
+
+    for key in [&ama.key, &of_another_event] {
+        let rejected = admit(&app, key, &event, &[&serials[0]]).await;
+        assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
+        let list = app.request("GET", &format!("{}/admissions", event.uri)).key(key).send().await;
+        assert_eq!((list.status, list.code()), (403, "resource.not-yours"));
+        for method in ["GET", "POST"] {
+            let path = "/events/17637000000001/admissions";
+            let unknown = app.request(method, path).key(key).json(&json!({ "serials": ["x"] })).send().await;
+            assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+        }
+    }
+    let public = admit(&app, &app.public_key, &event, &[&serials[0]]).await;
+    assert_eq!((public.status, public.code()), (403, "key.refused"));
+    for (key, serial) in [&own, &kofi.key, &app.staff.key].into_iter().zip(&serials) {
+        assert_eq!(admitted(&admit(&app, key, &event, &[serial]).await), [serial]);
+    }
+}
+
+async fn admission_names_redeemer(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 3).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let gate = redeemer_key(&app, &token).await;
+
+    let by_token = admit(&app, &gate, &event, &[&serials[0]]).await;
+    let by_host = admit(&app, &kofi.key, &event, &[&serials[1]]).await;
+    let blank = json!({ "serials": [serials[2]], "redeemer": " ", "device": null });
+    let blank = app.request("POST", &format!("{}/admissions", event.uri)).key(&gate).json(&blank).send().await;
+
+    assert_eq!((&by_token.body[0]["redeemer"], &by_token.body[0]["device"]), (&json!(token.self_), &json!("")));
+    assert_eq!((&by_host.body[0]["redeemer"], &by_host.body[0]["device"]), (&json!(kofi.number), &json!("")));
+    assert_eq!((&blank.body[0]["redeemer"], &blank.body[0]["device"]), (&json!(token.self_), &json!("")));
+}
+
+async fn redeemer_sees_admissions_of_own_sections(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let vip = ama.order_free_tickets(&event.sections[0], 1).await;
+    let floor = ama.order_free_tickets(&event.sections[1], 2).await;
+    let path = format!("{}/admissions", event.uri);
+    let vip_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let main_gate = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let empty = app.request("GET", &path).key(&vip_gate).send().await;
+    assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+
+    admit(&app, &main_gate, &event, &[&floor[1], &vip[0]]).await;
+    admit(&app, &main_gate, &event, &[&floor[0]]).await;
+
+    let list = async |key: &str, query: &str| app.request("GET", &format!("{path}{query}")).key(key).send().await;
+    assert_eq!(admitted(&list(&vip_gate, "").await), [&vip[0]]);
+    for key in [&main_gate, &kofi.key, &app.staff.key] {
+        assert_eq!(admitted(&list(key, "").await), [&floor[1], &vip[0], &floor[0]]);
+    }
+    let second = list(&main_gate, "?records=2&page=2").await;
+    assert_eq!((admitted(&second), &second.body["total"]), (vec![floor[0].as_str()], &json!(3)));
+    let past_the_end = list(&vip_gate, "?page=2").await;
+    assert_eq!((past_the_end.status, past_the_end.code()), (404, "page.past-end"));
+}
+
+async fn filters_admissions(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let hers = ama.order_free_tickets(&event.sections[0], 1).await.remove(0);
+    let other_hers = esi.order_free_tickets(&event.sections[1], 1).await.remove(0);
+    let path = format!("{}/admissions", event.uri);
+    for (serial, redeemer, device) in [(&hers, "Yaw & Sons", "Gate A"), (&other_hers, "Adwoa", "Gate B")] {
+        let body = json!({ "serials": [serial], "redeemer": redeemer, "device": device });
+        assert_eq!(app.request("POST", &path).key(&kofi.key).json(&body).send().await.status, 201);
+    }
+    let list = async |query: &str| app.request("GET", &format!("{path}?{query}")).key(&kofi.key).send().await;
+    let (vip, elsewhere) = (event.sections[0].as_str(), other.sections[0].as_str());
+    let (short, id) = (vip.strip_prefix(&event.uri).unwrap(), vip.rsplit('/').next().unwrap());
+
+    for query in [
+        "redeemer=Yaw%20%26%20Sons".to_owned(),
+        "device=Gate+A".to_owned(),
+        format!("ticket={hers}"),
+        format!("patron={}", ama.number),
+        format!("patron=/accounts/{}", ama.number),
+        format!("patron=/v3/accounts/{}", ama.number),
+        format!("section={vip}"),
+        format!("section=/v3{vip}"),
+        format!("section={short}"),
+        format!("section={id}"),
+        format!("redeemer=Yaw%20%26%20Sons&device=Gate%20A&ticket={hers}&patron={}&section={id}", ama.number),
+    ] {
+        let found = list(&query).await;
+        assert_eq!((admitted(&found), &found.body["total"]), (vec![hers.as_str()], &json!(1)), "{query}");
+    }
+    for query in [
+        "redeemer=Yaw".to_owned(),
+        "device=gate%20a".to_owned(),
+        "ticket=ZZZZZZ-ZZZZZZZZZZZZ".to_owned(),
+        format!("patron={}", kofi.number),
+        "patron=ZZ-ZZZZZZZZ".to_owned(),
+        format!("section={elsewhere}"),
+        format!("section={}", vip.replace(&event.id, &other.id)),
+        "section=nothing".to_owned(),
+        format!("patron={}&device=Gate%20B", ama.number),
+    ] {
+        let found = list(&query).await;
+        assert_eq!((found.status, &found.body["entries"]), (200, &json!([])), "{query}");
+    }
+    let bad = list("ticket=scribble&patron=ama&section=%2Fvenues%2F1").await;
+    assert_eq!((bad.status, bad.invalid_arguments()), (400, ["ticket", "patron", "section"].map(str::to_owned).to_vec()));
+}
+
+async fn admission_is_readable_by_redeemers_host_and_staff(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let vip = ama.order_free_tickets(&event.sections[0], 1).await;
+    let vip_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let floor_gate = redeemer_key(&app, &create_token(&host, &event, &[&event.sections[1]]).await).await;
+    let main_gate = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let gate_of_another_event = redeemer_key(&app, &global_token(&host, &other).await).await;
+    let created: Value = admit(&app, &vip_gate, &event, &[&vip[0]]).await.body[0].clone();
+    let uri = created["self"].as_str().unwrap();
+    let read = async |key: &str, uri: &str| app.request("GET", uri).key(key).send().await;
+
+    for key in [&vip_gate, &main_gate, &kofi.key, &app.staff.key] {
+        let response = read(key, uri).await;
+        assert_eq!((response.status, &response.body), (200, &created));
+    }
+    for key in [&floor_gate, &gate_of_another_event, &ama.key] {
+        let rejected = read(key, uri).await;
+        assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
+    }
+    for unknown in [uri.replace(&event.id, &other.id), format!("{}/admissions/nothing", event.uri)] {
+        let unknown = read(&kofi.key, &unknown).await;
+        assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    }
+}
+
+async fn requires_serials(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let path = format!("{}/admissions", event.uri);
+
+    for (body, complaints) in [
+        (json!({}), vec!["-serials"]),
+        (json!({ "serials": null }), vec!["-serials"]),
+        (json!({ "serials": "" }), vec!["-serials"]),
+        (json!({ "serials": [] }), vec!["serials"]),
+        (json!({ "serials": [""] }), vec!["serials"]),
+        (json!({ "serials": [7] }), vec!["serials"]),
+        (json!({ "serials": ["x".repeat(65)] }), vec!["serials"]),
+        (json!({ "serials": vec!["x"; 101] }), vec!["serials"]),
+        (json!({ "redeemer": "x".repeat(201), "device": 7 }), vec!["-serials", "redeemer", "device"]),
+    ] {
+        let response = app.request("POST", &path).key(&kofi.key).json(&body).send().await;
+        assert_eq!(
+            (response.status, response.invalid_arguments()),
+            (400, complaints.iter().map(ToString::to_string).collect()),
+            "{body}"
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! Artwork of advertisements: its size must match the zones, its type is detected by its content.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use super::{advertisement_body, change, create, files, png, read, stored_artwork, uri};
+use crate::on_both_databases;
+use crate::support::{Response, TestApp};
+
+on_both_databases![
+    artwork_must_fit_every_booked_zone,
+    validates_artwork_and_zones_after_update,
+    detects_artwork_type_by_content,
+    replaces_artwork_atomically,
+    rejected_update_keeps_artwork,
+    accepts_large_artwork,
+];
+
+/// Returns a JPEG of this size with the pixels of another one.
+fn jpeg(width: u16, height: u16) -> Vec<u8> {
+    const PIXEL: &str = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wAALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAA//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AN//Z";
+    let mut jpeg = STANDARD.decode(PIXEL).unwrap();
+    let frame = jpeg.windows(4).position(|bytes| bytes == [0xFF, 0xC0, 0x00, 0x0B]).unwrap();
+    jpeg[frame + 5..frame + 7].copy_from_slice(&height.to_be_bytes());
+    jpeg[frame + 7..frame + 9].copy_from_slice(&width.to_be_bytes());
+    jpeg
+}
+
+/// Returns a lossy WebP of this size.
+fn webp(width: u16, height: u16) -> Vec<u8> {
+    const PIXEL: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
+    let mut webp = STANDARD.decode(PIXEL).unwrap();
+    webp[26..28].copy_from_slice(&width.to_le_bytes());
+    webp[28..30].copy_from_slice(&height.to_le_bytes());
+    webp
+}
+
+fn detail(response: &Response) -> &str {
+    response.body["fields"][0]["detail"].as_str().unwrap_or_else(|| panic!("{response:?}"))
+}
+
+async fn artwork_must_fit_every_booked_zone(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (first, second) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
+    let (wide, turned) = (app.create_zone(728, 90).await, app.create_zone(250, 300).await);
+
+    let same = create(&app, &kofi.key, &advertisement_body("Same", &event, &[&first, &second])).await;
+    let others = create(&app, &kofi.key, &advertisement_body("Others", &event, &[&first, &wide, &turned])).await;
+    let mut larger = advertisement_body("Larger", &event, &[&first, &second]);
+    larger["artwork"] = png(600, 500).into();
+    let larger = create(&app, &kofi.key, &larger).await;
+
+    assert_eq!((same.status, same.body["zones"].as_array().unwrap().len()), (201, 2));
+    assert_eq!((others.status, others.invalid_arguments()), (400, vec!["artwork".to_owned()]));
+    let number = |zone: &str| zone.rsplit('/').next().unwrap().to_owned();
+    let expected = format!(
+        "is 300 × 250 pixels, but zone {} (Sidebar) takes 728 × 90, zone {} (Sidebar) takes 250 × 300",
+        number(&wide),
+        number(&turned),
+    );
+    assert_eq!(detail(&others), expected);
+    assert_eq!((larger.status, larger.invalid_arguments()), (400, vec!["artwork".to_owned()]));
+    assert!(detail(&larger).contains(&number(&first)) && detail(&larger).contains(&number(&second)));
+    assert_eq!(files(&app), 1);
+}
+
+async fn validates_artwork_and_zones_after_update(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (small, second, wide) =
+        (app.create_zone(300, 250).await, app.create_zone(300, 250).await, app.create_zone(728, 90).await);
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&small])).await;
+    let uri = uri(&created);
+
+    for (body, complaint) in [
+        (json!({ "zones": [wide] }), "zones"),
+        (json!({ "zones": [small, wide] }), "zones"),
+        (json!({ "zones": [small, "nowhere"] }), "zones"),
+        (json!({ "artwork": png(728, 90) }), "artwork"),
+        (json!({ "artwork": png(728, 90), "zones": [wide, small] }), "artwork"),
+    ] {
+        let rejected = change(&app, &kofi.key, &uri, body.clone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+    }
+    assert_eq!(read(&app, &kofi.key, &uri).await.body, created.body);
+    assert_eq!(files(&app), 1);
+
+    let added = change(&app, &kofi.key, &uri, json!({ "zones": [second, small] })).await;
+    let repainted = change(&app, &kofi.key, &uri, json!({ "artwork": png(300, 250) })).await;
+    let both = change(&app, &kofi.key, &uri, json!({ "artwork": png(728, 90), "zones": [wide] })).await;
+    let zones = |response: &Response| response.body["zones"].as_array().unwrap().clone();
+    assert_eq!(zones(&added), [app.read(&second).await, app.read(&small).await], "in the order given");
+    assert_eq!((repainted.status, zones(&repainted)), (200, zones(&added)), "the zones stay");
+    assert_eq!((both.status, zones(&both)), (200, vec![app.read(&wide).await]));
+    assert_eq!(app.request("DELETE", &small).key(&app.staff.key).send().await.status, 204, "it is free again");
+}
+
+async fn detects_artwork_type_by_content(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let zone = app.create_zone(320, 50).await;
+    let png = png(320, 50);
+    let (jpeg, webp) = (STANDARD.encode(jpeg(320, 50)), STANDARD.encode(webp(320, 50)));
+
+    for (name, artwork, media_type) in [
+        ("png", png.clone(), "image/png"),
+        ("png called jpeg", format!("data:image/jpeg;base64,{png}"), "image/png"),
+        ("jpeg", format!("data:image/png;base64,{jpeg}"), "image/jpeg"),
+        ("webp", webp, "image/webp"),
+    ] {
+        let mut body = advertisement_body(name, &event, &[&zone]);
+        body["artwork"] = artwork.into();
+        let created = create(&app, &kofi.key, &body).await;
+        assert_eq!(created.status, 201, "{name}: {}", created.body);
+        assert_eq!(app.fetch_image("artwork", &uri(&created)).await.header("content-type"), media_type, "{name}");
+    }
+    for (artwork, expected) in
+        [("aGVsbG8=", "is no PNG, JPEG or WebP image"), (&jpeg[..80], "is a JPEG image that is damaged or incomplete")]
+    {
+        let mut body = advertisement_body("wrong", &event, &[&zone]);
+        body["artwork"] = artwork.into();
+        let rejected = create(&app, &kofi.key, &body).await;
+        assert_eq!(
+            (rejected.status, rejected.invalid_arguments(), detail(&rejected)),
+            (400, vec!["artwork".to_owned()], expected)
+        );
+    }
+}
+
+async fn replaces_artwork_atomically(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let zone = app.create_zone(300, 250).await;
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
+    let uri = uri(&created);
+    super::publish(&app, &uri).await;
+    let shown = app.read(&uri).await;
+    let (before, stored) = (app.fetch_image("artwork", &uri).await, stored_artwork(&app).await);
+
+    let changed = change(&app, &kofi.key, &uri, json!({ "artwork": STANDARD.encode(webp(300, 250)) })).await;
+
+    let after = app.fetch_image("artwork", &uri).await;
+    assert_eq!((changed.status, &changed.body["artwork"]), (200, &shown["artwork"]), "its address stays");
+    assert_eq!((before.header("content-type"), after.header("content-type")), ("image/png", "image/webp"));
+    assert_ne!(before.header("etag"), after.header("etag"));
+    assert_ne!(stored_artwork(&app).await, stored);
+    assert_eq!(files(&app), 1, "the one before is gone");
+}
+
+async fn rejected_update_keeps_artwork(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let zone = app.create_zone(300, 250).await;
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
+    let webp = STANDARD.encode(webp(300, 250));
+    let slots = json!([{ "start": "2998-01-01 00:00", "end": "2997-01-01 00:00" }]);
+
+    let stranger = change(&app, &ama.key, &uri, json!({ "artwork": webp })).await;
+    let wrong = change(&app, &kofi.key, &uri, json!({ "artwork": webp, "event": "17637000000001", "schedule": slots })).await;
+    let blank = change(&app, &kofi.key, &uri, json!({ "artwork": "" })).await;
+    let nothing = change(&app, &kofi.key, "/advertisements/17637000000001", json!({ "artwork": webp })).await;
+    super::publish(&app, &uri).await;
+    super::cancel(&app, &kofi.key, &uri).await;
+    let cancelled = change(&app, &kofi.key, &uri, json!({ "artwork": webp })).await;
+
+    assert_eq!(super::rejection(&stranger), (403, "resource.not-yours"));
+    assert_eq!(wrong.invalid_arguments(), ["event", "schedule"]);
+    assert_eq!(blank.invalid_arguments(), ["-artwork"]);
+    assert_eq!(super::rejection(&nothing), (404, "resource.not-found"));
+    assert_eq!(super::rejection(&cancelled), (409, "advertisement.cancelled"));
+    assert_eq!((app.fetch_image("artwork", &uri).await.header("content-type"), files(&app)), ("image/png", 1));
+}
+
+async fn accepts_large_artwork(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let zone = app.create_zone(300, 250).await;
+    // A PNG may contain any text.
+    let png_with = |bytes: u32| {
+        let mut png = STANDARD.decode(png(300, 250)).unwrap();
+        let end = png.split_off(png.len() - 12);
+        let text = [b"teXt".as_slice(), &vec![0; bytes as usize]].concat();
+        png.extend(bytes.to_be_bytes());
+        png.extend(&text);
+        png.extend(crc32fast::hash(&text).to_be_bytes());
+        png.extend(end);
+        STANDARD.encode(png)
+    };
+    let mut body = advertisement_body("Jazz", &event, &[&zone]);
+    body["artwork"] = png_with(200_000).into();
+
+    let created = create(&app, &kofi.key, &body).await;
+    let larger = change(&app, &kofi.key, &uri(&created), json!({ "artwork": png_with(5 * 1024 * 1024) })).await;
+
+    assert_eq!(created.status, 201, "{}", created.body);
+    assert_eq!(
+        (larger.status, larger.invalid_arguments(), detail(&larger)),
+        (400, vec!["artwork".to_owned()], "is larger than 5 MiB")
+    );
+}

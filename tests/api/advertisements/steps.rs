@@ -1,0 +1,176 @@
+//! The state machine of advertisements.
+
+use serde_json::json;
+
+use super::{advertisement_body, cancel, change, create, decide, delete, read, rejection, submit, uri};
+use crate::on_both_databases;
+use crate::review::submission_of;
+use crate::support::{Response, TestApp};
+
+on_both_databases![
+    every_transition_from_every_state,
+    submission_describes_its_content,
+    rejected_advertisement_can_be_resubmitted,
+    transitions_require_host_or_staff,
+];
+
+/// The states. A rejected draft has a submission, a new one has none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum State {
+    New,
+    Rejected,
+    UnderReview,
+    Listed,
+    Cancelled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Step {
+    Submit,
+    Approve,
+    Reject,
+    Cancel,
+    Update,
+    Delete,
+}
+
+use State::*;
+use Step::*;
+
+impl State {
+    fn text(self) -> &'static str {
+        match self {
+            New | Rejected => "Draft",
+            UnderReview => "Under Review",
+            Listed => "Listed",
+            Cancelled => "Cancelled",
+        }
+    }
+
+    /// Returns the transitions that lead to the state.
+    fn way(self) -> &'static [Step] {
+        match self {
+            New => &[],
+            Rejected => &[Submit, Reject],
+            UnderReview => &[Submit],
+            Listed => &[Submit, Approve],
+            Cancelled => &[Submit, Approve, Cancel],
+        }
+    }
+}
+
+/// Returns the status and new state after a transition, or the error. A deleted advertisement has no state.
+fn outcome(state: State, step: Step) -> Result<(u16, Option<State>), (u16, &'static str)> {
+    match (state, step) {
+        (New | Rejected, Submit) => Ok((201, Some(UnderReview))),
+        (_, Submit) => Err((409, "advertisement.not-draft")),
+        (UnderReview, Approve) => Ok((200, Some(Listed))),
+        (UnderReview, Reject) => Ok((200, Some(Rejected))),
+        (New, Approve | Reject) => Err((404, "resource.not-found")),
+        (_, Approve | Reject) => Err((409, "submission.decided")),
+        (Listed, Cancel) => Ok((200, Some(Cancelled))),
+        (_, Cancel) => Err((409, "advertisement.not-listed")),
+        (Cancelled, Update) => Err((409, "advertisement.cancelled")),
+        (_, Update) => Ok((200, Some(state))),
+        (_, Delete) => Ok((204, None)),
+    }
+}
+
+async fn take(app: &TestApp, key: &str, uri: &str, step: Step) -> Response {
+    match step {
+        Submit => submit(app, key, uri).await,
+        Approve => decide(app, uri, true).await,
+        Reject => decide(app, uri, false).await,
+        Cancel => cancel(app, key, uri).await,
+        Update => change(app, key, uri, json!({ "description": "Changed." })).await,
+        Delete => delete(app, key, uri).await,
+    }
+}
+
+async fn every_transition_from_every_state(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let zone = app.create_zone(300, 250).await;
+    for state in [New, Rejected, UnderReview, Listed, Cancelled] {
+        for step in [Submit, Approve, Reject, Cancel, Update, Delete] {
+            let about = format!("{state:?} {step:?}");
+            let uri = uri(&create(&app, &kofi.key, &advertisement_body(&about, &event, &[&zone])).await);
+            for step in state.way() {
+                take(&app, &kofi.key, &uri, *step).await;
+            }
+            let before = read(&app, &kofi.key, &uri).await;
+            assert_eq!(before.body["status"], state.text(), "{about}");
+
+            let response = take(&app, &kofi.key, &uri, step).await;
+
+            let after = read(&app, &kofi.key, &uri).await;
+            match outcome(state, step) {
+                Ok((status, Some(next))) => {
+                    assert_eq!((response.status, &after.body["status"]), (status, &json!(next.text())), "{about}");
+                    if matches!(step, Cancel | Update) {
+                        assert_eq!(response.body, after.body, "{about}");
+                    }
+                }
+                Ok((status, None)) => assert_eq!((response.status, after.status), (status, 404), "{about}"),
+                Err(expected) => {
+                    assert_eq!(rejection(&response), expected, "{about}");
+                    assert_eq!(after.body, before.body, "{about}");
+                }
+            }
+        }
+    }
+}
+
+async fn submission_describes_its_content(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
+
+    let submitted = submit(&app, &kofi.key, &uri).await;
+
+    assert_eq!((submitted.status, submitted.header("location")), (201, submission_of(&uri).as_str()));
+    let expected = json!({
+        "self": submission_of(&uri), "type": "advertisement", "content": uri, "status": "Pending",
+        "submitted": submitted.body["submitted"], "submitter": format!("/accounts/{}", kofi.number), "reason": "",
+    });
+    assert_eq!(submitted.body, expected);
+    let waiting = read(&app, &app.staff.key, "/submissions?type=advertisement").await;
+    assert_eq!(waiting.body["entries"], json!([expected]));
+    assert_eq!(rejection(&submit(&app, &kofi.key, "/advertisements/17637000000001").await), (404, "resource.not-found"));
+}
+
+async fn rejected_advertisement_can_be_resubmitted(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
+    submit(&app, &kofi.key, &uri).await;
+
+    let rejected = decide(&app, &uri, false).await;
+    let again = submit(&app, &kofi.key, &uri).await;
+    let approved = decide(&app, &uri, true).await;
+
+    assert_eq!((&rejected.body["status"], &rejected.body["reason"]), (&json!("Rejected"), &json!("Because")));
+    assert_eq!((again.status, &again.body["self"]), (201, &rejected.body["self"]));
+    assert_eq!(approved.body["status"], "Approved");
+    assert_eq!(read(&app, &app.public_key, &uri).await.body["status"], "Listed");
+}
+
+async fn transitions_require_host_or_staff(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
+    let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&app.create_zone(300, 250).await])).await);
+
+    let submitted = submit(&app, &ama.key, &uri).await;
+    let by_application = submit(&app, &app.public_key, &uri).await;
+    super::publish(&app, &uri).await;
+    let cancelled = cancel(&app, &ama.key, &uri).await;
+    let listed = read(&app, &ama.key, &uri).await;
+    let nothing = cancel(&app, &kofi.key, "/advertisements/17637000000001").await;
+    let by_staff = cancel(&app, &app.staff.key, &uri).await;
+
+    assert_eq!(rejection(&submitted), (403, "resource.not-yours"));
+    assert_eq!(rejection(&by_application), (403, "key.refused"));
+    assert_eq!((rejection(&cancelled), &listed.body["status"]), ((403, "resource.not-yours"), &json!("Listed")));
+    assert_eq!(rejection(&nothing), (404, "resource.not-found"));
+    assert_eq!((by_staff.status, &by_staff.body["status"]), (200, &json!("Cancelled")));
+}

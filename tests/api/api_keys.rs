@@ -1,0 +1,130 @@
+//! API keys: the time of the last use, and revocation on all servers.
+
+use std::time::Duration;
+
+use boxoffice::log;
+use serde_json::{Value, json};
+
+use crate::support::{Response, TestApp};
+use crate::{on_both_databases, on_two_servers};
+
+on_both_databases![
+    integration_shows_last_use,
+    session_shows_last_use,
+    revoked_key_is_rejected_by_every_server,
+    stores_no_secret_in_plain_text,
+];
+
+on_two_servers![key_revoked_by_lost_commit_is_rejected_by_both_servers];
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+impl TestApp {
+    async fn use_key(&self, key: &str) -> Response {
+        self.request("GET", "/time").key(key).send().await
+    }
+
+    async fn last_used(&self, uri: &str) -> Value {
+        self.read(uri).await["lastUsed"].clone()
+    }
+}
+
+async fn integration_shows_last_use(app: TestApp) {
+    let body = json!({ "name": "Kiosk", "role": "public" });
+    let created = app.request("POST", "/integrations").key(&app.staff.key).json(&body).send().await.body;
+    let (uri, key) = (created["self"].as_str().unwrap(), created["key"].as_str().unwrap());
+    assert_eq!((&created["lastUsed"], app.last_used(uri).await), (&Value::Null, Value::Null));
+
+    app.use_key(key).await;
+    let first = app.last_used(uri).await;
+    app.advance_clock(HOUR - Duration::from_secs(60));
+    app.use_key(key).await;
+    let within_the_hour = app.last_used(uri).await;
+    app.advance_clock(Duration::from_secs(120));
+    app.use_key(key).await;
+    let after_it = app.last_used(uri).await;
+
+    let now = app.state.clock.now();
+    assert_eq!(first, within_the_hour, "a request that reads doesn't write each time");
+    assert!(first.as_str().unwrap() <= now.minus(HOUR).to_offset_seconds().as_str(), "{first}");
+    assert!(after_it.as_str().unwrap() > now.minus(HOUR).to_offset_seconds().as_str(), "{after_it}");
+}
+
+async fn session_shows_last_use(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let sessions = format!("/accounts/{}/sessions", ama.number);
+    let entry = async || app.read(&sessions).await["entries"][0].clone();
+    let opened = entry().await;
+
+    app.advance_clock(HOUR * 2);
+    app.use_key(&ama.key).await;
+
+    let started = opened["started"].as_str().unwrap().replace(' ', "T");
+    assert_eq!(opened["lastUsed"], format!("{started}+00:00"), "to sign in is to use it");
+    let used = entry().await;
+    assert!(used["lastUsed"].as_str() > opened["lastUsed"].as_str(), "{used}");
+    assert_eq!(app.last_used(used["self"].as_str().unwrap()).await, used["lastUsed"]);
+}
+
+async fn revoked_key_is_rejected_by_every_server(app: TestApp) {
+    let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    let status = async |key: &str| {
+        let here = app.use_key(key).await.status;
+        (here, app.request("GET", "/time").at(neighbour.address).key(key).send().await.status)
+    };
+    let (ama, kofi, yaa) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("yaa").await);
+    let integration = app.create_integration_key(&ama).await;
+    let tills = app.read("/integrations").await["entries"][1]["self"].as_str().unwrap().to_owned();
+    for key in [&ama.key, &kofi.key, &yaa.key, &integration] {
+        assert_eq!(status(key).await, (200, 200));
+    }
+
+    // By logout, by a password change, by deactivation.
+    ama.client.session_active_delete().send().await.unwrap();
+    let new = json!({ "password": "an entirely new one" });
+    app.request("PUT", &format!("/accounts/{}", kofi.number)).key(&app.staff.key).json(&new).send().await;
+    app.toggle(&yaa.number).await;
+    app.request("DELETE", &tills).key(&app.staff.key).send().await;
+
+    for key in [&ama.key, &kofi.key, &yaa.key, &integration] {
+        assert_eq!(status(key).await, (403, 403));
+    }
+    neighbour.stop().await;
+}
+
+async fn key_revoked_by_lost_commit_is_rejected_by_both_servers(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    kofi.client.session_active_delete().send().await.unwrap();
+    for _ in 0..2 {
+        assert_eq!(app.use_key(&ama.key).await.status, 200);
+    }
+    // Simulates a failover to a standby that lacks the last change.
+    app.execute_sql("update key_changes set count = count - 1").await;
+
+    ama.client.session_active_delete().send().await.unwrap();
+
+    for _ in 0..2 {
+        assert_eq!(app.use_key(&ama.key).await.status, 403);
+    }
+}
+
+async fn stores_no_secret_in_plain_text(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let integration = app.create_integration_key(&ama).await;
+    let (uri, code) = app.request_code("/resets", "ama@example.com", 1).await;
+    let identifier = uri.strip_prefix("/resets/").unwrap();
+
+    let mut tx = app.state.db.read().await.unwrap();
+    let keys: Vec<(String,)> = tx.query("select hash from api_keys").all().await.unwrap();
+    let codes: Vec<(String, String)> = tx.query("select hash, code_hash from codes").all().await.unwrap();
+    let kept = format!("{keys:?}{codes:?}");
+
+    assert!(keys.len() >= 4 && codes.len() == 1);
+    let is_hash = |kept: &str| kept.len() == 64 && kept.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(keys.iter().all(|(hash,)| is_hash(hash)) && is_hash(&codes[0].0) && is_hash(&codes[0].1), "{kept}");
+    for secret in [&ama.key, &integration, &app.staff.key, &app.public_key, identifier] {
+        assert!(!kept.contains(secret), "{secret}");
+    }
+    // The digits of a code may occur in a hash by chance.
+    assert!(!codes[0].1.ends_with(&code), "{kept}");
+}

@@ -1,0 +1,140 @@
+//! Categories and subcategories, and the events that prevent their changes.
+
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Response, TestApp};
+
+on_both_databases![
+    preserves_order_of_subcategories,
+    name_is_unique,
+    rejects_duplicate_subcategories,
+    update_replaces_subcategories,
+    update_keeps_omitted_properties,
+    subcategory_in_use_cannot_be_removed,
+    deletes_category_without_events,
+    only_staff_manage_categories,
+];
+
+async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response {
+    app.request(method, path).key(&app.staff.key).json(&body).send().await
+}
+
+async fn made(app: &TestApp, name: &str, subcategories: &[&str]) -> String {
+    let created = send(app, "POST", "/categories", json!({ "name": name, "subcategories": subcategories })).await;
+    assert_eq!(created.status, 201);
+    created.body["self"].as_str().unwrap().to_owned()
+}
+
+async fn preserves_order_of_subcategories(app: TestApp) {
+    let music = json!({ "name": "Music", "subcategories": ["Jazz", "Highlife", "Afro \"beat\" ü"] });
+
+    let response = send(&app, "POST", "/categories", music).await;
+    made(&app, "Art", &["Painting"]).await;
+
+    assert_eq!(response.status, 201);
+    let uri = response.body["self"].as_str().unwrap();
+    assert_eq!(response.header("location"), uri);
+    let music = json!({ "self": uri, "name": "Music", "subcategories": ["Jazz", "Highlife", "Afro \"beat\" ü"] });
+    assert_eq!(response.body, music);
+    assert_eq!(app.request("GET", uri).send().await.body, music);
+    let page = app.request("GET", "/categories").send().await;
+    assert_eq!((&page.body["total"], &page.body["entries"][0]), (&json!(2), &music));
+    assert_eq!(page.body["entries"][1]["subcategories"], json!(["Painting"]));
+    let past = app.request("GET", "/categories?page=2").send().await;
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+}
+
+async fn name_is_unique(app: TestApp) {
+    made(&app, "Music", &["Jazz"]).await;
+    let art = made(&app, "Art", &["Painting"]).await;
+
+    let same = send(&app, "POST", "/categories", json!({ "name": "Music", "subcategories": ["Rock"] })).await;
+    let renamed = send(&app, "PUT", &art, json!({ "name": "Music", "subcategories": ["Rock"] })).await;
+    let its_own = send(&app, "PUT", &art, json!({ "name": "Art" })).await;
+
+    assert_eq!((same.status, same.code()), (409, "category.taken"));
+    assert_eq!((renamed.status, renamed.code()), (409, "category.taken"));
+    assert_eq!((its_own.status, &its_own.body["subcategories"]), (200, &json!(["Painting"])));
+}
+
+async fn rejects_duplicate_subcategories(app: TestApp) {
+    let music = made(&app, "Music", &["Jazz"]).await;
+
+    made(&app, "Dance", &["Jazz"]).await;
+    for subcategories in [json!(["Rock", "Rock"]), json!([]), json!([""]), json!([7])] {
+        let new = send(&app, "POST", "/categories", json!({ "name": "Film", "subcategories": subcategories })).await;
+        let changed = send(&app, "PUT", &music, json!({ "subcategories": subcategories })).await;
+
+        assert_eq!(new.invalid_arguments(), ["subcategories"], "{subcategories}");
+        assert_eq!(changed.invalid_arguments(), ["subcategories"], "{subcategories}");
+    }
+    let nothing = send(&app, "POST", "/categories", json!({})).await;
+    assert_eq!(nothing.invalid_arguments(), ["-name", "-subcategories"]);
+}
+
+async fn update_replaces_subcategories(app: TestApp) {
+    let music = made(&app, "Music", &["Jazz", "Highlife", "Gospel"]).await;
+    let dance = made(&app, "Dance", &["Jazz", "Ballet"]).await;
+
+    let changed = send(&app, "PUT", &music, json!({ "subcategories": ["Rock", "Gospel", "Jazz"] })).await;
+
+    let expected = json!({ "self": music, "name": "Music", "subcategories": ["Rock", "Gospel", "Jazz"] });
+    assert_eq!((changed.status, &changed.body), (200, &expected));
+    assert_eq!(app.request("GET", &music).send().await.body, expected);
+    assert_eq!(app.request("GET", &dance).send().await.body["subcategories"], json!(["Jazz", "Ballet"]));
+}
+
+async fn update_keeps_omitted_properties(app: TestApp) {
+    let music = made(&app, "Music", &["Jazz", "Gospel"]).await;
+
+    let renamed = send(&app, "PUT", &music, json!({ "name": "Concerts" })).await;
+    let blank = send(&app, "PUT", &music, json!({ "name": " ", "subcategories": "" })).await;
+    let unknown = send(&app, "PUT", "/categories/17637000000001", json!({ "name": "Film" })).await;
+
+    assert_eq!(renamed.body, json!({ "self": music, "name": "Concerts", "subcategories": ["Jazz", "Gospel"] }));
+    assert_eq!(blank.invalid_arguments(), ["-name", "-subcategories"]);
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+}
+
+async fn subcategory_in_use_cannot_be_removed(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_draft(&app.create_host(&ama).await).await;
+    let event = ama.client.event_get().event(event.id.as_str()).send().await.unwrap();
+    let category = &event.category.self_;
+    let before = app.request("GET", category).send().await.body;
+
+    let without = send(&app, "PUT", category, json!({ "name": "Concerts", "subcategories": ["Rock", "Gospel"] })).await;
+    let removed = app.request("DELETE", category).key(&app.staff.key).send().await;
+
+    assert_eq!((without.status, without.code()), (409, "category.in-use"));
+    assert_eq!((removed.status, removed.code()), (409, "category.in-use"));
+    assert_eq!(app.request("GET", category).send().await.body, before, "nothing is changed, not even the name");
+    let with = send(&app, "PUT", category, json!({ "subcategories": ["Gospel", "Jazz"] })).await;
+    assert_eq!((with.status, &with.body["subcategories"]), (200, &json!(["Gospel", "Jazz"])));
+}
+
+async fn deletes_category_without_events(app: TestApp) {
+    let music = made(&app, "Music", &["Jazz"]).await;
+    let remove = || app.request("DELETE", &music).key(&app.staff.key).send();
+
+    let removed = remove().await;
+    let again = remove().await;
+
+    assert_eq!((removed.status, removed.body), (204, Value::Null));
+    assert_eq!((again.status, again.code()), (404, "resource.not-found"));
+    assert_eq!(app.request("GET", &music).send().await.status, 404);
+    made(&app, "Music", &["Jazz"]).await;
+}
+
+async fn only_staff_manage_categories(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let music = made(&app, "Music", &["Jazz"]).await;
+
+    for (method, path) in [("POST", "/categories"), ("PUT", music.as_str()), ("DELETE", music.as_str())] {
+        for key in [&ama.key, &app.public_key] {
+            let response = app.request(method, path).key(key).json(&json!({})).send().await;
+            assert_eq!((response.status, response.code()), (403, "key.refused"), "{method}");
+        }
+    }
+}

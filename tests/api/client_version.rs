@@ -1,0 +1,36 @@
+//! The client version that every operation requires, and the operations that require neither version nor key.
+
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{Operation, TestApp, operations};
+
+on_both_databases![every_operation_requires_current_client_version, media_operations_need_no_key_or_version];
+
+/// Returns the operations that require a key.
+fn operations_with_key() -> impl Iterator<Item = Operation> {
+    operations().into_iter().filter(|operation| operation.needs_key)
+}
+
+async fn every_operation_requires_current_client_version(app: TestApp) {
+    let error = "Please upgrade your client to complete this request";
+    let expected = json!({ "error": error, "code": "client.outdated" });
+    for operation in operations_with_key() {
+        for version in [None, Some(""), Some("three"), Some("2.9.9")] {
+            let response = operation.send(&app, |request| request.version(version).key("?")).await;
+
+            assert_eq!((response.status, &response.body), (412, &expected), "{} for {version:?}", operation.id);
+        }
+    }
+}
+
+async fn media_operations_need_no_key_or_version(app: TestApp) {
+    let open: Vec<_> = operations().into_iter().filter(|operation| !operation.needs_key).collect();
+    for operation in &open {
+        let response = operation.send(&app, |request| request.no_key().version(None)).await;
+
+        assert!(operation.method == "GET" && operation.scopes.is_empty(), "{}", operation.id);
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{}", operation.id);
+    }
+    assert!(!open.is_empty());
+}

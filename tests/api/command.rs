@@ -1,0 +1,174 @@
+//! The command line.
+
+use std::path::Path;
+use std::process::Output;
+
+use boxoffice::contract::Contract;
+use boxoffice_client::Client;
+use serde_json::{Value, json};
+
+use crate::support::postgres;
+use crate::support::server_process::{ServerProcess, boxoffice, last_word};
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    boxoffice(folder, arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn drift_reports_by_exit_status_and_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut document = Contract::builtin().unwrap().document;
+    document["paths"]["/time"]["get"]["tags"] = json!(["Time"]);
+    let changed = folder.path().join("changed.yaml");
+    std::fs::write(&changed, document.to_string()).unwrap();
+
+    let none = run(folder.path(), &["drift"]);
+    let some = run(folder.path(), &["drift", "--format", "json", "--spec", changed.to_str().unwrap()]);
+    let failed = run(folder.path(), &["drift", "--spec", "no such file"]);
+
+    assert_eq!((none.status.code(), some.status.code(), failed.status.code()), (Some(0), Some(1), Some(2)));
+    assert!(text(&none.stdout).ends_with(" 0 differences\n"), "{}", text(&none.stdout));
+    let differences: Value = serde_json::from_slice(&some.stdout).unwrap();
+    assert_eq!(differences.as_array().unwrap().len(), 1);
+    assert_eq!((&differences[0]["operation"], &differences[0]["what"]), (&json!("GET /time"), &json!("tags")));
+    assert!(text(&failed.stderr).contains("no such file"));
+}
+
+#[test]
+fn reports_unreachable_database() {
+    let folder = tempfile::tempdir().unwrap();
+
+    for (url, told) in [
+        ("mysql://localhost/boxoffice", "a database is sqlite:PATH or postgres://USER@HOST/NAME"),
+        ("sqlite:/dev/null/boxoffice.db", "cannot make the folder /dev/null"),
+    ] {
+        let rejected = run(folder.path(), &["migrate", "--database", url]);
+        assert_eq!(rejected.status.code(), Some(1), "{url}");
+        assert!(text(&rejected.stderr).contains(told), "{}", text(&rejected.stderr));
+    }
+}
+
+#[test]
+fn reports_invalid_mail_server_without_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let password = "the post is slow";
+
+    let arguments = ["serve", "--smtp", "mail.example.com", "--smtp-ca", "no such file"];
+    let missing = run(folder.path(), &arguments);
+    let help = boxoffice(folder.path(), &["serve", "--help"]).env("BOXOFFICE_SMTP_PASSWORD", password).output().unwrap();
+    let alone = boxoffice(folder.path(), &["serve"]).env("BOXOFFICE_SMTP_PASSWORD", password).output().unwrap();
+
+    assert!(text(&missing.stderr).contains("cannot read no such file"), "{}", text(&missing.stderr));
+    assert!(text(&help.stdout).contains("BOXOFFICE_SMTP_PASSWORD") && !text(&help.stdout).contains(password));
+    assert!(!alone.status.success() && text(&alone.stderr).contains("--smtp-user"), "{}", text(&alone.stderr));
+    assert!(!text(&alone.stderr).contains(password));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn first_start_prints_keys_once() {
+    let folder = tempfile::tempdir().unwrap();
+
+    let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
+    let address = server.address.clone();
+    let answered = reqwest::get(format!("{address}/time")).await.unwrap().status().as_u16();
+    let printed = server.stop();
+    let again = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
+    let staff = Client::connect(&again.address, &last_word(&printed, "administrator's key")).unwrap();
+    let anyone = Client::connect(&again.address, &last_word(&printed, "public key")).unwrap();
+
+    assert_eq!(answered, 412, "it had no version");
+    assert_eq!(staff.account_list().send().await.unwrap().total, 1);
+    let log_in = anyone
+        .session_create()
+        .body_map(|body| body.identification("administrator").password(last_word(&printed, "administrator's password")));
+    assert_eq!(log_in.send().await.unwrap().account.role.to_string(), "administrator");
+    assert_eq!(again.stop(), "", "the second start made nothing");
+    assert!(folder.path().join("boxoffice.db").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn creates_keys_and_accounts_beside_running_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
+    let account = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "correct horse"];
+
+    let created = run(folder.path(), &account);
+    let twice = run(folder.path(), &account);
+    let number = text(&created.stdout).trim().to_owned();
+    let key = run(folder.path(), &["key", "create", "--role", "customer", "--account", &number]);
+    let nobody = run(folder.path(), &["key", "create", "--role", "customer", "--account", "ZZ-00000000"]);
+    let wrong = run(folder.path(), &["account", "create", "--username", "e", "--email", "esi", "--password", "short"]);
+
+    let key = text(&key.stdout);
+    assert_eq!((key.len(), key.trim().len()), (33, 32), "the key and nothing else");
+    let esi = Client::connect(&server.address, key.trim()).unwrap();
+    assert_eq!(esi.account_get().number(number).send().await.unwrap().username, "esi");
+    assert_eq!((twice.status.code(), nobody.status.code(), wrong.status.code()), (Some(1), Some(1), Some(1)));
+    assert!(text(&nobody.stderr).contains("no account has the number ZZ-00000000"));
+    let told = text(&wrong.stderr);
+    assert!(["username", "password", "email"].iter().all(|name| told.contains(name)), "{told}");
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn demo_fills_empty_database_only() {
+    let folder = tempfile::tempdir().unwrap();
+
+    let filled = run(folder.path(), &["demo"]);
+    let again = run(folder.path(), &["demo"]);
+    let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
+    let anyone = Client::connect(&server.address, &last_word(&text(&filled.stdout), "public key")).unwrap();
+
+    assert_eq!(anyone.published_event_list().send().await.unwrap().total, 3);
+    let log_in = anyone.session_create().body_map(|body| body.identification("ama").password("a demo password"));
+    let ama = log_in.send().await.unwrap();
+    let ama_client = Client::connect(&server.address, &ama.key).unwrap();
+    assert_eq!(ama_client.account_ticket_list().number(ama.account.number.as_str()).send().await.unwrap().total, 8);
+    assert_eq!(ama_client.account_transfer_list().number(ama.account.number.as_str()).send().await.unwrap().total, 1);
+    assert_eq!(anyone.zone_list().send().await.unwrap().total, 1);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(text(&again.stderr).contains("not empty"));
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn database_url_selects_database() {
+    let Some(database) = postgres::new_database().await else { return };
+    let folder = tempfile::tempdir().unwrap();
+
+    let migrated = boxoffice(folder.path(), &["migrate"]).env("DATABASE_URL", &database.url).output().unwrap();
+    let key = boxoffice(folder.path(), &["key", "create", "--role", "public", "--database", &database.url]).output().unwrap();
+    let mut serve = boxoffice(folder.path(), &["serve"]);
+    serve.env("DATABASE_URL", &database.url);
+    let server = ServerProcess::start(serve);
+    let anyone = Client::connect(&server.address, text(&key.stdout).trim()).unwrap();
+
+    assert!(migrated.status.success());
+    assert_eq!(anyone.region_list().send().await.unwrap().total, 0);
+    assert!(!folder.path().join("boxoffice.db").exists());
+    server.stop();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mock_serves_any_document_until_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("greetings.yaml");
+    let document = "{openapi: 3.0.3, info: {title: greetings, version: '1'}, paths: {/hello: {get: {responses: {'200': \
+        {description: '', content: {text/plain: {example: Good morning}}}}}}}}";
+    std::fs::write(&file, document).unwrap();
+
+    let rejected = run(folder.path(), &["mock", "--spec", "no such file"]);
+    let server = ServerProcess::start(boxoffice(folder.path(), &["mock", "--spec", file.to_str().unwrap()]));
+    let greeting = reqwest::get(format!("{}/hello", server.address)).await.unwrap().text().await.unwrap();
+    let address = server.address.clone();
+    let printed = server.stop();
+
+    assert!(text(&rejected.stderr).contains("no such file"), "{}", text(&rejected.stderr));
+    assert_eq!(greeting, "Good morning");
+    assert!(printed.contains(&format!("Answers for greetings (1 operations) at {address}")), "{printed}");
+    assert!(!folder.path().join("boxoffice.db").exists(), "it keeps nothing");
+}

@@ -1,0 +1,452 @@
+//! Deletion of accounts: conditions, remaining data, and races.
+
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use crate::support::{
+    Event, PASSWORD, RESERVATION_TTL, Rejection, Response, TestApp, User, card_payment, partial_card_payment, section,
+};
+use crate::tickets::set_status;
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    deletion_keeps_account_number_in_ledger,
+    deleted_account_is_not_found,
+    deletion_ends_open_transfers,
+    deletion_removes_codes_and_mail,
+    names_of_deleted_account_are_free,
+    keys_of_deleted_account_are_rejected,
+    deletion_removes_host_roles_and_preferences,
+    deletion_cancels_and_refunds_open_orders,
+    failed_refund_is_retried,
+    valid_tickets_for_future_events_prevent_deletion,
+    unusable_tickets_do_not_prevent_deletion,
+    account_is_deleted_by_owner_and_staff,
+    deletion_refunds_payment_in_progress,
+];
+
+race_tests![
+    concurrent_deletion_and_claim_leave_no_ticket,
+    concurrent_deletion_and_payment_leave_one,
+    concurrent_deletion_and_order_leave_no_ticket,
+    concurrent_deletions_delete_once,
+];
+
+impl TestApp {
+    async fn remove(&self, key: &str, user: &User) -> Response {
+        self.request("DELETE", &format!("/accounts/{}", user.number)).key(key).send().await
+    }
+
+    /// Returns the result of a count for an account.
+    async fn count(&self, sql: &'static str, user: &User) -> i64 {
+        let mut tx = self.state.db.read().await.unwrap();
+        tx.query(sql).bind(user.number.clone()).scalar().await.unwrap()
+    }
+
+    /// Returns the number of an account's usable tickets.
+    async fn count_usable_tickets(&self, user: &User) -> i64 {
+        let count = "select count(*) from tickets t join accounts a on a.id = t.owner_id
+            where a.number = $1 and t.status in ('Issued', 'Pending')";
+        self.count(count, user).await
+    }
+
+    /// Moves an event's end into the past.
+    async fn end_event(&self, host: &User, event: &Event) {
+        let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
+        let ended = self.request("PUT", &event.uri).key(&host.key).json(&past).send().await;
+        assert_eq!(ended.status, 200, "{}", ended.body);
+    }
+}
+
+/// Signs up Kofi, and creates an event with sections at these prices.
+async fn create_event(app: &TestApp, prices: &[f64]) -> (User, Event) {
+    let kofi = app.sign_up("kofi").await;
+    let sections = prices.iter().enumerate().map(|(number, price)| section(&format!("Block {number}"), *price, 100));
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections.collect::<Vec<_>>()).await;
+    (kofi, event)
+}
+
+async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
+    let (kofi, event) = create_event(&app, &[0.0]).await;
+    let ama = app.sign_up("ama").await;
+    let particulars = json!({
+        "lastName": "Mensah", "title": "Ms", "dateOfBirth": "1992-04-18", "phone": "+233 24 555 0134", "country": "Ghana",
+        "firstAddressLine": "12 Oxford Street", "secondAddressLine": "Osu", "city": "Accra", "state": "Greater Accra",
+    });
+    let path = format!("/accounts/{}", ama.number);
+    assert_eq!(app.request("PUT", &path).key(&ama.key).json(&particulars).send().await.status, 200);
+    app.execute("update accounts set verified = true where number = $1", &ama.number).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap();
+    app.end_event(&kofi, &event).await;
+
+    let removed = app.remove(&ama.key, &ama).await;
+
+    assert_eq!((removed.status, removed.body), (204, Value::Null));
+    let kept = app.read(&order.self_).await;
+    assert_eq!(kept["status"], "Fulfilled");
+    let customer = &kept["customer"];
+    let name = customer["username"].as_str().unwrap();
+    assert!(name.starts_with("deleted-") && name.len() > 32, "{name}");
+    let expected = json!({
+        "self": path, "number": ama.number, "username": name, "email": format!("{name}@deleted.invalid"), "role": "customer",
+        "verified": false, "activated": false, "firstName": "", "lastName": "", "title": "", "dateOfBirth": null,
+        "phone": "", "country": "", "firstAddressLine": "", "secondAddressLine": "", "city": "", "state": "",
+        "preferences": format!("{path}/preferences"),
+    });
+    assert_eq!(customer, &expected);
+    let tickets = app.request("GET", &format!("{}/tickets", event.uri)).key(&kofi.key).send().await;
+    assert_eq!(tickets.body["entries"][0]["owner"], expected);
+    let found = app.read(&format!("/orders?customer={}", ama.number)).await;
+    assert_eq!(
+        (&found["total"], &found["entries"][0]["self"]),
+        (&json!(1), &json!(order.self_)),
+        "the order is found by the account number"
+    );
+    let old = "select count(*) from accounts where number <> $1 and username = 'ama' or email = 'ama@example.com'";
+    assert_eq!(app.count(old, &ama).await, 0);
+}
+
+async fn deleted_account_is_not_found(app: TestApp) {
+    let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
+    let session = ama.client.session_active_get().send().await.unwrap().self_.clone();
+
+    assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
+
+    let account = format!("/accounts/{}", ama.number);
+    let send = |method, path: &str, body: Value| app.request(method, path).key(&app.staff.key).json(&body).send();
+    for below in ["", "/preferences", "/hosts", "/sessions", "/orders", "/tickets", "/transfers", "/events"] {
+        let response = send("GET", &format!("{account}{below}"), Value::Null).await;
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{below}");
+    }
+    for (method, path, body) in [
+        ("PUT", account.clone(), json!({ "firstName": "Ama" })),
+        ("DELETE", account.clone(), Value::Null),
+        ("POST", format!("{account}/toggles"), Value::Null),
+        ("POST", format!("{account}/deletions"), Value::Null),
+        ("PUT", format!("{account}/preferences"), json!({ "region": app.create_region().await })),
+        ("GET", session.clone(), Value::Null),
+        ("DELETE", session, Value::Null),
+    ] {
+        let response = send(method, &path, body).await;
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {path}");
+    }
+    for filter in ["", &format!("?number={}", ama.number), "?username=ama", "?email=ama@example.com"] {
+        let listed = app.read(&format!("/accounts{filter}")).await;
+        assert!(!listed.to_string().contains(&ama.number), "{filter}");
+    }
+    let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
+    let integration = send("POST", "/integrations", integration).await;
+    assert_eq!((integration.status, integration.invalid_arguments()), (400, vec!["account".to_owned()]));
+    let (_, event) = create_event(&app, &[10.0]).await;
+    let order = json!({ "customer": ama.number, "items": { event.sections[0].as_str(): 1 } });
+    let order_for_it = send("POST", "/orders", order.clone()).await;
+    assert_eq!((order_for_it.status, order_for_it.invalid_arguments()), (400, vec!["customer".to_owned()]));
+    let anothers = app.request("POST", "/orders").key(&esi.key).json(&order).send().await;
+    assert_eq!((anothers.status, anothers.code()), (403, "resource.not-yours"));
+}
+
+async fn deletion_ends_open_transfers(app: TestApp) {
+    let (kofi, event) = create_event(&app, &[0.0]).await;
+    let (ama, esi, yaw) = (app.sign_up("ama").await, app.sign_up("esi").await, app.sign_up("yaw").await);
+    let offer = async |from: &User, to: &User| {
+        let serial = from.order_free_tickets(&event.sections[0], 1).await.remove(0);
+        let body = json!({ "recipient": to.number, "tickets": [serial] });
+        let created = app.request("POST", "/transfers").key(&from.key).json(&body).send().await;
+        created.body["self"].as_str().unwrap().to_owned()
+    };
+    let (received, sent, others) = (offer(&ama, &esi).await, offer(&esi, &yaw).await, offer(&ama, &yaw).await);
+    assert_eq!(app.remove(&esi.key, &esi).await.code(), "account.has-tickets", "pending tickets belong to the sender");
+    assert_eq!(app.read(&received).await["status"], "Pending", "a rejection ends nothing");
+    app.end_event(&kofi, &event).await;
+
+    assert_eq!(app.remove(&esi.key, &esi).await.status, 204);
+
+    for (transfer, status) in [(&received, "Cancelled"), (&sent, "Cancelled"), (&others, "Pending")] {
+        assert_eq!(app.read(transfer).await["status"], status);
+    }
+    let back = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    assert_eq!((&back["entries"][0]["status"], &back["entries"][1]["status"]), (&json!("Issued"), &json!("Pending")));
+    let claim = app.request("POST", &format!("{sent}/claims")).key(&yaw.key).send().await;
+    assert_eq!((claim.status, claim.code()), (409, "transfer.not-open"));
+    let offer_to_nobody = json!({ "recipient": esi.number, "tickets": [back["entries"][0]["serial"]] });
+    let rejected = app.request("POST", "/transfers").key(&ama.key).json(&offer_to_nobody).send().await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["recipient".to_owned()]));
+}
+
+async fn concurrent_deletion_and_claim_leave_no_ticket(app: TestApp) {
+    let (_, event) = create_event(&app, &[0.0]).await;
+    let ama = app.sign_up("ama").await;
+    for round in 0..5 {
+        let esi = app.sign_up(&format!("esi{round}")).await;
+        let serial = ama.order_free_tickets(&event.sections[0], 1).await.pop().unwrap();
+        let body = json!({ "recipient": esi.number, "tickets": [serial] });
+        let transfer = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await;
+        let transfer = transfer.body["self"].as_str().unwrap().to_owned();
+
+        let claim = app.request("POST", &format!("{transfer}/claims")).key(&esi.key).send();
+        let (removed, claimed) = join(app.remove(&app.staff.key, &esi), claim).await;
+
+        let (holds, is_gone) = (app.count_usable_tickets(&esi).await, removed.status == 204);
+        assert!(is_gone || (removed.status, removed.code()) == (409, "account.has-tickets"), "{}", removed.body);
+        assert_eq!(holds, i64::from(claimed.status == 200), "{}", claimed.body);
+        assert_ne!(holds > 0, is_gone, "a ticket is lost, or nothing happened");
+        assert_eq!(app.read(&transfer).await["status"], if is_gone { "Cancelled" } else { "Claimed" });
+    }
+}
+
+async fn deletion_removes_codes_and_mail(app: TestApp) {
+    let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
+    let ask = async |kind: &str, user: &User| {
+        let email = json!({ "email": format!("{}@example.com", user.username) });
+        app.request("POST", kind).json(&email).send().await.body["self"].as_str().unwrap().to_owned()
+    };
+    let (reset, kept) = (ask("/resets", &ama).await, ask("/verifications", &esi).await);
+    let given_up = "insert into outbox select id, 'AMA@example.com', '', '', 0, 8, null, 1 from accounts where number = $1";
+    app.execute(given_up, &ama.number).await;
+
+    assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
+
+    assert_eq!(app.request("GET", &reset).send().await.status, 404);
+    assert_eq!(app.request("GET", &kept).send().await.status, 200);
+    let left = "select count(*) from outbox where lower(recipient) = 'ama@example.com' and $1 <> ''";
+    assert_eq!(app.count(left, &ama).await, 0);
+    let reset = app.request("POST", "/resets").json(&json!({ "email": "ama@example.com" })).send().await;
+    assert_eq!((reset.status, reset.code()), (404, "account.unknown"));
+    let lookup = app.request("POST", "/lookups").json(&json!({ "identification": "ama" })).send().await;
+    assert_eq!(lookup.body["found"], false);
+}
+
+async fn names_of_deleted_account_are_free(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let esi = app.sign_up("esi").await;
+    app.remove(&ama.key, &ama).await;
+    app.remove(&app.staff.key, &esi).await;
+
+    for identification in ["ama", "ama@example.com"] {
+        assert_eq!(app.sign_in(identification, PASSWORD).await.rejection(), (404, "account.unknown".to_owned()));
+    }
+    let again = app.sign_up("ama").await;
+
+    assert_ne!(again.number, ama.number);
+    assert!(app.sign_in("ama@example.com", PASSWORD).await.is_ok());
+    let in_the_books = "select count(*) from accounts where number = $1 and username like 'deleted-%'";
+    assert_eq!((app.count(in_the_books, &ama).await, app.count(in_the_books, &esi).await), (1, 1));
+    let mut tx = app.state.db.read().await.unwrap();
+    let gone = "select username from accounts where username like 'deleted-%'";
+    for (username,) in tx.query(gone).all::<(String,)>().await.unwrap() {
+        assert_eq!(app.sign_in(&username, PASSWORD).await.rejection(), (404, "account.unknown".to_owned()));
+    }
+}
+
+async fn keys_of_deleted_account_are_rejected(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let other = app.sign_in("ama", PASSWORD).await.unwrap();
+    let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
+    let integration = app.request("POST", "/integrations").key(&app.staff.key).json(&body).send().await.body;
+    let kofis = app.create_integration_key(&kofi).await;
+
+    assert_eq!(app.remove(&app.staff.key, &ama).await.status, 204);
+
+    for key in [ama.key.as_str(), &other.key, integration["key"].as_str().unwrap()] {
+        let rejected = app.request("GET", "/time").key(key).send().await;
+        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
+    }
+    assert_eq!(app.request("GET", "/time").key(&kofis).send().await.status, 200);
+    let integration = app.request("GET", integration["self"].as_str().unwrap()).key(&app.staff.key).send().await;
+    assert_eq!((integration.status, integration.code()), (404, "resource.not-found"));
+    let open = "select count(*) from api_keys k join accounts a on a.id = k.account_id where a.number = $1 and k.ended is null";
+    assert_eq!(app.count(open, &ama).await, 0);
+}
+
+async fn deletion_removes_host_roles_and_preferences(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let host = app.create_host(&ama).await.uri;
+    let region = app.create_region().await;
+    let preferences = format!("/accounts/{}/preferences", ama.number);
+    app.request("PUT", &preferences).key(&ama.key).json(&json!({ "region": region })).send().await;
+
+    assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
+
+    for table in [
+        "select count(*) from host_administrators m join accounts a on a.id = m.account_id where a.number = $1",
+        "select count(*) from account_preferences p join accounts a on a.id = p.account_id where a.number = $1",
+    ] {
+        assert_eq!(app.count(table, &ama).await, 0);
+    }
+    assert_eq!(app.read(&format!("/hosts?account={}", ama.number)).await["total"], 0);
+    assert_eq!(app.request("GET", &host).send().await.status, 200, "the host stays");
+}
+
+async fn deletion_cancels_and_refunds_open_orders(app: TestApp) {
+    let (_, event) = create_event(&app, &[10.0, 20.0]).await;
+    let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
+    let late = ama.order(&event.sections[0], 5).await.unwrap().self_.clone();
+    app.advance_clock(RESERVATION_TTL);
+    let both = ama.order_items([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 3)]).await.unwrap();
+    let second = ama.order(&event.sections[1], 1).await.unwrap();
+    let hers = esi.order(&event.sections[1], 4).await.unwrap();
+    assert_eq!(app.pay(&ama.key, &both.self_, partial_card_payment(30.0)).await.status, 201);
+
+    assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
+
+    for (order, status) in
+        [(&late, "Timed Out"), (&both.self_, "Cancelled"), (&second.self_, "Cancelled"), (&hers.self_, "Placed")]
+    {
+        assert_eq!(app.read(order).await["status"], status);
+    }
+    assert_eq!(app.payments(&both.self_).await, [(30.0, "Refunded".to_owned())]);
+    assert_eq!(app.gateway.total(), 0.0);
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
+    assert_eq!(app.sold_and_reserved(&event.sections[1]).await, (0, 4));
+    app.expire_due().await;
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 4)], 4));
+}
+
+async fn failed_refund_is_retried(app: TestApp) {
+    let (_, event) = create_event(&app, &[10.0]).await;
+    let ama = app.sign_up("ama").await;
+    let order = ama.order(&event.sections[0], 5).await.unwrap().self_.clone();
+    app.pay(&ama.key, &order, partial_card_payment(30.0)).await;
+    app.gateway.reject_refunds(true);
+
+    assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
+
+    assert_eq!(app.gateway.total(), 30.0);
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+    assert_eq!(app.gateway.total(), 0.0);
+    assert_eq!(app.payments(&order).await, [(30.0, "Refunded".to_owned())]);
+}
+
+async fn valid_tickets_for_future_events_prevent_deletion(app: TestApp) {
+    let (_, event) = create_event(&app, &[0.0, 10.0]).await;
+    let ama = app.sign_up("ama").await;
+    let serials = ama.order_free_tickets(&event.sections[0], 1).await;
+    let open = ama.order(&event.sections[1], 2).await.unwrap();
+    let path = format!("/accounts/{}", ama.number);
+    let before = app.read(&path).await;
+
+    for status in ["Issued", "Pending"] {
+        set_status(&app, &serials[0], status).await;
+        for key in [&ama.key, &app.staff.key] {
+            let rejected = app.remove(key, &ama).await;
+            assert_eq!((rejected.status, rejected.code()), (409, "account.has-tickets"), "{status}");
+        }
+    }
+
+    assert_eq!(app.read(&path).await, before, "nothing was changed");
+    assert_eq!(app.read(&open.self_).await["status"], "Placed");
+    assert_eq!(app.sold_and_reserved(&event.sections[1]).await, (0, 2));
+    assert!(ama.client.session_active_get().send().await.is_ok());
+}
+
+async fn unusable_tickets_do_not_prevent_deletion(app: TestApp) {
+    let (kofi, event) = create_event(&app, &[0.0]).await;
+    let over = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let ama = app.sign_up("ama").await;
+    let serials = ama.order_free_tickets(&event.sections[0], 2).await;
+    set_status(&app, &serials[0], "Redeemed").await;
+    set_status(&app, &serials[1], "Void").await;
+    ama.order_free_tickets(&over.sections[0], 1).await;
+    app.end_event(&kofi, &over).await;
+
+    assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
+}
+
+async fn account_is_deleted_by_owner_and_staff(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+
+    let anothers = app.remove(&kofi.key, &ama).await;
+    let programs = app.remove(&app.public_key, &ama).await;
+    let unknown = app.request("DELETE", "/accounts/ZZ-00000000").key(&ama.key).send().await;
+
+    assert_eq!((anothers.status, anothers.code()), (403, "resource.not-yours"));
+    assert_eq!((programs.status, programs.code()), (403, "key.refused"));
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    assert!(ama.client.session_active_get().send().await.is_ok());
+    assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
+    assert_eq!(app.remove(&app.staff.key, &kofi).await.status, 204);
+}
+
+async fn deletion_refunds_payment_in_progress(app: TestApp) {
+    let (_, event) = create_event(&app, &[100.0]).await;
+    let ama = app.sign_up("ama").await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    app.gateway.block();
+
+    let meanwhile = async {
+        app.gateway.wait_for_charges(1).await;
+        assert_eq!(app.remove(&ama.key, &ama).await.status, 204);
+        app.gateway.unblock();
+    };
+    let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    assert_eq!((paid.status, paid.code()), (409, "order.not-open"));
+    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
+    assert_eq!(app.payments(&order).await, [(203.98, "Refunded".to_owned())]);
+    assert_eq!(app.count_usable_tickets(&ama).await, 0);
+}
+
+async fn concurrent_deletion_and_payment_leave_one(app: TestApp) {
+    let (_, event) = create_event(&app, &[10.0]).await;
+    for number in 0..6 {
+        let user = app.sign_up(&format!("person-{number}")).await;
+        let order = user.order(&event.sections[0], 2).await.unwrap().self_.clone();
+        let before = app.gateway.total();
+
+        let paying = app.pay(&user.key, &order, card_payment());
+        let (paid, removed) = join(paying, app.remove(&app.staff.key, &user)).await;
+
+        let kept = match (removed.status, removed.code()) {
+            (204, _) => {
+                assert!([(403, "key.refused"), (409, "order.not-open")].contains(&(paid.status, paid.code())), "{paid:?}");
+                assert_eq!(app.read(&order).await["status"], "Cancelled");
+                assert_eq!(app.count_usable_tickets(&user).await, 0);
+                0.0
+            }
+            (409, "account.has-tickets") => {
+                assert_eq!(paid.status, 201);
+                assert_eq!(app.count_usable_tickets(&user).await, 2);
+                21.98
+            }
+            other => panic!("{other:?}"),
+        };
+        assert!((app.gateway.total() - before - kept).abs() < 0.001);
+    }
+}
+
+async fn concurrent_deletion_and_order_leave_no_ticket(app: TestApp) {
+    let (_, event) = create_event(&app, &[0.0, 10.0]).await;
+    for number in 0..6 {
+        let user = app.sign_up(&format!("person-{number}")).await;
+        let place = |section: &str| app.place_order(&user.key, json!({ section: 1 }));
+
+        let orders = join_all([place(&event.sections[0]), place(&event.sections[1])]);
+        let (placed, removed) = join(orders, app.remove(&app.staff.key, &user)).await;
+
+        for response in &placed {
+            let rejected =
+                (response.status, response.code()) == (403, "key.refused") || response.invalid_arguments() == ["customer"];
+            assert!(response.status == 201 || rejected, "{response:?}");
+        }
+        match (removed.status, removed.code()) {
+            (204, _) => {
+                let open = "select count(*) from orders o join accounts a on a.id = o.account_id
+                    where a.number = $1 and o.status <> 'Cancelled'";
+                assert_eq!((app.count_usable_tickets(&user).await, app.count(open, &user).await), (0, 0));
+            }
+            (409, "account.has-tickets") => assert_eq!((placed[0].status, app.count_usable_tickets(&user).await), (201, 1)),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn concurrent_deletions_delete_once(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+
+    let responses = join_all((0..6).map(|_| app.remove(&app.staff.key, &ama))).await;
+
+    let mut statuses: Vec<_> = responses.iter().map(|response| response.status).collect();
+    statuses.sort_unstable();
+    assert_eq!(statuses, [204, 404, 404, 404, 404, 404]);
+}

@@ -1,0 +1,361 @@
+//! Events: creation, visibility, updates and deletion.
+
+mod attended;
+mod cache;
+mod changes;
+mod images;
+mod lists;
+mod states;
+mod unlisting;
+
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Host, Response, TestApp, rejection, section};
+
+on_both_databases![
+    creates_draft,
+    default_times_are_now_and_never,
+    normalizes_times_to_utc,
+    only_host_administrators_create_event,
+    names_all_missing_arguments,
+    names_all_unknown_references,
+    pending_venue_is_usable_by_creator_only,
+    title_is_unique,
+    removed_host_cannot_create_events,
+    draft_is_visible_to_host_and_staff,
+    redeemer_reads_event_of_own_token_only,
+    deletes_event_without_sales,
+    event_with_sold_tickets_cannot_be_deleted,
+    event_with_open_orders_cannot_be_deleted,
+    draft_is_submitted_once,
+    removed_host_cannot_submit_events,
+];
+
+/// Builds an event of this host with all required properties, and times.
+async fn event_body(app: &TestApp, host: &Host<'_>, title: &str) -> Value {
+    json!({
+        "host": host.uri, "title": title, "description": "Jazz, outdoors.", "type": "Standard", "public": true,
+        "category": app.create_category().await, "subcategory": "Jazz", "venue": app.create_venue().await,
+        "start": "2998-12-20T19:00", "end": "2998-12-20T23:00",
+    })
+}
+
+async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
+    app.request("POST", "/events").key(key).json(body).send().await
+}
+
+async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
+    app.request("PUT", uri).key(key).json(&body).send().await
+}
+
+async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
+    app.request("DELETE", uri).key(key).send().await
+}
+
+async fn read(app: &TestApp, key: &str, uri: &str) -> Response {
+    app.request("GET", uri).key(key).send().await
+}
+
+fn uri(response: &Response) -> String {
+    response.body["self"].as_str().unwrap().to_owned()
+}
+
+async fn remove_hosts(app: &TestApp) {
+    app.execute_sql("update hosts set removed = true").await;
+}
+
+async fn cancel_events(app: &TestApp) {
+    app.execute_sql("update events set status = 'Cancelled'").await;
+}
+
+/// Creates a pending venue as a customer.
+async fn create_pending_venue(app: &TestApp, key: &str) -> String {
+    let name = format!("Backyard {}", app.state.clock.next_id());
+    let region = app.create_region().await;
+    let venue = json!({ "name": name, "region": region, "address": "Ring Road", "longitude": -0.2, "latitude": 5.6 });
+    let venue = app.request("POST", "/venues").key(key).json(&venue).send().await;
+    uri(&venue)
+}
+
+async fn creates_draft(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let mut body = event_body(&app, &host, "Jazz Night").await;
+    body["disclaimer"] = "No refunds.".into();
+    body["tags"] = json!(["jazz", "open air", "\"quoted\""]);
+
+    let created = create(&app, &kofi.key, &body).await;
+
+    assert_eq!(created.status, 201);
+    let uri = uri(&created);
+    assert_eq!(created.header("location"), uri);
+    let mut expected = body.clone();
+    expected["self"] = uri.as_str().into();
+    expected["status"] = "Draft".into();
+    expected["category"] = read(&app, &kofi.key, body["category"].as_str().unwrap()).await.body;
+    expected["venue"] = read(&app, &kofi.key, body["venue"].as_str().unwrap()).await.body;
+    for blank in ["banner", "thumbnail", "published"] {
+        expected[blank] = "".into();
+    }
+    expected["popularity"] = 0.into();
+    expected["sections"] = json!([]);
+    assert_eq!(created.body, expected);
+    assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
+    let tokens = read(&app, &kofi.key, &format!("{uri}/tokens")).await;
+    assert_eq!((&tokens.body["total"], &tokens.body["entries"][0]["global"]), (&json!(1), &json!(true)));
+}
+
+async fn default_times_are_now_and_never(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Open End").await;
+    body["start"] = Value::Null;
+    body.as_object_mut().unwrap().remove("end");
+
+    let before = app.state.clock.now().to_minutes();
+    let created = create(&app, &kofi.key, &body).await;
+    let after = app.state.clock.now().to_minutes();
+
+    let start = created.body["start"].as_str().unwrap().to_owned();
+    assert!((before..=after).contains(&start), "{start}");
+    assert_eq!(created.body["end"], "9999-12-31T23:59");
+}
+
+async fn normalizes_times_to_utc(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["start"] = "2998-12-20 19:30:15.250+01:00".into();
+    body["end"] = "2998-12-20T23:00:00Z".into();
+
+    let created = create(&app, &kofi.key, &body).await;
+
+    assert_eq!((&created.body["start"], &created.body["end"]), (&json!("2998-12-20T18:30"), &json!("2998-12-20T23:00")));
+    body["start"] = "2998-13-20T19:00".into();
+    body["end"] = "tomorrow".into();
+    assert_eq!(create(&app, &kofi.key, &body).await.invalid_arguments(), ["start", "end"]);
+}
+
+async fn only_host_administrators_create_event(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let body = event_body(&app, &host, "Jazz Night").await;
+    let mut wrong = body.clone();
+    wrong["category"] = "17637000000001".into();
+
+    let stranger = create(&app, &ama.key, &body).await;
+    let strangely_wrong = create(&app, &ama.key, &wrong).await;
+    let application = create(&app, &app.public_key, &body).await;
+    let staff = create(&app, &app.staff.key, &body).await;
+
+    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
+    assert_eq!(rejection(&strangely_wrong), (403, "resource.not-yours"));
+    assert_eq!(rejection(&application), (403, "key.refused"));
+    assert_eq!((staff.status, &staff.body["host"]), (201, &json!(host.uri)));
+}
+
+async fn names_all_missing_arguments(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+
+    let nothing = create(&app, &kofi.key, &json!({})).await;
+    let wrong = create(
+        &app,
+        &kofi.key,
+        &json!({
+            "host": "a b", "title": "t".repeat(201), "description": " ", "type": 7, "public": "", "category": "/regions/1",
+            "subcategory": "Jazz", "venue": "", "start": "soon", "tags": [""], "banner": 1,
+        }),
+    )
+    .await;
+
+    let required = ["-host", "-title", "-description", "-type", "-public", "-category", "-subcategory", "-venue"];
+    assert_eq!(nothing.invalid_arguments(), required);
+    let expected = ["host", "title", "-description", "type", "-public", "category", "-venue", "start", "tags", "banner"];
+    assert_eq!(wrong.invalid_arguments(), expected);
+}
+
+async fn names_all_unknown_references(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let whole = body.clone();
+
+    for (name, nothing) in [("host", "17637000000001"), ("category", "/categories/17637000000001"), ("venue", "nowhere")] {
+        body[name] = nothing.into();
+    }
+    body["end"] = body["start"].clone();
+    body["banner"] = "aGVsbG8=".into();
+    let response = create(&app, &kofi.key, &body).await;
+    let mut other = whole.clone();
+    other["subcategory"] = "Poetry".into();
+    other["end"] = "2998-12-20T18:59".into();
+    let subcategory = create(&app, &kofi.key, &other).await;
+
+    assert_eq!((response.status, response.code()), (400, "arguments.invalid"));
+    assert_eq!(response.invalid_arguments(), ["host", "category", "venue", "end", "banner"]);
+    assert_eq!(subcategory.invalid_arguments(), ["subcategory", "end"]);
+    assert_eq!(create(&app, &kofi.key, &whole).await.status, 201, "nothing was made before");
+}
+
+async fn pending_venue_is_usable_by_creator_only(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
+    let venue = create_pending_venue(&app, &ama.key).await;
+    let (mut his, mut hers) = (event_body(&app, &kofis, "His Night").await, event_body(&app, &amas, "Her Night").await);
+    his["venue"] = venue.as_str().into();
+    hers["venue"] = venue.as_str().into();
+
+    let not_his = create(&app, &kofi.key, &his).await;
+    let own = create(&app, &ama.key, &hers).await;
+
+    assert_eq!((not_his.status, not_his.invalid_arguments()), (400, vec!["venue".to_owned()]));
+    assert_eq!((own.status, &own.body["venue"]["self"]), (201, &json!(venue)));
+}
+
+async fn title_is_unique(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
+    create(&app, &kofi.key, &event_body(&app, &kofis, "Jazz Night").await).await;
+    let other = create(&app, &ama.key, &event_body(&app, &amas, "Rock Night").await).await;
+
+    let same = create(&app, &ama.key, &event_body(&app, &amas, "Jazz Night").await).await;
+    let renamed = change(&app, &ama.key, &uri(&other), json!({ "title": "Jazz Night" })).await;
+    let kept = change(&app, &ama.key, &uri(&other), json!({ "title": "Rock Night" })).await;
+
+    assert_eq!(rejection(&same), (409, "event.taken"));
+    assert_eq!(rejection(&renamed), (409, "event.taken"));
+    assert_eq!(kept.status, 200);
+}
+
+async fn removed_host_cannot_create_events(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    remove_hosts(&app).await;
+
+    let response = create(&app, &kofi.key, &body).await;
+
+    assert_eq!(rejection(&response), (409, "host.removed"));
+}
+
+async fn draft_is_visible_to_host_and_staff(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_draft(&host).await;
+
+    let statuses = async || {
+        let keys = [&app.public_key, &ama.key, &kofi.key, &app.staff.key];
+        let mut statuses = Vec::new();
+        for key in keys {
+            statuses.push(read(&app, key, &event.uri).await.status);
+        }
+        statuses
+    };
+
+    assert_eq!(statuses().await, [403, 403, 200, 200]);
+    assert_eq!(read(&app, &ama.key, &event.uri).await.code(), "resource.not-yours");
+    kofi.client.event_submission_create().event(event.id.as_str()).send().await.unwrap();
+    assert_eq!(statuses().await, [403, 403, 200, 200]);
+    app.execute_sql("update events set status = 'Listed'").await;
+    assert_eq!(statuses().await, [200, 200, 200, 200]);
+    cancel_events(&app).await;
+    assert_eq!(statuses().await, [200, 200, 200, 200]);
+    for nothing in ["/events/17637000000001", "/events/jazz"] {
+        assert_eq!(rejection(&read(&app, &ama.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+    }
+}
+
+async fn redeemer_reads_event_of_own_token_only(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let (event, other) = (app.create_draft(&host).await, app.create_listed_event(&host, &[]).await);
+    let tokens = kofi.client.event_token_list().event(event.id.as_str()).send().await.unwrap();
+    let code = tokens.entries[0].code.to_string();
+    let yaw = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.to_string();
+
+    let own = read(&app, &yaw, &event.uri).await;
+    let others = read(&app, &yaw, &other.uri).await;
+    let list = read(&app, &yaw, "/events").await;
+
+    assert_eq!((own.status, &own.body["status"]), (200, &json!("Draft")));
+    assert_eq!(rejection(&others), (403, "resource.not-yours"));
+    assert_eq!(rejection(&list), (403, "key.refused"));
+}
+
+async fn deletes_event_without_sales(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let tokens = kofi.client.event_token_list().event(event.id.as_str()).send().await.unwrap();
+    let code = tokens.entries[0].code.to_string();
+    let yaw = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.to_string();
+
+    let stranger = delete(&app, &ama.key, &event.uri).await;
+    let removed = delete(&app, &kofi.key, &event.uri).await;
+
+    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
+    assert_eq!((removed.status, removed.body), (204, Value::Null));
+    for gone in [&event.uri, &event.sections[0]] {
+        assert_eq!(rejection(&read(&app, &kofi.key, gone).await), (404, "resource.not-found"), "{gone}");
+    }
+    assert_eq!(rejection(&delete(&app, &kofi.key, &event.uri).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&read(&app, &yaw, &event.uri).await), (403, "key.refused"), "its tokens' keys have ended");
+    let submission = crate::review::submission_of(&event.uri);
+    assert_eq!(read(&app, &app.staff.key, &submission).await.status, 404);
+}
+
+async fn event_with_sold_tickets_cannot_be_deleted(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    ama.order(&event.sections[0], 2).await.unwrap();
+
+    let response = delete(&app, &kofi.key, &event.uri).await;
+
+    assert_eq!(rejection(&response), (409, "event.sold"));
+    let event = read(&app, &ama.key, &event.uri).await.body;
+    assert_eq!((&event["popularity"], &event["sections"][0]["sold"]), (&json!(2), &json!(2)));
+}
+
+async fn event_with_open_orders_cannot_be_deleted(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    ama.order(&event.sections[0], 2).await.unwrap();
+
+    let reserved = delete(&app, &kofi.key, &event.uri).await;
+    app.advance_clock(app.state.settings.reservation);
+    let over = delete(&app, &kofi.key, &event.uri).await;
+
+    assert_eq!(rejection(&reserved), (409, "event.sold"));
+    assert_eq!(over.status, 204);
+}
+
+async fn draft_is_submitted_once(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let submit = |key: &str| app.request("POST", &format!("{}/submissions", event.uri)).key(key).send();
+
+    let stranger = submit(&ama.key).await;
+    let submitted = submit(&kofi.key).await;
+    let again = submit(&kofi.key).await;
+
+    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
+    let submission = crate::review::submission_of(&event.uri);
+    assert_eq!((submitted.status, submitted.header("location")), (201, submission.as_str()));
+    let at = submitted.body["submitted"].as_str().unwrap();
+    let expected = json!({
+        "self": submission, "type": "event", "content": event.uri, "status": "Pending", "submitted": at,
+        "submitter": format!("/accounts/{}", kofi.number), "reason": "",
+    });
+    assert_eq!(submitted.body, expected);
+    assert_eq!(rejection(&again), (409, "event.not-draft"));
+    assert_eq!(read(&app, &kofi.key, &event.uri).await.body["status"], "Under Review");
+    let nothing = app.request("POST", "/events/17637000000001/submissions").key(&kofi.key).send().await;
+    assert_eq!(rejection(&nothing), (404, "resource.not-found"));
+}
+
+async fn removed_host_cannot_submit_events(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    remove_hosts(&app).await;
+
+    let response = app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+
+    assert_eq!(rejection(&response), (409, "host.removed"));
+    assert_eq!(read(&app, &kofi.key, &event.uri).await.body["status"], "Draft");
+}

@@ -1,0 +1,98 @@
+//! The events for which an account has tickets.
+
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{Event, Response, TestApp, section};
+use crate::tickets::set_status;
+
+on_both_databases![lists_events_of_ticket_holder, filters_and_sorts_attended_events, attended_events_require_owner_or_staff,];
+
+async fn get(app: &TestApp, key: &str, number: &str, query: &str) -> Response {
+    app.request("GET", &format!("/accounts/{number}/events?{query}")).key(key).send().await
+}
+
+fn uris(page: &Response) -> Vec<&str> {
+    assert_eq!(page.status, 200, "{}", page.body);
+    page.body["entries"].as_array().unwrap().iter().map(|event| event["self"].as_str().unwrap()).collect()
+}
+
+/// Creates events of Kofi, each with a free section, in order of creation.
+async fn events<const N: usize>(app: &TestApp) -> [Event; N] {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let mut events = Vec::new();
+    for _ in 0..N {
+        events.push(app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await);
+    }
+    events.try_into().ok().unwrap()
+}
+
+async fn lists_events_of_ticket_holder(app: TestApp) {
+    let [first, second, third, fourth, not_hers] = events(&app).await;
+    let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
+    let empty = get(&app, &ama.key, &ama.number, "").await;
+    assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+    esi.order_free_tickets(&not_hers.sections[0], 1).await;
+    for (event, status) in [(&third, "Redeemed"), (&second, "Pending"), (&fourth, "Void")] {
+        let serials = ama.order_free_tickets(&event.sections[0], 1).await;
+        set_status(&app, &serials[0], status).await;
+    }
+    let serials = ama.order_free_tickets(&first.sections[0], 3).await;
+    set_status(&app, &serials[0], "Void").await;
+
+    let page = get(&app, &ama.key, &ama.number, "").await;
+
+    assert_eq!(uris(&page), [&first.uri, &second.uri, &third.uri], "each once, in the order of making");
+    assert_eq!(page.body["entries"][0], app.read(&first.uri).await);
+    let last = get(&app, &ama.key, &ama.number, "records=2&page=2").await;
+    assert_eq!((uris(&last), &last.body["total"]), (vec![third.uri.as_str()], &json!(3)));
+    let past = get(&app, &ama.key, &ama.number, "records=2&page=3").await;
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+
+    // Ticket holders find their events in every status.
+    let mut tx = app.state.db.begin().await.unwrap();
+    tx.query("update events set status = 'Draft', public = false").execute().await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(uris(&get(&app, &ama.key, &ama.number, "").await).len(), 3);
+}
+
+async fn filters_and_sorts_attended_events(app: TestApp) {
+    let [first, second, not_hers] = events(&app).await;
+    let ama = app.sign_up("ama").await;
+    ama.order_free_tickets(&first.sections[0], 1).await;
+    ama.order_free_tickets(&second.sections[0], 2).await;
+    let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
+    for event in [&first, &not_hers] {
+        assert_eq!(app.request("PUT", &event.uri).key(&app.staff.key).json(&past).send().await.status, 200);
+    }
+    let list = async |query: &str| {
+        let page = get(&app, &ama.key, &ama.number, query).await;
+        uris(&page).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+
+    assert_eq!(list("active=true").await, [second.uri.as_str()]);
+    assert_eq!(list("active=false").await, [first.uri.as_str()]);
+    assert_eq!(list("sort=popularity").await, [first.uri.as_str(), &second.uri]);
+    assert_eq!(list("sort=popularity&order=desc").await, [second.uri.as_str(), &first.uri]);
+    assert_eq!(list("sort=start&order=desc").await, [second.uri.as_str(), &first.uri]);
+    assert_eq!(list(&format!("section={}", first.sections[0])).await, [first.uri.as_str()]);
+    assert_eq!(list("title=no%20such").await, [""; 0]);
+    assert_eq!(list("region=17637000000001").await, [""; 0]);
+}
+
+async fn attended_events_require_owner_or_staff(app: TestApp) {
+    let [event] = events(&app).await;
+    let (ama, esi) = (app.sign_up("ama").await, app.sign_up("esi").await);
+    ama.order_free_tickets(&event.sections[0], 1).await;
+
+    assert_eq!(uris(&get(&app, &app.staff.key, &ama.number, "").await), [&event.uri]);
+    for (key, number, expected) in [
+        (&esi.key, ama.number.as_str(), (403, "resource.not-yours")),
+        (&app.public_key, &ama.number, (403, "key.refused")),
+        (&ama.key, "ZZ-00000000", (404, "resource.not-found")),
+    ] {
+        let rejected = get(&app, key, number, "").await;
+        assert_eq!((rejected.status, rejected.code()), expected, "{number}");
+    }
+}

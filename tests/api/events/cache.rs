@@ -1,0 +1,112 @@
+//! The event cache: no server returns outdated data, whichever server made the change.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{change, delete, read, uri};
+use crate::support::{RESERVATION_TTL, TestApp, card_payment, section};
+use crate::{on_two_servers, race_tests};
+
+race_tests![changes_are_visible_immediately];
+
+on_two_servers![changes_after_lost_commits_are_visible];
+
+/// Compares the published events under every filter and each event, on both servers, with the list of all events, which is not
+/// cached.
+async fn check(app: &TestApp, region: &str, after: &str) {
+    let region = format!("&region={region}");
+    for query in ["", "&sort=alphabetical", "&sort=popularity", "&title=night", "&active=true", "&records=1", &region] {
+        let expected = app.read(&format!("/events?status=Listed&public=true{query}")).await;
+        for _ in 0..2 {
+            let shown = read(app, &app.public_key, &format!("/published-events?order=asc{query}")).await;
+            assert_eq!(shown.body, expected, "{query} after {after}");
+        }
+    }
+    for expected in app.read("/events?records=100").await["entries"].as_array().unwrap() {
+        for _ in 0..2 {
+            assert_eq!(app.read(expected["self"].as_str().unwrap()).await, *expected, "after {after}");
+        }
+    }
+}
+
+async fn changes_are_visible_immediately(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Stalls", 40.0, 10), section("Circle", 60.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let (stalls, circle) = (event.sections[0].as_str(), event.sections[1].as_str());
+    let shown = app.read(&event.uri).await;
+    let (category, venue) = (shown["category"]["self"].as_str().unwrap(), shown["venue"]["self"].as_str().unwrap());
+    let (region, elsewhere) = (shown["venue"]["region"].as_str().unwrap(), app.create_region().await);
+    let check = async |after: &str| check(&app, region, after).await;
+    let put = async |key: &str, path: &str, body: Value| {
+        let changed = change(&app, key, path, body).await;
+        assert_eq!(changed.status, 200, "{path}: {}", changed.body);
+        check(path).await;
+    };
+    let post = async |key: &str, path: &str, body: Value| {
+        let created = app.request("POST", path).key(key).json(&body).send().await;
+        assert_eq!(created.status, 201, "{path}: {}", created.body);
+        check(path).await;
+        created
+    };
+    check("the beginning").await;
+
+    put(&kofi.key, &event.uri, json!({ "title": "Night of the Drums", "tags": ["drums"] })).await;
+    put(&kofi.key, stalls, json!({ "name": "Front Stalls", "capacity": 12 })).await;
+    let balcony = json!({
+        "name": "Balcony", "basePrice": 30, "capacity": 5, "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00",
+    });
+    let balcony = uri(&post(&kofi.key, &format!("{}/sections", event.uri), balcony).await);
+    assert_eq!(delete(&app, &kofi.key, &format!("{}{balcony}", event.uri)).await.status, 204);
+    check("a section is removed").await;
+    let early = json!({ "name": "Early", "priceDelta": -5 });
+    let early = uri(&post(&kofi.key, &format!("{circle}/modifiers"), early).await);
+    put(&kofi.key, &early, json!({ "priceDelta": -10 })).await;
+    assert_eq!(delete(&app, &kofi.key, &early).await.status, 204);
+    check("a modifier is removed").await;
+    let at = |minutes: u64| app.state.clock.now().plus(Duration::from_secs(60 * minutes)).to_plain_minutes();
+    let late = json!({ "name": "Late", "priceDelta": 5, "availableFrom": at(5), "availableTo": at(10) });
+    post(&kofi.key, &format!("{circle}/modifiers"), late).await;
+    for passed in ["a modifier begins", "it ends"] {
+        app.advance_clock(Duration::from_secs(60 * 6));
+        check(passed).await;
+    }
+    put(&app.staff.key, category, json!({ "name": "Sounds", "subcategories": ["Drums", "Jazz"] })).await;
+    put(&app.staff.key, venue, json!({ "name": "The Hall", "region": elsewhere })).await;
+
+    let order = uri(&post(&ama.key, "/orders", json!({ "items": { stalls: 2 } })).await);
+    post(&ama.key, &format!("{order}/payments"), card_payment()).await;
+    post(&ama.key, "/orders", json!({ "items": { circle: 3 } })).await;
+    app.advance_clock(RESERVATION_TTL);
+    check("an order is over").await;
+
+    for withdrawn in ["withdrawals", "submissions"] {
+        let asked = app.request("POST", &format!("{}/{withdrawn}", other.uri)).key(&kofi.key).send().await;
+        assert!(asked.status < 300, "{withdrawn}: {}", asked.body);
+        check(withdrawn).await;
+    }
+    let draft = app.create_draft(&host).await;
+    check("a draft is made").await;
+    app.list_event(&host, &draft).await;
+    check("it is listed").await;
+    let cancelled = app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await;
+    assert!(cancelled.status < 300, "{}", cancelled.body);
+    check("an event is cancelled").await;
+}
+
+async fn changes_after_lost_commits_are_visible(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Stalls", 40.0, 10)]).await;
+    for title in ["Drums", "Voices"] {
+        let changed = change(&app, &kofi.key, &event.uri, json!({ "title": title })).await;
+        assert_eq!(changed.status, 200, "{}", changed.body);
+        for _ in 0..2 {
+            assert_eq!(app.read(&event.uri).await["title"], title);
+        }
+        // Simulates a failover to a standby that lacks the last change.
+        app.execute_sql("update event_changes set count = count - 1").await;
+    }
+}

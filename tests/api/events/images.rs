@@ -1,0 +1,248 @@
+//! Images of events.
+
+use std::fs;
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use super::{cancel_events, change, create, delete, event_body, read, rejection, uri};
+use crate::on_both_databases;
+use crate::support::TestApp;
+
+on_both_databases![
+    serves_image_of_event,
+    serves_image_of_draft_at_secret_url_only,
+    accepts_large_image,
+    replaces_and_removes_image,
+    blank_image_removes_image,
+    rejected_update_keeps_image,
+    deleting_event_deletes_its_image,
+    concurrent_upload_and_removal_leave_consistent_state,
+    concurrent_uploads_leave_one_image,
+    update_that_loses_title_race_discards_image,
+    image_uploaded_during_event_deletion_is_discarded,
+];
+
+/// The smallest PNG.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
+/// The smallest lossy WebP.
+const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
+
+/// Returns the number of stored image files of this kind, referenced or not.
+fn files(app: &TestApp, kind: &str) -> usize {
+    fs::read_dir(Path::new(&app.state.settings.media).join(kind)).map_or(0, Iterator::count)
+}
+
+/// Returns a PNG with this many bytes of text.
+fn png_with(bytes: u32) -> String {
+    let mut png = STANDARD.decode(PNG).unwrap();
+    let end = png.split_off(png.len() - 12);
+    png.extend(bytes.to_be_bytes());
+    png.extend(b"teXt");
+    png.resize(png.len() + bytes as usize + 4, 0);
+    png.extend(end);
+    STANDARD.encode(png)
+}
+
+async fn serves_image_of_event(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["banner"] = format!("data:image/png;base64,{PNG}").into();
+
+    let created = create(&app, &kofi.key, &body).await;
+
+    let uri = uri(&created);
+    let id = uri.rsplit('/').next().unwrap();
+    assert_eq!((created.status, &created.body["thumbnail"]), (201, &json!("")));
+    assert!(
+        created.body["banner"].as_str().unwrap().starts_with(&format!("https://boxoffice.example/media/banner/{id}?secret="))
+    );
+    let banner = app.fetch_image("banner", &uri).await;
+    assert_eq!((banner.status, banner.header("content-type")), (200, "image/png"));
+    assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 404);
+}
+
+async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let mut body = event_body(&app, &host, "Jazz Night").await;
+    body["banner"] = PNG.into();
+    let created = create(&app, &kofi.key, &body).await;
+    let secret = path(&created.body["banner"]);
+    let bare = secret.split('?').next().unwrap().to_owned();
+    let fetch = async |path: &str| app.request("GET", path).no_key().version(None).send().await;
+
+    let guessed = fetch(&bare).await;
+    let wrong = fetch(&format!("{bare}?secret=4611686018427387904")).await;
+    let replaced = change(&app, &kofi.key, &uri(&created), json!({ "banner": WEBP })).await;
+    let former = fetch(&secret).await;
+    let present = fetch(&path(&replaced.body["banner"])).await;
+    app.execute_sql("update events set status = 'Listed'").await;
+    let listed = read(&app, &app.public_key, &uri(&created)).await;
+    let open = fetch(&bare).await;
+
+    for rejected in [guessed, wrong, former] {
+        assert_eq!(rejection(&rejected), (404, "resource.not-found"));
+    }
+    assert_eq!((present.status, path(&listed.body["banner"]), open.status), (200, bare, 200));
+}
+
+/// Returns the path and query of an image's URL.
+fn path(address: &Value) -> String {
+    address.as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap().to_owned()
+}
+
+async fn accepts_large_image(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["thumbnail"] = png_with(200_000).into();
+
+    let created = create(&app, &kofi.key, &body).await;
+    let banner = change(&app, &kofi.key, &uri(&created), json!({ "banner": png_with(5 * 1024 * 1024) })).await;
+
+    assert_eq!(created.status, 201, "{}", created.body);
+    assert_eq!((banner.status, banner.invalid_arguments()), (400, vec!["banner".to_owned()]), "more than 5 MiB");
+}
+
+async fn replaces_and_removes_image(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["banner"] = PNG.into();
+    body["thumbnail"] = PNG.into();
+    let uri = uri(&create(&app, &kofi.key, &body).await);
+
+    let changed = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "" })).await;
+    let kept = change(&app, &kofi.key, &uri, json!({ "banner": null })).await;
+
+    assert_eq!((changed.status, &changed.body["thumbnail"]), (200, &json!("")));
+    assert_eq!(app.fetch_image("banner", &uri).await.header("content-type"), "image/webp");
+    assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 404);
+    assert_eq!(kept.body, changed.body);
+    assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
+}
+
+async fn blank_image_removes_image(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["banner"] = "".into();
+
+    let created = create(&app, &kofi.key, &body).await;
+
+    assert_eq!((created.status, &created.body["banner"]), (201, &json!("")));
+}
+
+async fn rejected_update_keeps_image(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    create(&app, &kofi.key, &event_body(&app, &host, "Rock Night").await).await;
+    let mut body = event_body(&app, &host, "Jazz Night").await;
+    body["banner"] = PNG.into();
+    let uri = uri(&create(&app, &kofi.key, &body).await);
+
+    let stranger = change(&app, &ama.key, &uri, json!({ "banner": WEBP })).await;
+    let taken = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "title": "Rock Night" })).await;
+    let wrong = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "*", "end": "2000-01-01T00:00" })).await;
+    cancel_events(&app).await;
+    let cancelled = change(&app, &kofi.key, &uri, json!({ "banner": WEBP })).await;
+
+    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
+    assert_eq!(rejection(&taken), (409, "event.taken"));
+    assert_eq!(wrong.invalid_arguments(), ["end", "thumbnail"]);
+    assert_eq!(rejection(&cancelled), (409, "event.cancelled"));
+    assert_eq!(app.fetch_image("banner", &uri).await.header("content-type"), "image/png");
+    assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
+}
+
+async fn deleting_event_deletes_its_image(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["banner"] = PNG.into();
+    let uri = uri(&create(&app, &kofi.key, &body).await);
+    assert_eq!(files(&app, "banner"), 1);
+
+    delete(&app, &kofi.key, &uri).await;
+
+    assert_eq!(read(&app, &kofi.key, &uri).await.status, 404);
+    assert_eq!(files(&app, "banner"), 0);
+}
+
+async fn concurrent_upload_and_removal_leave_consistent_state(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let uri = uri(&create(&app, &kofi.key, &body).await);
+
+    for round in 0..40 {
+        let put = change(&app, &kofi.key, &uri, json!({ "banner": PNG }));
+        let removed = change(&app, &kofi.key, &uri, json!({ "banner": "" }));
+        // Each is sent first in turn.
+        let (one, other) = if round % 2 == 0 { join(put, removed).await } else { join(removed, put).await };
+
+        assert_eq!((one.status, other.status), (200, 200));
+        let is_named = read(&app, &kofi.key, &uri).await.body["banner"] != "";
+        assert_eq!(app.fetch_image("banner", &uri).await.status, if is_named { 200 } else { 404 }, "round {round}");
+        assert_eq!(files(&app, "banner"), usize::from(is_named), "round {round}");
+    }
+}
+
+async fn concurrent_uploads_leave_one_image(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    let uri = uri(&create(&app, &kofi.key, &body).await);
+    // The URL of a draft's image changes when the event is listed.
+    app.execute_sql("update events set status = 'Listed'").await;
+
+    for _ in 0..5 {
+        let puts = [PNG, WEBP, PNG, WEBP].map(|banner| change(&app, &kofi.key, &uri, json!({ "banner": banner })));
+        let responses = join_all(puts).await;
+
+        assert!(responses.iter().all(|response| response.status == 200), "{responses:?}");
+        assert_eq!(files(&app, "banner"), 1);
+        let (_, shown) = join(change(&app, &kofi.key, &uri, json!({ "banner": PNG })), app.fetch_image("banner", &uri)).await;
+        assert_eq!(shown.status, 200, "while it is replaced");
+    }
+}
+
+async fn update_that_loses_title_race_discards_image(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let mut events = Vec::new();
+    for title in ["Jazz Night", "Rock Night"] {
+        events.push(uri(&create(&app, &kofi.key, &event_body(&app, &host, title).await).await));
+    }
+
+    for round in 0..10 {
+        let body = json!({ "title": format!("Night {round}"), "banner": PNG });
+        let changes = join_all(events.iter().map(|uri| change(&app, &kofi.key, uri, body.clone()))).await;
+
+        let mut statuses: Vec<_> = changes.iter().map(|response| response.status).collect();
+        for (uri, change) in events.iter().zip(&changes) {
+            let expected = if change.status == 200 { 200 } else { 404 };
+            assert_eq!(app.fetch_image("banner", uri).await.status, expected, "round {round}");
+        }
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 409], "round {round}");
+        assert_eq!(files(&app, "banner"), 1, "round {round}");
+        for uri in &events {
+            change(&app, &kofi.key, uri, json!({ "banner": "" })).await;
+        }
+    }
+}
+
+async fn image_uploaded_during_event_deletion_is_discarded(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+
+    for round in 0..10 {
+        let uri = uri(&create(&app, &kofi.key, &event_body(&app, &host, &format!("Night {round}")).await).await);
+        let put = change(&app, &kofi.key, &uri, json!({ "banner": PNG, "thumbnail": PNG }));
+        let (put, removed) = join(put, delete(&app, &kofi.key, &uri)).await;
+
+        assert!([200, 404].contains(&put.status), "{put:?}");
+        assert_eq!(removed.status, 204);
+        assert_eq!(read(&app, &kofi.key, &uri).await.status, 404);
+        assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (0, 0), "round {round}");
+    }
+}

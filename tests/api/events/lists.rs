@@ -1,0 +1,261 @@
+//! Lists of events: visibility, filters and sort orders.
+
+use serde_json::json;
+
+use super::{cancel_events, create, event_body, read, rejection, remove_hosts, uri};
+use crate::on_both_databases;
+use crate::support::{Host, Response, TestApp, section};
+
+on_both_databases![
+    lists_visible_events_only,
+    published_events_are_public,
+    lists_events_of_host,
+    events_of_removed_host_are_listed_elsewhere,
+    lists_in_pages_in_order_of_creation,
+    filters_by_region_and_host,
+    finds_title_by_substring,
+    filters_by_status_and_visibility,
+    active_events_have_not_ended,
+    finds_events_by_section_name,
+    sorts_titles_case_insensitively,
+    unpublished_events_are_sorted_last,
+    sorts_by_popularity_and_start,
+];
+
+async fn list(app: &TestApp, key: &str, query: &str) -> Vec<String> {
+    titles(&read(app, key, query).await)
+}
+
+fn titles(page: &Response) -> Vec<String> {
+    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{page:?}"));
+    entries.iter().map(|event| event["title"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Creates drafts with these titles, and returns their URIs.
+async fn drafts<const N: usize>(app: &TestApp, host: &Host<'_>, titles: [&str; N]) -> [String; N] {
+    let mut uris = titles.map(str::to_owned);
+    for title in &mut uris {
+        let created = create(app, &host.owner.key, &event_body(app, host, title).await).await;
+        *title = uri(&created);
+    }
+    uris
+}
+
+/// Submits and approves an event.
+async fn publish(app: &TestApp, host: &Host<'_>, uri: &str) {
+    let submission = app.request("POST", &format!("{uri}/submissions")).key(&host.owner.key).send().await;
+    let decision = format!("{}?approved=true", super::uri(&submission));
+    assert_eq!(app.request("DELETE", &decision).key(&app.staff.key).send().await.status, 200);
+}
+
+async fn lists_visible_events_only(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
+    drafts(&app, &kofis, ["Kofi's Draft"]).await;
+    let [listed, _] = drafts(&app, &amas, ["Ama's Listed", "Ama's Draft"]).await;
+    publish(&app, &amas, &listed).await;
+
+    assert_eq!(list(&app, &app.public_key, "/events").await, ["Ama's Listed"]);
+    assert_eq!(list(&app, &kofi.key, "/events").await, ["Kofi's Draft", "Ama's Listed"]);
+    assert_eq!(list(&app, &ama.key, "/events").await, ["Ama's Listed", "Ama's Draft"]);
+    assert_eq!(list(&app, &app.staff.key, "/events").await, ["Kofi's Draft", "Ama's Listed", "Ama's Draft"]);
+    cancel_events(&app).await;
+    assert_eq!(list(&app, &app.public_key, "/events").await.len(), 3);
+}
+
+async fn published_events_are_public(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let mut closed = event_body(&app, &host, "Closed").await;
+    closed["public"] = false.into();
+    let closed = uri(&create(&app, &kofi.key, &closed).await);
+    let [open, _, cancelled] = drafts(&app, &host, ["Open", "Draft", "Cancelled"]).await;
+    for uri in [&closed, &open, &cancelled] {
+        publish(&app, &host, uri).await;
+    }
+    app.execute_sql("update events set status = 'Cancelled' where title = 'Cancelled'").await;
+
+    for key in [&app.public_key, &kofi.key, &app.staff.key] {
+        assert_eq!(list(&app, key, "/published-events").await, ["Open"]);
+    }
+    let published = read(&app, &app.public_key, "/published-events").await;
+    assert_eq!(published.body["entries"][0], read(&app, &kofi.key, &open).await.body);
+}
+
+async fn lists_events_of_host(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
+    let [listed, _] = drafts(&app, &kofis, ["Listed", "Draft"]).await;
+    publish(&app, &kofis, &listed).await;
+    drafts(&app, &amas, ["Another's"]).await;
+    let events = format!("{}/events", kofis.uri);
+
+    assert_eq!(list(&app, &kofi.key, &events).await, ["Listed", "Draft"]);
+    assert_eq!(list(&app, &ama.key, &events).await, ["Listed"]);
+    assert_eq!(list(&app, &kofi.key, &format!("{events}?status=Draft")).await, ["Draft"]);
+    assert_eq!(rejection(&read(&app, &ama.key, "/hosts/17637000000001/events").await), (404, "resource.not-found"));
+}
+
+async fn events_of_removed_host_are_listed_elsewhere(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let [listed] = drafts(&app, &host, ["Listed"]).await;
+    publish(&app, &host, &listed).await;
+    remove_hosts(&app).await;
+
+    let below = read(&app, &kofi.key, &format!("{}/events", host.uri)).await;
+
+    assert_eq!(rejection(&below), (404, "resource.not-found"));
+    assert_eq!(list(&app, &app.public_key, "/events").await, ["Listed"]);
+}
+
+async fn lists_in_pages_in_order_of_creation(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    drafts(&app, &app.create_host(&kofi).await, ["Charlie", "Alpha", "Bravo"]).await;
+
+    let first = read(&app, &kofi.key, "/events?records=2").await;
+    let second = read(&app, &kofi.key, "/events?records=2&page=2").await;
+    let past = read(&app, &kofi.key, "/events?records=2&page=3").await;
+
+    assert_eq!((titles(&first), titles(&second)), (vec!["Charlie".to_owned(), "Alpha".to_owned()], vec!["Bravo".to_owned()]));
+    let envelope = |page: &Response| json!([page.body["total"], page.body["page"], page.body["records"]]);
+    assert_eq!((envelope(&first), envelope(&second)), (json!([3, 1, 2]), json!([3, 2, 2])));
+    assert_eq!(rejection(&past), (404, "page.past-end"));
+    assert_eq!(read(&app, &kofi.key, "/published-events").await.body["entries"], json!([]));
+    assert_eq!(read(&app, &kofi.key, "/events?sort=price&order=up&active=maybe&records=0").await.invalid_arguments().len(), 4);
+}
+
+async fn filters_by_region_and_host(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
+    let [his] = drafts(&app, &kofis, ["His"]).await;
+    drafts(&app, &amas, ["Hers"]).await;
+    let region = read(&app, &kofi.key, &his).await.body["venue"]["region"].as_str().unwrap().to_owned();
+    let id = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+
+    for (query, expected) in [
+        (format!("host={}", kofis.uri), vec!["His"]),
+        (format!("host={}", id(&kofis.uri)), vec!["His"]),
+        (format!("region={region}"), vec!["His"]),
+        (format!("region=/v3{region}&host={}", amas.uri), vec![]),
+        ("host=17637000000001".to_owned(), vec![]),
+    ] {
+        assert_eq!(list(&app, &app.staff.key, &format!("/events?{query}")).await, expected, "{query}");
+    }
+}
+
+async fn finds_title_by_substring(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    drafts(&app, &app.create_host(&kofi).await, ["100% Jazz", "100 Jazz", "A_B", "AxB", r"C\D"]).await;
+
+    for (query, expected) in [
+        ("jazz", vec!["100% Jazz", "100 Jazz"]),
+        ("100%25", vec!["100% Jazz"]),
+        ("a_b", vec!["A_B"]),
+        (r"%5C", vec![r"C\D"]),
+        ("", vec!["100% Jazz", "100 Jazz", "A_B", "AxB", r"C\D"]),
+        ("rock", vec![]),
+    ] {
+        assert_eq!(list(&app, &kofi.key, &format!("/events?title={query}")).await, expected, "{query}");
+    }
+}
+
+async fn filters_by_status_and_visibility(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let [listed, waiting, _] = drafts(&app, &host, ["Listed", "Waiting", "Draft"]).await;
+    publish(&app, &host, &listed).await;
+    app.request("POST", &format!("{waiting}/submissions")).key(&kofi.key).send().await;
+    app.execute_sql("update events set public = false where title = 'Draft'").await;
+
+    for (query, expected) in [
+        ("status=Listed", vec!["Listed"]),
+        ("status=Under%20Review", vec!["Waiting"]),
+        ("status=Draft", vec!["Draft"]),
+        ("status=Cancelled", vec![]),
+        ("public=true", vec!["Listed", "Waiting"]),
+        ("public=false", vec!["Draft"]),
+    ] {
+        assert_eq!(list(&app, &kofi.key, &format!("/events?{query}")).await, expected, "{query}");
+    }
+}
+
+async fn active_events_have_not_ended(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    drafts(&app, &host, ["To Come"]).await;
+    let mut past = event_body(&app, &host, "Past").await;
+    past["start"] = "2020-01-01T19:00".into();
+    past["end"] = "2020-01-01T23:00".into();
+    create(&app, &kofi.key, &past).await;
+
+    assert_eq!(list(&app, &kofi.key, "/events?active=true").await, ["To Come"]);
+    assert_eq!(list(&app, &kofi.key, "/events?active=false").await, ["Past"]);
+}
+
+async fn finds_events_by_section_name(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    let id = event.sections[0].rsplit('/').next().unwrap();
+
+    let found = async |name: &str| {
+        let page = read(&app, &kofi.key, &format!("/events?section={name}")).await;
+        let entries = page.body["entries"].as_array().unwrap().clone();
+        entries.iter().map(|event| event["self"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+
+    for name in [id, &format!("/sections/{id}"), &event.sections[0], &format!("/v3{}", event.sections[0]), "Balcony"] {
+        assert_eq!(found(name).await, [event.uri.as_str()], "{name}");
+    }
+    assert_eq!(found("Floor").await, [event.uri.as_str(), other.uri.as_str()]);
+    for nothing in ["floor", "17637000000001", &format!("{}/sections/{id}", other.uri)] {
+        assert!(found(nothing).await.is_empty(), "{nothing}");
+    }
+}
+
+async fn sorts_titles_case_insensitively(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    drafts(&app, &app.create_host(&kofi).await, ["banku", "Accra", "ampe", "Cape"]).await;
+
+    assert_eq!(list(&app, &kofi.key, "/events?sort=alphabetical").await, ["Accra", "ampe", "banku", "Cape"]);
+    assert_eq!(list(&app, &kofi.key, "/events?sort=alphabetical&order=desc").await, ["Cape", "banku", "ampe", "Accra"]);
+    assert_eq!(list(&app, &kofi.key, "/events?order=desc").await, ["banku", "Accra", "ampe", "Cape"], "no sort, no order");
+}
+
+async fn unpublished_events_are_sorted_last(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let [second, _, first, _] = drafts(&app, &host, ["Second", "Draft", "First", "Sketch"]).await;
+    publish(&app, &host, &first).await;
+    publish(&app, &host, &second).await;
+
+    let ascending = list(&app, &kofi.key, "/events?sort=published").await;
+    let descending = list(&app, &kofi.key, "/events?sort=published&order=desc").await;
+
+    assert_eq!(ascending, ["First", "Second", "Draft", "Sketch"]);
+    assert_eq!(descending, ["Second", "First", "Draft", "Sketch"]);
+}
+
+async fn sorts_by_popularity_and_start(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let [late, hit, early] = drafts(&app, &host, ["Late", "Hit", "Early"]).await;
+    for (uri, start) in [(&late, "2998-12-20T20:00"), (&hit, "2998-12-20T19:30"), (&early, "2998-12-20T19:00")] {
+        super::change(&app, &kofi.key, uri, json!({ "start": start })).await;
+    }
+    let free = serde_json::to_value(section("Floor", 0.0, 10)).unwrap();
+    let floor = app.request("POST", &format!("{hit}/sections")).key(&kofi.key).json(&free).send().await;
+    publish(&app, &host, &hit).await;
+    ama.order(floor.body["self"].as_str().unwrap(), 3).await.unwrap();
+
+    for (query, expected) in [
+        ("sort=popularity&order=desc", ["Hit", "Late", "Early"]),
+        ("sort=popularity", ["Late", "Early", "Hit"]),
+        ("sort=start", ["Early", "Hit", "Late"]),
+        ("sort=start&order=desc", ["Late", "Hit", "Early"]),
+    ] {
+        assert_eq!(list(&app, &kofi.key, &format!("/events?{query}")).await, expected, "{query}");
+    }
+}

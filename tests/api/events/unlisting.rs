@@ -1,0 +1,262 @@
+//! Withdrawal and cancellation of events.
+
+use std::time::Duration;
+
+use futures::future::join;
+use serde_json::{Value, json};
+
+use super::{read, rejection};
+use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    withdrawn_event_is_draft_without_sales,
+    sold_tickets_of_withdrawn_event_stay_valid,
+    withdrawn_event_can_be_published_again,
+    cancelled_event_is_visible_without_sales,
+    open_order_of_cancelled_event_cannot_be_paid,
+    order_with_one_cancelled_event_cannot_be_paid,
+    cancellation_refunds_payment_in_progress,
+    cancellation_refunds_partial_payment_in_progress,
+    event_is_unlisted_by_host_and_staff,
+    event_is_unlisted_once,
+];
+
+race_tests![concurrent_cancellation_and_payment_keep_or_refund_money, concurrent_cancellation_and_free_orders_count_every_ticket,];
+
+async fn unlist(app: &TestApp, key: &str, event: &Event, how: &str) -> Response {
+    app.request("POST", &format!("{}/{how}", event.uri)).key(key).send().await
+}
+
+/// Creates a listed event of Kofi, with ten tickets at 100.00 and ten free ones.
+async fn create_concert(app: &TestApp, kofi: &User) -> Event {
+    app.create_listed_event(&app.create_host(kofi).await, &[section("Stalls", 100.0, 10), section("Lawn", 0.0, 10)]).await
+}
+
+async fn withdrawn_event_is_draft_without_sales(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = create_concert(&app, &kofi).await;
+    ama.order(&event.sections[1], 2).await.unwrap();
+    let mut expected = read(&app, &kofi.key, &event.uri).await.body;
+
+    let withdrawn = unlist(&app, &kofi.key, &event, "withdrawals").await;
+
+    expected["status"] = "Draft".into();
+    assert_eq!((withdrawn.status, &withdrawn.body), (200, &expected));
+    assert_eq!(read(&app, &kofi.key, &event.uri).await.body, expected);
+    assert_ne!(expected["published"], "", "it has the time of publication");
+    for key in [&ama.key, &app.public_key] {
+        assert_eq!(rejection(&read(&app, key, &event.uri).await), (403, "resource.not-yours"));
+    }
+    assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 0);
+    assert_eq!(app.public_client.event_list().send().await.unwrap().total, 0);
+    for section in &event.sections {
+        let rejected = app.place_order(&ama.key, json!({ section.as_str(): 1 })).await;
+        assert_eq!(rejection(&rejected), (409, "event.not-listed"));
+    }
+    let deleted = app.request("DELETE", &event.uri).key(&kofi.key).send().await;
+    assert_eq!(rejection(&deleted), (409, "event.sold"));
+}
+
+async fn sold_tickets_of_withdrawn_event_stay_valid(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = create_concert(&app, &kofi).await;
+    ama.order(&event.sections[1], 1).await.unwrap();
+    let open = ama.order(&event.sections[0], 1).await.unwrap();
+    app.pay(&ama.key, &open.self_, partial_card_payment(50.0)).await;
+
+    assert_eq!(unlist(&app, &kofi.key, &event, "withdrawals").await.status, 200);
+
+    assert_eq!(app.pay(&ama.key, &open.self_, card_payment()).await.status, 201, "existing reservations can be paid");
+    assert_eq!(app.read(&open.self_).await["status"], "Fulfilled");
+    let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    let serials: Vec<&Value> = tickets["entries"].as_array().unwrap().iter().map(|ticket| &ticket["serial"]).collect();
+    let admissions = app.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key);
+    let admitted = admissions.json(&json!({ "serials": serials })).send().await;
+    assert_eq!((admitted.status, admitted.body.as_array().unwrap().len()), (201, 2));
+}
+
+async fn withdrawn_event_can_be_published_again(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Lawn", 0.0, 10)]).await;
+    let first = app.read(&event.uri).await["published"].clone();
+    unlist(&app, &kofi.key, &event, "withdrawals").await;
+    app.advance_clock(Duration::from_secs(3600));
+
+    app.list_event(&host, &event).await;
+
+    let again = read(&app, &app.public_key, &event.uri).await.body;
+    assert_eq!(again["status"], "Listed");
+    assert!(again["published"].as_str().unwrap() > first.as_str().unwrap(), "{again}");
+    ama.order(&event.sections[0], 1).await.unwrap();
+}
+
+async fn cancelled_event_is_visible_without_sales(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = create_concert(&app, &kofi).await;
+    ama.order(&event.sections[1], 2).await.unwrap();
+    let mut expected = read(&app, &kofi.key, &event.uri).await.body;
+
+    let cancelled = unlist(&app, &kofi.key, &event, "cancellations").await;
+
+    expected["status"] = "Cancelled".into();
+    assert_eq!((cancelled.status, &cancelled.body), (200, &expected));
+    assert_eq!(read(&app, &app.public_key, &event.uri).await.body, expected);
+    assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 0);
+    for section in &event.sections {
+        let rejected = app.place_order(&ama.key, json!({ section.as_str(): 1 })).await;
+        assert_eq!(rejection(&rejected), (409, "event.not-listed"));
+    }
+}
+
+async fn open_order_of_cancelled_event_cannot_be_paid(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = create_concert(&app, &kofi).await;
+    let [first, second] = [ama.order(&event.sections[0], 2).await.unwrap(), ama.order(&event.sections[0], 1).await.unwrap()];
+    for order in [&first, &second] {
+        assert_eq!(app.pay(&ama.key, &order.self_, partial_card_payment(50.0)).await.status, 201);
+    }
+
+    assert_eq!(unlist(&app, &kofi.key, &event, "cancellations").await.status, 200);
+
+    for (key, payment) in [
+        (&ama.key, card_payment()),
+        (&ama.key, partial_card_payment(1.0)),
+        (&app.staff.key, json!({ "method": "external", "reference": "Receipt 7" })),
+    ] {
+        assert_eq!(rejection(&app.pay(key, &first.self_, payment).await), (409, "event.cancelled"));
+    }
+    assert_eq!(app.gateway.total(), 100.0);
+    assert_eq!(app.read(&first.self_).await["status"], "Placed");
+    // Payments are refunded after cancellation and after expiry.
+    assert_eq!(app.cancel_order(&ama.key, &first.self_).await.status, 200);
+    assert_eq!(app.gateway.total(), 50.0);
+    app.advance_clock(RESERVATION_TTL);
+    app.expire_due().await;
+    assert_eq!((app.read(&second.self_).await["status"].as_str().unwrap(), app.gateway.total()), ("Timed Out", 0.0));
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
+}
+
+async fn order_with_one_cancelled_event_cannot_be_paid(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (off, on) = (create_concert(&app, &kofi).await, create_concert(&app, &kofi).await);
+    let both = ama.order_items([(on.sections[0].as_str(), 1), (off.sections[1].as_str(), 1)]).await.unwrap();
+    let other = ama.order(&on.sections[0], 1).await.unwrap();
+
+    unlist(&app, &kofi.key, &off, "cancellations").await;
+
+    assert_eq!(rejection(&app.pay(&ama.key, &both.self_, card_payment()).await), (409, "event.cancelled"));
+    assert_eq!(app.pay(&ama.key, &other.self_, card_payment()).await.status, 201);
+}
+
+async fn cancellation_refunds_payment_in_progress(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = create_concert(&app, &kofi).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    app.gateway.block();
+
+    let meanwhile = async {
+        app.gateway.wait_for_charges(1).await;
+        assert_eq!(unlist(&app, &kofi.key, &event, "cancellations").await.status, 200);
+        app.gateway.unblock();
+    };
+    let (paid, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    assert_eq!(rejection(&paid), (409, "event.cancelled"));
+    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
+    assert_eq!(app.payments(&order).await, [(203.98, "Refunded".to_owned())]);
+    assert_eq!(app.read(&order).await["status"], "Placed");
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2));
+    assert_eq!(app.read(&event.uri).await["popularity"], 0);
+    assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
+}
+
+async fn cancellation_refunds_partial_payment_in_progress(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = create_concert(&app, &kofi).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    app.gateway.block();
+
+    let meanwhile = async {
+        app.gateway.wait_for_charges(1).await;
+        assert_eq!(unlist(&app, &app.staff.key, &event, "cancellations").await.status, 200);
+        app.gateway.unblock();
+    };
+    let (paid, ()) = join(app.pay(&ama.key, &order, partial_card_payment(20.0)), meanwhile).await;
+
+    assert_eq!(rejection(&paid), (409, "event.cancelled"));
+    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
+}
+
+async fn event_is_unlisted_by_host_and_staff(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = create_concert(&app, &kofi).await;
+    let unknown = Event { uri: "/events/17637000000001".to_owned(), id: String::new(), sections: Vec::new() };
+
+    for how in ["withdrawals", "cancellations"] {
+        assert_eq!(rejection(&unlist(&app, &ama.key, &event, how).await), (403, "resource.not-yours"));
+        assert_eq!(rejection(&unlist(&app, &app.public_key, &event, how).await), (403, "key.refused"));
+        assert_eq!(rejection(&unlist(&app, &ama.key, &unknown, how).await), (404, "resource.not-found"));
+        assert_eq!(app.read(&event.uri).await["status"], "Listed");
+    }
+    for how in ["withdrawals", "cancellations"] {
+        let event = create_concert(&app, &kofi).await;
+        assert_eq!(unlist(&app, &app.staff.key, &event, how).await.status, 200);
+    }
+}
+
+async fn event_is_unlisted_once(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    for _ in 0..4 {
+        let event = create_concert(&app, &kofi).await;
+
+        let withdrawn = unlist(&app, &kofi.key, &event, "withdrawals");
+        let (withdrawn, cancelled) = join(withdrawn, unlist(&app, &kofi.key, &event, "cancellations")).await;
+
+        let (done, rejected) = if withdrawn.status == 200 { (withdrawn, cancelled) } else { (cancelled, withdrawn) };
+        assert_eq!((done.status, rejection(&rejected)), (200, (409, "event.not-listed")));
+        assert_eq!(app.read(&event.uri).await["status"], done.body["status"]);
+    }
+}
+
+async fn concurrent_cancellation_and_payment_keep_or_refund_money(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let mut kept = 0;
+    for _ in 0..6 {
+        let event = create_concert(&app, &kofi).await;
+        let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+
+        let paid = app.pay(&ama.key, &order, card_payment());
+        let (paid, cancelled) = join(paid, unlist(&app, &kofi.key, &event, "cancellations")).await;
+
+        assert_eq!(cancelled.status, 200);
+        if paid.status == 201 {
+            kept += 1;
+            assert_eq!(app.read(&order).await["status"], "Fulfilled");
+            assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+        } else {
+            assert_eq!(rejection(&paid), (409, "event.cancelled"));
+            assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
+        }
+    }
+    assert!((app.gateway.total() - f64::from(kept) * 203.98).abs() < 0.001, "{} is kept for {kept}", app.gateway.total());
+}
+
+async fn concurrent_cancellation_and_free_orders_count_every_ticket(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    for _ in 0..4 {
+        let event = create_concert(&app, &kofi).await;
+        let lawn = event.sections[1].as_str();
+
+        let taken = futures::future::join_all((0..4).map(|_| app.place_order(&ama.key, json!({ lawn: 1 }))));
+        let (taken, cancelled) = join(taken, unlist(&app, &kofi.key, &event, "cancellations")).await;
+
+        assert_eq!(cancelled.status, 200);
+        let given = taken.iter().filter(|response| response.status == 201).count();
+        assert_eq!(taken.iter().filter(|response| rejection(response) == (409, "event.not-listed")).count(), 4 - given);
+        let told = app.read(&event.uri).await;
+        assert_eq!((&told["popularity"], &told["status"]), (&json!(given), &json!("Cancelled")));
+        assert_eq!(app.sold_and_reserved(lawn).await, (i64::try_from(given).unwrap(), 0));
+    }
+}

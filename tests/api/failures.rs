@@ -1,0 +1,147 @@
+//! Every operation with an unknown resource, without a database, and without tables.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use boxoffice::auth::Scope;
+use boxoffice::error::Code;
+use serde_json::{Value, json};
+use slog::{Drain, Logger, o};
+
+use crate::on_both_databases;
+use crate::support::{Operation, Response, TestApp, operations};
+
+on_both_databases![
+    unknown_path_parameter_is_not_found,
+    every_operation_returns_unavailable_without_database,
+    every_operation_returns_server_error_without_tables,
+    error_cause_is_logged_but_not_sent,
+];
+
+/// Sends an operation's example with the highest scope that needs no event.
+async fn send_example(app: &TestApp, operation: &Operation) -> Response {
+    let is_for_staff = operation.scopes.contains(&Scope::Administrator);
+    operation.send(app, |request| if is_for_staff { request.key(&app.staff.key) } else { request }).await
+}
+
+fn assert_failed_inside(response: &Response, operation: &Operation) {
+    let message = "There was a server error while excuting this request. Please see system logs for details.";
+    let expected = json!({ "message": message, "code": "server.error" });
+    assert_eq!((response.status, &response.body), (500, &expected), "{}", operation.id);
+}
+
+fn assert_unavailable(response: &Response, operation: &Operation) {
+    let expected = json!({ "error": Code::ServerUnavailable.text(), "code": "server.unavailable" });
+    assert_eq!((response.status, &response.body), (503, &expected), "{}", operation.id);
+    assert_eq!(response.header("retry-after"), "1", "{}", operation.id);
+}
+
+/// The database is empty, so the path's example is unknown. Its 404 precedes errors in the body.
+async fn unknown_path_parameter_is_not_found(app: TestApp) {
+    let mut asked = 0;
+    for operation in operations().iter().filter(|operation| !operation.parameters("path").is_empty()) {
+        let response = send_example(&app, operation).await;
+
+        assert_eq!(response.status, 404, "{}: {}", operation.id, response.body);
+        assert_ne!(response.code(), "endpoint.unknown", "{}", operation.id);
+        asked += 1;
+    }
+    assert!(asked > 40, "only {asked}");
+}
+
+async fn every_operation_returns_unavailable_without_database(app: TestApp) {
+    app.state.db.close().await;
+    for operation in operations() {
+        assert_unavailable(&send_example(&app, &operation).await, &operation);
+    }
+}
+
+/// The key lookup still succeeds, so the failure occurs in the operation itself.
+async fn every_operation_returns_server_error_without_tables(app: TestApp) {
+    app.allow_server_errors();
+    let (of_the_front_door, others): (Vec<_>, Vec<_>) =
+        tables(&app).await.into_iter().partition(|table| ["accounts", "api_keys"].contains(&table.as_str()));
+    rename_tables(&app, others).await;
+    let mut failed = 0;
+    for operation in operations() {
+        let response = send_example(&app, &operation).await;
+
+        if response.status == 500 {
+            assert_failed_inside(&response, &operation);
+            failed += 1;
+        }
+    }
+    // The other operations read accounts and keys only, read no table, or reject the example earlier.
+    assert!(failed * 4 > operations().len() * 3, "only {failed}");
+
+    rename_tables(&app, of_the_front_door).await;
+    for operation in operations() {
+        assert_failed_inside(&send_example(&app, &operation).await, &operation);
+    }
+}
+
+/// Renames these tables: that keeps references to them intact on both databases.
+async fn rename_tables(app: &TestApp, tables: Vec<String>) {
+    for table in tables {
+        app.execute_sql(format!("alter table {table} rename to gone_{table}").leak()).await;
+    }
+}
+
+/// A log in memory.
+#[derive(Clone, Default)]
+struct LogBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for LogBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+async fn error_cause_is_logged_but_not_sent(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let pages = LogBuffer::default();
+    let log = Logger::root(Mutex::new(slog_json::Json::default(pages.clone())).fuse(), o!());
+    let broken = app.start_second_server(app.state.settings.clone(), log).await;
+    let keys = [&app.public_key, &ama.key, &app.staff.key];
+    for key in keys {
+        assert_eq!(app.request("GET", "/regions").at(broken.address).key(key).send().await.status, 200);
+    }
+    broken.state.db.close().await;
+
+    let mut failed = Vec::new();
+    for operation in operations() {
+        for key in keys {
+            let response = operation.send(&app, |request| request.at(broken.address).key(key)).await;
+            assert_unavailable(&response, &operation);
+            failed.push((response.header("x-request-id").to_owned(), operation.id.clone()));
+        }
+    }
+
+    let text = String::from_utf8(pages.0.lock().unwrap().clone()).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for (request, operation) in failed {
+        let told = lines.iter().filter(|line| line["request"] == request.as_str() && line["msg"] == "unavailable");
+        let told: Vec<_> = told.map(|line| (&line["operation"], line["cause"].as_str().unwrap_or_default())).collect();
+        assert!(told.len() == 1 && told[0].0 == &operation && told[0].1.contains("closed pool"), "{request}: {told:?}");
+    }
+    let loud = lines.iter().filter(|line| line["level"] == "ERRO" && line["msg"] == "unavailable").count();
+    assert!((1..=100).contains(&loud), "a storm of failures is {loud} lines, and is to be one a second");
+    for key in keys {
+        assert!(!text.contains(key.as_str()), "a key is in the log");
+    }
+}
+
+async fn tables(app: &TestApp) -> Vec<String> {
+    let mut tx = app.state.db.read().await.unwrap();
+    let sql = if tx.is_postgres() {
+        "select tablename::text from pg_tables where schemaname = 'public' and tablename not like '\\_sqlx%'"
+    } else {
+        "select name from sqlite_master where type = 'table' and name not like 'sqlite%' and name not like '_sqlx%'"
+    };
+    let rows: Vec<(String,)> = tx.query(sql).all().await.unwrap();
+    rows.into_iter().map(|(name,)| name).collect()
+}

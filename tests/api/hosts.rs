@@ -1,0 +1,216 @@
+//! Hosts: creation, updates, unique names.
+
+mod administrators;
+mod removal;
+
+use boxoffice::auth::Scope;
+use boxoffice::setup;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{PASSWORD, Response, TestApp};
+
+on_both_databases![
+    creator_administers_host,
+    address_may_have_several_lines,
+    requires_name_contact_and_email,
+    requires_key_with_account,
+    name_is_unique,
+    host_is_updated_by_administrators_and_staff,
+    update_keeps_omitted_properties,
+    lists_in_pages_in_order_of_creation,
+    lists_hosts_of_administrator,
+    host_list_of_account_requires_owner_or_staff,
+];
+
+fn host(name: &str) -> Value {
+    json!({ "name": name, "contact": "Ama Mensah", "email": "hello@accralive.example" })
+}
+
+async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
+    app.request("POST", "/hosts").key(key).json(body).send().await
+}
+
+async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
+    app.request("PUT", uri).key(key).json(&body).send().await
+}
+
+fn names(page: &Response) -> Vec<&str> {
+    page.body["entries"].as_array().unwrap().iter().map(|host| host["name"].as_str().unwrap()).collect()
+}
+
+async fn creator_administers_host(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let mut all = json!({
+        "name": "Accra Live", "contact": "Ama Mensah", "email": "hello@accralive.example", "description": "Concerts.",
+        "phone": "+233 30 255 0177", "website": "https://accralive.example", "country": "Ghana",
+        "firstAddressLine": "7 Liberation Road", "secondAddressLine": "", "city": "Accra", "state": "Greater Accra",
+        "businessNo": "CS048211025",
+    });
+
+    let created = create(&app, &ama.key, &all).await;
+
+    assert_eq!(created.status, 201);
+    let uri = created.body["self"].as_str().unwrap();
+    all["self"] = uri.into();
+    assert_eq!(created.body, all);
+    assert_eq!(created.header("location"), uri);
+    assert_eq!(app.request("GET", uri).send().await.body, all);
+    let of = |number: &str| app.request("GET", &format!("/hosts?account={number}")).send();
+    assert_eq!(names(&of(&ama.number).await), ["Accra Live"]);
+    assert!(names(&of(&kofi.number).await).is_empty());
+}
+
+/// Many forms have a single field for the address. Accounts follow the same rule.
+async fn address_may_have_several_lines(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let address = json!({ "firstAddressLine": "Jubilee House\r\n7 Liberation Road", "secondAddressLine": "Block B\nOsu" });
+    let with_address = |body: Value| {
+        let mut body = body;
+        body.as_object_mut().unwrap().extend(address.as_object().unwrap().clone());
+        body
+    };
+    let host = json!({ "name": "Accra Live", "contact": "Ama Mensah", "email": "hello@accralive.example" });
+    let account = json!({ "username": "esi", "email": "esi@example.com", "password": PASSWORD });
+    let own = format!("/accounts/{}", ama.number);
+
+    let created = create(&app, &ama.key, &with_address(host)).await;
+    let changed = change(&app, &ama.key, created.body["self"].as_str().unwrap_or_default(), address.clone()).await;
+    let signed_up = app.request("POST", "/accounts").json(&with_address(account)).send().await;
+    let moved = change(&app, &ama.key, &own, address.clone()).await;
+
+    for (response, status) in [(&created, 201), (&changed, 200), (&signed_up, 201), (&moved, 200)] {
+        assert_eq!(response.status, status, "{}", response.body);
+        for name in ["firstAddressLine", "secondAddressLine"] {
+            assert_eq!(response.body[name], address[name]);
+        }
+    }
+}
+
+async fn requires_name_contact_and_email(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+
+    let created = create(&app, &ama.key, &host("Accra Live")).await;
+    let nothing = create(&app, &ama.key, &json!({})).await;
+    let wrong = create(&app, &ama.key, &json!({ "name": " ", "contact": "Ama", "email": "ama", "website": "accralive" })).await;
+
+    assert_eq!(created.status, 201);
+    assert_eq!((&created.body["website"], &created.body["businessNo"]), (&json!(""), &json!("")));
+    assert_eq!(nothing.invalid_arguments(), ["-name", "-contact", "-email"]);
+    assert_eq!(wrong.invalid_arguments(), ["-name", "email", "website"]);
+}
+
+async fn requires_key_with_account(app: TestApp) {
+    let program = setup::create_key(&app.state, "a program", Scope::Customer, None).await.unwrap();
+
+    let application = create(&app, &app.public_key, &host("Accra Live")).await;
+    let nobody = create(&app, &program, &host("Accra Live")).await;
+
+    assert_eq!((application.status, application.code()), (403, "key.refused"));
+    assert_eq!((nobody.status, nobody.code()), (403, "resource.not-yours"));
+    assert_eq!(app.public_client.host_list().send().await.unwrap().total, 0);
+}
+
+async fn name_is_unique(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    create(&app, &ama.key, &host("Accra Live")).await;
+    let other = create(&app, &kofi.key, &host("Kumasi Live")).await;
+    let other = other.body["self"].as_str().unwrap();
+
+    let same = create(&app, &kofi.key, &host("Accra Live")).await;
+    let renamed = change(&app, &kofi.key, other, json!({ "name": "Accra Live" })).await;
+    let its_own = change(&app, &kofi.key, other, json!({ "name": "Kumasi Live" })).await;
+
+    assert_eq!((same.status, same.code()), (409, "host.taken"));
+    assert_eq!((renamed.status, renamed.code()), (409, "host.taken"));
+    assert_eq!(its_own.status, 200);
+    let of = app.public_client.host_list().account(kofi.number.as_str()).send().await.unwrap();
+    assert_eq!(of.total, 1, "a refused host has no administrator");
+}
+
+async fn host_is_updated_by_administrators_and_staff(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let uri = app.create_host(&ama).await.uri;
+
+    let other = change(&app, &kofi.key, &uri, json!({ "phone": "1" })).await;
+    let application = change(&app, &app.public_key, &uri, json!({ "phone": "2" })).await;
+    let own = change(&app, &ama.key, &uri, json!({ "phone": "3" })).await;
+    let staff = change(&app, &app.staff.key, &uri, json!({ "phone": "4" })).await;
+    let unknown = change(&app, &kofi.key, "/hosts/17637000000001", json!({ "phone": "5" })).await;
+
+    assert_eq!((other.status, other.code()), (403, "resource.not-yours"));
+    assert_eq!((application.status, application.code()), (403, "key.refused"));
+    assert_eq!((own.status, &own.body["phone"]), (200, &json!("3")));
+    assert_eq!((staff.status, &staff.body["phone"]), (200, &json!("4")));
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+}
+
+async fn update_keeps_omitted_properties(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let before = create(&app, &ama.key, &json!({ "name": "A", "contact": "B", "email": "c@example.com", "city": "Accra" })).await;
+    let uri = before.body["self"].as_str().unwrap();
+
+    let after = change(&app, &ama.key, uri, json!({ "contact": "Kofi", "phone": null, "city": "", "unknown": 1 })).await;
+    let blank = change(&app, &ama.key, uri, json!({ "name": "", "contact": " ", "state": "Volta" })).await;
+
+    let mut expected = before.body.clone();
+    expected["contact"] = "Kofi".into();
+    expected["city"] = "".into();
+    assert_eq!(after.body, expected);
+    assert_eq!((blank.status, blank.invalid_arguments()), (400, vec!["-name".to_owned(), "-contact".to_owned()]));
+    assert_eq!(app.request("GET", uri).send().await.body, expected);
+}
+
+async fn lists_in_pages_in_order_of_creation(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    for name in ["Cape Coast Live", "Accra Live", "Bolgatanga Live"] {
+        create(&app, &ama.key, &host(name)).await;
+    }
+
+    let first = app.request("GET", "/hosts?records=2").send().await;
+    let second = app.request("GET", "/hosts?records=2&page=2").send().await;
+    let past = app.request("GET", "/hosts?records=2&page=3").send().await;
+
+    assert_eq!(names(&first), ["Cape Coast Live", "Accra Live"]);
+    assert_eq!(names(&second), ["Bolgatanga Live"]);
+    assert_eq!((&first.body["total"], &second.body["page"]), (&json!(3), &json!(2)));
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+}
+
+async fn lists_hosts_of_administrator(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let path = format!("/accounts/{}/hosts", ama.number);
+    let list = |query: &str, key: &str| app.request("GET", &format!("{path}?{query}")).key(key).send();
+    let empty = list("", &ama.key).await;
+    assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+    create(&app, &kofi.key, &host("Kumasi Live")).await;
+    let mut created = Vec::new();
+    for name in ["Cape Coast Live", "Accra Live", "Bolgatanga Live"] {
+        created.push(create(&app, &ama.key, &host(name)).await.body);
+    }
+
+    let page = list("", &ama.key).await;
+
+    assert_eq!((page.status, &page.body["total"], &page.body["entries"]), (200, &json!(3), &json!(created)));
+    assert_eq!(list("", &app.staff.key).await.body, page.body);
+    assert_eq!(names(&list("records=2&page=2", &ama.key).await), ["Bolgatanga Live"]);
+    let past = list("records=2&page=3", &ama.key).await;
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+    let mut tx = app.state.db.begin().await.unwrap();
+    tx.query("update hosts set removed = true where name = 'Accra Live'").execute().await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(names(&list("", &ama.key).await), ["Cape Coast Live", "Bolgatanga Live"]);
+}
+
+async fn host_list_of_account_requires_owner_or_staff(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+
+    for (key, number, expected) in [
+        (&kofi.key, ama.number.as_str(), (403, "resource.not-yours")),
+        (&app.public_key, &ama.number, (403, "key.refused")),
+        (&ama.key, "ZZ-00000000", (404, "resource.not-found")),
+    ] {
+        let rejected = app.request("GET", &format!("/accounts/{number}/hosts")).key(key).send().await;
+        assert_eq!((rejected.status, rejected.code()), expected, "{number}");
+    }
+}

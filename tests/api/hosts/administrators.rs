@@ -1,0 +1,204 @@
+//! Administrators of hosts.
+
+use boxoffice::auth::Scope;
+use boxoffice::setup;
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use super::change;
+use crate::support::{Response, TestApp, rejection};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    administrator_adds_another,
+    lists_administrators_in_pages,
+    account_is_added_once,
+    only_administrators_manage_administrators,
+    removed_administrator_loses_permissions,
+    last_administrator_cannot_be_removed,
+    staff_appoint_administrator_if_none_is_left,
+];
+
+race_tests![concurrent_mutual_removals_leave_one_administrator, concurrent_resignations_leave_one_administrator,];
+
+async fn add(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
+    let body = json!({ "account": account });
+    app.request("POST", &format!("{host}/administrators")).key(key).json(&body).send().await
+}
+
+async fn remove(app: &TestApp, key: &str, host: &str, account: &str) -> Response {
+    app.request("DELETE", &format!("{host}/administrators?account={account}")).key(key).send().await
+}
+
+/// Returns the account numbers of a host's administrators.
+async fn administrators(app: &TestApp, host: &str) -> Vec<String> {
+    let page = app.read(&format!("{host}/administrators")).await;
+    let number = |account: &Value| account["number"].as_str().unwrap().to_owned();
+    page["entries"].as_array().unwrap().iter().map(number).collect()
+}
+
+async fn administrator_adds_another(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    assert_eq!(change(&app, &ama.key, &host.uri, json!({ "phone": "1" })).await.status, 403);
+
+    let added = add(&app, &kofi.key, &host.uri, &ama.number).await;
+
+    let account = format!("/accounts/{}", ama.number);
+    assert_eq!((added.status, added.header("location")), (201, account.as_str()));
+    assert_eq!(added.body, app.read(&account).await);
+    assert_eq!(administrators(&app, &host.uri).await, [kofi.number.clone(), ama.number.clone()]);
+    // She has the permissions of an administrator.
+    assert_eq!(change(&app, &ama.key, &host.uri, json!({ "phone": "1" })).await.status, 200);
+    assert_eq!(app.public_client.host_list().account(ama.number.as_str()).send().await.unwrap().total, 1);
+    let draft = app.create_draft(&host).await;
+    assert_eq!(app.request("GET", &draft.uri).key(&ama.key).send().await.status, 200);
+    let yaw = app.sign_up("yaw").await;
+    assert_eq!(add(&app, &ama.key, &host.uri, &yaw.number).await.status, 201);
+}
+
+async fn lists_administrators_in_pages(app: TestApp) {
+    let (ama, kofi, yaw) = (app.sign_up("ama").await, app.sign_up("kofi").await, app.sign_up("yaw").await);
+    let uri = app.create_host(&kofi).await.uri;
+    for user in [&yaw, &ama] {
+        add(&app, &kofi.key, &uri, &user.number).await;
+    }
+    let esi = app.sign_up("esi").await;
+    let list = format!("{uri}/administrators");
+    let read = |key: &str, path: &str| app.request("GET", path).key(key).send();
+
+    assert_eq!(administrators(&app, &uri).await, [&ama, &kofi, &yaw].map(|user| user.number.clone()));
+    let second = read(&yaw.key, &format!("{list}?records=2&page=2")).await;
+    assert_eq!((second.status, &second.body["total"], &second.body["records"]), (200, &json!(3), &json!(2)));
+    assert_eq!(second.body["entries"], json!([app.read(&format!("/accounts/{}", yaw.number)).await]));
+    assert_eq!(rejection(&read(&yaw.key, &format!("{list}?page=2")).await), (404, "page.past-end"));
+    assert_eq!(rejection(&read(&esi.key, &list).await), (403, "resource.not-yours"));
+    assert_eq!(rejection(&read(&app.public_key, &list).await), (403, "key.refused"));
+    assert_eq!(rejection(&read(&esi.key, "/hosts/17637000000001/administrators").await), (404, "resource.not-found"));
+}
+
+async fn account_is_added_once(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let uri = app.create_host(&kofi).await.uri;
+
+    let unknown = add(&app, &kofi.key, &uri, "GH-00000000").await;
+    let himself = add(&app, &kofi.key, &uri, &kofi.number).await;
+    let both = join_all((0..4).map(|_| add(&app, &kofi.key, &uri, &ama.number))).await;
+
+    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
+    assert_eq!(rejection(&himself), (409, "administrator.taken"));
+    assert_eq!(both.iter().filter(|response| response.status == 201).count(), 1);
+    assert_eq!(both.iter().filter(|response| rejection(response) == (409, "administrator.taken")).count(), 3);
+    assert_eq!(administrators(&app, &uri).await, [kofi.number, ama.number]);
+}
+
+async fn only_administrators_manage_administrators(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let uri = app.create_host(&kofi).await.uri;
+    let program = setup::create_key(&app.state, "a program", Scope::Administrator, None).await.unwrap();
+
+    // Staff are rejected too, before the account is looked up.
+    for key in [&ama.key, &app.staff.key, &program] {
+        for account in [&ama.number, "GH-00000000"] {
+            assert_eq!(rejection(&add(&app, key, &uri, account).await), (403, "resource.not-yours"));
+        }
+        for account in [&kofi.number, "GH-00000000"] {
+            assert_eq!(rejection(&remove(&app, key, &uri, account).await), (403, "resource.not-yours"));
+        }
+    }
+    assert_eq!(rejection(&add(&app, &app.public_key, &uri, &ama.number).await), (403, "key.refused"));
+    assert_eq!(rejection(&remove(&app, &app.public_key, &uri, &kofi.number).await), (403, "key.refused"));
+    let nowhere = "/hosts/17637000000001";
+    assert_eq!(rejection(&add(&app, &kofi.key, nowhere, &ama.number).await), (404, "resource.not-found"));
+    assert_eq!(rejection(&remove(&app, &kofi.key, nowhere, &kofi.number).await), (404, "resource.not-found"));
+    assert_eq!(administrators(&app, &uri).await.join(" "), kofi.number);
+
+    // Staff who administer the host may do it.
+    assert_eq!(add(&app, &kofi.key, &uri, &app.staff.number).await.status, 201);
+    assert_eq!(add(&app, &app.staff.key, &uri, &ama.number).await.status, 201);
+}
+
+async fn removed_administrator_loses_permissions(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let draft = app.create_draft(&host).await;
+    add(&app, &kofi.key, &host.uri, &ama.number).await;
+
+    let removed = remove(&app, &ama.key, &host.uri, &kofi.number).await;
+
+    assert_eq!((removed.status, removed.body), (204, Value::Null));
+    assert_eq!(administrators(&app, &host.uri).await.join(" "), ama.number);
+    assert_eq!(rejection(&change(&app, &kofi.key, &host.uri, json!({ "phone": "1" })).await), (403, "resource.not-yours"));
+    assert_eq!(app.request("GET", &draft.uri).key(&kofi.key).send().await.status, 403);
+    assert_eq!(app.public_client.host_list().account(kofi.number.as_str()).send().await.unwrap().total, 0);
+    for account in [&kofi.number, "GH-00000000"] {
+        assert_eq!(rejection(&remove(&app, &ama.key, &host.uri, account).await), (404, "resource.not-found"), "{account}");
+    }
+    assert_eq!(add(&app, &ama.key, &host.uri, &kofi.number).await.status, 201, "he can come back");
+}
+
+async fn last_administrator_cannot_be_removed(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let uri = app.create_host(&kofi).await.uri;
+
+    let last = remove(&app, &kofi.key, &uri, &kofi.number).await;
+    assert_eq!(rejection(&last), (409, "administrator.last"));
+    assert_eq!(administrators(&app, &uri).await.join(" "), kofi.number);
+    assert_eq!(change(&app, &kofi.key, &uri, json!({ "phone": "1" })).await.status, 200);
+
+    add(&app, &kofi.key, &uri, &ama.number).await;
+    assert_eq!(remove(&app, &kofi.key, &uri, &kofi.number).await.status, 204, "now he may go");
+    assert_eq!(rejection(&remove(&app, &ama.key, &uri, &ama.number).await), (409, "administrator.last"));
+}
+
+async fn concurrent_mutual_removals_leave_one_administrator(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    for _ in 0..5 {
+        let uri = app.create_host(&kofi).await.uri;
+        add(&app, &kofi.key, &uri, &ama.number).await;
+
+        let his = remove(&app, &kofi.key, &uri, &ama.number);
+        let (his, hers) = join(his, remove(&app, &ama.key, &uri, &kofi.number)).await;
+
+        let mut statuses = [his.status, hers.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [204, 403], "a removed administrator can't remove others");
+        assert_eq!(administrators(&app, &uri).await.len(), 1);
+    }
+}
+
+async fn concurrent_resignations_leave_one_administrator(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let uri = app.create_host(&kofi).await.uri;
+    let mut all = vec![kofi];
+    for name in ["ama", "yaw", "esi"] {
+        let user = app.sign_up(name).await;
+        add(&app, &all[0].key, &uri, &user.number).await;
+        all.push(user);
+    }
+
+    let left = join_all(all.iter().map(|user| remove(&app, &user.key, &uri, &user.number))).await;
+
+    assert_eq!(left.iter().filter(|response| response.status == 204).count(), 3);
+    assert_eq!(left.iter().filter(|response| rejection(response) == (409, "administrator.last")).count(), 1);
+    assert_eq!(administrators(&app, &uri).await.len(), 1);
+}
+
+async fn staff_appoint_administrator_if_none_is_left(app: TestApp) {
+    let (kofi, ama, yaw) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("yaw").await);
+    let uri = app.create_host(&kofi).await.uri;
+    let removed = app.request("DELETE", &format!("/accounts/{}", kofi.number)).key(&kofi.key).send().await;
+    assert_eq!((removed.status, administrators(&app, &uri).await.len()), (204, 0));
+
+    let herself = add(&app, &ama.key, &uri, &ama.number).await;
+    let unknown = add(&app, &app.staff.key, &uri, "GH-00000000").await;
+    let appointed = add(&app, &app.staff.key, &uri, &ama.number).await;
+    let again = add(&app, &app.staff.key, &uri, &yaw.number).await;
+
+    assert_eq!(rejection(&herself), (403, "resource.not-yours"));
+    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
+    assert_eq!(appointed.status, 201, "{}", appointed.body);
+    assert_eq!(rejection(&again), (403, "resource.not-yours"), "now it is for her to say");
+    assert_eq!(administrators(&app, &uri).await.join(" "), ama.number);
+    assert_eq!(add(&app, &ama.key, &uri, &yaw.number).await.status, 201);
+}

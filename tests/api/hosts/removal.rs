@@ -1,0 +1,220 @@
+//! Removal of hosts: effects, remaining data, and forbidden actions.
+
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use super::{change, create, host, names};
+use crate::support::{Event, Response, TestApp, User, card_payment, rejection, section};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    removed_host_is_not_found,
+    host_is_removed_by_administrators_and_staff,
+    sold_tickets_of_removed_host_stay_valid,
+    removed_host_cannot_create_submit_list_or_sell,
+    existing_events_of_removed_host_can_be_managed,
+    name_of_removed_host_is_free,
+    host_is_removed_once,
+];
+
+race_tests![concurrent_sales_and_removal_remove_host];
+
+async fn send(app: &TestApp, method: &str, key: &str, uri: &str, body: Value) -> Response {
+    app.request(method, uri).key(key).json(&body).send().await
+}
+
+async fn remove(app: &TestApp, key: &str, uri: &str) -> Response {
+    app.request("DELETE", uri).key(key).send().await
+}
+
+/// Creates a host of Kofi, with a listed event that has ten tickets at 20.00.
+async fn create_concert(app: &TestApp, kofi: &User) -> (String, Event) {
+    let host = app.create_host(kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
+    (host.uri, event)
+}
+
+async fn removed_host_is_not_found(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (uri, event) = create_concert(&app, &kofi).await;
+    let before = app.request("GET", &event.uri).send().await.body;
+
+    let removed = remove(&app, &kofi.key, &uri).await;
+
+    assert_eq!((removed.status, removed.body), (204, Value::Null));
+    let administrators = format!("{uri}/administrators");
+    let account = format!("{administrators}?account={}", kofi.number);
+    for (method, path, body) in [
+        ("GET", uri.clone(), Value::Null),
+        ("PUT", uri.clone(), json!({ "phone": "1" })),
+        ("DELETE", uri.clone(), Value::Null),
+        ("GET", administrators.clone(), Value::Null),
+        ("POST", administrators.clone(), json!({ "account": ama.number })),
+        ("DELETE", account, Value::Null),
+        ("GET", format!("{uri}/statistics"), Value::Null),
+        ("GET", format!("{uri}/events"), Value::Null),
+    ] {
+        for key in [&kofi.key, &app.staff.key] {
+            let response = send(&app, method, key, &path, body.clone()).await;
+            assert_eq!(rejection(&response), (404, "resource.not-found"), "{method} {path}");
+        }
+    }
+    assert!(names(&app.request("GET", "/hosts").send().await).is_empty());
+    assert!(names(&app.request("GET", &format!("/hosts?account={}", kofi.number)).send().await).is_empty());
+    let after = app.request("GET", &event.uri).send().await;
+    assert_eq!((after.status, after.body), (200, before), "its events stay as they are");
+    assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 1);
+}
+
+async fn host_is_removed_by_administrators_and_staff(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let uri = app.create_host(&kofi).await.uri;
+
+    let stranger = remove(&app, &ama.key, &uri).await;
+    let application = remove(&app, &app.public_key, &uri).await;
+    let unknown = remove(&app, &ama.key, "/hosts/17637000000001").await;
+    let kept = app.request("GET", &uri).send().await.status;
+    let staff = remove(&app, &app.staff.key, &uri).await;
+
+    assert_eq!(rejection(&stranger), (403, "resource.not-yours"));
+    assert_eq!(rejection(&application), (403, "key.refused"));
+    assert_eq!(rejection(&unknown), (404, "resource.not-found"));
+    assert_eq!((kept, staff.status), (200, 204));
+    assert_eq!(app.request("GET", &uri).send().await.status, 404);
+}
+
+async fn sold_tickets_of_removed_host_stay_valid(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (uri, event) = create_concert(&app, &kofi).await;
+    let paid = ama.order(&event.sections[0], 1).await.unwrap();
+    ama.pay(&paid).await.unwrap();
+    let open = ama.order(&event.sections[0], 1).await.unwrap();
+
+    assert_eq!(remove(&app, &kofi.key, &uri).await.status, 204);
+
+    // Existing reservations can be paid.
+    assert_eq!(app.pay(&ama.key, &open.self_, card_payment()).await.status, 201);
+    let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    let serials: Vec<&Value> = tickets["entries"].as_array().unwrap().iter().map(|ticket| &ticket["serial"]).collect();
+    assert_eq!(serials.len(), 2);
+    let admissions = format!("{}/admissions", event.uri);
+    let by_its_administrator = send(&app, "POST", &kofi.key, &admissions, json!({ "serials": [serials[0]] })).await;
+    assert_eq!((by_its_administrator.status, by_its_administrator.body.as_array().unwrap().len()), (201, 1));
+    let code = app.read(&format!("{}/tokens", event.uri)).await["entries"][0]["code"].as_str().unwrap().to_owned();
+    let gate = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.clone();
+    let at_the_gate = send(&app, "POST", &gate, &admissions, json!({ "serials": [serials[1]] })).await;
+    assert_eq!((at_the_gate.status, at_the_gate.body.as_array().unwrap().len()), (201, 1));
+}
+
+async fn removed_host_cannot_create_submit_list_or_sell(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let listed = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Lawn", 0.0, 10)]).await;
+    let (draft, reviewed) = (app.create_draft(&host).await, app.create_draft(&host).await);
+    kofi.client.event_submission_create().event(&reviewed.id).send().await.unwrap();
+    let event = json!({
+        "host": host.uri, "title": "One More", "description": "Jazz.", "type": "Standard", "public": true,
+        "category": app.create_category().await, "subcategory": "Jazz", "venue": app.create_venue().await,
+    });
+    let before = app.read("/events").await;
+
+    assert_eq!(remove(&app, &kofi.key, &host.uri).await.status, 204);
+
+    let balcony = serde_json::to_value(section("Balcony", 5.0, 5)).unwrap();
+    let approval = format!("{}?approved=true", crate::review::submission_of(&reviewed.uri));
+    let staff = &app.staff.key;
+    for (method, key, path, body) in [
+        ("POST", &kofi.key, "/events".to_owned(), event.clone()),
+        ("POST", staff, "/events".to_owned(), event),
+        ("POST", &kofi.key, format!("{}/submissions", draft.uri), Value::Null),
+        ("DELETE", staff, approval, Value::Null),
+        ("POST", &kofi.key, format!("{}/sections", listed.uri), balcony.clone()),
+        ("POST", &kofi.key, format!("{}/sections", draft.uri), balcony),
+        ("POST", &kofi.key, "/orders".to_owned(), json!({ "items": { listed.sections[0].as_str(): 1 } })),
+        ("POST", staff, "/orders".to_owned(), json!({ "items": { listed.sections[1].as_str(): 1 } })),
+    ] {
+        let response = send(&app, method, key, &path, body).await;
+        assert_eq!(rejection(&response), (409, "host.removed"), "{method} {path}");
+    }
+    assert_eq!(app.read("/events").await, before, "nothing has changed");
+    assert_eq!(app.read("/orders").await["total"], 0);
+}
+
+async fn existing_events_of_removed_host_can_be_managed(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let (first, second) =
+        (create_concert(&app, &kofi).await, app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await);
+    let (reviewed, draft) = (app.create_draft(&host).await, app.create_draft(&host).await);
+    kofi.client.event_submission_create().event(&reviewed.id).send().await.unwrap();
+    for uri in [&host.uri, &first.0] {
+        assert_eq!(remove(&app, &kofi.key, uri).await.status, 204);
+    }
+    let first = first.1;
+
+    let rejection = format!("{}?approved=false", crate::review::submission_of(&reviewed.uri));
+    for (method, key, path, body, status) in [
+        ("PUT", &kofi.key, first.uri.clone(), json!({ "title": "An Hour Later" }), 200),
+        ("PUT", &kofi.key, first.sections[0].clone(), json!({ "description": "By the sea" }), 200),
+        ("GET", &kofi.key, format!("{}/statistics", first.uri), Value::Null, 200),
+        ("GET", &kofi.key, format!("{}/sales", first.uri), Value::Null, 200),
+        ("POST", &kofi.key, format!("{}/cancellations", first.uri), Value::Null, 200),
+        ("POST", &kofi.key, format!("{}/withdrawals", second.uri), Value::Null, 200),
+        ("DELETE", &kofi.key, second.sections[0].clone(), Value::Null, 204),
+        ("DELETE", &app.staff.key, rejection, Value::Null, 200),
+        ("DELETE", &kofi.key, draft.uri.clone(), Value::Null, 204),
+    ] {
+        let response = send(&app, method, key, &path, body).await;
+        assert_eq!(response.status, status, "{method} {path}: {}", response.body);
+    }
+}
+
+async fn name_of_removed_host_is_free(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let uri = |response: &Response| response.body["self"].as_str().unwrap().to_owned();
+    let first = create(&app, &ama.key, &host("Accra Live")).await;
+    let other = create(&app, &kofi.key, &host("Kumasi Live")).await;
+    assert_eq!(rejection(&create(&app, &kofi.key, &host("Accra Live")).await), (409, "host.taken"));
+
+    assert_eq!(remove(&app, &ama.key, &uri(&first)).await.status, 204);
+
+    let second = create(&app, &ama.key, &host("Accra Live")).await;
+    assert_eq!(second.status, 201);
+    assert_eq!(rejection(&change(&app, &kofi.key, &uri(&other), json!({ "name": "Accra Live" })).await), (409, "host.taken"));
+    assert_eq!(remove(&app, &ama.key, &uri(&second)).await.status, 204);
+    assert_eq!(change(&app, &kofi.key, &uri(&other), json!({ "name": "Accra Live" })).await.status, 200);
+}
+
+async fn host_is_removed_once(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let uri = app.create_host(&kofi).await.uri;
+
+    let (one, other) = join(remove(&app, &kofi.key, &uri), remove(&app, &app.staff.key, &uri)).await;
+
+    let mut statuses = [one.status, other.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [204, 404]);
+}
+
+async fn concurrent_sales_and_removal_remove_host(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 100), section("Lawn", 0.0, 100)]).await;
+    let [floor, lawn] = [event.sections[0].as_str(), event.sections[1].as_str()];
+    let mut crowd = Vec::new();
+    for number in 0..4 {
+        crowd.push(app.sign_up(&format!("person-{number}")).await);
+    }
+
+    let wants = crowd.iter().flat_map(|user| [floor, lawn, floor, lawn].map(|section| (user, section)));
+    let wants = join_all(wants.map(|(user, section)| app.place_order(&user.key, json!({ section: 1 }))));
+    let (responses, removed) = join(wants, remove(&app, &kofi.key, &host.uri)).await;
+
+    assert_eq!(removed.status, 204);
+    let sold = responses.iter().filter(|response| response.status == 201).count();
+    let rejected = responses.iter().filter(|response| rejection(response) == (409, "host.removed")).count();
+    assert_eq!(sold + rejected, 16, "{responses:?}");
+    let ((sold_free, none), (also_none, reserved)) = (app.sold_and_reserved(lawn).await, app.sold_and_reserved(floor).await);
+    assert_eq!((none, also_none, usize::try_from(sold_free + reserved).unwrap()), (0, 0, sold));
+    assert_eq!(rejection(&app.place_order(&crowd[0].key, json!({ lawn: 1 })).await), (409, "host.removed"));
+}

@@ -1,0 +1,9 @@
+//! Limits for untrusted clients: sizes, timeouts, rate limits, headers, TLS, and malformed HTTP.
+
+mod head;
+mod headers;
+mod limits;
+mod raw;
+mod slow;
+mod strange;
+mod tls;

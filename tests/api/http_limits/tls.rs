@@ -1,0 +1,242 @@
+//! HTTPS and its certificate.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use boxoffice::http::{Certificate, Listener};
+use boxoffice::log;
+use http::{Request, Response};
+use http_body_util::Empty;
+use hyper::body::{Bytes, Incoming};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use rcgen::{KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, SignatureAlgorithm};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+
+use super::raw::request;
+use crate::on_both_databases;
+use crate::support::server_process::{ServerProcess, boxoffice};
+use crate::support::{ANY_PORT, TestApp};
+
+on_both_databases![serves_http_1_and_2_over_tls, rejects_plain_http];
+
+/// PEM files of a certificate for localhost and its key.
+struct Pair {
+    folder: PathBuf,
+    der: CertificateDer<'static>,
+}
+
+impl Pair {
+    fn write(folder: &Path) -> Self {
+        let created = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        std::fs::write(folder.join("certificate.pem"), created.cert.pem()).unwrap();
+        std::fs::write(folder.join("key.pem"), created.signing_key.serialize_pem()).unwrap();
+        Self { folder: folder.to_owned(), der: created.cert.der().clone() }
+    }
+
+    fn open(&self) -> Arc<Certificate> {
+        Certificate::open(&self.folder.join("certificate.pem"), &self.folder.join("key.pem")).unwrap()
+    }
+
+    /// Returns the command with this certificate, on a free port.
+    fn program(&self, command: &str) -> Command {
+        let mut program = boxoffice(&self.folder, &[command]);
+        program.arg("--tls-certificate").arg(self.folder.join("certificate.pem"));
+        program.arg("--tls-key").arg(self.folder.join("key.pem"));
+        program
+    }
+}
+
+/// Opens a connection that trusts this certificate only.
+async fn connect(
+    server: SocketAddr,
+    trusted: &CertificateDer<'static>,
+    protocol: &[u8],
+    versions: &[&'static SupportedProtocolVersion],
+) -> std::io::Result<TlsStream<TcpStream>> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).unwrap();
+    let mut config = ClientConfig::builder_with_protocol_versions(versions).with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![protocol.to_vec()];
+    let stream = TcpStream::connect(server).await?;
+    TlsConnector::from(Arc::new(config)).connect(ServerName::from(server.ip()), stream).await
+}
+
+fn get_time(key: &str) -> Request<Empty<Bytes>> {
+    let request = Request::get("https://127.0.0.1/time").header("host", "127.0.0.1");
+    request.header("X-API-Key", key).header("X-Client-Version", "3.0.0").body(Empty::new()).unwrap()
+}
+
+async fn ask_http_1(stream: TlsStream<TcpStream>, key: &str) -> Response<Incoming> {
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    sender.send_request(get_time(key)).await.unwrap()
+}
+
+async fn ask_http_2(stream: TlsStream<TcpStream>, key: &str) -> Response<Incoming> {
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    sender.send_request(get_time(key)).await.unwrap()
+}
+
+async fn serves_http_1_and_2_over_tls(app: TestApp) {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = Pair::write(folder.path());
+    let listener = Listener { certificate: Some(pair.open()), ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
+
+    for version in [&TLS12, &TLS13] {
+        let first = connect(server.server, &pair.der, b"http/1.1", &[version]).await.unwrap();
+        let second = connect(server.server, &pair.der, b"h2", &[version]).await.unwrap();
+        assert_eq!(first.get_ref().1.alpn_protocol(), Some(b"http/1.1".as_slice()));
+        assert_eq!(second.get_ref().1.alpn_protocol(), Some(b"h2".as_slice()));
+
+        for response in [ask_http_1(first, &app.public_key).await, ask_http_2(second, &app.public_key).await] {
+            assert_eq!(response.status(), 200, "{:?}", response.version());
+            assert_eq!(response.headers()["strict-transport-security"], "max-age=63072000");
+        }
+    }
+}
+
+async fn rejects_plain_http(app: TestApp) {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = Listener { certificate: Some(Pair::write(folder.path()).open()), ..ANY_PORT.into() };
+    let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), listener).await;
+
+    let mut connection = TcpStream::connect(server.server).await.unwrap();
+    let _heard = tokio::io::AsyncWriteExt::write_all(&mut connection, &request("GET /time", &[], "")).await;
+    let mut response = Vec::new();
+    let _cut_off = tokio::io::AsyncReadExt::read_to_end(&mut connection, &mut response).await;
+
+    assert!(!response.starts_with(b"HTTP"), "{}", response.escape_ascii());
+}
+
+/// Returns an element of a DER sequence, without its tag and length.
+fn element(der: &[u8], index: usize) -> &[u8] {
+    let split = |der: &'_ [u8]| -> (usize, usize) {
+        let count = usize::from(der[1]);
+        if count < 0x80 {
+            return (2, count);
+        }
+        let bytes = &der[2..2 + (count & 0x7f)];
+        (2 + bytes.len(), bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)))
+    };
+    let mut rest = &der[split(der).0..];
+    for _ in 0..index {
+        let (head, length) = split(rest);
+        rest = &rest[head + length..];
+    }
+    let (head, length) = split(rest);
+    &rest[head..head + length]
+}
+
+fn pem(label: &str, der: &[u8]) -> String {
+    use base64::Engine;
+    let text = base64::engine::general_purpose::STANDARD.encode(der);
+    let lines: Vec<_> = text.as_bytes().chunks(64).map(|line| std::str::from_utf8(line).unwrap()).collect();
+    format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
+}
+
+#[test]
+fn reads_keys_in_every_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, file) = (folder.path().join("certificate.pem"), folder.path().join("key.pem"));
+    let forms: [(&'static SignatureAlgorithm, &str); 2] =
+        [(&PKCS_ECDSA_P256_SHA256, "EC PRIVATE KEY"), (&PKCS_RSA_SHA256, "RSA PRIVATE KEY")];
+    for (algorithm, label) in forms {
+        let key = KeyPair::generate_for(algorithm).unwrap();
+        let created = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap().self_signed(&key).unwrap();
+        std::fs::write(&certificate, created.pem()).unwrap();
+        // PKCS #1 is the third element of PKCS #8 (RFC 5208, section 5).
+        for text in [key.serialize_pem(), pem(label, element(&key.serialize_der(), 2))] {
+            std::fs::write(&file, &text).unwrap();
+
+            let read = Certificate::open(&certificate, &file);
+
+            assert!(read.is_ok(), "{}: {:?}", text.lines().next().unwrap(), read.err());
+        }
+    }
+}
+
+#[test]
+fn reports_unusable_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    Pair::write(folder.path());
+    let other = KeyPair::generate().unwrap();
+    std::fs::write(file("other.pem"), other.serialize_pem()).unwrap();
+    std::fs::write(file("empty.pem"), "nothing\n").unwrap();
+    std::fs::write(file("broken.pem"), "-----BEGIN PRIVATE KEY-----\n????\n-----END PRIVATE KEY-----\n").unwrap();
+
+    for (certificate, key, told) in [
+        ("absent.pem", "key.pem", "absent.pem, which --tls-certificate names"),
+        ("certificate.pem", "absent.pem", "absent.pem, which --tls-key names"),
+        ("empty.pem", "key.pem", "--tls-certificate takes a PEM file with BEGIN CERTIFICATE"),
+        ("certificate.pem", "empty.pem", "--tls-key takes a PEM file with BEGIN PRIVATE KEY"),
+        ("certificate.pem", "certificate.pem", "--tls-key takes a PEM file with BEGIN PRIVATE KEY"),
+        ("certificate.pem", "broken.pem", "broken.pem, which --tls-key names"),
+        ("certificate.pem", "other.pem", "give the key that the certificate was made for"),
+    ] {
+        let error = format!("{:#}", Certificate::open(&file(certificate), &file(key)).unwrap_err());
+        assert!(error.contains(told), "{certificate} and {key}: {error}");
+    }
+}
+
+#[test]
+fn program_rejects_unusable_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let pair = Pair::write(folder.path());
+    std::fs::write(folder.path().join("key.pem"), KeyPair::generate().unwrap().serialize_pem()).unwrap();
+    // The address is in use, so a process that accepts the certificate ends as well.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+
+    for command in ["serve", "mock"] {
+        let rejected = pair.program(command).env("BOXOFFICE_LISTEN", taken.local_addr().unwrap().to_string()).output().unwrap();
+
+        let told = String::from_utf8(rejected.stderr).unwrap();
+        assert_eq!(rejected.status.code(), Some(1), "{told}");
+        assert!(told.contains("give the key that the certificate was made for"), "{told}");
+    }
+    assert!(!folder.path().join("boxoffice.db").exists(), "nothing was made");
+}
+
+#[test]
+fn certificate_and_key_require_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    for option in ["--tls-certificate", "--tls-key"] {
+        let rejected = boxoffice(folder.path(), &["serve", option, "file.pem"]).output().unwrap();
+
+        assert_eq!(rejected.status.code(), Some(2), "{option}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn program_reloads_certificate() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Pair::write(folder.path());
+    let serving = ServerProcess::start(first.program("serve"));
+    let server: SocketAddr = serving.address.trim_start_matches("http://").parse().unwrap();
+    let shows = async |pair: &Pair| connect(server, &pair.der, b"h2", &[&TLS13]).await.is_ok();
+    assert!(shows(&first).await);
+
+    let second = Pair::write(folder.path());
+    assert!(shows(&first).await, "no signal was sent yet");
+    serving.signal("HUP");
+    assert_eq!(serving.wait_for_log("msg"), "the certificate was read again");
+    assert!(shows(&second).await && !shows(&first).await);
+
+    std::fs::write(folder.path().join("key.pem"), "broken").unwrap();
+    serving.signal("HUP");
+    let told = serving.wait_for_log("cause");
+    assert!(told.contains("--tls-key takes a PEM file"), "{told}");
+    assert!(shows(&second).await, "the valid certificate is kept");
+    let response = ask_http_1(connect(server, &second.der, b"http/1.1", &[&TLS13]).await.unwrap(), "x").await;
+    assert_eq!(response.status(), 403);
+}

@@ -1,0 +1,209 @@
+//! Integrations: API keys for programs.
+
+use std::time::Duration;
+
+use boxoffice::auth::Scope;
+use boxoffice::setup;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Response, TestApp, User};
+
+on_both_databases![
+    key_acts_as_its_account,
+    key_is_shown_once,
+    integration_acts_as_creator_by_default,
+    role_limits_scope_of_key,
+    key_works_until_it_expires,
+    rejects_expiry_in_the_past,
+    rejects_unknown_account,
+    rejects_invalid_integration,
+    only_staff_manage_integrations,
+    unknown_integration_is_not_found,
+    lists_integrations_without_keys,
+    revoked_integration_is_not_found,
+];
+
+impl TestApp {
+    /// Creates an integration with the administrator's key.
+    async fn integrate(&self, body: &Value) -> Response {
+        self.request("POST", "/integrations").key(&self.staff.key).json(body).send().await
+    }
+
+    /// Creates an integration for this user's account, and returns its key.
+    pub async fn create_integration_key(&self, user: &User) -> String {
+        let created = self.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": user.number })).await;
+        created.body["key"].as_str().unwrap().to_owned()
+    }
+}
+
+async fn key_acts_as_its_account(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+
+    let integration = app.create_integration_key(&ama).await;
+
+    let status = async |number| app.request("GET", &format!("/accounts/{number}")).key(&integration).send().await.status;
+    assert_eq!(status(&ama.number).await, 200);
+    assert_eq!(status(&kofi.number).await, 403);
+}
+
+async fn key_is_shown_once(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let expires = "2999-11-21T01:00:00+01:00";
+    let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number, "expires": expires });
+
+    let created = app.integrate(&body).await;
+
+    let uri = created.body["self"].as_str().unwrap();
+    let key = created.body["key"].as_str().unwrap();
+    assert_eq!((created.status, created.header("location")), (201, uri));
+    assert!(key.len() == 32 && key.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit()), "{key}");
+    let mut expected = json!({
+        "self": uri, "name": "Kiosk", "role": "customer", "account": ama.number, "expires": "2999-11-21T00:00:00+00:00",
+        "created": created.body["created"], "lastUsed": null, "key": key,
+    });
+    assert_eq!(created.body, expected);
+    expected.as_object_mut().unwrap().remove("key");
+    assert_eq!(app.request("GET", uri).key(&app.staff.key).send().await.body, expected);
+}
+
+async fn integration_acts_as_creator_by_default(app: TestApp) {
+    let created = app.integrate(&json!({ "name": "Reports", "role": "administrator", "account": null, "expires": null })).await;
+
+    assert_eq!((&created.body["account"], &created.body["expires"]), (&json!(app.staff.number), &Value::Null));
+    let reports = app.client(created.body["key"].as_str().unwrap());
+    assert_eq!(reports.account_list().send().await.unwrap().total, 1);
+}
+
+async fn role_limits_scope_of_key(app: TestApp) {
+    let own = format!("/accounts/{}", app.staff.number);
+    for (role, statuses) in [("public", [200, 403, 403]), ("customer", [200, 200, 403]), ("administrator", [200, 200, 200])] {
+        let created = app.integrate(&json!({ "name": role, "role": role })).await;
+        let key = created.body["key"].as_str().unwrap();
+
+        let get = |path| app.request("GET", path).key(key).send();
+        let responses = [get("/time").await, get(&own).await, get("/accounts").await];
+
+        assert_eq!(responses.map(|response| response.status), statuses, "{role}");
+    }
+}
+
+async fn key_works_until_it_expires(app: TestApp) {
+    let soon = app.state.clock.now().plus(Duration::from_secs(3600)).to_offset_seconds();
+    let created = app.integrate(&json!({ "name": "Kiosk", "role": "public", "expires": soon })).await;
+    let status = async || app.request("GET", "/time").key(created.body["key"].as_str().unwrap()).send().await.status;
+
+    app.advance_clock(Duration::from_secs(3590));
+    assert_eq!(status().await, 200);
+    app.advance_clock(Duration::from_secs(11));
+    assert_eq!(status().await, 403);
+    let read = app.request("GET", created.body["self"].as_str().unwrap()).key(&app.staff.key).send().await;
+    assert_eq!((read.status, &read.body["expires"]), (200, &json!(soon)), "the integration is still visible");
+}
+
+async fn rejects_expiry_in_the_past(app: TestApp) {
+    let moment = |seconds| app.state.clock.now().minus(Duration::from_secs(seconds)).to_offset_seconds();
+
+    for expires in [moment(1), "1970-01-01T00:00:00Z".to_owned()] {
+        let body = json!({ "name": "Kiosk", "role": "public", "account": "ZZ-00000000", "expires": expires });
+        let rejected = app.integrate(&body).await;
+
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["account".to_owned(), "expires".to_owned()]));
+        assert_eq!(rejected.body["fields"][1]["detail"], "must be in the future");
+    }
+    assert_eq!(app.staff.client.integration_list().send().await.unwrap().total, 1);
+}
+
+async fn rejects_unknown_account(app: TestApp) {
+    let unknown = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": "ZZ-00000000" })).await;
+    assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
+
+    let nobodys = setup::create_key(&app.state, "nobody's", Scope::Administrator, None).await.unwrap();
+    let body = json!({ "name": "Kiosk", "role": "customer" });
+    let nobody = app.request("POST", "/integrations").key(&nobodys).json(&body).send().await;
+    assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-account".to_owned()]));
+}
+
+async fn rejects_invalid_integration(app: TestApp) {
+    let wrong = json!({ "name": "x".repeat(201), "role": "redeemer", "account": "ama", "expires": "tomorrow" });
+
+    let nothing = app.integrate(&json!({ "name": " " })).await;
+    let wrong = app.integrate(&wrong).await;
+
+    assert_eq!((nothing.status, nothing.invalid_arguments()), (400, vec!["-name".to_owned(), "-role".to_owned()]));
+    assert_eq!(wrong.invalid_arguments(), ["name", "role", "account", "expires"]);
+}
+
+async fn only_staff_manage_integrations(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let body = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
+    let created = app.integrate(&body).await;
+
+    for key in [&ama.key, &app.public_key, created.body["key"].as_str().unwrap()] {
+        let making = app.request("POST", "/integrations").key(key).json(&body).send().await;
+        let listing = app.request("GET", "/integrations").key(key).send().await;
+        let reading = app.request("GET", created.body["self"].as_str().unwrap()).key(key).send().await;
+        let ending = app.request("DELETE", created.body["self"].as_str().unwrap()).key(key).send().await;
+
+        for rejected in [making, listing, reading, ending] {
+            assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
+        }
+    }
+}
+
+async fn unknown_integration_is_not_found(app: TestApp) {
+    app.sign_up("ama").await;
+    let session = app.sign_in("ama", crate::support::PASSWORD).await.unwrap();
+
+    for id in ["17637000000001".to_owned(), "till".to_owned(), session.id.to_string()] {
+        for method in ["GET", "DELETE"] {
+            let response = app.request(method, &format!("/integrations/{id}")).key(&app.staff.key).send().await;
+
+            assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {id}");
+        }
+    }
+    assert!(app.client(&session.key).session_active_get().send().await.is_ok(), "a session is none");
+}
+
+async fn lists_integrations_without_keys(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let soon = app.state.clock.now().plus(Duration::from_secs(60)).to_offset_seconds();
+    let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number, "expires": soon });
+    let mut integration = app.integrate(&integration).await.body;
+    let mut reports = app.integrate(&json!({ "name": "Reports", "role": "administrator" })).await.body;
+    for integration in [&mut integration, &mut reports] {
+        integration.as_object_mut().unwrap().remove("key");
+    }
+    let list = |query: &str| app.request("GET", &format!("/integrations?{query}")).key(&app.staff.key).send();
+
+    let page = list("").await;
+
+    // The administrator's key is an integration. The public key has no account, and Ama's session is no integration.
+    assert_eq!((page.status, &page.body["total"]), (200, &json!(3)));
+    assert_eq!(page.body["entries"][0]["name"], "first start");
+    assert_eq!(page.body["entries"].as_array().unwrap()[1..], [integration.clone(), reports.clone()]);
+    assert_eq!(list("records=2&page=2").await.body["entries"], json!([reports]));
+    let past = list("records=2&page=3").await;
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+    app.advance_clock(Duration::from_secs(61));
+    assert_eq!(list("").await.body, page.body, "an expired one is still visible");
+}
+
+async fn revoked_integration_is_not_found(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let integration = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": ama.number })).await.body;
+    let other = app.create_integration_key(&ama).await;
+    let uri = integration["self"].as_str().unwrap();
+
+    let ended = app.request("DELETE", uri).key(&app.staff.key).send().await;
+
+    assert_eq!((ended.status, ended.body), (204, Value::Null));
+    let rejected = app.request("GET", "/time").key(integration["key"].as_str().unwrap()).send().await;
+    assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
+    assert_eq!(app.request("GET", "/time").key(&other).send().await.status, 200);
+    for method in ["GET", "DELETE"] {
+        let gone = app.request(method, uri).key(&app.staff.key).send().await;
+        assert_eq!((gone.status, gone.code()), (404, "resource.not-found"), "{method}");
+    }
+    assert_eq!(app.staff.client.integration_list().send().await.unwrap().total, 2);
+}

@@ -1,0 +1,386 @@
+//! The ledger: transactions, access, and the shares of hosts.
+
+use std::time::Duration;
+
+use boxoffice::base::clock::Timestamp;
+use futures::future::join;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Event, RESERVATION_TTL, TestApp, User, card_payment, partial_card_payment, section};
+
+on_both_databases![
+    payment_is_recorded_as_sale,
+    payments_fill_subtotal_before_fees,
+    full_refund_includes_fees_of_sale,
+    owed_refund_is_recorded_when_paid,
+    uncollected_payment_is_not_recorded,
+    late_payment_has_no_fees_or_host,
+    payment_after_abandoned_one_belongs_to_order,
+    lists_and_filters_transactions,
+    ledger_requires_staff,
+    host_reads_own_share,
+    host_share_is_exact_for_any_payments,
+    host_list_requires_administrators_or_staff,
+    migration_records_earlier_payments,
+];
+
+fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
+    (kind.to_owned(), amount, fees)
+}
+
+fn id_of(uri: &str) -> i64 {
+    uri.rsplit('/').next().unwrap().parse().unwrap()
+}
+
+/// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees.
+async fn create_order(app: &TestApp) -> (User, Event, String) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    (ama, event, order)
+}
+
+/// Ama's order of one ticket at 100.00 and a free one of Kofi's host, and two tickets at 30.00 of Esi's: 163.97 with fees.
+struct MixedOrder {
+    kofi: User,
+    esi: User,
+    ama: User,
+    hosts: [String; 2],
+    order: String,
+}
+
+async fn create_mixed_order(app: &TestApp) -> MixedOrder {
+    let (kofi, esi, ama) = (app.sign_up("kofi").await, app.sign_up("esi").await, app.sign_up("ama").await);
+    let (live, players) = (app.create_host(&kofi).await, app.create_host(&esi).await);
+    let jazz = app.create_listed_event(&live, &[section("Stalls", 100.0, 10), section("Standing", 0.0, 10)]).await;
+    let play = app.create_listed_event(&players, &[section("Balcony", 30.0, 10)]).await;
+    let hosts = [live.uri, players.uri];
+    let items = json!({ jazz.sections[0].as_str(): 1, jazz.sections[1].as_str(): 1, play.sections[0].as_str(): 2 });
+    let order = app.place_order(&ama.key, items).await.body;
+    assert_eq!(order["total"], 163.97);
+    let order = order["self"].as_str().unwrap().to_owned();
+    MixedOrder { kofi, esi, ama, hosts, order }
+}
+
+async fn payment_is_recorded_as_sale(app: TestApp) {
+    let (ama, _, order) = create_order(&app).await;
+    assert_eq!(app.read("/transactions").await, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+    let payment = app.pay(&ama.key, &order, card_payment()).await.body;
+
+    let ledger = app.read("/transactions").await;
+
+    let found = &ledger["entries"][0];
+    let number = found["number"].as_str().unwrap();
+    let expected = json!({
+        "self": format!("/transactions/{number}"), "number": number, "type": "Sale", "order": order,
+        "payment": payment["self"], "amount": 203.98, "fees": 3.98, "placed": found["placed"],
+    });
+    assert_eq!(ledger["entries"], json!([expected]));
+    assert!(found["placed"].as_str().unwrap().ends_with("+00:00"));
+    assert_eq!(app.read(found["self"].as_str().unwrap()).await, expected);
+    assert_eq!(app.read(found["payment"].as_str().unwrap()).await, payment);
+}
+
+async fn payments_fill_subtotal_before_fees(app: TestApp) {
+    let (ama, _, order) = create_order(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(150.0)).await;
+    app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 51.01, "reference": "Receipt 7" })).await;
+    app.pay(&ama.key, &order, partial_card_payment(0.97)).await;
+    app.pay(&ama.key, &order, card_payment()).await;
+
+    let sales = [entry("Sale", 150.0, 0.0), entry("Sale", 51.01, 1.01), entry("Sale", 0.97, 0.97), entry("Sale", 2.0, 2.0)];
+    assert_eq!(app.transactions("/transactions").await, sales);
+}
+
+async fn full_refund_includes_fees_of_sale(app: TestApp) {
+    let (ama, event, order) = create_order(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
+    app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 2, "reference": "Receipt 7" })).await;
+    app.cancel_order(&ama.key, &order).await;
+
+    let mut ledger = app.transactions("/transactions").await;
+    ledger.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let expected = [entry("Refund", 2.0, 2.0), entry("Refund", 201.0, 1.0), entry("Sale", 2.0, 2.0), entry("Sale", 201.0, 1.0)];
+    assert_eq!(ledger, expected);
+    let host = app.read(&event.uri).await["host"].as_str().unwrap().to_owned();
+    let mut ledger = app.transactions(&format!("{host}/transactions")).await;
+    ledger.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(ledger, expected, "all of it was the host's");
+}
+
+async fn owed_refund_is_recorded_when_paid(app: TestApp) {
+    let (ama, _, order) = create_order(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
+    app.gateway.reject_refunds(true);
+    app.advance_clock(RESERVATION_TTL);
+
+    app.expire_due().await;
+    assert_eq!(app.transactions("/transactions").await, [entry("Sale", 50.0, 0.0)]);
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+
+    assert_eq!(app.transactions("/transactions").await, [entry("Sale", 50.0, 0.0), entry("Refund", 50.0, 0.0)]);
+    app.expire_due().await;
+    assert_eq!(app.transactions("/transactions").await.len(), 2);
+}
+
+async fn uncollected_payment_is_not_recorded(app: TestApp) {
+    let (ama, _, order) = create_order(&app).await;
+
+    for token in ["tok_decline", "tok_error"] {
+        let rejected = app.pay(&ama.key, &order, json!({ "method": "card", "token": token })).await;
+        assert!(rejected.status >= 400, "{}", rejected.body);
+    }
+    app.gateway.fail_after_charge(true);
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 502);
+    app.expire_due().await;
+
+    assert_eq!(app.transactions("/transactions").await, []);
+}
+
+async fn late_payment_has_no_fees_or_host(app: TestApp) {
+    let (ama, event, order) = create_order(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(201.0)).await;
+    app.gateway.block();
+
+    let meanwhile = async {
+        app.gateway.wait_for_charges(2).await;
+        assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
+        app.gateway.unblock();
+    };
+    let (late, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+
+    assert_eq!((late.status, late.code()), (409, "order.not-open"));
+    let expected = [entry("Sale", 201.0, 1.0), entry("Refund", 201.0, 1.0), entry("Sale", 2.98, 0.0), entry("Refund", 2.98, 0.0)];
+    assert_eq!(app.transactions("/transactions").await, expected);
+    let host = app.read(&event.uri).await["host"].as_str().unwrap().to_owned();
+    assert_eq!(app.transactions(&format!("{host}/transactions")).await, expected[..2]);
+    assert_eq!(app.gateway.total(), 0.0);
+}
+
+async fn payment_after_abandoned_one_belongs_to_order(app: TestApp) {
+    let (ama, _, order) = create_order(&app).await;
+    app.gateway.block();
+    let meanwhile = async {
+        app.gateway.wait_for_charges(1).await;
+        app.advance_clock(Duration::from_secs(180));
+        app.gateway.reject_refunds(true);
+        app.expire_due().await;
+        app.gateway.unblock();
+    };
+    let (late, ()) = join(app.pay(&ama.key, &order, card_payment()), meanwhile).await;
+    assert_eq!(late.code(), "order.not-open");
+
+    // The refund is owed, not yet made, and does not count.
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 203.98);
+    assert_eq!(app.read(&order).await["status"], "Fulfilled");
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+
+    let expected = [entry("Sale", 203.98, 0.0), entry("Sale", 203.98, 3.98), entry("Refund", 203.98, 0.0)];
+    assert_eq!(app.transactions("/transactions").await, expected);
+    let statuses: Vec<_> = app.payments(&order).await.into_iter().map(|payment| payment.1).collect();
+    assert_eq!((statuses, app.gateway.total()), (vec!["Refunded".to_owned(), "Confirmed".to_owned()], 203.98));
+}
+
+async fn lists_and_filters_transactions(app: TestApp) {
+    let (ama, _, order) = create_order(&app).await;
+    for amount in [1.0, 2.0] {
+        app.pay(&ama.key, &order, partial_card_payment(amount)).await;
+        app.advance_clock(Duration::from_secs(60));
+    }
+    app.cancel_order(&ama.key, &order).await;
+    let ledger = app.read("/transactions").await;
+    let entries = ledger["entries"].as_array().unwrap();
+    let amounts = |ledger: &[(String, f64, f64)]| ledger.iter().map(|entry| entry.1).collect::<Vec<_>>();
+    let all = amounts(&app.transactions("/transactions").await);
+    assert_eq!((all.len(), &all[..2]), (4, [1.0, 2.0].as_slice()));
+    assert!(entries.is_sorted_by(|a, b| a["number"].as_str() < b["number"].as_str()));
+
+    assert_eq!(amounts(&app.transactions("/transactions?type=Sale").await), [1.0, 2.0]);
+    assert_eq!(amounts(&app.transactions("/transactions?type=Refund").await), all[2..]);
+    let page = app.read("/transactions?records=3&page=2").await;
+    assert_eq!((&page["total"], page["entries"].as_array().unwrap().len()), (&json!(4), 1));
+    // The times of a period are inclusive.
+    let placed = |entry: &Value| {
+        let placed = entry["placed"].as_str().unwrap();
+        form_urlencoded::byte_serialize(placed.as_bytes()).collect::<String>()
+    };
+    let (first, second) = (placed(&entries[0]), placed(&entries[1]));
+    for (query, expected) in [
+        (format!("to={first}"), &all[..1]),
+        (format!("from={first}&to={second}"), &all[..2]),
+        (format!("from={second}"), &all[1..]),
+        (format!("from={second}&type=Sale"), &all[1..2]),
+        ("from=2998-01-01T00:00".to_owned(), &[]),
+        ("to=2020-01-01T00:00".to_owned(), &[]),
+    ] {
+        assert_eq!(amounts(&app.transactions(&format!("/transactions?{query}")).await), expected, "{query}");
+    }
+    let reversed = app.request("GET", &format!("/transactions?from={second}&to={first}")).key(&app.staff.key).send().await;
+    assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["to".to_owned()]));
+    let past_end = app.request("GET", "/transactions?page=2").key(&app.staff.key).send().await;
+    assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
+}
+
+async fn ledger_requires_staff(app: TestApp) {
+    let (ama, _, order) = create_order(&app).await;
+    app.pay(&ama.key, &order, card_payment()).await;
+    let found = app.read("/transactions").await["entries"][0]["self"].as_str().unwrap().to_owned();
+
+    for path in ["/transactions", found.as_str()] {
+        let rejected = app.request("GET", path).key(&ama.key).send().await;
+        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"), "{path}");
+    }
+    for path in ["/transactions/17637000000001", "/transactions/none"] {
+        let missing = app.request("GET", path).key(&app.staff.key).send().await;
+        assert_eq!((missing.status, missing.code()), (404, "resource.not-found"), "{path}");
+    }
+}
+
+async fn host_reads_own_share(app: TestApp) {
+    let MixedOrder { kofi, ama, hosts, order, .. } = create_mixed_order(&app).await;
+    app.pay(&ama.key, &order, card_payment()).await;
+    let of = async |host: &str| app.transactions(&format!("{host}/transactions")).await;
+
+    let (live, players) = (of(&hosts[0]).await, of(&hosts[1]).await);
+
+    assert_eq!(live, [entry("Sale", 101.99, 1.99)]);
+    assert_eq!(players, [entry("Sale", 61.98, 1.98)]);
+    let path = format!("{}/transactions", hosts[0]);
+    let found = app.request("GET", &path).key(&kofi.key).send().await.body;
+    let whole = app.read("/transactions").await["entries"][0].clone();
+    let mut expected = whole.clone();
+    (expected["amount"], expected["fees"]) = (json!(101.99), json!(1.99));
+    assert_eq!(found["entries"], json!([expected]), "but for the amounts it is the ledger's entry");
+
+    // A return of Kofi's tickets doesn't affect Esi; a free ticket affects no share.
+    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    let mut entries = wallet["entries"].as_array().unwrap().clone();
+    entries.retain(|ticket| ticket["section"]["name"] != "Balcony");
+    let serials: Vec<&str> = entries.iter().map(|ticket| ticket["serial"].as_str().unwrap()).collect();
+    assert_eq!(serials.len(), 2);
+    assert_eq!(app.return_tickets(&app.staff.key, &order, json!({ "tickets": serials })).await.status, 200);
+    assert_eq!(of(&hosts[0]).await, [entry("Sale", 101.99, 1.99), entry("Refund", 101.99, 1.99)]);
+    assert_eq!(of(&hosts[1]).await, players);
+    assert_eq!(app.transactions(&format!("{}/transactions?type=Refund", hosts[0])).await.len(), 1);
+    assert_eq!(app.transactions(&format!("{}/transactions?to=2020-01-01T00:00", hosts[0])).await, []);
+}
+
+async fn host_share_is_exact_for_any_payments(app: TestApp) {
+    let MixedOrder { ama, hosts, order, .. } = create_mixed_order(&app).await;
+    for amount in [99.99, 0.02, 60.0, 1.0] {
+        assert_eq!(app.pay(&ama.key, &order, partial_card_payment(amount)).await.status, 201);
+    }
+    app.pay(&ama.key, &order, card_payment()).await;
+    assert_eq!(app.read(&order).await["status"], "Fulfilled");
+
+    let mut sums = Vec::new();
+    for host in &hosts {
+        let entries = app.transactions(&format!("{host}/transactions")).await;
+        let cents = |amounts: Vec<f64>| amounts.iter().sum::<f64>().mul_add(100.0, 0.5) as i64;
+        sums.push((cents(entries.iter().map(|e| e.1).collect()), cents(entries.iter().map(|e| e.2).collect())));
+    }
+    assert_eq!(sums, [(10_199, 199), (6198, 198)]);
+
+    // A full return subtracts each host's share of the sales.
+    app.return_tickets(&app.staff.key, &order, json!({})).await;
+    for host in &hosts {
+        let entries = app.transactions(&format!("{host}/transactions")).await;
+        let signed = |e: &(String, f64, f64)| if e.0 == "Sale" { e.1 } else { -e.1 };
+        assert!(entries.iter().map(signed).sum::<f64>().abs() < 0.001, "{entries:?}");
+    }
+}
+
+async fn host_list_requires_administrators_or_staff(app: TestApp) {
+    let MixedOrder { kofi, esi, ama, hosts, order } = create_mixed_order(&app).await;
+    app.pay(&ama.key, &order, card_payment()).await;
+    let path = format!("{}/transactions", hosts[0]);
+    let get = async |key: &str, path: &str| app.request("GET", path).key(key).send().await;
+
+    for (key, status) in [(&kofi.key, 200), (&app.staff.key, 200), (&esi.key, 403), (&ama.key, 403)] {
+        assert_eq!(get(key, &path).await.status, status);
+    }
+    assert_eq!(get(&esi.key, &path).await.code(), "resource.not-yours");
+    for path in ["/hosts/17637000000001/transactions", "/hosts/none/transactions"] {
+        assert_eq!(get(&kofi.key, path).await.code(), "resource.not-found", "{path}");
+    }
+    assert_eq!(get(&kofi.key, &format!("{path}?page=2")).await.code(), "page.past-end");
+
+    app.execute_sql("update hosts set removed = true").await;
+    for key in [&kofi.key, &app.staff.key] {
+        let gone = get(key, &path).await;
+        assert_eq!((gone.status, gone.code()), (404, "resource.not-found"));
+    }
+    assert_eq!(app.transactions("/transactions").await.len(), 1, "staff have the whole ledger");
+}
+
+/// Returns the whole ledger: payment, type, amount, fees, host, and the host's amount and fees.
+async fn whole_ledger(app: &TestApp) -> Vec<(i64, String, i64, i64, i64, i64, i64)> {
+    let mut tx = app.state.db.read().await.unwrap();
+    let all = tx.query(
+        "select t.payment_id, t.type, t.amount, t.fees, coalesce(s.host_id, 0), coalesce(s.amount, 0), coalesce(s.fees, 0)
+         from transactions t left join transaction_shares s on s.transaction_id = t.id
+         order by t.payment_id, t.type, s.host_id",
+    );
+    all.all().await.unwrap()
+}
+
+/// Runs the ledger's migration again on payments in the format before it.
+async fn migration_records_earlier_payments(app: TestApp) {
+    let MixedOrder { ama, order, .. } = create_mixed_order(&app).await;
+    for body in [partial_card_payment(99.99), partial_card_payment(60.5), card_payment()] {
+        assert_eq!(app.pay(&ama.key, &order, body).await.status, 201);
+    }
+    let items: Value = app.read(&order).await["items"].clone();
+    let items: serde_json::Map<String, Value> =
+        items.as_array().unwrap().iter().map(|item| (item["section"].as_str().unwrap().to_owned(), json!(1))).collect();
+    let cancelled = app.place_order(&ama.key, Value::Object(items.clone())).await.body["self"].as_str().unwrap().to_owned();
+    app.pay(&ama.key, &cancelled, partial_card_payment(130.5)).await;
+    app.pay(&app.staff.key, &cancelled, json!({ "method": "external", "amount": 1, "reference": "Receipt 7" })).await;
+    app.pay(&ama.key, &cancelled, json!({ "method": "card", "token": "tok_decline" })).await;
+    app.cancel_order(&ama.key, &cancelled).await;
+    app.gateway.reject_refunds(true);
+    let owed = app.place_order(&ama.key, Value::Object(items)).await.body["self"].as_str().unwrap().to_owned();
+    app.pay(&ama.key, &owed, partial_card_payment(5.0)).await;
+    app.cancel_order(&ama.key, &owed).await;
+    let before = whole_ledger(&app).await;
+    assert_eq!(before.iter().filter(|entry| entry.1 == "Refund").count(), 3, "one of two hosts, one of one");
+    let mut tx = app.state.db.begin().await.unwrap();
+    let update = tx.query("update payments set status = 'Refunding' where order_id = $1").bind(id_of(&owed));
+    update.execute().await.unwrap();
+    tx.commit().await.unwrap();
+    for table in [
+        "drop table transaction_shares",
+        "drop table transactions",
+        "drop table refund_shares",
+        "drop table refunds",
+        "drop table revocations",
+    ] {
+        app.execute_sql(table).await;
+    }
+
+    let migration = match app.database_url.starts_with("sqlite") {
+        true => include_str!("../../migrations/sqlite/0014_refunds_and_ledger.sql"),
+        false => include_str!("../../migrations/postgres/0014_refunds_and_ledger.sql"),
+    };
+    let mut tx = app.state.db.begin().await.unwrap();
+    for statement in migration.split(";\n").filter(|statement| !statement.trim().is_empty()) {
+        tx.query(statement).execute().await.unwrap();
+    }
+    tx.commit().await.unwrap();
+
+    assert_eq!(whole_ledger(&app).await, before);
+    let Timestamp(now) = app.state.clock.now();
+    let mut tx = app.state.db.read().await.unwrap();
+    assert!(tx.query("select max(id) from transactions").scalar::<i64>().await.unwrap() < now / 100, "later ones come after");
+    drop(tx);
+    // An owed refund is still owed.
+    assert_eq!(app.payments(&owed).await, [(5.0, "Confirmed".to_owned())]);
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+    assert_eq!(app.payments(&owed).await, [(5.0, "Refunded".to_owned())]);
+    assert_eq!(app.gateway.total(), 163.97);
+    assert_eq!(app.transactions("/transactions").await.len(), 9);
+}

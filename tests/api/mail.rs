@@ -1,0 +1,372 @@
+//! Mail delivery, with every failure of the SMTP server.
+
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use boxoffice::app::{App, Platform};
+use boxoffice::config::{MailRoute, MailSettings, Settings, SmtpSettings, SmtpTls};
+use boxoffice::log;
+use boxoffice::outbox::{self, Mail};
+use tokio::net::TcpListener;
+
+use crate::on_both_databases;
+use crate::support::{ANY_PORT, MailServer, SmtpBehavior, TestApp, TlsMode, wait_until};
+
+on_both_databases![
+    writes_mail_to_file_without_smtp_server,
+    delivers_mail_once,
+    rolled_back_transaction_sends_no_mail,
+    retries_temporary_rejection_with_growing_delays,
+    permanent_rejection_is_final,
+    invalid_address_is_final,
+    retries_server_that_requires_authentication,
+    retries_unreachable_server,
+    retries_unresponsive_server,
+    retries_connection_closed_during_data,
+    retries_connection_closed_before_acceptance,
+    missing_goodbye_does_not_cause_retry,
+    rejected_mail_does_not_block_others,
+    two_servers_deliver_each_mail_once,
+    mail_of_hanging_server_is_delivered_by_another_once,
+    delivers_over_tls,
+    sends_no_credentials_to_untrusted_server,
+    unresponsive_server_does_not_block_shutdown,
+];
+
+/// The delays after each failed attempt but the last, in seconds.
+const RETRY_DELAYS: [u64; 7] = [10, 60, 300, 1800, 7200, 14_400, 28_800];
+
+/// A row of the outbox.
+#[derive(Debug, sqlx::FromRow)]
+struct Row {
+    subject: String,
+    body: String,
+    attempts: i64,
+    due: Option<i64>,
+    failed: Option<i64>,
+}
+
+impl TestApp {
+    /// Adds a mail to the outbox.
+    async fn enqueue_mail(&self, recipient: &str, subject: &str) {
+        let mut tx = self.state.db.begin().await.unwrap();
+        let mail = Mail { recipient, subject, body: "It is well.\n.\nStill.\n".to_owned() };
+        outbox::push(&self.state, &mut tx, [mail]).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    async fn outbox(&self) -> Vec<Row> {
+        let mut tx = self.state.db.read().await.unwrap();
+        tx.query("select subject, body, attempts, due, failed from outbox order by id").all().await.unwrap()
+    }
+
+    /// Waits until the only mail has failed this often, and is scheduled for its next attempt.
+    async fn wait_for_attempts(&self, tries: i64, pause: u64) -> Row {
+        let pause = Duration::from_secs(pause);
+        let is_waiting = |row: &Row| {
+            let (Some(due), now) = (row.due, self.state.clock.now()) else { return false };
+            let sooner = now.plus(pause.saturating_sub(Duration::from_secs(30)));
+            row.attempts == tries && (sooner.0..=now.plus(pause).0).contains(&due)
+        };
+        wait_until(async || is_waiting(&self.outbox().await[0])).await;
+        self.outbox().await.remove(0)
+    }
+
+    async fn wait_until_given_up(&self) -> Row {
+        wait_until(async || self.outbox().await[0].failed.is_some()).await;
+        self.outbox().await.remove(0)
+    }
+
+    async fn wait_until_empty(&self) {
+        self.deliver_mail().await;
+        wait_until(async || self.outbox().await.is_empty()).await;
+    }
+
+    /// Empties the outbox.
+    async fn clear_outbox(&self) {
+        let mut tx = self.state.db.begin().await.unwrap();
+        tx.query("delete from outbox").execute().await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Opens another server's state on the same database, which delivers to this SMTP server.
+    async fn open_second_state(&self, server: SmtpSettings) -> Arc<App> {
+        let from = "Box office <tickets@boxoffice.example>".parse().unwrap();
+        let mail = MailSettings { from, route: MailRoute::Smtp(server) };
+        let settings = Settings { mail, ..self.state.settings.clone() };
+        App::open(&self.database_url, settings, log::silent()).await.unwrap()
+    }
+}
+
+fn line<'a>(mail: &'a str, header: &str) -> &'a str {
+    mail.lines().find(|line| line.starts_with(header)).unwrap()
+}
+
+async fn writes_mail_to_file_without_smtp_server(app: TestApp) {
+    app.enqueue_mail("ama@example.com", "Good news").await;
+
+    let mail = app.mail_to("ama@example.com", 1).await;
+
+    assert_eq!(line(&mail, "From:"), "From: \"Box office\" <tickets@boxoffice.example>");
+    assert_eq!((line(&mail, "Subject:"), line(&mail, "Auto-")), ("Subject: Good news", "Auto-Submitted: auto-generated"));
+    assert!(line(&mail, "Message-ID:").ends_with(".outbox@boxoffice.example>"), "{mail}");
+    assert!(mail.ends_with("\n\nIt is well.\n.\nStill.\n"), "{mail}");
+    let file = app.mailbox.files_to("ama@example.com").remove(0);
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+    app.wait_until_empty().await;
+}
+
+async fn delivers_mail_once(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_until_empty().await;
+
+    app.advance_clock(Duration::from_secs(24 * 60 * 60));
+    app.deliver_mail().await;
+    let taken = server.accepted();
+    assert_eq!((taken.len(), server.connection_count()), (1, 1));
+    assert_eq!((line(&taken[0], "To:"), line(&taken[0], "Subject:")), ("To: ama@example.com", "Subject: Good news"));
+    assert!(server.commands().contains(&"MAIL FROM:<tickets@boxoffice.example>".to_owned()), "{:?}", server.commands());
+    assert!(server.commands().contains(&"RCPT TO:<ama@example.com>".to_owned()));
+}
+
+async fn rolled_back_transaction_sends_no_mail(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+
+    let mut tx = app.state.db.begin().await.unwrap();
+    let mail = Mail { recipient: "ama@example.com", subject: "Good news", body: "Too early.".to_owned() };
+    outbox::push(&app.state, &mut tx, [mail]).await.unwrap();
+    drop(tx);
+
+    app.deliver_mail().await;
+    assert_eq!((app.outbox().await.len(), server.connection_count()), (0, 0));
+}
+
+async fn retries_temporary_rejection_with_growing_delays(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::RejectRecipient("451 later")).await;
+    app.mailbox.use_smtp(server.settings());
+    app.enqueue_mail("ama@example.com", "Good news").await;
+
+    for (tries, pause) in (1..).zip(RETRY_DELAYS) {
+        app.deliver_mail().await;
+        let row = app.wait_for_attempts(tries, pause).await;
+        assert_eq!((row.failed, row.body.is_empty()), (None, false), "it is not given up after {tries}");
+        app.deliver_mail().await;
+        assert_eq!(server.connection_count(), usize::try_from(tries).unwrap(), "nothing is tried before its time");
+        app.advance_clock(Duration::from_secs(pause));
+    }
+    app.deliver_mail().await;
+    let row = app.wait_until_given_up().await;
+
+    assert_eq!((row.attempts, row.due, row.subject.as_str(), row.body.as_str()), (8, None, "Good news", ""));
+    server.set_behavior(SmtpBehavior::Accept);
+    app.advance_clock(Duration::from_secs(7 * 24 * 60 * 60));
+    app.deliver_mail().await;
+    assert_eq!((server.connection_count(), server.accepted().len()), (8, 0));
+}
+
+async fn permanent_rejection_is_final(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::RejectRecipient("550 nobody of that name")).await;
+    app.mailbox.use_smtp(server.settings());
+
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    let row = app.wait_until_given_up().await;
+
+    assert_eq!((row.attempts, row.due, row.body.as_str(), server.connection_count()), (1, None, "", 1));
+}
+
+async fn invalid_address_is_final(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+
+    app.enqueue_mail("ama@example.com\r\nBcc: kofi@example.com", "Good news").await;
+    let row = app.wait_until_given_up().await;
+
+    assert_eq!((row.attempts, row.body.as_str(), server.connection_count()), (1, "", 0));
+}
+
+async fn retries_server_that_requires_authentication(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::RejectSender("530 sign in first")).await;
+    app.mailbox.use_smtp(server.settings());
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_for_attempts(1, 10).await;
+
+    server.set_behavior(SmtpBehavior::Accept);
+    app.advance_clock(Duration::from_secs(10));
+    app.wait_until_empty().await;
+
+    assert_eq!(server.accepted().len(), 1);
+}
+
+async fn retries_unreachable_server(app: TestApp) {
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(SmtpSettings { port: nobody.local_addr().unwrap().port(), ..server.settings() });
+    drop(nobody);
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_for_attempts(1, 10).await;
+
+    app.mailbox.use_smtp(server.settings());
+    app.advance_clock(Duration::from_secs(10));
+    app.wait_until_empty().await;
+
+    assert_eq!(server.accepted().len(), 1);
+}
+
+async fn retries_unresponsive_server(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Unresponsive).await;
+    app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_millis(300), ..server.settings() });
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_for_attempts(1, 10).await;
+
+    server.set_behavior(SmtpBehavior::Accept);
+    app.mailbox.use_smtp(server.settings());
+    app.advance_clock(Duration::from_secs(10));
+    app.wait_until_empty().await;
+
+    assert_eq!((server.accepted().len(), server.connection_count()), (1, 2));
+}
+
+async fn retries_connection_closed_during_data(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::CloseDuringData).await;
+    app.mailbox.use_smtp(server.settings());
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_for_attempts(1, 10).await;
+    app.advance_clock(Duration::from_secs(10));
+    app.wait_for_attempts(2, 60).await;
+
+    server.set_behavior(SmtpBehavior::Accept);
+    app.advance_clock(Duration::from_secs(60));
+    app.wait_until_empty().await;
+
+    assert_eq!((server.accepted().len(), server.connection_count()), (1, 3));
+    assert!(server.accepted()[0].contains("\n\nIt is well.\n..\nStill.\n"), "{}", server.accepted()[0]);
+}
+
+async fn retries_connection_closed_before_acceptance(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::CloseBeforeAccept).await;
+    app.mailbox.use_smtp(server.settings());
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_for_attempts(1, 10).await;
+
+    server.set_behavior(SmtpBehavior::Accept);
+    app.advance_clock(Duration::from_secs(10));
+    app.wait_until_empty().await;
+
+    assert_eq!(server.accepted(), server.discarded(), "the second is the first to the last letter, and names itself as it");
+    assert_eq!(server.accepted().len(), 1);
+}
+
+async fn missing_goodbye_does_not_cause_retry(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::HangAfterAccept).await;
+    app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() });
+
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    app.wait_until_empty().await;
+
+    assert_eq!((server.accepted().len(), server.connection_count()), (1, 1));
+}
+
+async fn rejected_mail_does_not_block_others(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+
+    for number in 0..12 {
+        app.enqueue_mail(if number == 0 { "no address" } else { "ama@example.com" }, &format!("Number {number}")).await;
+    }
+    app.deliver_mail().await;
+
+    wait_until(async || app.outbox().await.len() == 1).await;
+    assert_eq!((app.wait_until_given_up().await.subject.as_str(), server.accepted().len()), ("Number 0", 11));
+}
+
+async fn two_servers_deliver_each_mail_once(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+    let second = app.open_second_state(server.settings()).await;
+    for number in 0..40 {
+        app.enqueue_mail("ama@example.com", &format!("Number {number}")).await;
+    }
+
+    let work = async |state: &App| while outbox::deliver_due(state).await.unwrap() > 0 {};
+    tokio::join!(work(&app.state), work(&second), work(&app.state), work(&second));
+    app.wait_until_empty().await;
+
+    let mut subjects: Vec<_> = server.accepted().iter().map(|mail| line(mail, "Subject:").to_owned()).collect();
+    assert_eq!(subjects.len(), 40);
+    subjects.sort();
+    subjects.dedup();
+    assert_eq!(subjects.len(), 40);
+}
+
+async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {
+    let (silent, server) = (MailServer::start(SmtpBehavior::Unresponsive).await, MailServer::start(SmtpBehavior::Accept).await);
+    app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(5), ..silent.settings() });
+    let second = app.open_second_state(server.settings()).await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    wait_until(async || silent.connection_count() == 1).await;
+
+    assert_eq!(outbox::deliver_due(&second).await.unwrap(), 0, "the mail is taken");
+    second.clock.advance(Duration::from_secs(5 + 2 * 60));
+    assert_eq!(outbox::deliver_due(&second).await.unwrap(), 1, "and comes back");
+
+    assert_eq!((server.accepted().len(), app.outbox().await.len()), (1, 0));
+    // A late failure on the first server does not restore the mail.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert_eq!((silent.connection_count(), server.accepted().len(), app.outbox().await.len()), (1, 1, 0));
+}
+
+async fn delivers_over_tls(app: TestApp) {
+    for (secure, tls) in [(TlsMode::Implicit, SmtpTls::Tls), (TlsMode::Starttls, SmtpTls::Starttls)] {
+        let server = MailServer::start_with_tls(secure).await;
+        app.mailbox.use_smtp(server.tls_settings(tls));
+
+        app.enqueue_mail("ama@example.com", "Good news").await;
+        app.wait_until_empty().await;
+
+        assert_eq!(server.accepted().len(), 1, "{secure:?}");
+        let records = server.commands();
+        let place = |what: &str| records.iter().position(|command| command.starts_with(what));
+        assert_eq!(place("STARTTLS").is_some(), secure == TlsMode::Starttls);
+        assert!(place("AUTH PLAIN ") > place("STARTTLS") && place("MAIL") > place("AUTH"), "{records:?}");
+    }
+}
+
+async fn sends_no_credentials_to_untrusted_server(app: TestApp) {
+    let (secure, plain) = (MailServer::start_with_tls(TlsMode::Starttls).await, MailServer::start(SmtpBehavior::Accept).await);
+    let other = MailServer::start_with_tls(TlsMode::Starttls).await;
+    let strange = SmtpSettings { port: secure.address.port(), ..other.tls_settings(SmtpTls::Starttls) };
+    let clear = SmtpSettings { port: plain.address.port(), ..secure.tls_settings(SmtpTls::Starttls) };
+
+    for (server, settings) in [(&secure, strange), (&plain, clear)] {
+        app.mailbox.use_smtp(settings);
+        app.enqueue_mail("ama@example.com", "Good news").await;
+        app.wait_for_attempts(1, 10).await;
+        let records = server.commands();
+        assert!(records[0].starts_with("EHLO"), "{records:?}");
+        assert!(records.iter().all(|command| !["AUTH", "MAIL"].iter().any(|told| command.starts_with(told))), "{records:?}");
+        app.clear_outbox().await;
+    }
+}
+
+async fn unresponsive_server_does_not_block_shutdown(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Unresponsive).await;
+    app.mailbox.use_smtp(server.settings());
+    let second = app.open_second_state(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() }).await;
+    let platform = Platform::start(Arc::clone(&second), ANY_PORT).unwrap();
+    for number in 0..9 {
+        app.enqueue_mail("ama@example.com", &format!("Number {number}")).await;
+    }
+    wait_until(async || server.connection_count() > 8).await;
+
+    let before = Instant::now();
+    platform.stop().await.unwrap();
+
+    assert!(before.elapsed() < Duration::from_secs(30), "{:?}", before.elapsed());
+    assert_eq!(app.outbox().await.len(), 9, "no mail is lost");
+}

@@ -1,0 +1,290 @@
+//! Unusual JSON, Unicode and images in requests.
+
+use boxoffice::contract::Contract;
+use boxoffice::mock::Settings;
+use boxoffice_client::Error;
+use reqwest::header::CONTENT_TYPE;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::on_both_databases;
+use crate::support::{Client, PASSWORD, Response, TestApp, operations, section};
+use crate::support::{MockServer, mock_request};
+
+on_both_databases![
+    deeply_nested_body_is_malformed,
+    duplicate_key_makes_body_malformed,
+    validates_unusual_numbers,
+    lone_surrogate_makes_body_malformed,
+    only_descriptions_may_have_several_lines,
+    accepts_bidirectional_text,
+    unicode_blank_counts_as_missing,
+    email_address_must_be_ascii,
+    limits_filter_expression,
+    rejects_decompression_bomb,
+    malformed_path_parameter_is_not_found,
+];
+
+impl TestApp {
+    /// Sends a body unchanged.
+    async fn post(&self, path: &str, body: impl Into<reqwest::Body>) -> Response {
+        let request = self.request("POST", path).key(&self.staff.key).header(CONTENT_TYPE.as_str(), "application/json");
+        request.body(body).send().await
+    }
+
+    async fn new_region(&self, name: &str) -> Response {
+        self.post("/regions", json!({ "name": name, "country": "Ghana" }).to_string()).await
+    }
+}
+
+async fn deeply_nested_body_is_malformed(app: TestApp) {
+    for (path, bytes) in [("/regions", 64 * 1024), ("/events", 1024 * 1024)] {
+        for brackets in ["[", "{\"a\":", "{\"name\":["] {
+            let rejected = app.post(path, brackets.repeat(bytes / brackets.len())).await;
+            assert_eq!((rejected.status, rejected.code()), (400, "body.malformed"), "{path} {brackets}");
+        }
+        let closed = format!("{{\"name\":{}{}}}", "[".repeat(1000), "]".repeat(1000));
+        assert_eq!(app.post(path, closed).await.code(), "body.malformed", "{path}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mock_rejects_deeply_nested_body() {
+    let mock = MockServer::start(Settings::default());
+    for body in ["[".repeat(64 * 1024), "{\"name\":".repeat(7000)] {
+        let mut nested = mock_request("POST", "/regions").with_header(CONTENT_TYPE.as_str(), "application/json");
+        nested.body = Some(body.into_bytes());
+
+        let rejected = mock.send(&nested).await;
+
+        assert_eq!((rejected.status, &rejected.json()["code"]), (400, &json!("body.malformed")));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn client_survives_deeply_nested_response() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let server = tokio::spawn(async move {
+        for known in ["{\"utc\":", "{\"unknown\":"] {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            assert!(stream.read(&mut [0; 4096]).await.unwrap() > 0);
+            let body = format!("{known}{}", "[".repeat(1 << 20));
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+            let response = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+            stream.write_all(response.as_bytes()).await.unwrap();
+        }
+    });
+    let client = Client::connect(&address, "any").unwrap();
+
+    for _ in 0..2 {
+        let rejected = client.time_get().send().await.unwrap_err();
+        assert!(matches!(rejected, Error::InvalidResponsePayload(..)), "{rejected:?}");
+    }
+    server.await.unwrap();
+}
+
+async fn duplicate_key_makes_body_malformed(app: TestApp) {
+    for body in [
+        r#"{"name":"Volta","country":"Ghana","name":"Oti"}"#,
+        r#"{"name":"Volta","country":"Ghana","n\u0061me":"Volta"}"#,
+        r#"{"name":"Volta","country":"Ghana","x":[{"name":1,"name":1}]}"#,
+    ] {
+        let rejected = app.post("/regions", body).await;
+
+        assert_eq!((rejected.status, rejected.code()), (400, "body.malformed"), "{body}");
+        assert!(rejected.body["error"].as_str().unwrap().contains("\"name\" stands in one object more than once"), "{body}");
+    }
+    assert_eq!(app.read("/regions").await["total"], 0);
+}
+
+/// Every number in every body, one at a time.
+async fn validates_unusual_numbers(app: TestApp) {
+    const ODD: [&str; 10] = [
+        "1e400",
+        "-1e400",
+        "1e-400",
+        "-0",
+        "-0.0",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "100000000000000000000",
+        "1E5",
+        "0.1e1",
+    ];
+    let mut tried = 0;
+    for operation in operations() {
+        let Some(schema) = operation.body_schema() else { continue };
+        let numbers = schema["properties"].as_object().unwrap().iter();
+        for (name, _) in numbers.filter(|(_, property)| property["type"] == "integer" || property["type"] == "number") {
+            for number in ODD {
+                let mut body = operation.body();
+                body[name] = json!("the number");
+                let body = body.to_string().replace("\"the number\"", number);
+                let request = app.request(&operation.method, &operation.path_with(&[])).key(&app.staff.key);
+                let response = request.header(CONTENT_TYPE.as_str(), "application/json").body(body).send().await;
+
+                let about = format!("{} {name} = {number}: {response:?}", operation.id);
+                assert!(response.status < 500, "{about}");
+                if number.contains("e400") {
+                    assert_eq!((response.status, response.code()), (400, "body.malformed"), "{about}");
+                } else if number.len() > 15 {
+                    assert_eq!((response.status, response.invalid_arguments()), (400, vec![name.clone()]), "{about}");
+                }
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried >= 100, "only {tried}");
+}
+
+async fn lone_surrogate_makes_body_malformed(app: TestApp) {
+    for name in [r"\ud800", r"\udc00", r"\ud83c\ud83c", r"\u12"] {
+        let rejected = app.post("/regions", format!(r#"{{"name":"{name}","country":"Ghana"}}"#)).await;
+        assert_eq!((rejected.status, rejected.code()), (400, "body.malformed"), "{name}");
+    }
+    let bytes: &[u8] = b"{\"name\":\"\xff\xfe\",\"country\":\"Ghana\"}";
+    assert_eq!(app.post("/regions", bytes).await.code(), "body.malformed");
+    let whole = app.post("/regions", r#"{"name":"\ud83c\udfb7","country":"Ghana"}"#).await;
+    assert_eq!((whole.status, &whole.body["name"]), (201, &json!("🎷")));
+}
+
+async fn only_descriptions_may_have_several_lines(app: TestApp) {
+    let zone = |name: &str, description: &str| json!({ "name": name, "width": 300, "height": 250, "description": description });
+    let make = async |zone: Value| app.post("/zones", zone.to_string()).await;
+
+    let lines = make(zone("Front page", "Seen first.\r\n\n\tBy everyone.")).await;
+    let name = make(zone("Front\npage", "Seen first.")).await;
+    let both = make(zone("Front\u{202e}egap", "Seen\u{8}first.")).await;
+
+    assert_eq!((lines.status, &lines.body["description"]), (201, &json!("Seen first.\r\n\n\tBy everyone.")));
+    assert_eq!(name.body["fields"][0]["detail"], "must not contain the character U+000A");
+    assert_eq!((both.status, both.invalid_arguments()), (400, vec!["name".to_owned(), "description".to_owned()]));
+    assert_eq!(both.body["fields"][0]["detail"], "must not contain the character U+202E");
+}
+
+async fn accepts_bidirectional_text(app: TestApp) {
+    for name in ["\u{200f}أكرا", "תל אביב", "می\u{200c}خواهم", "東京", "Kpɔeta"] {
+        let created = app.new_region(name).await;
+        assert_eq!((created.status, &created.body["name"]), (201, &json!(name)));
+    }
+    for name in ["Ac\u{200b}cra", "\u{feff}Accra", "Accra\u{2069}", "\u{202b}Accra", "Ac\u{80}cra", "Ac\u{7f}cra"] {
+        let rejected = app.new_region(name).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["name".to_owned()]), "{name:?}");
+    }
+}
+
+async fn unicode_blank_counts_as_missing(app: TestApp) {
+    let region = app.new_region("Volta").await.body["self"].as_str().unwrap().to_owned();
+    let change = async |change: Value| app.request("PUT", &region).key(&app.staff.key).json(&change).send().await;
+    change(json!({ "district": "Ho" })).await;
+
+    let odd = change(json!({ "district": "\t\u{85}" })).await;
+    let plain = change(json!({ "district": " " })).await;
+
+    assert_eq!((odd.status, &odd.body["district"]), (200, &json!("Ho")));
+    assert_eq!((plain.status, &plain.body["district"]), (200, &json!(" ")), "where a blank fits, it is set");
+}
+
+/// SQLite's `lower` supports ASCII only, PostgreSQL's more. Both find the same addresses if only ASCII is allowed.
+async fn email_address_must_be_ascii(app: TestApp) {
+    let sign_up = async |email: &str| {
+        let body = json!({ "username": "emile", "email": email, "password": PASSWORD });
+        app.request("POST", "/accounts").json(&body).send().await
+    };
+
+    for email in
+        ["Émile@example.com", "emile@exämple.com", "emile\u{ff20}example.com", "\u{435}mile@example.com", "a\tb@example.com"]
+    {
+        let rejected = sign_up(email).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
+    }
+
+    assert_eq!(sign_up("Emile@Example.com").await.status, 201);
+    assert!(app.sign_in("eMILE@example.COM", PASSWORD).await.is_ok());
+    let odd = app.request("POST", "/sessions").json(&json!({ "identification": "Émile", "password": PASSWORD })).send().await;
+    assert_eq!((odd.status, odd.code()), (404, "account.unknown"));
+}
+
+async fn limits_filter_expression(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    kofi.order(&event.sections[0], 1).await.unwrap();
+    let list = async |number: &str| {
+        let encoded: String = form_urlencoded::byte_serialize(number.as_bytes()).collect();
+        app.request("GET", &format!("/orders?number={encoded}")).key(&app.staff.key).send().await
+    };
+
+    for bomb in ["(a{1000}){1000}", "((a{100}){100}){100}", r"\pL{900}", "(?:(?:(?:a?){99}){99}){99}", &"(".repeat(100)] {
+        let rejected = list(bomb).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["number".to_owned()]), "{bomb}");
+    }
+    // Patterns that cause exponential backtracking in other engines.
+    for harmless in ["(1*)*(1*)*(1*)*$x", "(.*)*(.*)*y", "^(1|1?)+$", "(?i)[a-z]*$"] {
+        assert_eq!(list(harmless).await.status, 200, "{harmless}");
+    }
+}
+
+/// Returns a PNG with this size in its header, and one more chunk before its end.
+fn png(width: u32, height: u32, kind: &[u8], chunk: &[u8]) -> String {
+    use base64::Engine;
+    let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
+    let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 0, 0, 0, 0]].concat();
+    for (kind, data) in
+        [(&b"IHDR"[..], &header[..]), (kind, chunk), (b"IDAT", &[0x78, 0x9c, 0x63, 0, 0, 0, 1, 0, 1]), (b"IEND", &[])]
+    {
+        let body = [kind, data].concat();
+        file.extend(u32::try_from(data.len()).unwrap().to_be_bytes());
+        file.extend(&body);
+        file.extend(crc32fast::hash(&body).to_be_bytes());
+    }
+    base64::prelude::BASE64_STANDARD.encode(file)
+}
+
+async fn rejects_decompression_bomb(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_draft(&app.create_host(&ama).await).await;
+    let put = async |banner: &str| {
+        let request = app.request("PUT", &format!("/events/{}", event.id)).key(&ama.key);
+        request.json(&json!({ "banner": banner })).send().await
+    };
+    let svg = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciIG9ubG9hZD0iYWxlcnQoMSkiLz4=";
+    // As a zlib stream this would decompress without end; the server doesn't decompress it.
+    let bomb = [b"a\0\0".as_slice(), &[0x78, 0xda], &[0xff; 4096]].concat();
+
+    for (picture, detail) in [
+        (png(60_000, 60_000, b"tEXt", b"a\0b"), "is 60000 × 60000 pixels"),
+        (png(u32::MAX, 1, b"tEXt", b"a\0b"), "is 4294967295 × 1 pixels"),
+        (png(0, 9, b"tEXt", b"a\0b"), "is a PNG image that is damaged"),
+        (svg.to_owned(), "is no PNG, JPEG or WebP image"),
+        ("data:text/html;base64,PGI+".to_owned(), "is not an image in base64"),
+    ] {
+        let rejected = put(&picture).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["banner".to_owned()]), "{detail}");
+        assert!(rejected.body["fields"][0]["detail"].as_str().unwrap().starts_with(detail), "{}", rejected.body);
+    }
+    for kind in [b"iCCP", b"zTXt"] {
+        assert_eq!(put(&png(9, 9, kind, &bomb)).await.status, 200, "it is returned unchanged");
+    }
+}
+
+/// Malformed identifiers, for every variable of every path.
+async fn malformed_path_parameter_is_not_found(app: TestApp) {
+    let odd = ["%E2%80%AE", "%07", "99999999999999999999999", "-1", "L2V2ZW50cy8%3D", "%25%30%30", "a%0d%0ab"];
+    let contract = Contract::builtin().unwrap();
+    for operation in operations() {
+        for parameter in operation.parameters("path") {
+            for value in odd {
+                let path = operation.path_with(&[(parameter["name"].as_str().unwrap(), value)]);
+                let Ok(found) = contract.find(&operation.method, &path) else { continue };
+                let request = app.request(&operation.method, &format!("{path}?{}", operation.required_query()));
+                let request = if found.body.is_some() { request.json(&operation.body()) } else { request };
+
+                let response = request.key(&app.staff.key).send().await;
+
+                assert!([400, 403, 404].contains(&response.status), "{} {path}: {response:?}", operation.id);
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Images: generated icons of regions, and uploaded images of events.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use boxoffice::media;
+use reqwest::Client;
+use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{Event, Response, TestApp, User};
+
+on_both_databases![
+    draws_region_icon,
+    icon_depends_on_country,
+    prefers_icon_from_operator_folder,
+    serves_event_images_unchanged,
+    private_image_is_not_publicly_cacheable,
+    known_image_is_not_modified,
+    replaced_image_has_new_etag,
+    removed_image_is_not_found,
+    unknown_image_is_not_found,
+    rejects_invalid_images,
+];
+
+/// A PNG and a WebP of one pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg==";
+const WEBP: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
+
+/// Fetches a path without key and version.
+async fn fetch(app: &TestApp, path: &str) -> reqwest::Response {
+    Client::new().get(format!("{}{path}", app.address)).send().await.unwrap()
+}
+
+async fn fetch_unless(app: &TestApp, path: &str, known: &str) -> reqwest::Response {
+    Client::new().get(format!("{}{path}", app.address)).header(IF_NONE_MATCH, known).send().await.unwrap()
+}
+
+/// Returns a header, or an empty text.
+fn header(response: &reqwest::Response, name: impl reqwest::header::AsHeaderName) -> String {
+    response.headers().get(name).map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default()
+}
+
+async fn change(app: &TestApp, user: &User, event: &Event, body: serde_json::Value) -> Response {
+    app.request("PUT", &event.uri).key(&user.key).json(&body).send().await
+}
+
+async fn draws_region_icon(app: TestApp) {
+    app.create_region().await;
+
+    let icon = fetch(&app, "/media/ghana.png").await;
+
+    assert_eq!((icon.status().as_u16(), header(&icon, CONTENT_TYPE).as_str()), (200, "image/png"));
+    assert_eq!(header(&icon, CACHE_CONTROL), "public, max-age=86400");
+    assert_eq!(header(&icon, "x-content-type-options"), "nosniff");
+    assert!(header(&icon, ETAG).starts_with('"'));
+    let bytes = icon.bytes().await.unwrap();
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert_eq!(fetch(&app, "/v3/media/ghana.png").await.bytes().await.unwrap(), bytes);
+}
+
+async fn icon_depends_on_country(app: TestApp) {
+    app.create_region().await;
+
+    let unknown = app.request("GET", "/media/togo.png").no_key().version(None).send().await;
+    let odd = app.request("GET", "/media/Ghana.png").no_key().version(None).send().await;
+
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    assert_eq!((odd.status, odd.invalid_arguments()), (400, vec!["image".to_owned()]));
+}
+
+async fn prefers_icon_from_operator_folder(app: TestApp) {
+    let own = media::parse("icon", WEBP).unwrap();
+    app.state.media.put("icons/ghana.png", &own).await.unwrap();
+    let without_region = fetch(&app, "/media/ghana.png").await;
+    app.create_region().await;
+
+    let icon = fetch(&app, "/media/ghana.png").await;
+
+    assert_eq!(without_region.status().as_u16(), 404);
+    assert_eq!(header(&icon, CONTENT_TYPE), "image/webp");
+    assert_eq!(icon.bytes().await.unwrap(), own.bytes);
+}
+
+async fn serves_event_images_unchanged(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
+
+    let banner = format!("data:image/jpeg;base64,{PNG}");
+    let changed = change(&app, &ama, &event, json!({ "banner": banner, "thumbnail": WEBP })).await;
+
+    for (kind, media_type, sent) in [("banner", "image/png", PNG), ("thumbnail", "image/webp", WEBP)] {
+        let path = format!("/media/{kind}/{}", event.id);
+        assert_eq!(changed.body[kind], format!("https://boxoffice.example{path}"));
+        let image = fetch(&app, &path).await;
+        assert_eq!((image.status().as_u16(), header(&image, CONTENT_TYPE).as_str()), (200, media_type));
+        assert_eq!(header(&image, CACHE_CONTROL), "public, max-age=300");
+        assert_eq!(header(&image, "x-content-type-options"), "nosniff");
+        assert_eq!(image.bytes().await.unwrap(), BASE64_STANDARD.decode(sent).unwrap());
+    }
+}
+
+async fn private_image_is_not_publicly_cacheable(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_draft(&app.create_host(&ama).await).await;
+    let changed = change(&app, &ama, &event, json!({ "banner": PNG })).await;
+    let path = changed.body["banner"].as_str().unwrap().strip_prefix("https://boxoffice.example").unwrap();
+
+    let image = fetch(&app, path).await;
+    let again = fetch_unless(&app, path, &header(&image, ETAG)).await;
+
+    assert!(path.contains("?secret="), "{path}");
+    for (response, status) in [(&image, 200), (&again, 304)] {
+        assert_eq!((response.status().as_u16(), header(response, CACHE_CONTROL).as_str()), (status, "private, max-age=300"));
+    }
+}
+
+async fn known_image_is_not_modified(app: TestApp) {
+    app.create_region().await;
+    let tag = header(&fetch(&app, "/media/ghana.png").await, ETAG);
+
+    for known in [tag.clone(), format!("\"other\", W/{tag}"), "*".to_owned()] {
+        let again = fetch_unless(&app, "/media/ghana.png", &known).await;
+
+        assert_eq!((again.status().as_u16(), header(&again, ETAG)), (304, tag.clone()), "{known}");
+        assert_eq!(header(&again, CACHE_CONTROL), "public, max-age=86400");
+        assert!(again.bytes().await.unwrap().is_empty());
+    }
+    assert_eq!(fetch_unless(&app, "/media/ghana.png", "\"other\"").await.status().as_u16(), 200);
+}
+
+async fn replaced_image_has_new_etag(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
+    let path = format!("/media/banner/{}", event.id);
+    change(&app, &ama, &event, json!({ "banner": PNG })).await;
+    let before = header(&fetch(&app, &path).await, ETAG);
+
+    change(&app, &ama, &event, json!({ "banner": WEBP })).await;
+
+    let after = fetch_unless(&app, &path, &before).await;
+    let again = fetch_unless(&app, &path, &header(&after, ETAG)).await;
+    assert_eq!((after.status().as_u16(), header(&after, CONTENT_TYPE).as_str()), (200, "image/webp"));
+    assert_ne!(header(&after, ETAG), before);
+    assert_eq!((again.status().as_u16(), header(&again, ETAG)), (304, header(&after, ETAG)));
+}
+
+async fn removed_image_is_not_found(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
+    change(&app, &ama, &event, json!({ "banner": PNG, "thumbnail": PNG })).await;
+
+    let changed = change(&app, &ama, &event, json!({ "banner": "" })).await;
+
+    assert_eq!(changed.body["banner"], "");
+    let status = async |kind| fetch(&app, &format!("/media/{kind}/{}", event.id)).await.status().as_u16();
+    assert_eq!((status("banner").await, status("thumbnail").await), (404, 200));
+    ama.client.event_delete().event(event.id.as_str()).send().await.unwrap();
+    assert_eq!(status("thumbnail").await, 404);
+}
+
+async fn unknown_image_is_not_found(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_draft(&app.create_host(&ama).await).await;
+    // An image without a committed event, as left by a failed transaction.
+    let orphan = media::parse("banner", PNG).unwrap();
+    app.state.media.put("banner/17637000000001", &orphan).await.unwrap();
+    app.state.media.put(&format!("thumbnail/{}", event.id), &orphan).await.unwrap();
+
+    for path in
+        [format!("/media/banner/{}", event.id), format!("/media/thumbnail/{}", event.id), "/media/banner/17637000000001".into()]
+    {
+        let response = app.request("GET", &path).no_key().version(None).send().await;
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{path}");
+    }
+    let odd = app.request("GET", "/media/poster/17").no_key().version(None).send().await;
+    assert_eq!(odd.invalid_arguments(), ["image", "content"]);
+}
+
+async fn rejects_invalid_images(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_draft(&app.create_host(&ama).await).await;
+
+    let text = change(&app, &ama, &event, json!({ "banner": "aGVsbG8=", "thumbnail": "*" })).await;
+    let cut = change(&app, &ama, &event, json!({ "thumbnail": &PNG[..60] })).await;
+
+    assert_eq!((text.status, text.invalid_arguments()), (400, vec!["banner".to_owned(), "thumbnail".to_owned()]));
+    assert_eq!(text.body["fields"][0]["detail"], "is no PNG, JPEG or WebP image");
+    assert_eq!(cut.body["fields"][0]["detail"], "is a PNG image that is damaged or incomplete");
+}

@@ -1,0 +1,515 @@
+//! Price modifiers: rules, access, and their effect on orders.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Event, Rejection, Response, TestApp, rejection, section, types};
+
+on_both_databases![
+    new_modifier_is_active_and_unbounded,
+    created_modifier_is_returned_unchanged,
+    client_supports_modifiers,
+    names_all_invalid_arguments,
+    delta_is_positive_or_negative,
+    rejects_reversed_bounds,
+    concurrent_updates_keep_bounds_in_order,
+    name_is_unique_in_section,
+    modifier_is_managed_by_event_administrators,
+    modifiers_of_draft_are_hidden,
+    modifier_has_one_path,
+    update_keeps_omitted_properties,
+    cancelled_event_is_immutable,
+    removed_host_cannot_add_modifiers,
+    section_has_at_most_fifty_modifiers,
+    deleting_section_deletes_its_modifiers,
+    order_names_applied_modifiers,
+    quantity_bound_counts_tickets_of_section,
+    price_does_not_fall_below_zero,
+    order_keeps_its_price,
+    price_is_same_in_every_representation,
+];
+
+async fn add(app: &TestApp, key: &str, section: &str, body: &Value) -> Response {
+    app.request("POST", &format!("{section}/modifiers")).key(key).json(body).send().await
+}
+
+async fn read(app: &TestApp, key: &str, uri: &str) -> Response {
+    app.request("GET", uri).key(key).send().await
+}
+
+async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
+    app.request("PUT", uri).key(key).json(&body).send().await
+}
+
+async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
+    app.request("DELETE", uri).key(key).send().await
+}
+
+/// Creates a modifier, and returns its URI.
+async fn modifier(app: &TestApp, key: &str, section: &str, body: Value) -> String {
+    let created = add(app, key, section, &body).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    created.body["self"].as_str().unwrap().to_owned()
+}
+
+/// Returns the number of all modifiers.
+async fn count(app: &TestApp) -> i64 {
+    let mut tx = app.state.db.read().await.unwrap();
+    tx.query("select count(*) from modifiers").scalar().await.unwrap()
+}
+
+async fn new_modifier_is_active_and_unbounded(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+
+    let created = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
+
+    assert_eq!(created.status, 201, "{}", created.body);
+    let uri = created.body["self"].as_str().unwrap();
+    let id = uri.strip_prefix(&format!("{}/modifiers/", event.sections[0])).unwrap();
+    assert_eq!((id.len(), created.header("location")), (14, uri));
+    let expected = json!({
+        "self": uri, "name": "Gate", "priceDelta": 5.0, "availableFrom": null, "availableTo": null, "minOrder": null,
+        "maxOrder": null, "active": true,
+    });
+    assert_eq!(created.body, expected);
+    assert_eq!(read(&app, &app.public_key, uri).await.body, expected);
+}
+
+async fn created_modifier_is_returned_unchanged(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let mut told = json!({
+        "name": "Early groups", "priceDelta": -7.25, "availableFrom": "2026-01-01 02:00:30+02:00",
+        "availableTo": "2998-12-01T12:00", "minOrder": 6, "maxOrder": 6, "active": false,
+    });
+
+    let created = add(&app, &kofi.key, &event.sections[0], &told).await;
+
+    told["self"] = created.body["self"].clone();
+    told["availableFrom"] = "2026-01-01T00:00".into();
+    assert_eq!((created.status, &created.body), (201, &told));
+    assert_eq!(read(&app, &kofi.key, told["self"].as_str().unwrap()).await.body, told);
+}
+
+async fn client_supports_modifiers(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let floor = event.sections[0].rsplit('/').next().unwrap();
+    let create = kofi.client.section_modifier_create().event(&event.id).section(floor);
+    let created = create.body_map(|body| body.name("Early bird").price_delta(-2.5).min_order(2)).send().await.unwrap();
+    let id = created.self_.rsplit('/').next().unwrap();
+
+    let update = kofi.client.section_modifier_update().event(&event.id).section(floor).modifier(id);
+    let changed = update.body_map(|body| body.max_order(3)).send().await.unwrap();
+    let get = || app.public_client.section_modifier_get().event(&event.id).section(floor).modifier(id);
+
+    assert_eq!((created.price_delta, created.min_order, created.max_order), (-2.5, Some(2), None));
+    assert_eq!(*get().send().await.unwrap(), *changed);
+    assert_eq!((changed.name.as_str(), changed.min_order, changed.max_order), ("Early bird", Some(2), Some(3)));
+    kofi.client.section_modifier_delete().event(&event.id).section(floor).modifier(id).send().await.unwrap();
+    assert_eq!(get().send().await.rejection(), (404, "resource.not-found".to_owned()));
+}
+
+async fn names_all_invalid_arguments(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let wrong = json!({
+        "name": "x".repeat(201), "priceDelta": -0.001, "availableFrom": "soon", "availableTo": 7, "minOrder": 0,
+        "maxOrder": 1_000_001, "active": "yes",
+    });
+    let reversed = json!({
+        "name": "Never", "priceDelta": 1, "availableFrom": "2026-02-01T00:00", "availableTo": "2026-01-01T00:00",
+        "minOrder": 3, "maxOrder": 2,
+    });
+
+    let nothing = add(&app, &kofi.key, &event.sections[0], &json!({ "name": " ", "active": true })).await;
+    let wrong = add(&app, &kofi.key, &event.sections[0], &wrong).await;
+    let reversed = add(&app, &kofi.key, &event.sections[0], &reversed).await;
+
+    assert_eq!(nothing.invalid_arguments(), ["-name", "-priceDelta"]);
+    let all = ["name", "priceDelta", "availableFrom", "availableTo", "minOrder", "maxOrder", "active"];
+    assert_eq!((wrong.status, wrong.invalid_arguments()), (400, all.map(str::to_owned).to_vec()));
+    assert_eq!((reversed.status, reversed.invalid_arguments()), (400, vec!["availableTo".to_owned(), "maxOrder".to_owned()]));
+    assert_eq!(count(&app).await, 0);
+}
+
+async fn delta_is_positive_or_negative(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let uri = modifier(&app, &kofi.key, &event.sections[0], json!({ "name": "Any", "priceDelta": 0 })).await;
+
+    for delta in [-1_000_000.0, -999_999.99, -12.34, -0.29, -0.01, 0.0, 0.07, 1.1, 999_999.99, 1_000_000.0] {
+        let changed = change(&app, &kofi.key, &uri, json!({ "priceDelta": delta })).await;
+        assert_eq!((changed.status, &changed.body["priceDelta"]), (200, &json!(delta)), "{}", changed.body);
+    }
+    for delta in [-1_000_000.01, -0.005, 0.001, 1_000_000.01] {
+        let rejected = change(&app, &kofi.key, &uri, json!({ "priceDelta": delta })).await;
+        assert_eq!(rejected.invalid_arguments(), ["priceDelta"], "{delta}");
+    }
+}
+
+async fn rejects_reversed_bounds(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let body = json!({
+        "name": "May", "priceDelta": 1, "availableFrom": "2026-05-01T00:00", "availableTo": "2026-05-31T00:00", "minOrder": 2,
+        "maxOrder": 4,
+    });
+    let uri = modifier(&app, &kofi.key, &event.sections[0], body).await;
+    let before = read(&app, &kofi.key, &uri).await.body;
+
+    for (body, wrong) in [
+        (json!({ "availableTo": "2026-05-01T00:00" }), vec!["availableTo"]),
+        (json!({ "availableFrom": "2026-06-01T00:00" }), vec!["availableTo"]),
+        (json!({ "minOrder": 5 }), vec!["maxOrder"]),
+        (json!({ "maxOrder": 1, "availableTo": "2026-01-01T00:00", "name": "June" }), vec!["availableTo", "maxOrder"]),
+    ] {
+        let rejected = change(&app, &kofi.key, &uri, body.clone()).await;
+        assert_eq!(
+            (rejected.status, rejected.invalid_arguments()),
+            (400, wrong.into_iter().map(str::to_owned).collect()),
+            "{body}"
+        );
+    }
+    assert_eq!(read(&app, &kofi.key, &uri).await.body, before);
+    let moved = json!({ "availableFrom": "2026-06-01T00:00", "availableTo": "2026-06-01T00:01", "minOrder": 4 });
+    assert_eq!(change(&app, &kofi.key, &uri, moved).await.status, 200);
+}
+
+async fn concurrent_updates_keep_bounds_in_order(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let body = json!({ "name": "Groups", "priceDelta": 1, "minOrder": 1, "maxOrder": 10 });
+    let uri = modifier(&app, &kofi.key, &event.sections[0], body).await;
+
+    for _ in 0..10 {
+        change(&app, &kofi.key, &uri, json!({ "minOrder": 1, "maxOrder": 10 })).await;
+        let changes = [json!({ "minOrder": 7 }), json!({ "maxOrder": 3 })].map(|body| change(&app, &kofi.key, &uri, body));
+        let statuses: Vec<_> = futures::future::join_all(changes).await.iter().map(|response| response.status).collect();
+
+        assert!(statuses == [200, 400] || statuses == [400, 200], "{statuses:?}");
+    }
+}
+
+async fn name_is_unique_in_section(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let sections = [section("Floor", 20.0, 10), section("VIP", 90.0, 10)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let [floor, vip] = [&event.sections[0], &event.sections[1]];
+    let gate = json!({ "name": "Gate", "priceDelta": 5 });
+    modifier(&app, &kofi.key, floor, gate.clone()).await;
+    let early = modifier(&app, &kofi.key, floor, json!({ "name": "Early bird", "priceDelta": -5 })).await;
+
+    let same = add(&app, &kofi.key, floor, &gate).await;
+    let renamed = change(&app, &kofi.key, &early, json!({ "name": "Gate", "priceDelta": -9 })).await;
+    let elsewhere = add(&app, &kofi.key, vip, &gate).await;
+
+    assert_eq!(rejection(&same), (409, "modifier.taken"));
+    assert_eq!(rejection(&renamed), (409, "modifier.taken"));
+    assert_eq!(read(&app, &kofi.key, &early).await.body["priceDelta"], -5.0);
+    assert_eq!(elsewhere.status, 201);
+    assert_eq!(count(&app).await, 3);
+}
+
+async fn modifier_is_managed_by_event_administrators(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    app.create_host(&ama).await;
+    let floor = &event.sections[0];
+    let gate = json!({ "name": "Gate", "priceDelta": 5 });
+    let uri = modifier(&app, &app.staff.key, floor, json!({ "name": "Early bird", "priceDelta": -5 })).await;
+    let wrong = json!({ "minOrder": 2, "maxOrder": 1 });
+
+    for key in [&ama.key, &app.public_key] {
+        let code = if *key == ama.key { "resource.not-yours" } else { "key.refused" };
+        assert_eq!(rejection(&add(&app, key, floor, &gate).await), (403, code));
+        assert_eq!(rejection(&change(&app, key, &uri, wrong.clone()).await), (403, code));
+        assert_eq!(rejection(&delete(&app, key, &uri).await), (403, code));
+        assert_eq!(read(&app, key, &uri).await.body["priceDelta"], -5.0);
+    }
+    assert_eq!(count(&app).await, 1);
+    assert_eq!(change(&app, &app.staff.key, &uri, json!({ "active": false })).await.status, 200);
+    assert_eq!(delete(&app, &app.staff.key, &uri).await.status, 204);
+    assert_eq!(rejection(&delete(&app, &kofi.key, &uri).await), (404, "resource.not-found"));
+}
+
+async fn modifiers_of_draft_are_hidden(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_draft(&host).await;
+    let floor = app.add_section(&host, &event, &section("Floor", 20.0, 10)).await;
+    let uri = modifier(&app, &kofi.key, &floor, json!({ "name": "Gate", "priceDelta": 5 })).await;
+
+    let before = [&ama.key, &app.public_key].map(|key| read(&app, key, &uri));
+    let before = futures::future::join_all(before).await;
+    let to_its_own = read(&app, &kofi.key, &uri).await;
+    app.list_event(&host, &event).await;
+    let listed = read(&app, &ama.key, &uri).await;
+    app.execute_sql("update events set status = 'Cancelled'").await;
+    let cancelled = read(&app, &app.public_key, &uri).await;
+
+    assert!(before.iter().all(|response| rejection(response) == (403, "resource.not-yours")), "{before:?}");
+    assert_eq!([to_its_own.status, listed.status, cancelled.status], [200; 3]);
+}
+
+async fn modifier_has_one_path(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[]).await;
+    let [floor, vip] = [&event.sections[0], &event.sections[1]];
+    let gate = json!({ "name": "Gate", "priceDelta": 5 });
+    let uri = modifier(&app, &kofi.key, floor, gate.clone()).await;
+    let id = uri.rsplit('/').next().unwrap();
+    let of_other = |long: &str| long.replace(&event.uri, &other.uri);
+
+    for nothing in [
+        format!("{floor}/modifiers/17637000000001"),
+        format!("{floor}/modifiers/gate"),
+        format!("{vip}/modifiers/{id}"),
+        format!("{}/modifiers/{id}", of_other(floor)),
+        format!("{}/sections/17637000000001/modifiers/{id}", event.uri),
+        format!("/events/17637000000001{}", uri.strip_prefix(&event.uri).unwrap()),
+    ] {
+        assert_eq!(rejection(&read(&app, &kofi.key, &nothing).await), (404, "resource.not-found"), "{nothing}");
+        let changed = change(&app, &kofi.key, &nothing, json!({ "priceDelta": 7 })).await;
+        assert_eq!(rejection(&changed), (404, "resource.not-found"), "{nothing}");
+        assert_eq!(rejection(&delete(&app, &kofi.key, &nothing).await), (404, "resource.not-found"), "{nothing}");
+    }
+    let nowhere = [of_other(floor), format!("{}/sections/17637000000001", event.uri), "/events/x/sections/y".to_owned()];
+    for nowhere in nowhere {
+        assert_eq!(rejection(&add(&app, &kofi.key, &nowhere, &gate).await), (404, "resource.not-found"), "{nowhere}");
+    }
+    assert_eq!(read(&app, &kofi.key, &uri).await.body["priceDelta"], 5.0);
+    assert_eq!(count(&app).await, 1);
+}
+
+async fn update_keeps_omitted_properties(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let body = json!({
+        "name": "May", "priceDelta": -1.5, "availableFrom": "2026-05-01T00:00", "availableTo": "2026-05-31T00:00",
+        "minOrder": 2, "maxOrder": 4,
+    });
+    let uri = modifier(&app, &kofi.key, &event.sections[0], body).await;
+    let mut expected = read(&app, &kofi.key, &uri).await.body;
+
+    let nothing = change(&app, &kofi.key, &uri, json!({})).await;
+    let blank = change(&app, &kofi.key, &uri, json!({ "name": "", "priceDelta": null })).await;
+    let nulls = json!({ "availableFrom": null, "availableTo": "", "minOrder": null, "maxOrder": null, "active": null });
+    let nulls = change(&app, &kofi.key, &uri, nulls).await;
+    let some = json!({ "priceDelta": 3, "availableTo": "2026-06-30T00:00", "active": false, "self": "/elsewhere" });
+    let some = change(&app, &kofi.key, &uri, some).await;
+
+    assert_eq!((nothing.status, &nothing.body), (200, &expected));
+    assert_eq!(blank.invalid_arguments(), ["-name", "-priceDelta"]);
+    assert_eq!((nulls.status, &nulls.body), (200, &expected), "a bound stays once it is set");
+    expected["priceDelta"] = 3.0.into();
+    expected["availableTo"] = "2026-06-30T00:00".into();
+    expected["active"] = false.into();
+    assert_eq!((some.status, &some.body), (200, &expected));
+    assert_eq!(read(&app, &kofi.key, &uri).await.body, expected);
+}
+
+async fn cancelled_event_is_immutable(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let gate = json!({ "name": "Gate", "priceDelta": 5 });
+    let uri = modifier(&app, &kofi.key, &event.sections[0], gate).await;
+    app.execute_sql("update events set status = 'Cancelled'").await;
+
+    let added = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Early bird", "priceDelta": -5 })).await;
+    let changed = change(&app, &kofi.key, &uri, json!({ "priceDelta": 7 })).await;
+
+    assert_eq!(rejection(&added), (409, "event.cancelled"));
+    assert_eq!(rejection(&changed), (409, "event.cancelled"));
+    assert_eq!(read(&app, &kofi.key, &uri).await.body["priceDelta"], 5.0);
+    assert_eq!(count(&app).await, 1);
+}
+
+async fn removed_host_cannot_add_modifiers(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    app.execute_sql("update hosts set removed = true").await;
+
+    let response = add(&app, &kofi.key, &event.sections[0], &json!({ "name": "Gate", "priceDelta": 5 })).await;
+
+    assert_eq!(rejection(&response), (409, "host.removed"));
+    assert_eq!(count(&app).await, 0);
+}
+
+async fn deleting_section_deletes_its_modifiers(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
+    for section in &event.sections {
+        modifier(&app, &kofi.key, section, json!({ "name": "Gate", "priceDelta": 5 })).await;
+    }
+
+    assert_eq!(delete(&app, &kofi.key, &event.sections[0]).await.status, 204);
+    assert_eq!(count(&app).await, 1);
+    assert_eq!(delete(&app, &kofi.key, &event.uri).await.status, 204);
+    assert_eq!(count(&app).await, 0);
+}
+
+/// Creates a listed event of Kofi, with sections at 20.00 and 40.00.
+async fn create_concert(app: &TestApp) -> (crate::support::User, Event) {
+    let kofi = app.sign_up("kofi").await;
+    let sections = [section("Floor", 20.0, 100), section("Balcony", 40.0, 100)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    (kofi, event)
+}
+
+async fn order_names_applied_modifiers(app: TestApp) {
+    let (kofi, event) = create_concert(&app).await;
+    let [floor, balcony] = [&event.sections[0], &event.sections[1]];
+    let dear = modifier(&app, &kofi.key, balcony, json!({ "name": "Gate", "priceDelta": 15.5 })).await;
+    modifier(&app, &kofi.key, balcony, json!({ "name": "Off", "priceDelta": 7, "active": false })).await;
+    let past = json!({ "name": "Past", "priceDelta": -7, "availableTo": "2021-01-01T00:00" });
+    modifier(&app, &kofi.key, balcony, past).await;
+    let cheap = modifier(&app, &kofi.key, balcony, json!({ "name": "Early bird", "priceDelta": -5 })).await;
+    let ama = app.sign_up("ama").await;
+
+    let placed = app.place_order(&ama.key, json!({ floor.as_str(): 1, balcony.as_str(): 2 })).await;
+
+    assert_eq!(placed.status, 201, "{}", placed.body);
+    let items = json!([
+        { "event": event.uri, "section": floor, "quantity": 1, "unitPrice": 20.0, "modifier": null, "modifiers": [] },
+        { "event": event.uri, "section": balcony, "quantity": 2, "unitPrice": 50.5, "modifier": dear, "modifiers": [dear, cheap] },
+    ]);
+    assert_eq!(placed.body["items"], items);
+    // The fee depends on the modified price: above 50.
+    let amounts = (&placed.body["subtotal"], &placed.body["fees"], &placed.body["total"]);
+    assert_eq!(amounts, (&json!(121.0), &json!(4.97), &json!(125.97)));
+    let uri = placed.body["self"].as_str().unwrap();
+    assert_eq!(read(&app, &ama.key, uri).await.body, placed.body);
+    assert_eq!(app.read("/orders").await["entries"], json!([placed.body]));
+    let order = ama.client.order_get().order(placed.body["number"].as_str().unwrap()).send().await.unwrap();
+    assert_eq!(ama.pay(&order).await.unwrap().amount, 125.97);
+}
+
+async fn quantity_bound_counts_tickets_of_section(app: TestApp) {
+    let (kofi, event) = create_concert(&app).await;
+    let [floor, balcony] = [&event.sections[0], &event.sections[1]];
+    modifier(&app, &kofi.key, floor, json!({ "name": "Groups", "priceDelta": -4, "minOrder": 3, "maxOrder": 5 })).await;
+    let ama = app.sign_up("ama").await;
+    let shown = read(&app, &ama.key, floor).await.body["price"].clone();
+    assert_eq!(shown, json!({ "base": 20.0, "current": 20.0, "expires": "2999-01-01T00:00" }), "for one ticket");
+
+    for (quantities, price) in [((2, 1), 20.0), ((3, 1), 16.0), ((5, 0), 16.0), ((6, 0), 20.0), ((2, 3), 20.0)] {
+        let items = [(floor.as_str(), quantities.0), (balcony.as_str(), quantities.1)];
+        let order = ama.order_items(items.into_iter().filter(|(_, quantity)| *quantity > 0)).await.unwrap();
+
+        let item = order.items.iter().find(|item| item.section == *floor).unwrap();
+        assert_eq!(item.unit_price, price, "{quantities:?}");
+    }
+}
+
+async fn price_does_not_fall_below_zero(app: TestApp) {
+    let (kofi, event) = create_concert(&app).await;
+    let floor = &event.sections[0];
+    let gift = modifier(&app, &kofi.key, floor, json!({ "name": "Gift", "priceDelta": -30 })).await;
+    let ama = app.sign_up("ama").await;
+    assert_eq!(read(&app, &ama.key, floor).await.body["price"]["current"], 0.0);
+
+    let order = ama.order(floor, 2).await.unwrap();
+    let mixed = ama.order_items([(floor.as_str(), 1), (event.sections[1].as_str(), 1)]).await.unwrap();
+
+    assert_eq!((order.status, order.subtotal, order.fees), (types::OrderStatus::Fulfilled, 0.0, 0.0));
+    assert_eq!(order.items[0].modifiers, [gift]);
+    assert_eq!(app.sold_and_reserved(floor).await, (2, 1));
+    let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    assert_eq!(tickets["total"], 2);
+    assert_eq!((mixed.status, mixed.total), (types::OrderStatus::Placed, 40.99));
+}
+
+async fn order_keeps_its_price(app: TestApp) {
+    let (kofi, event) = create_concert(&app).await;
+    let floor = &event.sections[0];
+    let uri = modifier(&app, &kofi.key, floor, json!({ "name": "Early bird", "priceDelta": -5 })).await;
+    let ama = app.sign_up("ama").await;
+    let placed = app.place_order(&ama.key, json!({ floor.as_str(): 2 })).await.body;
+    let price = async || read(&app, &ama.key, floor).await.body["price"]["current"].as_f64().unwrap();
+
+    change(&app, &kofi.key, &uri, json!({ "priceDelta": -10 })).await;
+    assert_eq!(price().await, 10.0);
+    change(&app, &kofi.key, &uri, json!({ "active": false })).await;
+    assert_eq!(price().await, 20.0);
+    change(&app, &kofi.key, &uri, json!({ "active": true })).await;
+    let removed = delete(&app, &kofi.key, &uri).await;
+
+    assert_eq!((removed.status, removed.body), (204, Value::Null));
+    assert_eq!(rejection(&read(&app, &kofi.key, &uri).await), (404, "resource.not-found"));
+    assert_eq!(price().await, 20.0);
+    assert_eq!((&placed["subtotal"], &placed["items"][0]["modifiers"]), (&json!(30.0), &json!([uri])));
+    assert_eq!(read(&app, &ama.key, placed["self"].as_str().unwrap()).await.body, placed);
+    let later = ama.order(floor, 1).await.unwrap();
+    assert_eq!((later.subtotal, later.items[0].modifiers.len(), later.items[0].modifier.clone()), (20.0, 0, None));
+}
+
+async fn price_is_same_in_every_representation(app: TestApp) {
+    let (kofi, event) = create_concert(&app).await;
+    let floor = &event.sections[0];
+    let ends = app.state.clock.now().plus(Duration::from_secs(1800));
+    let early = json!({ "name": "Early bird", "priceDelta": -20, "availableTo": ends.to_offset_seconds() });
+    modifier(&app, &kofi.key, floor, early).await;
+    let gate = json!({ "name": "Gate", "priceDelta": 3, "availableFrom": ends.to_offset_seconds() });
+    modifier(&app, &kofi.key, floor, gate).await;
+    let ama = app.sign_up("ama").await;
+    ama.order(floor, 1).await.unwrap();
+    let tickets = format!("/accounts/{}/tickets", ama.number);
+    let ticket = app.read(&tickets).await["entries"][0].clone();
+    let admit = app.request("POST", &format!("{}/admissions", event.uri)).key(&kofi.key);
+    let admitted = admit.json(&json!({ "serials": [ticket["serial"]] })).send().await;
+    let shown = async || {
+        let at = async |path: &str, pointer: &str| app.read(path).await.pointer(pointer).unwrap()["price"].clone();
+        [
+            at(floor, "").await,
+            at(&floor[event.uri.len()..], "").await,
+            at(&event.uri, "/sections/0").await,
+            at("/events", "/entries/0/sections/0").await,
+            at("/published-events", "/entries/0/sections/0").await,
+            at(ticket["self"].as_str().unwrap(), "/section").await,
+            at(&tickets, "/entries/0/section").await,
+            at(&format!("{}/tickets", event.uri), "/entries/0/section").await,
+            at(&format!("{}/admissions", event.uri), "/entries/0/section").await,
+        ]
+    };
+
+    let early = json!({ "base": 20.0, "current": 0.0, "expires": ends.to_minutes() });
+    assert_eq!(admitted.body[0]["section"]["price"], early);
+    for price in shown().await {
+        assert_eq!(price, early);
+    }
+    let changed = change(&app, &kofi.key, floor, json!({ "description": "Standing." })).await;
+    assert_eq!(changed.body["price"], early);
+    app.advance_clock(Duration::from_secs(1800));
+    for price in shown().await {
+        assert_eq!(price, json!({ "base": 20.0, "current": 23.0, "expires": "2999-01-01T00:00" }));
+    }
+}
+
+async fn section_has_at_most_fifty_modifiers(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let sections = [section("Floor", 20.0, 10), section("Balcony", 20.0, 10)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let named = |number: i32| json!({ "name": format!("Rate {number}"), "priceDelta": 1 });
+    let mut last = String::new();
+    for number in 0..48 {
+        last = modifier(&app, &kofi.key, &event.sections[0], named(number)).await;
+    }
+
+    let more: Vec<Value> = (48..53).map(named).collect();
+    let at_once = join_all(more.iter().map(|body| add(&app, &kofi.key, &event.sections[0], body))).await;
+
+    assert_eq!(at_once.iter().filter(|response| response.status == 201).count(), 2);
+    assert_eq!(at_once.iter().filter(|response| rejection(response) == (409, "modifier.too-many")).count(), 3);
+    assert_eq!(count(&app).await, 50);
+    modifier(&app, &kofi.key, &event.sections[1], named(0)).await;
+    assert_eq!(delete(&app, &kofi.key, &last).await.status, 204);
+    modifier(&app, &kofi.key, &event.sections[0], named(54)).await;
+}

@@ -1,0 +1,409 @@
+//! Orders: rules, prices, access, cancellation and expiry.
+
+mod lists;
+
+use std::time::Duration;
+
+use boxoffice::auth::Scope;
+use boxoffice::setup;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Event, Host, RESERVATION_TTL, Rejection, Response, TestApp, section, types};
+
+on_both_databases![
+    order_reserves_tickets,
+    fees_depend_on_ticket_price,
+    free_order_is_fulfilled_immediately,
+    partly_free_order_waits_for_payment,
+    names_all_invalid_arguments,
+    contract_limits_order,
+    customers_order_for_themselves_and_staff_for_any_account,
+    key_without_account_must_name_customer,
+    rejects_tickets_not_on_sale,
+    sold_out_section_rejects_whole_order,
+    account_has_at_most_ten_open_orders,
+    expired_reservation_frees_tickets_immediately,
+    job_expires_orders_and_releases_reservations,
+    order_is_readable_by_customer_and_staff,
+    cancellation_releases_reservation,
+    only_customer_and_staff_cancel_open_order,
+];
+
+async fn get(app: &TestApp, key: &str, path: &str) -> Response {
+    app.request("GET", path).key(key).send().await
+}
+
+/// Creates an event of Kofi with sections at these prices, with 100 tickets each.
+async fn create_concert(app: &TestApp, prices: &[f64]) -> Event {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    event_at(app, &host, prices).await
+}
+
+async fn event_at(app: &TestApp, host: &Host<'_>, prices: &[f64]) -> Event {
+    let sections = prices.iter().enumerate().map(|(number, price)| section(&format!("Block {number}"), *price, 100));
+    app.create_listed_event(host, &sections.collect::<Vec<_>>()).await
+}
+
+/// Returns the short URI of a section.
+fn short(section: &str) -> &str {
+    &section[section.find("/sections/").unwrap()..]
+}
+
+async fn order_reserves_tickets(app: TestApp) {
+    let event = create_concert(&app, &[120.0, 0.0, 30.5]).await;
+    let (stalls, standing, balcony) = (&event.sections[0], &event.sections[1], &event.sections[2]);
+    let ama = app.sign_up("ama").await;
+
+    // Sections are named in every accepted form.
+    let items = json!({ format!("/v3{balcony}"): 1, stalls: 2, short(standing): 3 });
+    let placed = app.place_order(&ama.key, items).await;
+
+    assert_eq!(placed.status, 201, "{}", placed.body);
+    let order = &placed.body;
+    let uri = format!("/orders/{}", order["number"].as_str().unwrap());
+    assert_eq!(placed.header("location"), uri);
+    assert_eq!(order["self"], uri);
+    assert_eq!(order["payments"], format!("{uri}/payments"));
+    assert_eq!(order["status"], "Placed");
+    assert_eq!(order["customer"], get(&app, &ama.key, &format!("/accounts/{}", ama.number)).await.body);
+    assert!(order["placed"].as_str().unwrap().ends_with("+00:00"));
+    let item = |section: &str, quantity: i64, price: f64| json!({ "event": event.uri, "section": section, "quantity": quantity, "unitPrice": price, "modifier": null, "modifiers": [] });
+    assert_eq!(order["items"], json!([item(balcony, 1, 30.5), item(stalls, 2, 120.0), item(standing, 3, 0.0)]));
+    let amounts = (&order["subtotal"], &order["fees"], &order["total"]);
+    assert_eq!(amounts, (&json!(270.5), &json!(6.97), &json!(277.47)));
+    assert_eq!(get(&app, &ama.key, &uri).await.body, *order);
+
+    for (section, reserved) in [(stalls, 2), (standing, 3), (balcony, 1)] {
+        assert_eq!(app.sold_and_reserved(section).await, (0, reserved), "{section}");
+    }
+}
+
+async fn fees_depend_on_ticket_price(app: TestApp) {
+    let steps =
+        [(0.0, 0.0), (0.01, 0.99), (50.0, 0.99), (50.01, 1.99), (100.0, 1.99), (150.0, 2.99), (200.0, 3.99), (200.01, 4.99)];
+    let event = create_concert(&app, &steps.map(|(price, _)| price)).await;
+    let ama = app.sign_up("ama").await;
+
+    for (section, (price, fee)) in event.sections.iter().zip(steps) {
+        let order = ama.order(section, 2).await.unwrap();
+
+        assert_eq!((order.subtotal, order.fees), (price * 2.0, fee * 2.0), "{price}");
+    }
+}
+
+async fn free_order_is_fulfilled_immediately(app: TestApp) {
+    let event = create_concert(&app, &[0.0, 0.0]).await;
+    let ama = app.sign_up("ama").await;
+
+    let order = ama.order_items([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
+
+    assert_eq!((order.status, order.total), (types::OrderStatus::Fulfilled, 0.0));
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+    let tickets = get(&app, &ama.key, &format!("/accounts/{}/tickets", ama.number)).await;
+    assert_eq!(tickets.body["total"], 3);
+    assert_eq!(get(&app, &ama.key, &event.uri).await.body["popularity"], 3);
+    let payments = get(&app, &ama.key, &order.payments).await;
+    assert_eq!(payments.body["total"], 0);
+
+    // It stays fulfilled after the reservation time.
+    app.advance_clock(RESERVATION_TTL);
+    app.expire_due().await;
+    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Fulfilled");
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+}
+
+async fn partly_free_order_waits_for_payment(app: TestApp) {
+    let event = create_concert(&app, &[0.0, 10.0]).await;
+    let ama = app.sign_up("ama").await;
+
+    let order = ama.order_items([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
+    assert_eq!((order.status, order.total), (types::OrderStatus::Placed, 10.99));
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2));
+
+    ama.pay(&order).await.unwrap();
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+    assert_eq!(app.sold_and_reserved(&event.sections[1]).await, (1, 0));
+    assert_eq!(get(&app, &ama.key, &event.uri).await.body["popularity"], 3);
+}
+
+async fn names_all_invalid_arguments(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = event_at(&app, &host, &[10.0, 10.0]).await;
+    let other = event_at(&app, &host, &[10.0]).await;
+    let (stalls, balcony) = (&event.sections[0], &event.sections[1]);
+    let nowhere = "/sections/17637000000001";
+    let elsewhere = format!("{}{}", other.uri, short(stalls));
+
+    for (items, named) in [
+        (json!({ stalls: 1, nowhere: 1 }), vec![nowhere]),
+        (json!({ elsewhere.as_str(): 1 }), vec![elsewhere.as_str()]),
+        (json!({ event.uri.as_str(): 1, "": 1, "Stalls": 1 }), vec![event.uri.as_str(), "Stalls"]),
+        (json!({ stalls: 1, short(stalls): 1 }), vec![short(stalls)]),
+        (json!({ stalls: 30, balcony: 21 }), vec!["50 tickets"]),
+        (json!({ stalls: 50, short(stalls): 1, nowhere: 1 }), vec![nowhere, short(stalls), "50 tickets"]),
+    ] {
+        let rejected = app.place_order(&kofi.key, items.clone()).await;
+
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["items".to_owned()]), "{items}");
+        let detail = rejected.body["fields"][0]["detail"].as_str().unwrap();
+        assert!(named.iter().all(|name| detail.contains(name)), "{items}: {detail}");
+    }
+
+    let body = json!({ "customer": "ZZ-00000000", "items": { nowhere: 1 } });
+    let rejected = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["items".to_owned(), "customer".to_owned()]));
+    assert_eq!(app.sold_and_reserved(stalls).await, (0, 0));
+
+    // The maximum of 50 is accepted.
+    assert_eq!(app.place_order(&kofi.key, json!({ stalls: 30, balcony: 20 })).await.status, 201);
+}
+
+async fn contract_limits_order(app: TestApp) {
+    let event = create_concert(&app, &[10.0]).await;
+    let ama = app.sign_up("ama").await;
+    let section = event.sections[0].as_str();
+
+    for items in
+        [json!({}), json!({ section: 0 }), json!({ section: 51 }), json!({ section: "two" }), json!([section]), json!("x")]
+    {
+        let rejected = app.place_order(&ama.key, items.clone()).await;
+
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["items".to_owned()]), "{items}");
+    }
+    let rejected = app.request("POST", "/orders").key(&ama.key).json(&json!({ "customer": "Ama" })).send().await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["-items".to_owned(), "customer".to_owned()]));
+}
+
+async fn customers_order_for_themselves_and_staff_for_any_account(app: TestApp) {
+    let event = create_concert(&app, &[10.0]).await;
+    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
+    let order = async |key: &str, customer: &str| {
+        let body = json!({ "customer": customer, "items": { event.sections[0].as_str(): 1 } });
+        app.request("POST", "/orders").key(key).json(&body).send().await
+    };
+
+    assert_eq!(order(&ama.key, &ama.number).await.body["customer"]["number"], ama.number);
+    for (key, customer) in [(&ama.key, yaw.number.as_str()), (&ama.key, "ZZ-00000000"), (&app.public_key, &ama.number)] {
+        assert_eq!(order(key, customer).await.status, 403, "{customer}");
+    }
+    assert_eq!(order(&ama.key, &yaw.number).await.code(), "resource.not-yours");
+
+    let placed = order(&app.staff.key, &yaw.number).await;
+    assert_eq!(placed.body["customer"]["number"], yaw.number);
+    assert_eq!(get(&app, &yaw.key, placed.body["self"].as_str().unwrap()).await.status, 200);
+    assert_eq!(order(&app.staff.key, "ZZ-00000000").await.invalid_arguments(), ["customer"]);
+    let own = app.place_order(&app.staff.key, json!({ event.sections[0].as_str(): 1 })).await;
+    assert_eq!(own.body["customer"]["number"], app.staff.number);
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 3));
+}
+
+async fn key_without_account_must_name_customer(app: TestApp) {
+    let event = create_concert(&app, &[10.0]).await;
+    let ama = app.sign_up("ama").await;
+    let items = json!({ event.sections[0].as_str(): 1 });
+
+    for (scope, status) in [(Scope::Administrator, 201), (Scope::Customer, 403)] {
+        let key = setup::create_key(&app.state, "a program", scope, None).await.unwrap();
+
+        let nobody = app.place_order(&key, items.clone()).await;
+        assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-customer".to_owned()]), "{scope:?}");
+        let body = json!({ "customer": ama.number, "items": items });
+        assert_eq!(app.request("POST", "/orders").key(&key).json(&body).send().await.status, status, "{scope:?}");
+    }
+}
+
+async fn rejects_tickets_not_on_sale(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let open = event_at(&app, &host, &[10.0]).await;
+    let with = |change: Value| {
+        let mut changed = serde_json::to_value(section("VIP", 10.0, 5)).unwrap();
+        changed.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+        serde_json::from_value::<types::SectionCreate>(changed).unwrap()
+    };
+    let inactive = app.create_listed_event(&host, &[with(json!({ "active": false }))]).await;
+    let early = app.create_listed_event(&host, &[with(json!({ "salesStart": "2998-01-01T00:00" }))]).await;
+    let late = app.create_listed_event(&host, &[with(json!({ "salesEnd": "2021-01-01T00:00" }))]).await;
+    let mut draft = app.create_draft(&host).await;
+    draft.sections = vec![app.add_section(&host, &draft, &section("VIP", 10.0, 5)).await];
+    let over = app.create_listed_event(&host, &[section("VIP", 10.0, 5)]).await;
+    let past = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
+    assert_eq!(app.request("PUT", &over.uri).key(&kofi.key).json(&past).send().await.status, 200);
+
+    for (event, code) in [
+        (&inactive, "section.inactive"),
+        (&early, "section.not-on-sale"),
+        (&late, "section.not-on-sale"),
+        (&draft, "event.not-listed"),
+        (&over, "event.over"),
+    ] {
+        let rejected = app.place_order(&kofi.key, json!({ open.sections[0].as_str(): 1, event.sections[0].as_str(): 1 })).await;
+
+        assert_eq!((rejected.status, rejected.code()), (409, code));
+        let (text, title) = (rejected.body["error"].as_str().unwrap(), get(&app, &kofi.key, &event.uri).await.body);
+        // The title of a draft is not revealed.
+        let names = match code {
+            "event.not-listed" => [event.sections[0].as_str(); 2],
+            _ => ["VIP", title["title"].as_str().unwrap()],
+        };
+        assert!(names.iter().all(|name| text.contains(name)), "{text}");
+        assert_eq!(app.sold_and_reserved(&open.sections[0]).await, (0, 0), "{code}");
+    }
+
+    assert_eq!(app.request("DELETE", &host.uri).key(&kofi.key).send().await.status, 204);
+    let rejected = app.place_order(&kofi.key, json!({ open.sections[0].as_str(): 1 })).await;
+    assert_eq!((rejected.status, rejected.code()), (409, "host.removed"));
+}
+
+async fn sold_out_section_rejects_whole_order(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Stalls", 10.0, 100), section("VIP", 0.0, 3)]).await;
+    let (stalls, vip) = (event.sections[0].as_str(), event.sections[1].as_str());
+    let ama = app.sign_up("ama").await;
+    ama.order(vip, 2).await.unwrap();
+
+    for items in [json!({ stalls: 1, vip: 2 }), json!({ vip: 2, stalls: 1 }), json!({ vip: 2 })] {
+        let rejected = app.place_order(&kofi.key, items).await;
+
+        assert_eq!((rejected.status, rejected.code()), (409, "section.sold-out"));
+        assert!(rejected.body["error"].as_str().unwrap().contains("VIP"), "{}", rejected.body);
+    }
+    assert_eq!(app.sold_and_reserved(stalls).await, (0, 0));
+    assert_eq!(app.sold_and_reserved(vip).await, (2, 0));
+    assert_eq!(get(&app, &app.staff.key, "/orders").await.body["total"], 1);
+    ama.order_items([(stalls, 1), (vip, 1)]).await.unwrap();
+}
+
+async fn account_has_at_most_ten_open_orders(app: TestApp) {
+    let event = create_concert(&app, &[10.0, 0.0]).await;
+    let (paid, free) = (event.sections[0].as_str(), event.sections[1].as_str());
+    let ama = app.sign_up("ama").await;
+    let mut open = Vec::new();
+    for _ in 0..10 {
+        open.push(ama.order(paid, 1).await.unwrap());
+    }
+
+    assert_eq!(ama.order(paid, 1).await.rejection(), (409, "order.too-many".to_owned()));
+    let body = json!({ "customer": ama.number, "items": { paid: 1 } });
+    let by_staff = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
+    assert_eq!((by_staff.status, by_staff.code()), (409, "order.too-many"));
+    assert_eq!(app.sold_and_reserved(paid).await, (0, 10));
+    // A free order is never open, and other accounts are not limited.
+    ama.order(free, 1).await.unwrap();
+    app.sign_up("yaw").await.order(paid, 1).await.unwrap();
+
+    // Every end of an order makes room for another.
+    ama.pay(&open[0]).await.unwrap();
+    ama.order(paid, 1).await.unwrap();
+    assert_eq!(app.cancel_order(&ama.key, &open[1].self_).await.status, 200);
+    ama.order(paid, 1).await.unwrap();
+    assert_eq!(ama.order(paid, 1).await.rejection(), (409, "order.too-many".to_owned()));
+    app.advance_clock(RESERVATION_TTL);
+    ama.order(paid, 1).await.unwrap();
+}
+
+async fn expired_reservation_frees_tickets_immediately(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 10.0, 3)]).await;
+    let vip = event.sections[0].as_str();
+    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
+    let order = ama.order(vip, 3).await.unwrap();
+    app.advance_clock(RESERVATION_TTL - Duration::from_secs(60));
+    assert_eq!(yaw.order(vip, 1).await.rejection(), (409, "section.sold-out".to_owned()));
+    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Placed");
+
+    app.advance_clock(Duration::from_secs(60));
+
+    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Timed Out");
+    assert_eq!(app.sold_and_reserved(vip).await, (0, 0));
+    yaw.order(vip, 3).await.unwrap();
+    assert_eq!(app.sold_and_reserved(vip).await, (0, 3));
+    assert_eq!(ama.pay(&order).await.rejection(), (409, "order.not-open".to_owned()));
+}
+
+async fn job_expires_orders_and_releases_reservations(app: TestApp) {
+    let event = create_concert(&app, &[10.0, 20.0]).await;
+    let (stalls, balcony) = (event.sections[0].as_str(), event.sections[1].as_str());
+    for number in 0..13 {
+        let user = app.sign_up(&format!("person-{number}")).await;
+        for _ in 0..4 {
+            user.order_items([(stalls, 1), (balcony, 1)]).await.unwrap();
+        }
+    }
+    let ama = app.sign_up("ama").await;
+    let paid = ama.order(stalls, 5).await.unwrap();
+    ama.pay(&paid).await.unwrap();
+    app.advance_clock(RESERVATION_TTL - Duration::from_secs(60));
+    let young = ama.order(balcony, 1).await.unwrap();
+
+    app.advance_clock(Duration::from_secs(60));
+    app.expire_due().await;
+
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(5, 0), (0, 1)], 1), "stored counters");
+    let mut tx = app.state.db.read().await.unwrap();
+    let stored: i64 = tx.query("select count(*) from orders where status = 'Timed Out'").scalar().await.unwrap();
+    assert_eq!(stored, 52);
+    drop(tx);
+    assert_eq!(get(&app, &ama.key, &young.self_).await.body["status"], "Placed");
+    assert_eq!(get(&app, &ama.key, &paid.self_).await.body["status"], "Fulfilled");
+}
+
+async fn order_is_readable_by_customer_and_staff(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = event_at(&app, &host, &[10.0]).await;
+    let ama = app.sign_up("ama").await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+
+    for (key, status) in [(&ama.key, 200), (&app.staff.key, 200), (&kofi.key, 403), (&app.public_key, 403)] {
+        assert_eq!(get(&app, key, &order).await.status, status);
+    }
+    assert_eq!(get(&app, &kofi.key, &order).await.code(), "resource.not-yours");
+    assert_eq!(get(&app, &ama.key, "/orders/17637000000001").await.code(), "resource.not-found");
+    assert_eq!(get(&app, &ama.key, "/orders/1763700000000").await.invalid_arguments(), ["order"]);
+}
+
+async fn cancellation_releases_reservation(app: TestApp) {
+    let event = create_concert(&app, &[10.0, 20.0]).await;
+    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
+    let items = [(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)];
+    let order = ama.order_items(items).await.unwrap();
+    yaw.order(&event.sections[0], 1).await.unwrap();
+
+    let cancelled = app.cancel_order(&ama.key, &order.self_).await;
+
+    assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")));
+    assert_eq!(cancelled.body["items"].as_array().unwrap().len(), 2);
+    assert_eq!(get(&app, &ama.key, &order.self_).await.body, cancelled.body);
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 1));
+    assert_eq!(app.sold_and_reserved(&event.sections[1]).await, (0, 0));
+    app.advance_clock(RESERVATION_TTL);
+    app.expire_due().await;
+    assert_eq!(get(&app, &ama.key, &order.self_).await.body["status"], "Cancelled");
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
+}
+
+async fn only_customer_and_staff_cancel_open_order(app: TestApp) {
+    let event = create_concert(&app, &[10.0, 0.0]).await;
+    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
+    let order = async |section: usize| ama.order(&event.sections[section], 1).await.unwrap().self_.clone();
+    let cancel = async |key: &str, order: &str| {
+        let response = app.cancel_order(key, order).await;
+        (response.status, response.code().to_owned())
+    };
+    let (first, second, free) = (order(0).await, order(0).await, order(1).await);
+
+    assert_eq!(cancel(&yaw.key, &first).await, (403, "resource.not-yours".to_owned()));
+    assert_eq!(cancel(&ama.key, "/orders/17637000000001").await, (404, "resource.not-found".to_owned()));
+    assert_eq!(cancel(&app.staff.key, &first).await, (200, String::new()));
+    assert_eq!(cancel(&ama.key, &first).await, (409, "order.not-open".to_owned()));
+    assert_eq!(cancel(&ama.key, &free).await, (409, "order.not-open".to_owned()));
+    app.advance_clock(RESERVATION_TTL);
+    assert_eq!(cancel(&ama.key, &second).await, (409, "order.not-open".to_owned()));
+    assert_eq!(get(&app, &ama.key, &second).await.body["status"], "Timed Out");
+}

@@ -1,0 +1,132 @@
+//! Every list of the contract in pages of any size: each entry occurs once, in the order of the whole list.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+use crate::advertisements::{advertisement_body, create as create_advertisement, publish};
+use crate::on_both_databases;
+use crate::support::{Operation, PASSWORD, TestApp, card_payment, operations, section};
+
+on_both_databases![pages_of_any_size_form_the_whole_list];
+
+/// The minimum number of entries in every list.
+const MIN_ENTRIES: usize = 3;
+/// The number of page sizes for each list, besides 1.
+const CASES: usize = 4;
+
+/// Creates at least [`LEAST`] entries for every list, and returns the path variables of the lists.
+async fn fill_lists(app: &TestApp) -> Vec<(&'static str, String)> {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let host = app.create_host(&kofi).await;
+    let sections = ["Floor", "Balcony", "Box"].map(|name| section(name, 0.0, 100));
+    let event = app.create_listed_event(&host, &sections).await;
+    let paid = app.create_listed_event(&host, &[section("Floor", 20.0, 100)]).await;
+    let zone = app.create_zone(300, 250).await;
+    let mut friends = Vec::new();
+    for number in 0..MIN_ENTRIES {
+        friends.push(app.sign_up(&format!("friend{number}")).await);
+    }
+    let send = async |key: &str, method: &str, path: &str, body: Value| {
+        let response = app.request(method, path).key(key).json(&body).send().await;
+        assert!(response.status < 300, "{method} {path}: {}", response.body);
+        response.body
+    };
+    for width in [320, 728] {
+        app.create_zone(width, 90).await;
+    }
+    for (number, friend) in friends.iter().enumerate() {
+        app.create_host(&ama).await;
+        app.create_draft(&host).await;
+        let another = app.create_listed_event(&host, &sections).await;
+        ama.order(&another.sections[0], 1).await.unwrap();
+        send(&kofi.key, "POST", &format!("{}/administrators", host.uri), json!({ "account": friend.number })).await;
+        send(&kofi.key, "POST", &format!("{}/tokens", event.uri), json!({ "sections": [event.sections[0]] })).await;
+        let integration = json!({ "name": format!("Kiosk {number}"), "role": "customer" });
+        send(&app.staff.key, "POST", "/integrations", integration).await;
+        let region = app.create_region().await;
+        let venue =
+            json!({ "name": format!("Yard {number}"), "region": region, "address": "Osu", "longitude": 0, "latitude": 5 });
+        send(&ama.key, "POST", "/venues", venue).await;
+        let log_in = json!({ "identification": "ama", "password": PASSWORD });
+        send(&app.public_key, "POST", "/sessions", log_in).await;
+        for place in &event.sections {
+            let serials = ama.order_free_tickets(place, 2).await;
+            send(&ama.key, "POST", "/transfers", json!({ "recipient": esi.number, "tickets": [serials[0]] })).await;
+            send(&kofi.key, "POST", &format!("{}/admissions", event.uri), json!({ "serials": [serials[1]] })).await;
+        }
+        let banner =
+            create_advertisement(app, &kofi.key, &advertisement_body(&format!("Banner {number}"), &paid, &[&zone])).await;
+        publish(app, banner.body["self"].as_str().unwrap()).await;
+    }
+    let order = ama.order(&paid.sections[0], 5).await.unwrap();
+    for _ in 0..MIN_ENTRIES {
+        let part = json!({ "method": "card", "token": "tok_approve", "amount": 10.0 });
+        assert_eq!(app.pay(&ama.key, &order.self_, part).await.status, 201);
+    }
+    assert_eq!(app.pay(&ama.key, &order.self_, card_payment()).await.status, 201);
+    let last = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
+    vec![
+        ("number", ama.number.clone()),
+        ("host", last(&host.uri)),
+        ("event", event.id.clone()),
+        ("order", order.number.to_string()),
+        ("zone", last(&zone)),
+    ]
+}
+
+async fn pages_of_any_size_form_the_whole_list(app: TestApp) {
+    let known = fill_lists(&app).await;
+    let mut runner = TestRunner::default();
+    let mut lists = 0;
+    for operation in operations() {
+        if !operation.parameters("query").iter().any(|parameter| parameter["name"] == "page") {
+            continue;
+        }
+        let known: Vec<(&str, &str)> = known.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let mut path = operation.path_with(&known);
+        if operation.id == "audit_list" {
+            // The setup makes more entries than fit on a page.
+            path.push_str("?operation=zone_create&");
+        } else {
+            path.push('?');
+        }
+        for sort in sorts(&operation) {
+            let page = async |records: usize, page: usize| app.read(&format!("{path}records={records}&page={page}{sort}")).await;
+            let whole = page(100, 1).await;
+            let whole = whole["entries"].as_array().unwrap_or_else(|| panic!("{path}: {whole}")).clone();
+            assert!(whole.len() >= MIN_ENTRIES && whole.len() < 100, "{path} has {} entries", whole.len());
+            assert_all_different(&whole, &path);
+            let mut sizes = vec![1];
+            sizes.extend((0..CASES).map(|_| (2..=whole.len() + 1).new_tree(&mut runner).unwrap().current()));
+            for records in sizes {
+                let mut walked = Vec::new();
+                for number in 1..=whole.len().div_ceil(records) {
+                    let page = page(records, number).await;
+                    let envelope = ["total", "page", "records"].map(|name| page[name].clone());
+                    assert_eq!(envelope, [whole.len(), number, records].map(|count| json!(count)), "{path}{sort}");
+                    walked.extend(page["entries"].as_array().unwrap().clone());
+                }
+                assert_eq!(walked, whole, "{path}{sort} by {records}");
+            }
+        }
+        lists += 1;
+    }
+    assert!(lists >= 28, "only {lists}");
+}
+
+/// Returns every sort order of a list in both directions, and none.
+fn sorts(operation: &Operation) -> Vec<String> {
+    let sorts = operation.parameters("query").into_iter().find(|parameter| parameter["name"] == "sort").cloned();
+    let names = sorts.and_then(|sort| sort["schema"]["enum"].as_array().cloned()).unwrap_or_default();
+    let both =
+        names.iter().flat_map(|name| ["asc", "desc"].map(|order| format!("&sort={}&order={order}", name.as_str().unwrap())));
+    std::iter::once(String::new()).chain(both).collect()
+}
+
+fn assert_all_different(entries: &[Value], path: &str) {
+    for (place, entry) in entries.iter().enumerate() {
+        assert!(!entries[..place].contains(entry), "{path} has an entry twice: {entry}");
+    }
+}

@@ -1,0 +1,449 @@
+//! Payments and refunds.
+
+use std::time::Duration;
+
+use futures::future::join3;
+use serde_json::json;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+use crate::on_both_databases;
+use crate::support::{Event, RESERVATION_TTL, Rejection, TestApp, User, card_payment, partial_card_payment, section, wait_until};
+
+on_both_databases![
+    full_payment_fulfills_order,
+    order_is_paid_in_parts,
+    failing_refunds_do_not_block_others,
+    rejects_more_than_outstanding_amount,
+    declined_payment_keeps_order_open,
+    gateway_failure_leaves_no_payment,
+    charge_with_lost_response_is_undone,
+    failed_undo_is_retried,
+    card_payment_requires_gateway_token,
+    only_staff_record_external_payments,
+    contract_limits_payment,
+    only_customer_and_staff_pay_open_order,
+    lists_payments_in_pages,
+    payment_is_readable_by_customer_and_staff,
+    cancellation_refunds_payments,
+    expiry_refunds_payments,
+    failed_refund_is_retried,
+    payment_of_crashed_server_is_undone,
+    undo_after_refund_returns_nothing,
+    payment_completes_after_client_disconnects,
+];
+
+/// Ama's order of two tickets at 100.00, which is 203.98 with fees.
+struct OrderFixture {
+    ama: User,
+    event: Event,
+    order: String,
+}
+
+async fn create_order(app: &TestApp) -> OrderFixture {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    OrderFixture { ama, event, order }
+}
+
+async fn status(app: &TestApp, order: &str) -> String {
+    app.read(order).await["status"].as_str().unwrap().to_owned()
+}
+
+fn is(amount: f64, status: &str) -> (f64, String) {
+    (amount, status.to_owned())
+}
+
+async fn full_payment_fulfills_order(app: TestApp) {
+    let OrderFixture { ama, event, order } = create_order(&app).await;
+
+    let paid = app.pay(&ama.key, &order, card_payment()).await;
+
+    assert_eq!(paid.status, 201, "{}", paid.body);
+    let payment = &paid.body;
+    let number = payment["number"].as_str().unwrap();
+    let uri = format!("{order}/payments/{number}");
+    assert_eq!(paid.header("location"), uri);
+    let reference = format!("SBX-{}", &number[6..]);
+    let expected = json!({
+        "self": uri, "number": number, "order": order, "method": "card", "amount": 203.98, "status": "Confirmed",
+        "reference": reference, "placed": payment["placed"],
+    });
+    assert_eq!(*payment, expected);
+    assert!(payment["placed"].as_str().unwrap().ends_with("+00:00"));
+    assert_eq!(app.read(&uri).await, expected);
+    assert_eq!(app.read(&format!("{order}/payments")).await["entries"], json!([expected]));
+
+    assert_eq!(status(&app, &order).await, "Fulfilled");
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+    assert_eq!(app.read(&event.uri).await["popularity"], 2);
+    let tickets = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    assert_eq!(tickets["total"], 2);
+    assert_eq!(tickets["entries"][0]["section"]["self"], event.sections[0]);
+    assert_eq!(app.gateway.total(), 203.98);
+
+    // The tickets stay sold after the reservation time.
+    app.advance_clock(RESERVATION_TTL);
+    app.expire_due().await;
+    assert_eq!(status(&app, &order).await, "Fulfilled");
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+    assert_eq!(app.gateway.total(), 203.98);
+}
+
+async fn order_is_paid_in_parts(app: TestApp) {
+    let OrderFixture { ama, event, order } = create_order(&app).await;
+
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
+    let cash = json!({ "method": "external", "amount": 100.0, "reference": "Receipt 7" });
+    assert_eq!(app.pay(&app.staff.key, &order, cash).await.status, 201);
+    assert_eq!(status(&app, &order).await, "Placed");
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2));
+    let rest = app.pay(&ama.key, &order, card_payment()).await;
+
+    assert_eq!(rest.body["amount"], 100.0);
+    assert_eq!(status(&app, &order).await, "Fulfilled");
+    assert_eq!(app.payments(&order).await, [is(3.98, "Confirmed"), is(100.0, "Confirmed"), is(100.0, "Confirmed")]);
+    assert_eq!(app.gateway.total(), 103.98);
+}
+
+async fn rejects_more_than_outstanding_amount(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(3.98)).await.status, 201);
+
+    let cash = json!({ "method": "external", "amount": 200.01, "reference": "Receipt 7" });
+    for (key, body) in [(&ama.key, partial_card_payment(200.01)), (&app.staff.key, cash)] {
+        let rejected = app.pay(key, &order, body).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["amount".to_owned()]));
+        assert!(rejected.body["fields"][0]["detail"].as_str().unwrap().contains("200.00"), "{}", rejected.body);
+    }
+    assert_eq!(app.gateway.total(), 3.98);
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(200.0)).await.status, 201);
+    assert_eq!(status(&app, &order).await, "Fulfilled");
+}
+
+async fn declined_payment_keeps_order_open(app: TestApp) {
+    let OrderFixture { ama, event, order } = create_order(&app).await;
+
+    let declined = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline", "amount": 50 })).await;
+
+    assert_eq!((declined.status, declined.code()), (402, "payment.declined"));
+    assert_eq!(app.payments(&order).await, [is(50.0, "Declined")]);
+    let payment = &app.read(&format!("{order}/payments")).await["entries"][0];
+    assert_eq!(payment["reference"], "");
+    assert_eq!(status(&app, &order).await, "Placed");
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2));
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 203.98);
+    assert_eq!(app.payments(&order).await, [is(50.0, "Declined"), is(203.98, "Confirmed")]);
+}
+
+async fn gateway_failure_leaves_no_payment(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+
+    let failed = app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_error" })).await;
+
+    assert_eq!((failed.status, failed.code()), (502, "payment.gateway"));
+    assert_eq!(app.payments(&order).await, []);
+    assert_eq!((app.gateway.charge_count(), status(&app, &order).await.as_str()), (0, "Placed"));
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 203.98);
+}
+
+async fn charge_with_lost_response_is_undone(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    app.gateway.fail_after_charge(true);
+
+    let failed = app.pay(&ama.key, &order, card_payment()).await;
+
+    assert_eq!((failed.status, failed.code()), (502, "payment.gateway"));
+    assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
+    assert_eq!(app.payments(&order).await, []);
+    app.gateway.fail_after_charge(false);
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
+    assert_eq!(app.gateway.total(), 203.98);
+}
+
+async fn failed_undo_is_retried(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    app.gateway.fail_after_charge(true);
+    app.gateway.reject_refunds(true);
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.code(), "payment.gateway");
+    assert_eq!(app.gateway.total(), 203.98, "the charge exists, and its undo fails");
+    assert_eq!(app.payments(&order).await, []);
+    app.gateway.fail_after_charge(false);
+
+    // Meanwhile the order can be paid.
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
+    assert_eq!(status(&app, &order).await, "Fulfilled");
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+
+    assert_eq!(app.gateway.total(), 203.98, "only one of two charges is kept");
+    assert_eq!(app.payments(&order).await, [is(203.98, "Confirmed")]);
+}
+
+async fn card_payment_requires_gateway_token(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+
+    for (body, complaint) in [
+        (json!({ "method": "card" }), "-token"),
+        (json!({ "method": "card", "token": null }), "-token"),
+        (json!({ "method": "card", "token": " " }), "-token"),
+        (json!({ "method": "card", "token": "tok_unknown" }), "token"),
+        (json!({ "method": "card", "reference": "Receipt 7" }), "-token"),
+    ] {
+        let rejected = app.pay(&ama.key, &order, body.clone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+    }
+    assert_eq!((app.payments(&order).await, app.gateway.charge_count()), (vec![], 0));
+}
+
+async fn only_staff_record_external_payments(app: TestApp) {
+    let OrderFixture { ama, event, order } = create_order(&app).await;
+    let cash = json!({ "method": "external", "reference": "Receipt 7" });
+
+    let rejected = app.pay(&ama.key, &order, cash.clone()).await;
+    assert_eq!((rejected.status, rejected.code()), (403, "resource.not-yours"));
+    assert_eq!(app.pay(&ama.key, &order, json!({ "method": "external" })).await.status, 403);
+    for body in [json!({ "method": "external" }), json!({ "method": "external", "reference": " ", "token": "tok_approve" })] {
+        let rejected = app.pay(&app.staff.key, &order, body).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["-reference".to_owned()]));
+    }
+
+    let recorded = app.pay(&app.staff.key, &order, cash).await;
+    assert_eq!(recorded.status, 201, "{}", recorded.body);
+    let told = (&recorded.body["method"], &recorded.body["amount"], &recorded.body["status"], &recorded.body["reference"]);
+    assert_eq!(told, (&json!("external"), &json!(203.98), &json!("Confirmed"), &json!("Receipt 7")));
+    assert_eq!(status(&app, &order).await, "Fulfilled");
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+    assert_eq!(app.gateway.charge_count(), 0);
+}
+
+async fn contract_limits_payment(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+
+    for (body, complaints) in [
+        (json!({}), "-method"),
+        (json!({ "method": "cheque", "amount": "all" }), "method amount"),
+        (partial_card_payment(0.0), "amount"),
+        (partial_card_payment(-1.0), "amount"),
+        (partial_card_payment(0.001), "amount"),
+        (partial_card_payment(1_000_000.01), "amount"),
+        (json!({ "method": "card", "token": "x".repeat(201), "reference": "x".repeat(201) }), "token reference"),
+    ] {
+        let rejected = app.pay(&ama.key, &order, body.clone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments().join(" ")), (400, complaints.to_owned()), "{body}");
+    }
+}
+
+async fn only_customer_and_staff_pay_open_order(app: TestApp) {
+    let OrderFixture { ama, event, order } = create_order(&app).await;
+    let yaw = app.sign_up("yaw").await;
+    let cash = json!({ "method": "external", "reference": "Receipt 7" });
+
+    assert_eq!(app.pay(&yaw.key, &order, card_payment()).await.code(), "resource.not-yours");
+    assert_eq!(app.pay(&ama.key, "/orders/17637000000001", card_payment()).await.code(), "resource.not-found");
+
+    let cancelled = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    app.cancel_order(&ama.key, &cancelled).await;
+    let timed_out = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    app.pay(&ama.key, &order, card_payment()).await;
+    app.advance_clock(RESERVATION_TTL);
+    for order in [&order, &cancelled, &timed_out] {
+        for body in [card_payment(), partial_card_payment(1.0), cash.clone()] {
+            let rejected = app.pay(&app.staff.key, order, body.clone()).await;
+            assert_eq!((rejected.status, rejected.code()), (409, "order.not-open"), "{order} {body}");
+        }
+    }
+    assert_eq!(app.gateway.total(), 203.98);
+
+    // Staff may pay for any account.
+    let last = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    assert_eq!(app.pay(&app.staff.key, &last, card_payment()).await.status, 201);
+    assert_eq!(app.read(&format!("/accounts/{}/tickets", ama.number)).await["total"], 3);
+}
+
+async fn lists_payments_in_pages(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    let list = format!("{order}/payments");
+    let empty = json!({ "total": 0, "page": 1, "records": 25, "entries": [] });
+    assert_eq!(app.read(&list).await, empty);
+    for amount in [1.0, 2.0, 3.0] {
+        app.pay(&ama.key, &order, partial_card_payment(amount)).await;
+    }
+
+    let page = app.read(&format!("{list}?records=2&page=2")).await;
+    assert_eq!((&page["total"], page["entries"].as_array().unwrap().len()), (&json!(3), 1));
+    assert_eq!(page["entries"][0]["amount"], 3.0);
+    let past_end = app.request("GET", &format!("{list}?page=2")).key(&ama.key).send().await;
+    assert_eq!((past_end.status, past_end.code()), (404, "page.past-end"));
+}
+
+async fn payment_is_readable_by_customer_and_staff(app: TestApp) {
+    let OrderFixture { ama, event, order } = create_order(&app).await;
+    let yaw = app.sign_up("yaw").await;
+    let other = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    let number = app.pay(&ama.key, &order, partial_card_payment(1.0)).await.body["number"].as_str().unwrap().to_owned();
+
+    for path in [format!("{order}/payments"), format!("{order}/payments/{number}")] {
+        for (key, status) in [(&ama.key, 200), (&app.staff.key, 200), (&yaw.key, 403)] {
+            assert_eq!(app.request("GET", &path).key(key).send().await.status, status, "{path}");
+        }
+    }
+    for path in [
+        format!("{other}/payments/{number}"),
+        format!("{order}/payments/17637000000001"),
+        format!("{order}/payments/none"),
+        format!("/orders/17637000000001/payments/{number}"),
+        "/orders/17637000000001/payments".to_owned(),
+    ] {
+        let missing = app.request("GET", &path).key(&ama.key).send().await;
+        assert_eq!((missing.status, missing.code()), (404, "resource.not-found"), "{path}");
+    }
+}
+
+async fn cancellation_refunds_payments(app: TestApp) {
+    let OrderFixture { ama, event, order } = create_order(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
+    app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 20, "reference": "Receipt 7" })).await;
+    app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline" })).await;
+    assert_eq!(app.gateway.total(), 50.0);
+
+    let cancelled = app.cancel_order(&ama.key, &order).await;
+
+    assert_eq!(cancelled.body["status"], "Cancelled");
+    assert_eq!(app.payments(&order).await, [is(50.0, "Refunded"), is(20.0, "Refunded"), is(133.98, "Declined")]);
+    assert_eq!(app.gateway.total(), 0.0);
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
+}
+
+async fn expiry_refunds_payments(app: TestApp) {
+    let OrderFixture { ama, event, order } = create_order(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
+    app.advance_clock(RESERVATION_TTL);
+    // Another user takes the tickets before the job runs.
+    app.sign_up("yaw").await.order(&event.sections[0], 10).await.unwrap();
+
+    app.expire_due().await;
+
+    assert_eq!(status(&app, &order).await, "Timed Out");
+    assert_eq!(app.payments(&order).await, [is(50.0, "Refunded")]);
+    assert_eq!(app.gateway.total(), 0.0);
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 10));
+}
+
+async fn failed_refund_is_retried(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    app.pay(&ama.key, &order, partial_card_payment(50.0)).await;
+    app.gateway.reject_refunds(true);
+
+    let cancelled = app.cancel_order(&ama.key, &order).await;
+
+    assert_eq!((cancelled.status, &cancelled.body["status"]), (200, &json!("Cancelled")));
+    app.expire_due().await;
+    assert_eq!(app.payments(&order).await, [is(50.0, "Confirmed")], "it is not back yet");
+    assert_eq!(app.gateway.total(), 50.0);
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+    assert_eq!(app.payments(&order).await, [is(50.0, "Refunded")]);
+    assert_eq!(app.gateway.total(), 0.0);
+}
+
+async fn payment_of_crashed_server_is_undone(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    // A server began a payment and crashed after the gateway had taken the money.
+    let (payment, id): (i64, i64) = (app.state.clock.next_id().0, order.rsplit('/').next().unwrap().parse().unwrap());
+    let mut tx = app.state.db.begin().await.unwrap();
+    let begun = tx.query(
+        "insert into payments (id, order_id, method, amount, status, reference, placed)
+         values ($1, $2, 'card', 20000, 'Pending', '', $3)",
+    );
+    begun.bind(payment).bind(id).bind(app.state.clock.now()).execute().await.unwrap();
+    tx.commit().await.unwrap();
+    app.gateway.record_charge(payment, 20000);
+
+    // While the payment may be in progress, it counts and is not visible.
+    app.expire_due().await;
+    assert_eq!(app.payments(&order).await, []);
+    let shown = ama.client.order_payment_get().order(order.rsplit('/').next().unwrap()).payment(payment.to_string());
+    assert_eq!(shown.send().await.rejection(), (404, "resource.not-found".to_owned()));
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(4.0)).await.invalid_arguments(), ["amount"]);
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 3.98);
+    let rejected = app.pay(&ama.key, &order, card_payment()).await;
+    assert_eq!((rejected.status, rejected.code()), (409, "order.not-open"), "all that is outstanding is being paid");
+
+    // After the timeout the charge is undone, and the order can be paid again.
+    app.advance_clock(Duration::from_secs(180));
+    app.expire_due().await;
+    assert_eq!(app.gateway.total(), 3.98);
+    assert_eq!(app.payments(&order).await, [is(3.98, "Confirmed")]);
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.body["amount"], 200.0);
+    assert_eq!(status(&app, &order).await, "Fulfilled");
+}
+
+async fn undo_after_refund_returns_nothing(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    app.gateway.block();
+    app.gateway.block_undos(true);
+
+    // The job abandons the payment. The charge's response and its refund precede the job's undo.
+    let pays = async {
+        let late = app.pay(&ama.key, &order, card_payment()).await;
+        app.gateway.block_undos(false);
+        late
+    };
+    let gives_up = async {
+        app.gateway.wait_for_charges(1).await;
+        app.advance_clock(Duration::from_secs(180));
+        app.expire_due().await;
+    };
+    let responses = async {
+        app.gateway.wait_for_undo().await;
+        app.gateway.unblock();
+    };
+    let (late, (), ()) = join3(pays, gives_up, responses).await;
+
+    assert_eq!((late.status, late.code()), (409, "order.not-open"));
+    assert_eq!((app.gateway.total(), app.payments(&order).await), (0.0, vec![is(203.98, "Refunded")]));
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
+    assert_eq!((app.gateway.total(), status(&app, &order).await), (203.98, "Fulfilled".into()));
+}
+
+async fn failing_refunds_do_not_block_others(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    // More than one batch of the job.
+    for _ in 0..25 {
+        assert_eq!(app.pay(&ama.key, &order, partial_card_payment(1.0)).await.status, 201);
+    }
+    app.gateway.fail_all_refunds();
+    assert_eq!(app.pay(&ama.key, &order, partial_card_payment(2.0)).await.status, 201);
+
+    app.advance_clock(RESERVATION_TTL);
+    for _ in 0..4 {
+        app.expire_due().await;
+    }
+
+    assert_eq!(app.gateway.total(), 25.0, "the last payment was refunded");
+}
+
+async fn payment_completes_after_client_disconnects(app: TestApp) {
+    let OrderFixture { ama, order, .. } = create_order(&app).await;
+    app.gateway.block();
+    let body = card_payment().to_string();
+    let head = format!(
+        "POST /v3{order}/payments HTTP/1.1\r\nHost: boxoffice.example\r\nX-Client-Version: 3.0.0\r\nX-API-Key: {}",
+        ama.key
+    );
+    let request = format!("{head}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+
+    let mut connection = TcpStream::connect(app.server).await.unwrap();
+    connection.write_all(request.as_bytes()).await.unwrap();
+    app.gateway.wait_for_charges(1).await;
+    drop(connection);
+    // Gives the server time to notice the closed connection.
+    sleep(Duration::from_millis(200)).await;
+    app.gateway.unblock();
+
+    wait_until(async || status(&app, &order).await == "Fulfilled").await;
+    assert_eq!((app.gateway.charge_count(), app.payments(&order).await), (1, vec![is(203.98, "Confirmed")]));
+}

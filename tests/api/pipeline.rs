@@ -1,0 +1,253 @@
+//! The request pipeline of every operation: the order of its checks, and the error bodies of the requirement.
+
+use std::sync::Arc;
+
+use boxoffice::contract::Contract;
+use boxoffice::http::{self, Api, Failure, Rq};
+use dropshot::{HttpResponseOk, endpoint};
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{ANY_PORT, TestApp};
+
+on_both_databases![
+    unknown_path_is_named,
+    wrong_method_lists_allowed_methods,
+    serves_every_path_below_v3,
+    accepts_equivalent_request_forms,
+    outdated_client_must_upgrade,
+    requires_key,
+    rejects_unknown_key_and_insufficient_scope,
+    unknown_resource_has_required_message,
+    allows_any_origin,
+    every_response_has_request_id,
+    limits_body_size_and_media_type,
+    rejects_non_object_body,
+    missing_body_is_empty_object,
+    rejects_long_list,
+    omits_null_from_error_detail,
+    names_all_errors_in_document_order,
+    checks_run_in_documented_order,
+    panic_returns_server_error,
+];
+
+async fn unknown_path_is_named(app: TestApp) {
+    for path in ["/nowhere", "/v3/nowhere", "/v3x", "/", "/regions/1/2", "/v4/regions"] {
+        let response = app.request("GET", path).no_key().version(None).send().await;
+
+        assert_eq!(response.status, 404, "{path}");
+        let message = format!("The requested endpoint {path} does not exist on this server.");
+        assert_eq!(response.body, json!({ "message": message, "code": "endpoint.unknown" }));
+    }
+}
+
+async fn wrong_method_lists_allowed_methods(app: TestApp) {
+    for (method, path, allowed) in [
+        ("DELETE", "/regions", "GET, POST"),
+        ("POST", "/v3/regions/17637000000001", "GET, PUT, DELETE"),
+        ("PATCH", "/orders", "GET, POST"),
+        ("HEAD", "/time", "GET"),
+    ] {
+        let response = app.request(method, path).no_key().version(None).send().await;
+
+        assert_eq!((response.status, response.header("allow")), (405, allowed), "{method} {path}");
+    }
+}
+
+async fn serves_every_path_below_v3(app: TestApp) {
+    let plain = app.request("GET", "/regions").send().await;
+    let versioned = app.request("GET", "/v3/regions").send().await;
+
+    assert_eq!((plain.status, versioned.status), (200, 200));
+    assert_eq!(plain.body, versioned.body);
+    assert_eq!(plain.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+}
+
+async fn accepts_equivalent_request_forms(app: TestApp) {
+    let usual = app.request("GET", "/published-events").send().await;
+
+    for (method, path) in [
+        ("get", "/published-events"),
+        ("GET", "//published-events/"),
+        ("GET", "/published%2Devents"),
+        ("Get", "/v3/%70ublished-events"),
+    ] {
+        let response = app.request(method, path).send().await;
+
+        assert_eq!((response.status, &response.body), (200, &usual.body), "{method} {path}");
+    }
+    let response = app.request("get", "/published%2Devents/1").send().await;
+    assert_eq!(response.status, 404);
+}
+
+async fn outdated_client_must_upgrade(app: TestApp) {
+    for version in [None, Some(""), Some("2.9.9"), Some("2"), Some("three"), Some("3.0.0.0"), Some("-3")] {
+        let response = app.request("GET", "/regions").version(version).send().await;
+
+        assert_eq!(response.status, 412, "{version:?}");
+        let error = "Please upgrade your client to complete this request";
+        assert_eq!(response.body, json!({ "error": error, "code": "client.outdated" }));
+    }
+    for version in ["3", "3.0", "3.0.0", "3.1", "12.0.7"] {
+        assert_eq!(app.request("GET", "/regions").version(Some(version)).send().await.status, 200, "{version}");
+    }
+}
+
+async fn requires_key(app: TestApp) {
+    let expected = json!({ "message": "Your request could not be authenticated.", "code": "key.missing" });
+
+    let without = app.request("GET", "/regions").no_key().send().await;
+    let empty = app.request("GET", "/regions").key("").send().await;
+    let blank = app.request("GET", "/regions").key("  ").send().await;
+
+    for response in [without, empty, blank] {
+        assert_eq!((response.status, &response.body), (401, &expected));
+    }
+}
+
+async fn rejects_unknown_key_and_insufficient_scope(app: TestApp) {
+    let expected = json!({ "message": "You are restricted from accessing this resource.", "code": "key.refused" });
+    let ama = app.sign_up("ama").await;
+
+    let unknown = app.request("GET", "/regions").key("abcdefghijklmnopqrstuvwxyz012345").send().await;
+    let nobody = app.request("GET", &format!("/accounts/{}", ama.number)).send().await;
+    let customer = app.request("GET", "/orders").key(&ama.key).send().await;
+
+    for response in [unknown, nobody, customer] {
+        assert_eq!((response.status, &response.body), (403, &expected));
+    }
+}
+
+async fn unknown_resource_has_required_message(app: TestApp) {
+    for path in ["/regions/17637000000001", "/regions/no-such", "/events/1", "/v3/hosts/00000000000000"] {
+        let response = app.request("GET", path).send().await;
+
+        assert_eq!(response.status, 404, "{path}");
+        let error = "There is presently no resource with the given URI.";
+        assert_eq!(response.body, json!({ "error": error, "code": "resource.not-found" }));
+    }
+}
+
+async fn allows_any_origin(app: TestApp) {
+    let preflight = app.request("OPTIONS", "/orders").no_key().version(None).header("Origin", "https://shop.example");
+    let preflight = preflight.header("Access-Control-Request-Method", "POST").send().await;
+    let found = app.request("GET", "/regions").header("Origin", "https://shop.example").send().await;
+    let rejected = app.request("GET", "/regions").no_key().header("Origin", "https://shop.example").send().await;
+
+    assert_eq!(preflight.status, 204);
+    assert!(preflight.header("access-control-allow-methods").contains("POST"));
+    assert_eq!(preflight.header("access-control-allow-headers"), "*, Authorization");
+    for response in [preflight, found, rejected] {
+        assert_eq!(response.header("access-control-allow-origin"), "*", "{}", response.status);
+        assert!(response.header("access-control-expose-headers").contains("x-request-id"));
+    }
+}
+
+async fn every_response_has_request_id(app: TestApp) {
+    let found = app.request("GET", "/regions").send().await;
+    let rejected = app.request("GET", "/regions").no_key().send().await;
+    let unknown = app.request("GET", "/nowhere").send().await;
+
+    let ids = [found, rejected, unknown].map(|response| response.header("x-request-id").to_owned());
+    assert!(ids.iter().all(|id| !id.is_empty()));
+    assert_ne!(ids[0], ids[1]);
+}
+
+async fn limits_body_size_and_media_type(app: TestApp) {
+    let staff = &app.staff.key;
+    let large = json!({ "name": "x".repeat(64 * 1024), "country": "Ghana" });
+
+    let large = app.request("POST", "/regions").key(staff).json(&large).send().await;
+    let form = app.request("POST", "/regions").key(staff).header("Content-Type", "application/x-www-form-urlencoded");
+    let form = form.body("name=Accra&country=Ghana").send().await;
+    let charset = app.request("POST", "/regions").key(staff).header("Content-Type", "Application/JSON; charset=utf-8");
+    let charset = charset.body(r#"{"name": "Accra", "country": "Ghana"}"#).send().await;
+
+    assert_eq!((large.status, large.code()), (413, "body.too-large"));
+    assert_eq!((form.status, form.code()), (415, "media-type.unsupported"));
+    assert_eq!(charset.status, 201);
+}
+
+async fn rejects_non_object_body(app: TestApp) {
+    for body in ["{", "name", "[]", "\"name\"", "7", "{\"name\": \"Accra\"", "\u{feff}{}"] {
+        let response = app.request("POST", "/regions").key(&app.staff.key).header("Content-Type", "application/json");
+        let response = response.body(body).send().await;
+
+        assert_eq!((response.status, response.code()), (400, "body.malformed"), "{body}");
+    }
+}
+
+async fn missing_body_is_empty_object(app: TestApp) {
+    let region = app.create_region().await;
+    let staff = &app.staff.key;
+
+    let creation = app.request("POST", "/regions").key(staff).send().await;
+    let change = app.request("PUT", &region).key(staff).send().await;
+    let blank = app.request("PUT", &region).key(staff).header("Content-Type", "application/json").body(" \n").send().await;
+
+    assert_eq!(creation.invalid_arguments(), ["-name", "-country"]);
+    assert_eq!((change.status, blank.status), (200, 200), "a client may send nothing where it has nothing to say");
+}
+
+/// The size of the error response is limited, however many items are invalid.
+async fn rejects_long_list(app: TestApp) {
+    let body = json!({ "name": "Music", "subcategories": vec![json!({}); 5000] });
+    let response = app.request("POST", "/categories").key(&app.staff.key).json(&body).send().await;
+
+    assert_eq!(response.invalid_arguments(), ["subcategories"]);
+    assert!(response.body["fields"][0]["detail"].as_str().unwrap().starts_with("must have at most "), "{}", response.body);
+}
+
+async fn omits_null_from_error_detail(app: TestApp) {
+    let body = json!({ "identification": "kofi", "role": "boss" });
+    let response = app.request("POST", "/lookups").key(&app.staff.key).json(&body).send().await;
+
+    assert_eq!(response.body["fields"][0]["detail"], "must be one of: customer, administrator");
+}
+
+async fn names_all_errors_in_document_order(app: TestApp) {
+    let venue = |body| app.request("POST", "/venues").key(&app.staff.key).json(&body).send();
+
+    let nothing = venue(json!({})).await;
+    assert_eq!(nothing.invalid_arguments(), ["-name", "-region", "-address", "-longitude", "-latitude"]);
+    let blank = venue(json!({ "name": " ", "region": "", "address": null, "longitude": "", "latitude": null })).await;
+    assert_eq!(blank.invalid_arguments(), ["-name", "-region", "-address", "-longitude", "-latitude"]);
+    let mixed = venue(json!({ "latitude": 91, "longitude": "west", "name": 7, "region": "/regions/1" })).await;
+    assert_eq!(mixed.invalid_arguments(), ["name", "-address", "longitude", "latitude"]);
+    assert_eq!(mixed.code(), "arguments.invalid");
+    let text = "Missing: address. Invalid: name (must be a string), longitude (must be a number), latitude (must be at most 90).";
+    assert_eq!(mixed.body["error"], text);
+}
+
+async fn checks_run_in_documented_order(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let nowhere = app.request("DELETE", "/nowhere").no_key().version(None).send().await;
+    let version = app.request("POST", "/regions").no_key().version(None).send().await;
+    let key = app.request("POST", "/regions").no_key().send().await;
+    let scope = app.request("POST", "/regions").key(&ama.key).body("{").send().await;
+    let arguments = app.request("PUT", "/regions/17637000000001").key(&app.staff.key).json(&json!({ "name": 7 })).send().await;
+    let resource = app.request("PUT", "/regions/17637000000001").key(&app.staff.key).json(&json!({ "name": "x" })).send().await;
+
+    let statuses = [nowhere, version, key, scope, arguments, resource].map(|response| response.status);
+    assert_eq!(statuses, [404, 412, 401, 403, 400, 404]);
+}
+
+#[endpoint { method = GET, path = "/panics" }]
+async fn panic_get(_rq: Rq) -> Result<HttpResponseOk<()>, Failure> {
+    panic!("a mistake in an endpoint")
+}
+
+async fn panic_returns_server_error(app: TestApp) {
+    let contract = json!({ "paths": { "/panics": { "get": { "operationId": "panic_get", "responses": { "500": {} } } } } });
+    let mut api = Api::new();
+    api.add_open(panic_get, &[]);
+    let server = http::start(Arc::clone(&app.state), api, Contract::new(contract).unwrap(), ANY_PORT).unwrap();
+
+    let response = reqwest::get(format!("http://{}/panics", server.address())).await.unwrap();
+
+    assert_eq!(response.status().as_u16(), 500);
+    assert!(response.headers().contains_key("x-request-id"));
+    let message = "There was a server error while excuting this request. Please see system logs for details.";
+    let body: serde_json::Value = response.json().await.unwrap();
+    assert_eq!(body, json!({ "message": message, "code": "server.error" }));
+}

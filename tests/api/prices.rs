@@ -1,0 +1,197 @@
+//! Property test of prices: random price modifiers, quantities and times through the API, compared with an independent model.
+
+use std::time::Duration;
+
+use boxoffice::base::clock::Timestamp;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Host, TestApp, User, section};
+
+on_both_databases![prices_match_model];
+
+/// The number of cases.
+const CASES: usize = 6;
+/// The maximum number of attempts to simplify a failed case.
+const SHRINKING: usize = 40;
+/// The number of times at which a case is checked, one slot apart.
+const MOMENTS: i64 = 5;
+/// The time between two checks. Modifiers and sales begin and end in the middle of a slot, so that the duration of the test
+/// doesn't matter.
+const SLOT: Duration = Duration::from_secs(600);
+
+/// A price modifier. Its times are slots: from slot 2 on means that it applies at check 2.
+#[derive(Debug, Clone)]
+struct Modifier {
+    delta: i64,
+    from: Option<i64>,
+    to: Option<i64>,
+    min: Option<i64>,
+    max: Option<i64>,
+    active: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Section {
+    base: i64,
+    /// The slot at which sales end.
+    sales_end: i64,
+    modifiers: Vec<Modifier>,
+    /// The quantities of the orders at each check.
+    quantities: Vec<i64>,
+}
+
+fn modifiers() -> impl Strategy<Value = Modifier> {
+    let delta = prop_oneof![-12_000..12_000_i64, -100..100_i64];
+    let slots = (option::of(-1..MOMENTS), option::of(1..4_i64), -1..MOMENTS);
+    // The end is an optional number of slots after the start.
+    let window = slots.prop_map(|(from, length, end)| (from, length.map(|length| from.map_or(end, |from| from + length))));
+    let bounds = (option::of(1..4_i64), option::of(0..3_i64), 1..4_i64);
+    let bounds = bounds.prop_map(|(min, more, max)| (min, more.map(|more| min.map_or(max, |min| min + more))));
+    (delta, window, bounds, prop::bool::weighted(0.8)).prop_map(|(delta, (from, to), (min, max), active)| Modifier {
+        delta,
+        from,
+        to,
+        min,
+        max,
+        active,
+    })
+}
+
+fn sections() -> impl Strategy<Value = Vec<Section>> {
+    let base = prop_oneof![Just(0), Just(5_000), Just(10_000), 0..25_000_i64];
+    let section = (base, 2..=MOMENTS, vec(modifiers(), 0..5), vec(1..5_i64, MOMENTS as usize));
+    let section = section.prop_map(|(base, sales_end, modifiers, quantities)| Section { base, sales_end, modifiers, quantities });
+    vec(section, 1..4)
+}
+
+impl Modifier {
+    fn is_for(&self, quantity: i64) -> bool {
+        self.active && self.min.is_none_or(|min| quantity >= min) && self.max.is_none_or(|max| quantity <= max)
+    }
+
+    fn applies(&self, moment: i64, quantity: i64) -> bool {
+        self.is_for(quantity) && self.from.is_none_or(|from| moment >= from) && self.to.is_none_or(|to| moment < to)
+    }
+}
+
+impl Section {
+    fn unit_price(&self, moment: i64, quantity: i64) -> i64 {
+        let applying = self.modifiers.iter().filter(|modifier| modifier.applies(moment, quantity));
+        (self.base + applying.map(|modifier| modifier.delta).sum::<i64>()).max(0)
+    }
+
+    fn expiry(&self, moment: i64) -> i64 {
+        let for_one = self.modifiers.iter().filter(|modifier| modifier.is_for(1));
+        let changes = for_one.flat_map(|modifier| modifier.from.into_iter().chain(modifier.to));
+        changes.filter(|slot| *slot > moment).chain([self.sales_end]).min().unwrap()
+    }
+}
+
+/// Returns the fee of a ticket by the fee steps of the test settings.
+fn fee(unit_price: i64) -> i64 {
+    match unit_price {
+        0 => 0,
+        1..=5_000 => 99,
+        5_001..=10_000 => 199,
+        10_001..=15_000 => 299,
+        15_001..=20_000 => 399,
+        _ => 499,
+    }
+}
+
+/// Returns an amount in minor units as the API writes it.
+fn amount(minor: i64) -> Value {
+    json!(minor as f64 / 100.0)
+}
+
+async fn prices_match_model(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    for _ in 0..CASES {
+        let mut case = sections().new_tree(&mut runner).unwrap();
+        let Err(mut failure) = check(&app, &host, &ama, &case.current()).await else { continue };
+        let mut smallest = case.current();
+        let mut smaller = case.simplify();
+        for _ in 0..SHRINKING {
+            if !smaller {
+                break;
+            }
+            smaller = match check(&app, &host, &ama, &case.current()).await {
+                Err(found) => {
+                    (failure, smallest) = (found, case.current());
+                    case.simplify()
+                }
+                Ok(()) => case.complicate(),
+            };
+        }
+        panic!("{failure}\n{smallest:#?}");
+    }
+}
+
+/// Creates these sections, and compares their prices and those of orders with the model.
+async fn check(app: &TestApp, host: &Host<'_>, customer: &User, sections: &[Section]) -> Result<(), TestCaseError> {
+    let beginning = app.state.clock.now();
+    let at = |slot: i64| Timestamp(beginning.0 + (2 * slot - 1) * i64::try_from(SLOT.as_micros() / 2).unwrap());
+    let event = app.create_listed_event(host, &[]).await;
+    let mut created = Vec::new();
+    for (number, model) in sections.iter().enumerate() {
+        let mut body = section(&format!("Block {number}"), model.base as f64 / 100.0, 1000);
+        body.sales_end = at(model.sales_end).to_offset_seconds();
+        let uri = app.add_section(host, &event, &body).await;
+        let mut modifiers = Vec::new();
+        for (number, modifier) in model.modifiers.iter().enumerate() {
+            let time = |slot: Option<i64>| slot.map(|slot| at(slot).to_offset_seconds());
+            let body = json!({
+                "name": format!("Modifier {number}"), "priceDelta": amount(modifier.delta), "active": modifier.active,
+                "availableFrom": time(modifier.from), "availableTo": time(modifier.to),
+                "minOrder": modifier.min, "maxOrder": modifier.max,
+            });
+            let created = app.request("POST", &format!("{uri}/modifiers")).key(&host.owner.key).json(&body).send().await;
+            prop_assert_eq!(created.status, 201, "{}", created.body);
+            modifiers.push(created.body["self"].clone());
+        }
+        created.push((uri, model, modifiers));
+    }
+    for moment in 0..MOMENTS {
+        let shown = app.read(&event.uri).await;
+        for (number, (_, model, _)) in created.iter().enumerate() {
+            let (current, expires) = (model.unit_price(moment, 1), at(model.expiry(moment)).to_minutes());
+            let expected = json!({ "base": amount(model.base), "current": amount(current), "expires": expires });
+            prop_assert_eq!(&shown["sections"][number]["price"], &expected, "section {} at {}", number, moment);
+        }
+        let on_sale: Vec<_> = created.iter().filter(|(_, model, _)| moment < model.sales_end).collect();
+        if !on_sale.is_empty() {
+            let (mut items, mut expected) = (serde_json::Map::new(), Vec::new());
+            let (mut subtotal, mut fees) = (0, 0);
+            for (uri, model, modifiers) in on_sale {
+                let quantity = model.quantities[moment as usize];
+                let unit_price = model.unit_price(moment, quantity);
+                let applied = modifiers.iter().zip(&model.modifiers).filter(|(_, model)| model.applies(moment, quantity));
+                let applied: Vec<_> = applied.map(|(uri, _)| uri).collect();
+                items.insert(uri.clone(), quantity.into());
+                expected.push(json!({
+                    "event": event.uri, "section": uri, "quantity": quantity, "unitPrice": amount(unit_price),
+                    "modifier": applied.first(), "modifiers": applied,
+                }));
+                subtotal += quantity * unit_price;
+                fees += quantity * fee(unit_price);
+            }
+            let placed = app.place_order(&customer.key, items.into()).await;
+            prop_assert_eq!(placed.status, 201, "{}", placed.body);
+            prop_assert_eq!(&placed.body["items"], &Value::from(expected), "at {}", moment);
+            let amounts = [&placed.body["subtotal"], &placed.body["fees"], &placed.body["total"]].map(Value::clone);
+            prop_assert_eq!(amounts, [subtotal, fees, subtotal + fees].map(amount), "at {}", moment);
+            let status = if subtotal == 0 { "Fulfilled" } else { "Placed" };
+            prop_assert_eq!(&placed.body["status"], status);
+        }
+        app.advance_clock(SLOT);
+    }
+    Ok(())
+}

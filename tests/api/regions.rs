@@ -1,0 +1,125 @@
+//! Regions of venues.
+
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Response, TestApp, section};
+
+on_both_databases![
+    region_has_icon_of_country,
+    name_is_unique,
+    update_keeps_omitted_properties,
+    region_is_active_with_future_listed_event,
+    deletes_region_without_venues,
+    only_staff_manage_regions,
+];
+
+async fn send(app: &TestApp, method: &str, path: &str, body: Value) -> Response {
+    app.request(method, path).key(&app.staff.key).json(&body).send().await
+}
+
+async fn made(app: &TestApp, name: &str) -> String {
+    let created = send(app, "POST", "/regions", json!({ "name": name, "country": "Ghana" })).await;
+    assert_eq!(created.status, 201);
+    created.body["self"].as_str().unwrap().to_owned()
+}
+
+/// Returns the URIs in a list of regions.
+async fn listed(app: &TestApp, query: &str) -> Vec<String> {
+    let page = app.request("GET", &format!("/regions?{query}")).send().await;
+    assert_eq!(page.status, 200, "{query}");
+    page.body["entries"].as_array().unwrap().iter().map(|region| region["self"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn region_has_icon_of_country(app: TestApp) {
+    let abidjan = json!({ "name": "Abidjan", "country": "Côte d'Ivoire", "district": "Lagunes", "city": "Abidjan" });
+
+    let full = send(&app, "POST", "/regions", abidjan.clone()).await;
+    let short = send(&app, "POST", "/regions", json!({ "name": "Volta", "country": "Ghana", "city": null })).await;
+
+    let mut expected = abidjan;
+    expected["self"] = full.header("location").into();
+    expected["icon"] = "https://boxoffice.example/media/cote_d_ivoire.png".into();
+    assert_eq!((full.status, &full.body), (201, &expected));
+    assert_eq!(app.request("GET", full.header("location")).send().await.body, expected);
+    assert_eq!((&short.body["district"], &short.body["city"]), (&json!(""), &json!("")));
+    assert_eq!(short.body["icon"], "https://boxoffice.example/media/ghana.png");
+    assert_eq!(listed(&app, "").await, [full.header("location"), short.header("location")]);
+    let nothing = send(&app, "POST", "/regions", json!({})).await;
+    assert_eq!(nothing.invalid_arguments(), ["-name", "-country"]);
+}
+
+async fn name_is_unique(app: TestApp) {
+    made(&app, "Greater Accra").await;
+    let volta = made(&app, "Volta").await;
+
+    let same = send(&app, "POST", "/regions", json!({ "name": "Greater Accra", "country": "Ghana" })).await;
+    let renamed = send(&app, "PUT", &volta, json!({ "name": "Greater Accra" })).await;
+    let its_own = send(&app, "PUT", &volta, json!({ "name": "Volta" })).await;
+
+    assert_eq!((same.status, same.code()), (409, "region.taken"));
+    assert_eq!((renamed.status, renamed.code()), (409, "region.taken"));
+    assert_eq!(its_own.status, 200);
+}
+
+async fn update_keeps_omitted_properties(app: TestApp) {
+    let body = json!({ "name": "Lomé", "country": "Ghana", "district": "Maritime", "city": "Lomé" });
+    let before = send(&app, "POST", "/regions", body).await.body;
+    let uri = before["self"].as_str().unwrap();
+
+    let after = send(&app, "PUT", uri, json!({ "country": "Togo", "district": "", "city": null })).await;
+    let blank = send(&app, "PUT", uri, json!({ "name": "", "country": " " })).await;
+    let unknown = send(&app, "PUT", "/regions/17637000000001", json!({ "name": "Kara" })).await;
+
+    let icon = "https://boxoffice.example/media/togo.png";
+    let expected = json!({ "self": uri, "name": "Lomé", "country": "Togo", "district": "", "city": "Lomé", "icon": icon });
+    assert_eq!((after.status, after.body), (200, expected));
+    assert_eq!(blank.invalid_arguments(), ["-name", "-country"]);
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+}
+
+async fn region_is_active_with_future_listed_event(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let host = app.create_host(&ama).await;
+    let quiet = made(&app, "Volta").await;
+    let drafted = app.create_draft(&host).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 100)]).await;
+    let region = async |id: &str| ama.client.event_get().event(id).send().await.unwrap().venue.region.clone();
+    let (drafted, busy) = (region(&drafted.id).await, region(&event.id).await);
+
+    assert_eq!(listed(&app, "active=true").await, [busy.as_str()]);
+    assert_eq!(listed(&app, "active=false").await, [quiet.as_str(), drafted.as_str()]);
+    assert_eq!(listed(&app, "").await, [quiet.as_str(), drafted.as_str(), busy.as_str()]);
+
+    // The event ends in the year 2998.
+    app.advance_clock(std::time::Duration::from_secs(980 * 366 * 24 * 60 * 60));
+    assert!(listed(&app, "active=true").await.is_empty());
+}
+
+async fn deletes_region_without_venues(app: TestApp) {
+    let venue = app.create_venue().await;
+    let venue = app.request("GET", &venue).send().await;
+    let used = venue.body["region"].as_str().unwrap();
+    let unused = made(&app, "Volta").await;
+    let remove = |uri: &str| app.request("DELETE", uri).key(&app.staff.key).send();
+
+    let (rejected, removed) = (remove(used).await, remove(&unused).await);
+    let again = remove(&unused).await;
+
+    assert_eq!((rejected.status, rejected.code()), (409, "region.in-use"));
+    assert_eq!((removed.status, removed.body), (204, Value::Null));
+    assert_eq!((again.status, again.code()), (404, "resource.not-found"));
+    assert_eq!(listed(&app, "").await, [used]);
+}
+
+async fn only_staff_manage_regions(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let volta = made(&app, "Volta").await;
+
+    for (method, path) in [("POST", "/regions"), ("PUT", volta.as_str()), ("DELETE", volta.as_str())] {
+        for key in [&ama.key, &app.public_key] {
+            let response = app.request(method, path).key(key).json(&json!({})).send().await;
+            assert_eq!((response.status, response.code()), (403, "key.refused"), "{method}");
+        }
+    }
+}

@@ -1,0 +1,370 @@
+//! Requests with an `Idempotency-Key`: each has one effect and one response.
+
+mod each;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use boxoffice::app::{App, Platform};
+use boxoffice::base::secret;
+use boxoffice::journal;
+use futures::future::{Either, join, join_all, select};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::on_both_databases;
+use crate::races::count_statuses;
+use crate::support::{
+    ANY_PORT, PASSWORD, Request, Response, TestApp, User, card_payment, partial_card_payment, rejection, section,
+};
+
+on_both_databases![
+    equivalent_requests_are_replayed,
+    idempotency_key_belongs_to_caller,
+    stored_response_belongs_to_api_key,
+    validates_idempotency_key,
+    rejection_is_replayed,
+    declined_payment_is_replayed,
+    gateway_failure_can_be_retried,
+    response_is_stored_for_a_day,
+    stored_response_contains_no_secret,
+    different_request_with_same_key_is_rejected,
+    duplicate_on_second_server_has_one_effect,
+    concurrent_duplicates_have_one_effect,
+    payment_of_crashed_server_is_repeated,
+    late_failure_keeps_stored_response,
+    change_without_stored_response_is_rolled_back,
+];
+
+/// Builds a zone. Names of zones are not unique.
+fn zone() -> Value {
+    json!({ "name": "Sidebar", "width": 300, "height": 250 })
+}
+
+/// Sends a request that creates a zone, always with the same idempotency key.
+async fn make_zone(app: &TestApp, key: &str, body: Value) -> Response {
+    let request = app.request("POST", "/zones").key(&app.staff.key).header("Idempotency-Key", key);
+    request.json(&body).send().await
+}
+
+/// Returns whether the response is a replay.
+fn is_replayed(response: &Response) -> bool {
+    response.header("idempotency-replayed") == "true"
+}
+
+async fn count(app: &TestApp, sql: &'static str) -> i64 {
+    app.state.db.read().await.unwrap().query(sql).scalar().await.unwrap()
+}
+
+/// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees.
+async fn create_order(app: &TestApp) -> (User, String, String) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 2)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    (ama, order, event.sections[0].clone())
+}
+
+/// Pays for an order with this `Idempotency-Key`.
+async fn pay(app: &TestApp, user: &User, order: &str, key: &str, payment: Value) -> Response {
+    let request = app.request("POST", &format!("{order}/payments")).key(&user.key).header("Idempotency-Key", key);
+    request.json(&payment).send().await
+}
+
+async fn equivalent_requests_are_replayed(app: TestApp) {
+    let first = make_zone(&app, "one", zone()).await;
+
+    let text = r#"{ "width": 300, "name": "Sidebar", "description": null,
+        "height": 250 }"#;
+    let reordered = app.request("POST", "/v3/zones").key(&app.staff.key).header("Idempotency-Key", "one");
+    let same = make_zone(&app, "one", zone()).await;
+    let other = reordered.header("Content-Type", "application/json").body(text).send().await;
+
+    assert_eq!((first.status, is_replayed(&first)), (201, false));
+    for again in [&same, &other] {
+        assert_eq!((again.status, is_replayed(again), &again.body), (201, true, &first.body), "{again:?}");
+        assert_eq!(again.header("location"), first.header("location"));
+        assert!(again.header("access-control-expose-headers").contains("idempotency-replayed"));
+    }
+    assert_eq!(count(&app, "select count(*) from zones").await, 1);
+}
+
+async fn idempotency_key_belongs_to_caller(app: TestApp) {
+    let lookup = async |key: &str, user: &str| {
+        let body = json!({ "identification": user });
+        let request = app.request("POST", "/lookups").key(key).header("Idempotency-Key", "one");
+        request.json(&body).send().await
+    };
+
+    let first = lookup(&app.public_key, "ama").await;
+    let of_another = lookup(&app.staff.key, "kofi").await;
+
+    assert_eq!((first.status, of_another.status), (200, 200));
+    assert_eq!(of_another.body["identification"], "kofi");
+    assert!(!is_replayed(&of_another));
+}
+
+/// Stored responses are encrypted with the API key: replacing the owner in the database gives no access.
+async fn stored_response_belongs_to_api_key(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let look_up = async |key: &str| {
+        let request = app.request("POST", "/lookups").key(key).header("Idempotency-Key", "one");
+        request.json(&json!({ "identification": "ama" })).send().await
+    };
+    let first = look_up(&ama.key).await;
+    let forged = secret::api_key();
+    let mut tx = app.state.db.begin().await.unwrap();
+    let update = tx.query("update api_keys set hash = $1 where hash = $2");
+    assert_eq!(update.bind(secret::hash(&forged)).bind(secret::hash(&ama.key)).execute().await.unwrap(), 1);
+    tx.commit().await.unwrap();
+
+    let stolen = look_up(&forged).await;
+
+    assert_eq!(first.status, 200, "{}", first.body);
+    assert_eq!(rejection(&stolen), (422, "idempotency.other-request"), "{}", stolen.body);
+}
+
+async fn validates_idempotency_key(app: TestApp) {
+    for wrong in ["", "two words", &"x".repeat(256)] {
+        let rejected = make_zone(&app, wrong, zone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["Idempotency-Key".to_owned()]), "{wrong}");
+    }
+    assert_eq!(make_zone(&app, &"x".repeat(255), zone()).await.status, 201);
+}
+
+async fn rejection_is_replayed(app: TestApp) {
+    let (ama, order, stalls) = create_order(&app).await;
+    let esi = app.sign_up("esi").await;
+    let place = async |key: &str| {
+        let request = app.request("POST", "/orders").key(&esi.key).header("Idempotency-Key", key);
+        request.json(&json!({ "items": { stalls.as_str(): 1 } })).send().await
+    };
+
+    let rejected = place("one").await;
+    assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
+    let (again, anew) = (place("one").await, place("two").await);
+
+    assert_eq!(rejection(&rejected), (409, "section.sold-out"));
+    assert_eq!((rejection(&again), &again.body, is_replayed(&again)), (rejection(&rejected), &rejected.body, true));
+    assert_eq!((anew.status, is_replayed(&anew)), (201, false));
+}
+
+async fn declined_payment_is_replayed(app: TestApp) {
+    let (ama, order, _) = create_order(&app).await;
+    let declined = json!({ "method": "card", "token": "tok_decline" });
+
+    let first = pay(&app, &ama, &order, "one", declined.clone()).await;
+    let again = pay(&app, &ama, &order, "one", declined).await;
+
+    assert_eq!((rejection(&first), is_replayed(&first)), ((402, "payment.declined"), false));
+    assert_eq!((rejection(&again), is_replayed(&again)), ((402, "payment.declined"), true));
+    assert_eq!(app.payments(&order).await, [(203.98, "Declined".to_owned())]);
+}
+
+async fn gateway_failure_can_be_retried(app: TestApp) {
+    let (ama, order, _) = create_order(&app).await;
+    app.gateway.fail_after_charge(true);
+    let failed = pay(&app, &ama, &order, "one", card_payment()).await;
+    app.gateway.fail_after_charge(false);
+
+    let paid = pay(&app, &ama, &order, "one", card_payment()).await;
+    let again = pay(&app, &ama, &order, "one", card_payment()).await;
+
+    assert_eq!(rejection(&failed), (502, "payment.gateway"));
+    assert_eq!((paid.status, is_replayed(&paid)), (201, false));
+    assert_eq!((again.status, is_replayed(&again), &again.body), (201, true, &paid.body));
+    assert_eq!(app.gateway.total(), 203.98);
+}
+
+async fn response_is_stored_for_a_day(app: TestApp) {
+    let first = make_zone(&app, "one", zone()).await;
+    app.advance_clock(Duration::from_secs(24 * 60 * 60 - 60));
+    let within = make_zone(&app, "one", zone()).await;
+    assert_eq!(journal::forget_old(&app.state).await.unwrap(), 0);
+    app.advance_clock(Duration::from_secs(60));
+
+    let after = make_zone(&app, "one", json!({ "name": "Another", "width": 300, "height": 250 })).await;
+
+    assert_eq!((is_replayed(&within), &within.body), (true, &first.body));
+    assert_eq!((after.status, is_replayed(&after), after.body["name"].as_str()), (201, false, Some("Another")));
+    app.advance_clock(Duration::from_secs(24 * 60 * 60));
+    assert_eq!(journal::forget_old(&app.state).await.unwrap(), 1);
+    assert_eq!(count(&app, "select count(*) from idempotency").await, 0);
+}
+
+async fn stored_response_contains_no_secret(app: TestApp) {
+    app.sign_up("ama").await;
+    let log_in = || app.request("POST", "/sessions").header("Idempotency-Key", "a-key-of-my-own");
+    let body = json!({ "identification": "ama", "password": PASSWORD });
+    let session = log_in().json(&body).send().await;
+
+    let again = log_in().json(&body).send().await;
+
+    let key = session.body["key"].as_str().unwrap();
+    assert_eq!((again.status, &again.body), (201, &session.body), "the key, too, is in the answer once more");
+    assert_eq!(app.request("GET", "/sessions/active").key(key).send().await.status, 200);
+    // Plain text against which passwords could be tried offline.
+    let said = ["POST", "/sessions", "{}", &body.to_string()];
+    let plain = said.iter().fold(Sha256::new(), |hash, part| hash.chain_update(part.len().to_be_bytes()).chain_update(part));
+    let plain = secret::hex(&plain.finalize());
+    let mut tx = app.state.db.read().await.unwrap();
+    // The client's earlier requests have stored responses, too.
+    let ours =
+        tx.query("select hash, fingerprint, answer from idempotency where hash = $1").bind(secret::hash("a-key-of-my-own"));
+    let kept: Vec<(String, String, Vec<u8>)> = ours.all().await.unwrap();
+    let (hash, fingerprint, response) = &kept[0];
+    let shown = format!("{hash} {fingerprint} {}", String::from_utf8_lossy(response));
+    for secret in [key, "a-key-of-my-own", PASSWORD, "ama", "session", &plain] {
+        assert!(!shown.contains(secret), "{secret}");
+    }
+    drop(tx);
+    app.request("POST", "/sessions").header("Idempotency-Key", "another").json(&body).send().await;
+    let all = count(&app, "select count(*) from idempotency").await;
+    assert_eq!(count(&app, "select count(distinct fingerprint) from idempotency").await, all, "of one request under two keys");
+}
+
+/// More requests than the database has connections.
+async fn different_request_with_same_key_is_rejected(app: TestApp) {
+    let keys: Vec<String> = (0..40).map(|number| format!("key-{number}")).collect();
+    let created = join_all(keys.iter().map(|key| make_zone(&app, key, zone()))).await;
+    let other = json!({ "name": "Another", "width": 300, "height": 250 });
+
+    let rejected = join_all(keys.iter().map(|key| make_zone(&app, key, other.clone()))).await;
+
+    assert_eq!((count_statuses(&created, [201]), count_statuses(&rejected, [422])), ([40], [40]));
+    assert_eq!(count(&app, "select count(*) from zones").await, 40);
+}
+
+async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
+    let neighbour = app.start_second_server(app.state.settings.clone(), boxoffice::log::silent()).await;
+    for round in 0..8 {
+        let key = format!("round-{round}");
+        let send = |request: Request| request.key(&app.staff.key).header("Idempotency-Key", &key).json(&zone()).send();
+        let here = send(app.request("POST", "/zones"));
+        let there = send(app.request("POST", "/zones").at(neighbour.address));
+
+        let (here, there) = join(here, there).await;
+
+        let responses = [&here, &there];
+        assert!(responses.iter().any(|response| response.status == 201 && !is_replayed(response)), "{here:?} {there:?}");
+        let created = |response: &&&Response| response.status == 201;
+        let uris: Vec<&Value> = responses.iter().filter(created).map(|response| &response.body["self"]).collect();
+        assert!(uris.iter().all(|uri| *uri == uris[0]), "{here:?} {there:?}");
+        let others = responses.iter().filter(|response| response.status != 201);
+        assert!(others.into_iter().all(|response| response.code() == "idempotency.under-way"), "{here:?} {there:?}");
+        assert_eq!(count(&app, "select count(*) from zones").await, round + 1);
+    }
+    neighbour.stop().await;
+}
+
+async fn concurrent_duplicates_have_one_effect(app: TestApp) {
+    let responses = join_all((0..20).map(|_| make_zone(&app, "one", zone()))).await;
+
+    let [created, under_way] = count_statuses(&responses, [201, 409]);
+    assert_eq!(created + under_way, 20);
+    assert_eq!(responses.iter().filter(|response| response.status == 201 && !is_replayed(response)).count(), 1);
+    assert_eq!(count(&app, "select count(*) from zones").await, 1);
+    assert!(is_replayed(&make_zone(&app, "one", zone()).await));
+}
+
+/// Ama pays at a server whose gateway blocks. She repeats the request with the same key at another server, whose gateway
+/// responds.
+struct DuplicatePayment {
+    ama: User,
+    order: String,
+    /// The second server's responses: immediately, during the lease of the first request, and after it.
+    second: [Response; 3],
+    /// The final response of the first server.
+    first: Response,
+}
+
+/// `meanwhile` runs before the gateway responds to the first server.
+async fn pay_twice(app: &TestApp, meanwhile: impl FnOnce()) -> DuplicatePayment {
+    let (ama, order, _) = create_order(app).await;
+    let second = App::open(&app.database_url, app.state.settings.clone(), boxoffice::log::silent()).await.unwrap();
+    let server = Platform::start(Arc::clone(&second), ANY_PORT).unwrap();
+    app.gateway.block();
+    let first = pay(app, &ama, &order, "one", partial_card_payment(203.98));
+    let again = || {
+        let request = app.request("POST", &format!("{order}/payments")).at(server.address()).key(&ama.key);
+        request.header("Idempotency-Key", "one").json(&partial_card_payment(203.98)).send()
+    };
+
+    let then = async {
+        app.gateway.wait_for_charges(1).await;
+        let at_once = again().await;
+        let advance = |time| {
+            app.advance_clock(time);
+            second.clock.advance(time);
+        };
+        advance(Duration::from_secs(150));
+        let within_the_lease = again().await;
+        advance(Duration::from_secs(30));
+        // A job abandons the first payment and undoes the charge.
+        app.expire_due().await;
+        let anew = again().await;
+        meanwhile();
+        app.gateway.unblock();
+        [at_once, within_the_lease, anew]
+    };
+    let (first, second) = join(first, then).await;
+    server.stop().await.unwrap();
+    DuplicatePayment { ama, order, second, first }
+}
+
+impl DuplicatePayment {
+    /// Checks that the second server's payment counts, and that its response is replayed.
+    async fn check(&self, app: &TestApp) {
+        let [at_once, within_the_lease, anew] = &self.second;
+        assert_eq!(rejection(at_once), (409, "idempotency.under-way"));
+        assert_eq!(rejection(within_the_lease), (409, "idempotency.under-way"), "longer than a payment may be pending");
+        assert_eq!((anew.status, is_replayed(anew)), (201, false), "{anew:?}");
+        let replayed = pay(app, &self.ama, &self.order, "one", partial_card_payment(203.98)).await;
+        assert_eq!((replayed.status, is_replayed(&replayed), &replayed.body), (201, true, &anew.body));
+        let confirmed = app.payments(&self.order).await.into_iter().filter(|(_, status)| status == "Confirmed").count();
+        assert_eq!((app.read(&self.order).await["status"].as_str(), confirmed), (Some("Fulfilled"), 1));
+    }
+}
+
+async fn payment_of_crashed_server_is_repeated(app: TestApp) {
+    let paid = pay_twice(&app, || ()).await;
+
+    assert_eq!(rejection(&paid.first), (409, "order.not-open"), "the late payment is refunded");
+    paid.check(&app).await;
+}
+
+async fn late_failure_keeps_stored_response(app: TestApp) {
+    let paid = pay_twice(&app, || app.gateway.fail_after_charge(true)).await;
+    app.gateway.fail_after_charge(false);
+
+    assert_eq!(rejection(&paid.first), (502, "payment.gateway"));
+    paid.check(&app).await;
+}
+
+async fn change_without_stored_response_is_rolled_back(app: TestApp) {
+    app.allow_server_errors();
+    let kept = make_zone(&app, "one", zone()).await;
+    app.execute_sql("create unique index one_answer on idempotency (key_id) where answer is not null").await;
+
+    let failed = make_zone(&app, "two", zone()).await;
+
+    assert_eq!((kept.status, failed.status), (201, 500));
+    assert_eq!(count(&app, "select count(*) from zones").await, 1);
+    assert_eq!(count(&app, "select count(*) from idempotency").await, 1);
+    app.execute_sql("drop index one_answer").await;
+    assert_eq!(make_zone(&app, "two", zone()).await.status, 201);
+}
+
+/// Sends a request twice at once, while the test holds a lock that its change needs. Returns the response to the one that is
+/// rejected as in progress, and to the other.
+async fn send_twice(app: &TestApp, send: impl AsyncFn() -> Response) -> (Response, Response) {
+    let mut gate = app.state.db.begin().await.unwrap();
+    if gate.is_postgres() {
+        gate.query("lock table idempotency in exclusive mode").execute().await.unwrap();
+    }
+    match select(Box::pin(send()), Box::pin(send())).await {
+        Either::Left((told, other)) | Either::Right((told, other)) => {
+            drop(gate);
+            (told, other.await)
+        }
+    }
+}

@@ -1,0 +1,530 @@
+//! Returns of tickets, and voided orders.
+
+use boxoffice::config::{FeeSteps, Settings};
+use boxoffice::log;
+use futures::future::join;
+use serde_json::{Value, json};
+
+use crate::support::{Client, Event, TestApp, User, card_payment, partial_card_payment, rejection, section, types};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    full_return_refunds_everything,
+    partial_return_refunds_ticket_prices,
+    newest_payments_are_refunded_first,
+    used_tickets_cannot_be_returned,
+    ticket_in_open_transfer_can_be_returned,
+    rejects_tickets_of_other_orders,
+    only_hosts_of_all_events_and_staff_return_tickets,
+    order_of_deleted_event_cannot_be_returned_by_hosts,
+    return_of_free_order_refunds_nothing,
+    returned_tickets_are_sold_again,
+    failed_refund_is_retried,
+    refund_with_lost_response_is_made_once,
+    void_refunds_nothing,
+    used_tickets_stay_redeemed_in_void_order,
+    only_staff_void_orders,
+    contract_limits_returns_and_voids,
+    return_refunds_fees_at_time_of_order,
+];
+
+race_tests![
+    concurrent_return_and_claim_agree_on_tickets,
+    concurrent_returns_refund_once,
+    concurrent_return_and_admission_agree_on_tickets,
+    concurrent_return_and_void_leave_one,
+];
+
+/// Ama's paid order of two tickets at 100.00 and one at 30.00: 234.97 with fees.
+struct OrderFixture {
+    kofi: User,
+    ama: User,
+    event: Event,
+    order: String,
+}
+
+async fn create_order(app: &TestApp) -> OrderFixture {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let sections = [section("Stalls", 100.0, 10), section("Balcony", 30.0, 10)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let order = place(&ama, &event).await;
+    assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
+    OrderFixture { kofi, ama, event, order }
+}
+
+async fn place(ama: &User, event: &Event) -> String {
+    let order = ama.order_items([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
+    assert_eq!(order.total, 234.97);
+    order.self_.clone()
+}
+
+/// Returns the serial and the status of each ticket in a wallet, most expensive section first.
+async fn wallet(app: &TestApp, user: &User) -> Vec<(String, String)> {
+    let page = app.read(&format!("/accounts/{}/tickets?records=100", user.number)).await;
+    let mut tickets = page["entries"].as_array().unwrap().clone();
+    let price = |ticket: &Value| ticket["section"]["price"]["base"].as_f64().unwrap();
+    tickets.sort_by(|one, other| price(other).total_cmp(&price(one)));
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    tickets.iter().map(|ticket| (text(&ticket["serial"]), text(&ticket["status"]))).collect()
+}
+
+async fn statuses(app: &TestApp, user: &User) -> Vec<String> {
+    wallet(app, user).await.into_iter().map(|(_, status)| status).collect()
+}
+
+async fn admit(kofi: &User, event: &Event, serials: &[&str]) -> usize {
+    let serials: Vec<String> = serials.iter().map(|serial| (*serial).to_owned()).collect();
+    let admitted = kofi.client.event_admission_create().event(&event.id).body_map(|body| body.serials(serials));
+    admitted.send().await.map_or(0, |admitted| admitted.len())
+}
+
+/// Returns the type, the number of tickets, the reason and the account of every revocation.
+async fn revocations(app: &TestApp) -> Vec<(String, i64, String, Option<i64>)> {
+    let mut tx = app.state.db.read().await.unwrap();
+    tx.query("select type, tickets, reason, account_id from revocations order by id").all().await.unwrap()
+}
+
+fn entry(kind: &str, amount: f64, fees: f64) -> (String, f64, f64) {
+    (kind.to_owned(), amount, fees)
+}
+
+fn paid(amount: f64, status: &str) -> (f64, String) {
+    (amount, status.to_owned())
+}
+
+async fn full_return_refunds_everything(app: TestApp) {
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
+    let before = app.read(&order).await;
+
+    let returned = app.return_tickets(&kofi.key, &order, json!({ "reason": "The concert was moved." })).await;
+
+    assert_eq!(returned.status, 200, "{}", returned.body);
+    let mut expected = before;
+    expected["status"] = json!("Returned");
+    assert_eq!(returned.body, expected, "its amounts stay as they were placed");
+    assert_eq!(app.read(&order).await, expected);
+    assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Void"]);
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 0)], 0));
+    assert_eq!(app.read(&event.uri).await["popularity"], 0);
+    assert_eq!(app.read(&format!("{}/tickets", event.uri)).await["total"], 0);
+    assert_eq!(app.payments(&order).await, [paid(234.97, "Refunded")]);
+    assert_eq!(app.gateway.total(), 0.0);
+    assert_eq!(app.transactions("/transactions").await, [entry("Sale", 234.97, 4.97), entry("Refund", 234.97, 4.97)]);
+    let told = revocations(&app).await;
+    assert_eq!((told.len(), told[0].0.as_str(), told[0].1, told[0].2.as_str()), (1, "Return", 3, "The concert was moved."));
+    assert!(told[0].3.is_some(), "the account is recorded");
+}
+
+async fn partial_return_refunds_ticket_prices(app: TestApp) {
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
+    let tickets = wallet(&app, &ama).await;
+    let mut tx = app.state.db.read().await.unwrap();
+    let modified: Vec<(i64,)> = tx.query("select modified from tickets order by id").all().await.unwrap();
+    drop(tx);
+
+    // A repeated serial is one ticket.
+    let returned = app.return_tickets(&kofi.key, &order, json!({ "tickets": [tickets[0].0, tickets[0].0] })).await;
+
+    assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Fulfilled")), "{}", returned.body);
+    assert_eq!(statuses(&app, &ama).await, ["Void", "Issued", "Issued"]);
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(1, 0), (1, 0)], 0));
+    assert_eq!(app.read(&event.uri).await["popularity"], 2);
+    assert_eq!(app.payments(&order).await, [paid(234.97, "Confirmed")], "not all of it is back");
+    assert_eq!(app.gateway.total(), 132.98);
+    assert_eq!(app.transactions("/transactions?type=Refund").await, [entry("Refund", 101.99, 1.99)]);
+    let mut tx = app.state.db.read().await.unwrap();
+    let later = tx.query("select count(*) from tickets where modified > $1").bind(modified[2].0);
+    assert_eq!(later.scalar::<i64>().await.unwrap(), 1, "its change is dated");
+    drop(tx);
+
+    // The others, one by one and without a serial.
+    assert_eq!(app.return_tickets(&app.staff.key, &order, json!({ "tickets": [tickets[2].0] })).await.status, 200);
+    let returned = app.return_tickets(&kofi.key, &order, json!({ "tickets": null })).await;
+    assert_eq!(returned.body["status"], "Returned");
+    assert_eq!(app.payments(&order).await, [paid(234.97, "Refunded")]);
+    assert_eq!(app.gateway.total(), 0.0);
+    let refunds = [entry("Refund", 101.99, 1.99), entry("Refund", 30.99, 0.99), entry("Refund", 101.99, 1.99)];
+    assert_eq!(app.transactions("/transactions?type=Refund").await, refunds);
+    assert_eq!(revocations(&app).await.iter().map(|told| told.1).collect::<Vec<_>>(), [1, 1, 1]);
+}
+
+async fn newest_payments_are_refunded_first(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let sections = [section("Stalls", 100.0, 10), section("Balcony", 30.0, 10)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let order = place(&ama, &event).await;
+    app.pay(&ama.key, &order, partial_card_payment(200.0)).await;
+    app.pay(&app.staff.key, &order, json!({ "method": "external", "amount": 32, "reference": "Receipt 7" })).await;
+    app.pay(&ama.key, &order, json!({ "method": "card", "token": "tok_decline" })).await;
+    app.pay(&ama.key, &order, card_payment()).await;
+    // Payments fill the prices before the fees.
+    let sales = [entry("Sale", 200.0, 0.0), entry("Sale", 32.0, 2.0), entry("Sale", 2.97, 2.97)];
+    assert_eq!(app.transactions("/transactions").await, sales);
+    let tickets = wallet(&app, &ama).await;
+
+    let returned = app.return_tickets(&kofi.key, &order, json!({ "tickets": [tickets[0].0] })).await;
+
+    assert_eq!(returned.status, 200, "{}", returned.body);
+    let payments = [paid(200.0, "Confirmed"), paid(32.0, "Refunded"), paid(2.97, "Declined"), paid(2.97, "Refunded")];
+    assert_eq!(app.payments(&order).await, payments);
+    // A refund of 101.99: payments outside the platform are refunded immediately, then the card payments through the gateway.
+    let refunds = [entry("Refund", 32.0, 0.0), entry("Refund", 67.02, 0.0), entry("Refund", 2.97, 1.99)];
+    let mut found = app.transactions("/transactions?type=Refund").await;
+    found[1..].sort_by(|a, b| b.1.total_cmp(&a.1));
+    assert_eq!(found, refunds);
+    assert_eq!(app.gateway.total(), 132.98);
+
+    assert_eq!(app.return_tickets(&kofi.key, &order, json!({})).await.body["status"], "Returned");
+    assert_eq!(app.gateway.total(), 0.0);
+    assert_eq!(app.payments(&order).await[0], paid(200.0, "Refunded"));
+    let fees: f64 = app.transactions("/transactions?type=Refund").await.iter().map(|entry| entry.2).sum();
+    assert!((fees - 4.97).abs() < 0.001, "{fees}");
+}
+
+async fn used_tickets_cannot_be_returned(app: TestApp) {
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
+    let tickets = wallet(&app, &ama).await;
+    assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 1);
+
+    for serials in [vec![&tickets[0].0], vec![&tickets[1].0, &tickets[0].0]] {
+        let rejected = app.return_tickets(&kofi.key, &order, json!({ "tickets": serials })).await;
+        assert_eq!(rejection(&rejected), (409, "ticket.not-issued"));
+        let text = rejected.body["error"].as_str().unwrap();
+        assert!(text.contains(&tickets[0].0) && !text.contains(&tickets[1].0), "{text}");
+    }
+    assert_eq!(statuses(&app, &ama).await, ["Redeemed", "Issued", "Issued"]);
+    assert_eq!((app.gateway.total(), revocations(&app).await.len()), (234.97, 0));
+
+    let returned = app.return_tickets(&kofi.key, &order, json!({})).await;
+    assert_eq!(returned.body["status"], "Fulfilled", "a ticket of it was used");
+    assert_eq!(statuses(&app, &ama).await, ["Redeemed", "Void", "Void"]);
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(1, 0), (0, 0)], 0));
+    assert_eq!(app.gateway.total(), 101.99);
+    for body in [json!({}), json!({ "tickets": [tickets[1].0] })] {
+        assert_eq!(rejection(&app.return_tickets(&kofi.key, &order, body).await), (409, "ticket.not-issued"));
+    }
+    assert_eq!(app.gateway.total(), 101.99);
+}
+
+async fn ticket_in_open_transfer_can_be_returned(app: TestApp) {
+    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
+    let esi = app.sign_up("esi").await;
+    let tickets = wallet(&app, &ama).await;
+    let both = offer(&app, &ama, &esi, &[&tickets[0].0, &tickets[1].0]).await;
+
+    assert_eq!(app.return_tickets(&kofi.key, &order, json!({ "tickets": [tickets[0].0] })).await.body["status"], "Fulfilled");
+    assert_eq!(app.read(&both).await["status"], "Cancelled");
+    assert_eq!(statuses(&app, &ama).await, ["Void", "Issued", "Issued"], "the other ticket of the transfer belongs to Ama again");
+
+    let one = offer(&app, &ama, &esi, &[&tickets[2].0]).await;
+    assert_eq!(app.return_tickets(&kofi.key, &order, json!({ "tickets": [tickets[1].0] })).await.body["status"], "Fulfilled");
+    assert_eq!(app.read(&one).await["status"], "Pending", "no ticket of it was returned");
+    assert_eq!(app.return_tickets(&kofi.key, &order, json!({})).await.body["status"], "Returned");
+    assert_eq!(app.read(&one).await["status"], "Cancelled");
+    assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Void"]);
+    assert_eq!(app.gateway.total(), 0.0);
+}
+
+/// Creates a transfer of these tickets, and returns its URI.
+async fn offer(app: &TestApp, from: &User, to: &User, serials: &[&str]) -> String {
+    let body = json!({ "recipient": to.number, "tickets": serials });
+    let created = app.request("POST", "/transfers").key(&from.key).json(&body).send().await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    created.body["self"].as_str().unwrap().to_owned()
+}
+
+async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {
+    let OrderFixture { kofi, ama, event, .. } = create_order(&app).await;
+    let esi = app.sign_up("esi").await;
+    for _ in 0..5 {
+        let order = place(&ama, &event).await;
+        assert_eq!(app.pay(&ama.key, &order, card_payment()).await.status, 201);
+        let tickets = wallet(&app, &ama).await;
+        let issued = tickets.iter().filter(|(_, status)| status == "Issued").map(|(serial, _)| serial.as_str());
+        let transfer = offer(&app, &ama, &esi, &issued.collect::<Vec<_>>()).await;
+
+        let claim = app.request("POST", &format!("{transfer}/claims")).key(&esi.key).send();
+        let (claimed, returned) = join(claim, app.return_tickets(&kofi.key, &order, json!({}))).await;
+
+        assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Returned")));
+        let expected = if claimed.status == 200 { "Claimed" } else { "Cancelled" };
+        assert!(claimed.status == 200 || rejection(&claimed) == (409, "transfer.not-open"), "{}", claimed.body);
+        assert_eq!(app.read(&transfer).await["status"], expected);
+    }
+    let orders = app.read(&format!("/accounts/{}/orders?status=Returned", ama.number)).await;
+    assert_eq!(orders["total"], 5);
+    assert_eq!(app.stored_sold_and_reserved().await.0, vec![(2, 0), (1, 0)], "the first order's places alone are sold");
+}
+
+async fn rejects_tickets_of_other_orders(app: TestApp) {
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
+    let first = wallet(&app, &ama).await;
+    let other = place(&ama, &event).await;
+    let serials = json!([first[0].0, "AAAAAA-AAAAAAAAAAAA", "BBBBBB-BBBBBBBBBBBB"]);
+
+    // Invalid arguments take precedence over the order's status.
+    let rejected = app.return_tickets(&kofi.key, &other, json!({ "tickets": [first[0].0] })).await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["tickets".to_owned()]));
+    assert_eq!(rejection(&app.return_tickets(&kofi.key, &other, json!({})).await), (409, "order.not-fulfilled"));
+    let rejected = app.return_tickets(&kofi.key, &order, json!({ "tickets": serials })).await;
+    assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["tickets".to_owned()]));
+    let detail = rejected.body["fields"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("AAAAAA") && detail.contains("BBBBBB") && !detail.contains(&first[0].0), "{detail}");
+    assert_eq!(statuses(&app, &ama).await, ["Issued", "Issued", "Issued"]);
+    assert_eq!(app.gateway.total(), 234.97);
+}
+
+async fn only_hosts_of_all_events_and_staff_return_tickets(app: TestApp) {
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
+    let (esi, yaw) = (app.sign_up("esi").await, app.sign_up("yaw").await);
+    let elsewhere = app.create_listed_event(&app.create_host(&esi).await, &[section("Floor", 20.0, 10)]).await;
+    let own = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let mixed = [event.sections[0].as_str(), elsewhere.sections[0].as_str(), own.sections[0].as_str()];
+    let of_both = ama.order_items([(mixed[0], 1), (mixed[1], 1)]).await.unwrap();
+    let of_one = ama.order_items([(mixed[0], 1), (mixed[2], 1)]).await.unwrap();
+    for order in [&of_both, &of_one] {
+        ama.pay(order).await.unwrap();
+    }
+
+    for (key, order) in [
+        (&ama.key, order.as_str()),
+        (&yaw.key, order.as_str()),
+        (&esi.key, order.as_str()),
+        (&kofi.key, of_both.self_.as_str()),
+        (&esi.key, of_both.self_.as_str()),
+    ] {
+        assert_eq!(rejection(&app.return_tickets(key, order, json!({})).await), (403, "resource.not-yours"), "{order}");
+    }
+    let missing = app.return_tickets(&kofi.key, "/orders/17637000000001", json!({})).await;
+    assert_eq!(rejection(&missing), (404, "resource.not-found"));
+    assert_eq!(statuses(&app, &ama).await, vec!["Issued"; 7]);
+
+    // An administrator of both hosts, and staff.
+    assert_eq!(app.return_tickets(&kofi.key, &of_one.self_, json!({})).await.body["status"], "Returned");
+    assert_eq!(app.return_tickets(&app.staff.key, &of_both.self_, json!({})).await.body["status"], "Returned");
+    assert_eq!(app.read(&elsewhere.uri).await["popularity"], 0);
+}
+
+async fn order_of_deleted_event_cannot_be_returned_by_hosts(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 1).await.unwrap().self_.clone();
+    app.cancel_order(&ama.key, &order).await;
+    kofi.client.event_delete().event(&event.id).send().await.unwrap();
+
+    assert_eq!(rejection(&app.return_tickets(&kofi.key, &order, json!({})).await), (403, "resource.not-yours"));
+    assert_eq!(rejection(&app.return_tickets(&app.staff.key, &order, json!({})).await), (409, "order.not-fulfilled"));
+}
+
+async fn return_of_free_order_refunds_nothing(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Standing", 0.0, 10)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+
+    assert_eq!(app.return_tickets(&kofi.key, &order, json!({})).await.body["status"], "Returned");
+
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0)], 0));
+    assert_eq!(app.transactions("/transactions").await, []);
+}
+
+async fn returned_tickets_are_sold_again(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Box", 100.0, 2)]).await;
+    let order = ama.order(&event.sections[0], 2).await.unwrap();
+    ama.pay(&order).await.unwrap();
+    let yaw = app.sign_up("yaw").await;
+    assert!(yaw.order(&event.sections[0], 1).await.is_err());
+
+    app.return_tickets(&kofi.key, &order.self_, json!({ "tickets": [wallet(&app, &ama).await[0].0] })).await;
+
+    yaw.pay(&yaw.order(&event.sections[0], 1).await.unwrap()).await.unwrap();
+    assert!(yaw.order(&event.sections[0], 1).await.is_err());
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
+}
+
+async fn failed_refund_is_retried(app: TestApp) {
+    let OrderFixture { kofi, order, .. } = create_order(&app).await;
+    app.gateway.reject_refunds(true);
+
+    let returned = app.return_tickets(&kofi.key, &order, json!({})).await;
+
+    assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Returned")));
+    app.expire_due().await;
+    assert_eq!(app.payments(&order).await, [paid(234.97, "Confirmed")], "it is not back yet");
+    assert_eq!(app.transactions("/transactions").await, [entry("Sale", 234.97, 4.97)]);
+    app.gateway.reject_refunds(false);
+    app.expire_due().await;
+    assert_eq!(app.payments(&order).await, [paid(234.97, "Refunded")]);
+    assert_eq!(app.transactions("/transactions").await, [entry("Sale", 234.97, 4.97), entry("Refund", 234.97, 4.97)]);
+    assert_eq!(app.gateway.total(), 0.0);
+}
+
+async fn refund_with_lost_response_is_made_once(app: TestApp) {
+    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
+    let tickets = wallet(&app, &ama).await;
+    app.gateway.fail_after_refund(true);
+
+    // Two refunds of the same amount are distinct, and each is made once.
+    for (serial, _) in &tickets[..2] {
+        assert_eq!(app.return_tickets(&kofi.key, &order, json!({ "tickets": [serial] })).await.status, 200);
+    }
+    app.expire_due().await;
+    assert_eq!(app.gateway.total(), 30.99);
+    assert_eq!(app.transactions("/transactions?type=Refund").await, []);
+    app.gateway.fail_after_refund(false);
+    app.expire_due().await;
+
+    assert_eq!(app.gateway.total(), 30.99);
+    assert_eq!(
+        app.transactions("/transactions?type=Refund").await,
+        [entry("Refund", 101.99, 1.99), entry("Refund", 101.99, 1.99)]
+    );
+    assert_eq!(app.payments(&order).await, [paid(234.97, "Confirmed")]);
+}
+
+async fn void_refunds_nothing(app: TestApp) {
+    let OrderFixture { ama, event, order, .. } = create_order(&app).await;
+    let transfer = offer(&app, &ama, &app.sign_up("esi").await, &[&wallet(&app, &ama).await[0].0]).await;
+    let mut expected = app.read(&order).await;
+
+    let voided = app.void_order(&app.staff.key, &order, json!({ "reason": "A stolen card." })).await;
+
+    expected["status"] = json!("Voided");
+    assert_eq!((voided.status, voided.body), (200, expected.clone()));
+    assert_eq!(app.read(&order).await, expected);
+    assert_eq!(app.read(&transfer).await["status"], "Cancelled");
+    assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Void"]);
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 0)], 0));
+    assert_eq!(app.read(&event.uri).await["popularity"], 0);
+    app.expire_due().await;
+    assert_eq!(app.payments(&order).await, [paid(234.97, "Confirmed")]);
+    assert_eq!(app.transactions("/transactions").await, [entry("Sale", 234.97, 4.97)]);
+    assert_eq!(app.gateway.total(), 234.97);
+    let told = revocations(&app).await;
+    assert_eq!((told.len(), told[0].0.as_str(), told[0].1, told[0].2.as_str()), (1, "Void", 3, "A stolen card."));
+}
+
+async fn used_tickets_stay_redeemed_in_void_order(app: TestApp) {
+    let OrderFixture { kofi, ama, event, order } = create_order(&app).await;
+    let tickets = wallet(&app, &ama).await;
+    admit(&kofi, &event, &[&tickets[2].0]).await;
+
+    assert_eq!(app.void_order(&app.staff.key, &order, json!({ "reason": "x" })).await.body["status"], "Voided");
+
+    assert_eq!(statuses(&app, &ama).await, ["Void", "Void", "Redeemed"]);
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (1, 0)], 0));
+    assert_eq!(app.read(&event.uri).await["popularity"], 1);
+    assert_eq!(admit(&kofi, &event, &[&tickets[0].0]).await, 0, "a void ticket is not admitted");
+}
+
+async fn only_staff_void_orders(app: TestApp) {
+    let OrderFixture { kofi, ama, order, .. } = create_order(&app).await;
+    let reason = json!({ "reason": "x" });
+
+    for key in [&ama.key, &kofi.key] {
+        assert_eq!(rejection(&app.void_order(key, &order, reason.clone()).await), (403, "key.refused"));
+    }
+    let missing = app.void_order(&app.staff.key, "/orders/17637000000001", reason).await;
+    assert_eq!(rejection(&missing), (404, "resource.not-found"));
+    assert_eq!(statuses(&app, &ama).await, ["Issued", "Issued", "Issued"]);
+}
+
+async fn contract_limits_returns_and_voids(app: TestApp) {
+    let OrderFixture { kofi, order, .. } = create_order(&app).await;
+
+    for (body, complaint) in [
+        (json!({ "tickets": [] }), "tickets"),
+        (json!({ "tickets": ["one"] }), "tickets"),
+        (json!({ "tickets": vec!["AAAAAA-AAAAAAAAAAAA"; 51] }), "tickets"),
+        (json!({ "reason": "x".repeat(2001) }), "reason"),
+    ] {
+        let rejected = app.return_tickets(&kofi.key, &order, body.clone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+    }
+    for (body, complaint) in
+        [(json!({}), "-reason"), (json!({ "reason": " " }), "-reason"), (json!({ "reason": "x".repeat(2001) }), "reason")]
+    {
+        let rejected = app.void_order(&app.staff.key, &order, body.clone()).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec![complaint.to_owned()]), "{body}");
+    }
+    assert_eq!(app.read(&order).await["status"], "Fulfilled");
+}
+
+async fn concurrent_returns_refund_once(app: TestApp) {
+    let OrderFixture { kofi, order, .. } = create_order(&app).await;
+
+    let (one, other) =
+        join(app.return_tickets(&kofi.key, &order, json!({})), app.return_tickets(&app.staff.key, &order, json!({}))).await;
+
+    let mut responses = [rejection(&one), rejection(&other)];
+    responses.sort();
+    assert_eq!(responses, [(200, ""), (409, "order.not-fulfilled")]);
+    app.expire_due().await;
+    assert_eq!(app.gateway.total(), 0.0);
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 0)], 0));
+    assert_eq!(app.transactions("/transactions").await.len(), 2);
+}
+
+async fn concurrent_return_and_admission_agree_on_tickets(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 10.0, 100)]).await;
+    for _ in 0..8 {
+        let order = ama.order(&event.sections[0], 4).await.unwrap();
+        ama.pay(&order).await.unwrap();
+        let tickets = wallet(&app, &ama).await;
+        let serials: Vec<&str> =
+            tickets.iter().filter(|(_, status)| status == "Issued").map(|(serial, _)| serial.as_str()).collect();
+
+        let (returned, admitted) =
+            join(app.return_tickets(&kofi.key, &order.self_, json!({})), admit(&kofi, &event, &serials)).await;
+
+        match returned.status {
+            200 => assert_eq!((admitted, &returned.body["status"]), (0, &json!("Returned"))),
+            409 => assert_eq!((admitted, returned.code()), (4, "ticket.not-issued")),
+            other => panic!("{other}: {}", returned.body),
+        }
+    }
+    let valid = statuses(&app, &ama).await.iter().filter(|status| *status == "Redeemed").count();
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (valid as i64, 0));
+    assert!((app.gateway.total() - valid as f64 * 10.99).abs() < 0.001);
+}
+
+async fn concurrent_return_and_void_leave_one(app: TestApp) {
+    let OrderFixture { kofi, order, .. } = create_order(&app).await;
+
+    let void = app.void_order(&app.staff.key, &order, json!({ "reason": "x" }));
+    let (returned, voided) = join(app.return_tickets(&kofi.key, &order, json!({})), void).await;
+
+    let (expected, kept) = if returned.status == 200 { ("Returned", 0.0) } else { ("Voided", 234.97) };
+    assert_eq!(returned.status + voided.status, 609, "one of the two");
+    assert_eq!(app.read(&order).await["status"], expected);
+    assert_eq!(app.gateway.total(), kept);
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0), (0, 0)], 0));
+}
+
+/// The second server has other fees.
+async fn return_refunds_fees_at_time_of_order(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event =
+        app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10), section("Box", 20.01, 10)]).await;
+    let fee_steps = "20:1.50,7.25".parse::<FeeSteps>().unwrap();
+    let settings = Settings { fee_steps, ..app.state.settings.clone() };
+    let other = app.start_second_server(settings, log::silent()).await;
+    let at_other = Client::connect(&format!("http://{}", other.address), &ama.key).unwrap();
+
+    let items = event.sections.iter().map(|section| (section.clone(), 2)).collect::<std::collections::HashMap<_, _>>();
+    let order = at_other.order_create().body_map(|body| body.items(items)).send().await.unwrap();
+    assert_eq!((order.subtotal, order.fees, order.total), (80.02, 17.5, 97.52));
+    let pay = at_other.order_payment_create().order(order.number.as_str());
+    let pay = pay.body_map(|body| body.method(types::PaymentMethod::Card).token("tok_approve".to_owned()));
+    assert_eq!(pay.send().await.unwrap().amount, 97.52);
+
+    // The current fee is 0.99, but the fee of the order is refunded.
+    let dear = wallet(&app, &ama).await.swap_remove(0).0;
+    assert_eq!(app.return_tickets(&kofi.key, &order.self_, json!({ "tickets": [dear] })).await.status, 200);
+    assert_eq!(app.transactions("/transactions?type=Refund").await, [entry("Refund", 27.26, 7.25)]);
+    assert_eq!(app.return_tickets(&kofi.key, &order.self_, json!({})).await.body["status"], "Returned");
+    let fees: f64 = app.transactions("/transactions?type=Refund").await.iter().map(|entry| entry.2).sum();
+    assert!((fees - 17.5).abs() < 0.001, "{fees}");
+    other.stop().await;
+}

@@ -1,0 +1,249 @@
+//! Review of submissions, and its effects.
+
+mod states;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Response, TestApp, rejection};
+
+on_both_databases![
+    lists_pending_submissions_oldest_first,
+    submission_id_is_derived_from_content,
+    approval_lists_event,
+    rejection_returns_event_to_draft,
+    resubmission_keeps_id,
+    approval_makes_venue_public,
+    rejected_venue_stays_with_creator,
+    submission_is_decided_once,
+    decision_is_validated,
+    review_requires_staff,
+    events_of_removed_host_cannot_be_approved,
+    submitter_is_mailed_decision_and_reason,
+];
+
+/// Returns the URI of the submission of this content.
+pub fn submission_of(content: &str) -> String {
+    format!("/submissions/{}", STANDARD.encode(content))
+}
+
+async fn read(app: &TestApp, key: &str, uri: &str) -> Response {
+    app.request("GET", uri).key(key).send().await
+}
+
+async fn submit(app: &TestApp, key: &str, event: &str) -> Response {
+    app.request("POST", &format!("{event}/submissions")).key(key).send().await
+}
+
+async fn decide(app: &TestApp, content: &str, decision: &str) -> Response {
+    let uri = format!("{}?{decision}", submission_of(content));
+    app.request("DELETE", &uri).key(&app.staff.key).send().await
+}
+
+async fn add_venue(app: &TestApp, key: &str, name: &str) -> String {
+    let region = app.create_region().await;
+    let venue = json!({ "name": name, "region": region, "address": "Ring Road", "longitude": -0.2, "latitude": 5.6 });
+    let venue = app.request("POST", "/venues").key(key).json(&venue).send().await;
+    venue.body["self"].as_str().unwrap().to_owned()
+}
+
+async fn contents(app: &TestApp, query: &str) -> Vec<String> {
+    let page = read(app, &app.staff.key, &format!("/submissions{query}")).await;
+    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{page:?}"));
+    entries.iter().map(|submission| submission["content"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn lists_pending_submissions_oldest_first(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let (first, second, decided) = (app.create_draft(&host).await, app.create_draft(&host).await, app.create_draft(&host).await);
+    submit(&app, &kofi.key, &second.uri).await;
+    let venue = add_venue(&app, &kofi.key, "Backyard").await;
+    submit(&app, &kofi.key, &first.uri).await;
+    submit(&app, &kofi.key, &decided.uri).await;
+    decide(&app, &decided.uri, "approved=false").await;
+
+    assert_eq!(contents(&app, "").await, [second.uri.as_str(), &venue, &first.uri]);
+    assert_eq!(contents(&app, "?type=event").await, [second.uri.as_str(), &first.uri]);
+    assert_eq!(contents(&app, "?type=venue").await, [venue.as_str()]);
+    assert!(contents(&app, "?type=advertisement").await.is_empty());
+    assert_eq!(contents(&app, "?records=2&page=2").await, [first.uri.as_str()]);
+    assert_eq!(rejection(&read(&app, &app.staff.key, "/submissions?page=2").await), (404, "page.past-end"));
+    assert_eq!(read(&app, &app.staff.key, "/submissions?type=host").await.invalid_arguments(), ["type"]);
+}
+
+async fn submission_id_is_derived_from_content(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let submitted = submit(&app, &kofi.key, &event.uri).await;
+    let venue = add_venue(&app, &kofi.key, "Backyard").await;
+    let staff = &app.staff.key;
+
+    let read_event = read(&app, staff, &submission_of(&event.uri)).await;
+    let read_escaped = read(&app, staff, &submission_of(&event.uri).replace('=', "%3D")).await;
+    let read_venue = read(&app, staff, &submission_of(&venue)).await;
+
+    assert_eq!((read_event.status, &read_event.body), (200, &submitted.body));
+    assert_eq!(read_escaped.body, submitted.body);
+    assert_eq!((&read_venue.body["type"], &read_venue.body["content"]), (&json!("venue"), &json!(venue)));
+    assert_eq!(read_venue.body["submitter"], format!("/accounts/{}", kofi.number));
+    let draft = app.create_draft(&app.create_host(&kofi).await).await;
+    let unpadded = submission_of(&event.uri).trim_end_matches('=').to_owned();
+    let nothing = ["/submissions/17637000000001", &unpadded, &submission_of(&draft.uri), &submission_of("/regions/1")];
+    for nothing in nothing {
+        assert_eq!(rejection(&read(&app, staff, nothing).await), (404, "resource.not-found"), "{nothing}");
+    }
+}
+
+async fn approval_lists_event(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    submit(&app, &kofi.key, &event.uri).await;
+
+    let before = app.state.clock.now().to_offset_seconds();
+    let decided = decide(&app, &event.uri, "approved=true").await;
+    let after = app.state.clock.now().to_offset_seconds();
+
+    assert_eq!((decided.status, &decided.body["status"], &decided.body["reason"]), (200, &json!("Approved"), &json!("")));
+    assert_eq!(read(&app, &app.staff.key, &submission_of(&event.uri)).await.body, decided.body);
+    let listed = read(&app, &app.public_key, &event.uri).await;
+    assert_eq!((listed.status, &listed.body["status"]), (200, &json!("Listed")));
+    let published = listed.body["published"].as_str().unwrap().to_owned();
+    assert!((before..=after).contains(&published), "{published}");
+}
+
+async fn rejection_returns_event_to_draft(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    submit(&app, &kofi.key, &event.uri).await;
+
+    let decided = decide(&app, &event.uri, "approved=false&reason=Who%20performs%3F").await;
+
+    assert_eq!((&decided.body["status"], &decided.body["reason"]), (&json!("Rejected"), &json!("Who performs?")));
+    assert_eq!(read(&app, &app.staff.key, &submission_of(&event.uri)).await.body, decided.body);
+    let draft = read(&app, &kofi.key, &event.uri).await;
+    assert_eq!((&draft.body["status"], &draft.body["published"]), (&json!("Draft"), &json!("")));
+    assert_eq!(read(&app, &ama.key, &event.uri).await.status, 403);
+}
+
+async fn resubmission_keeps_id(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let first = submit(&app, &kofi.key, &event.uri).await;
+    decide(&app, &event.uri, "approved=false&reason=No").await;
+
+    let second = submit(&app, &kofi.key, &event.uri).await;
+
+    assert_eq!((second.status, &second.body["self"]), (201, &first.body["self"]));
+    let latest = read(&app, &app.staff.key, &submission_of(&event.uri)).await;
+    assert_eq!((&latest.body["status"], &latest.body["reason"]), (&json!("Pending"), &json!("")));
+    assert_eq!(contents(&app, "").await, [event.uri.as_str()]);
+    decide(&app, &event.uri, "approved=true").await;
+    assert_eq!(read(&app, &kofi.key, &event.uri).await.body["status"], "Listed");
+}
+
+async fn approval_makes_venue_public(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let venue = add_venue(&app, &kofi.key, "Backyard").await;
+    let before = read(&app, &ama.key, &venue).await;
+
+    let decided = decide(&app, &venue, "approved=true").await;
+
+    assert_eq!(before.status, 403);
+    assert_eq!((decided.status, &decided.body["status"]), (200, &json!("Approved")));
+    assert_eq!(read(&app, &ama.key, &venue).await.status, 200);
+    assert!(contents(&app, "").await.is_empty());
+}
+
+async fn rejected_venue_stays_with_creator(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let venue = add_venue(&app, &kofi.key, "Backyard").await;
+
+    let decided = decide(&app, &venue, "approved=false&reason=Private").await;
+
+    assert_eq!((&decided.body["status"], &decided.body["reason"]), (&json!("Rejected"), &json!("Private")));
+    assert_eq!(read(&app, &ama.key, &venue).await.status, 403);
+    assert_eq!(read(&app, &kofi.key, &venue).await.status, 200);
+}
+
+async fn submission_is_decided_once(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let (listed, rejected) = (app.create_listed_event(&host, &[]).await, app.create_draft(&host).await);
+    submit(&app, &kofi.key, &rejected.uri).await;
+    decide(&app, &rejected.uri, "approved=false").await;
+
+    for content in [&listed.uri, &rejected.uri] {
+        for decision in ["approved=true", "approved=false"] {
+            assert_eq!(rejection(&decide(&app, content, decision).await), (409, "submission.decided"), "{content} {decision}");
+        }
+    }
+    assert_eq!(read(&app, &kofi.key, &listed.uri).await.body["status"], "Listed");
+    assert_eq!(read(&app, &kofi.key, &rejected.uri).await.body["status"], "Draft");
+    assert_eq!(rejection(&decide(&app, "/events/17637000000001", "approved=true").await), (404, "resource.not-found"));
+}
+
+async fn decision_is_validated(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    submit(&app, &kofi.key, &event.uri).await;
+
+    let silent = decide(&app, &event.uri, "reason=Because").await;
+    let vague = decide(&app, &event.uri, &format!("approved=perhaps&reason={}", "x".repeat(2001))).await;
+
+    assert_eq!((silent.status, silent.invalid_arguments()), (400, vec!["-approved".to_owned()]));
+    assert_eq!(vague.invalid_arguments(), ["approved", "reason"]);
+    assert_eq!(contents(&app, "").await, [event.uri.as_str()]);
+}
+
+async fn review_requires_staff(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    submit(&app, &kofi.key, &event.uri).await;
+    let submission = submission_of(&event.uri);
+
+    for key in [&kofi.key, &app.public_key] {
+        assert_eq!(rejection(&read(&app, key, "/submissions").await), (403, "key.refused"));
+        assert_eq!(rejection(&read(&app, key, &submission).await), (403, "key.refused"));
+        let decided = app.request("DELETE", &format!("{submission}?approved=true")).key(key).send().await;
+        assert_eq!((rejection(&decided), decided.body["self"].clone()), ((403, "key.refused"), Value::Null));
+    }
+    assert_eq!(contents(&app, "").await, [event.uri.as_str()]);
+}
+
+async fn events_of_removed_host_cannot_be_approved(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_draft(&host).await;
+    submit(&app, &kofi.key, &event.uri).await;
+    assert_eq!(app.request("DELETE", &host.uri).key(&kofi.key).send().await.status, 204);
+
+    let approved = decide(&app, &event.uri, "approved=true").await;
+    let waiting = contents(&app, "").await;
+    let rejected = decide(&app, &event.uri, "approved=false").await;
+
+    assert_eq!(rejection(&approved), (409, "host.removed"));
+    assert_eq!(waiting, [event.uri.as_str()]);
+    assert_eq!((rejected.status, &rejected.body["status"]), (200, &json!("Rejected")));
+}
+
+async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_draft(&host).await;
+    let submission = submission_of(&event.uri);
+    let submit = async || app.request("POST", &format!("{}/submissions", event.uri)).key(&kofi.key).send().await;
+    let decide = async |query: &str| app.request("DELETE", &format!("{submission}?{query}")).key(&app.staff.key).send().await;
+
+    submit().await;
+    decide("approved=false&reason=Who+performs%3F").await;
+    let rejected = app.mail_to("kofi@example.com", 1).await;
+    submit().await;
+    decide("approved=true").await;
+    let approved = app.mail_to("kofi@example.com", 2).await;
+
+    assert!(rejected.contains("rejected") && rejected.contains("Who performs?") && rejected.contains(&event.id), "{rejected}");
+    assert!(approved.contains("approved") && !approved.contains("reason"), "{approved}");
+}

@@ -1,0 +1,59 @@
+//! Every decision on submissions in every state.
+
+use serde_json::Value;
+
+use super::{add_venue, decide, read, rejection, submission_of, submit};
+use crate::on_both_databases;
+use crate::support::TestApp;
+
+on_both_databases![event_submission_is_decided_while_pending, venue_submission_is_decided_while_pending];
+
+/// Returns the submission and its content as staff see them, and the content as another user sees it.
+async fn load_state(app: &TestApp, content: &str) -> [Value; 3] {
+    let staff = &app.staff.key;
+    [
+        read(app, staff, &submission_of(content)).await.body,
+        read(app, staff, content).await.body,
+        read(app, &app.public_key, content).await.body,
+    ]
+}
+
+/// Tries both decisions in each state. `make` creates content with a pending submission.
+async fn try_all(app: &TestApp, make: impl AsyncFn() -> String) {
+    for (earlier, status) in [(None, "Pending"), (Some("approved=true"), "Approved"), (Some("approved=false"), "Rejected")] {
+        for (decision, decided) in [("approved=true", "Approved"), ("approved=false", "Rejected")] {
+            let content = make().await;
+            if let Some(earlier) = earlier {
+                assert_eq!(decide(app, &content, earlier).await.status, 200);
+            }
+            let before = load_state(app, &content).await;
+            assert_eq!(before[0]["status"], status);
+
+            let response = decide(app, &content, decision).await;
+
+            let after = load_state(app, &content).await;
+            if earlier.is_none() {
+                assert_eq!((response.status, &response.body, &after[0]["status"]), (200, &after[0], &Value::from(decided)));
+            } else {
+                assert_eq!(rejection(&response), (409, "submission.decided"), "{decision} in status {status}");
+                assert_eq!(after, before, "{decision} in status {status}");
+            }
+        }
+    }
+}
+
+async fn event_submission_is_decided_while_pending(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    try_all(&app, async || {
+        let event = app.create_draft(&host).await;
+        assert_eq!(submit(&app, &kofi.key, &event.uri).await.status, 201);
+        event.uri
+    })
+    .await;
+}
+
+async fn venue_submission_is_decided_while_pending(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    try_all(&app, async || add_venue(&app, &kofi.key, &format!("Backyard {}", app.state.clock.next_id())).await).await;
+}

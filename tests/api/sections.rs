@@ -1,0 +1,390 @@
+//! Sections: rules, URIs, and counters.
+
+use futures::future::{join, join_all};
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Event, Response, TestApp, rejection, section};
+
+on_both_databases![
+    new_section_is_active_and_empty,
+    names_all_invalid_arguments,
+    name_is_unique_in_event,
+    sales_must_end_after_start,
+    section_is_managed_by_event_administrators,
+    sections_of_draft_are_hidden,
+    section_has_two_uris,
+    update_keeps_omitted_properties,
+    price_change_applies_to_later_orders,
+    capacity_covers_sold_and_reserved_tickets,
+    reservation_holds_tickets_until_it_expires,
+    expired_reservation_is_released_once,
+    section_with_sales_or_reservations_cannot_be_deleted,
+    deleted_section_is_removed_from_tokens,
+    cancelled_event_is_immutable,
+    removed_host_cannot_add_sections,
+    deletes_event_while_section_is_added,
+    event_has_at_most_hundred_sections,
+];
+
+fn floor() -> Value {
+    json!({
+        "name": "Floor", "basePrice": 20.5, "capacity": 100, "salesStart": "2020-01-01T00:00",
+        "salesEnd": "2998-12-20 20:00:30+01:00",
+    })
+}
+
+async fn add(app: &TestApp, key: &str, event: &str, body: &Value) -> Response {
+    app.request("POST", &format!("{event}/sections")).key(key).json(body).send().await
+}
+
+async fn read(app: &TestApp, key: &str, uri: &str) -> Response {
+    app.request("GET", uri).key(key).send().await
+}
+
+async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
+    app.request("PUT", uri).key(key).json(&body).send().await
+}
+
+async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
+    app.request("DELETE", uri).key(key).send().await
+}
+
+/// Returns the capacity and the numbers of sold, remaining and reserved tickets.
+fn places(section: &Value) -> [i64; 4] {
+    ["capacity", "sold", "remaining", "reserved"].map(|name| section[name].as_i64().unwrap())
+}
+
+/// Returns a section with its long URI, as a GET returns it.
+fn long(event: &Event, section: &Value) -> Value {
+    let mut section = section.clone();
+    section["self"] = format!("{}{}", event.uri, section["self"].as_str().unwrap()).into();
+    section
+}
+
+async fn new_section_is_active_and_empty(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+
+    let created = add(&app, &kofi.key, &event.uri, &floor()).await;
+
+    assert_eq!(created.status, 201);
+    let uri = created.body["self"].as_str().unwrap();
+    assert!(uri.strip_prefix("/sections/").is_some_and(|id| id.len() == 14), "{uri}");
+    assert_eq!(created.header("location"), uri);
+    let expected = json!({
+        "self": uri, "name": "Floor", "description": "", "price": { "base": 20.5, "current": 20.5, "expires": "2998-12-20T19:00" },
+        "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00", "active": true, "capacity": 100, "sold": 0,
+        "remaining": 100, "reserved": 0,
+    });
+    assert_eq!(created.body, expected);
+    assert_eq!(read(&app, &kofi.key, uri).await.body, long(&event, &expected));
+    assert_eq!(read(&app, &kofi.key, &event.uri).await.body["sections"], json!([expected]));
+    let mut told = floor();
+    told["name"] = "Balcony".into();
+    told["description"] = "Above.".into();
+    told["active"] = false.into();
+    let told = add(&app, &kofi.key, &event.uri, &told).await;
+    assert_eq!((&told.body["description"], &told.body["active"]), (&json!("Above."), &json!(false)));
+    let sections = read(&app, &kofi.key, &event.uri).await.body["sections"].clone();
+    assert_eq!((&sections[0]["name"], &sections[1]["name"]), (&json!("Floor"), &json!("Balcony")), "the oldest first");
+}
+
+async fn names_all_invalid_arguments(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+
+    let nothing = add(&app, &kofi.key, &event.uri, &json!({ "name": "", "active": true })).await;
+    let wrong = json!({
+        "name": "x".repeat(201), "basePrice": 9.999, "capacity": 0, "salesStart": "now", "salesEnd": 7, "description": 1,
+        "active": "yes",
+    });
+    let wrong = add(&app, &kofi.key, &event.uri, &wrong).await;
+
+    assert_eq!(nothing.invalid_arguments(), ["-name", "-basePrice", "-capacity", "-salesStart", "-salesEnd"]);
+    assert_eq!(wrong.invalid_arguments(), ["name", "basePrice", "capacity", "salesStart", "salesEnd", "description", "active"]);
+}
+
+async fn name_is_unique_in_event(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let (event, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
+    add(&app, &kofi.key, &event.uri, &floor()).await;
+    let balcony = app.add_section(&host, &event, &section("Balcony", 30.0, 10)).await;
+
+    let same = add(&app, &kofi.key, &event.uri, &floor()).await;
+    let renamed = change(&app, &kofi.key, &balcony, json!({ "name": "Floor" })).await;
+    let shortly = change(&app, &kofi.key, balcony.strip_prefix(&event.uri).unwrap(), json!({ "name": "Floor" })).await;
+    let elsewhere = add(&app, &kofi.key, &other.uri, &floor()).await;
+
+    assert_eq!(rejection(&same), (409, "section.taken"));
+    for rejected in [renamed, shortly] {
+        assert_eq!(rejection(&rejected), (409, "section.taken"));
+    }
+    assert_eq!(elsewhere.status, 201);
+}
+
+async fn sales_must_end_after_start(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let mut body = floor();
+    let created = add(&app, &kofi.key, &event.uri, &body).await;
+    body["name"] = "Balcony".into();
+    body["salesEnd"] = body["salesStart"].clone();
+
+    let empty = add(&app, &kofi.key, &event.uri, &body).await;
+    let late = change(&app, &kofi.key, created.body["self"].as_str().unwrap(), json!({ "salesStart": "2999-01-01T00:00" })).await;
+
+    assert_eq!((empty.status, empty.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
+    assert_eq!((late.status, late.invalid_arguments()), (400, vec!["salesEnd".to_owned()]));
+}
+
+async fn section_is_managed_by_event_administrators(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let uri = &event.sections[0];
+    let mut balcony = floor();
+    balcony["name"] = "Balcony".into();
+
+    for key in [&ama.key, &app.public_key] {
+        let code = if *key == ama.key { "resource.not-yours" } else { "key.refused" };
+        assert_eq!(rejection(&add(&app, key, &event.uri, &balcony).await), (403, code));
+        assert_eq!(rejection(&change(&app, key, uri, json!({ "capacity": 5 })).await), (403, code));
+        assert_eq!(rejection(&delete(&app, key, uri).await), (403, code));
+    }
+    assert_eq!(add(&app, &app.staff.key, &event.uri, &balcony).await.status, 201);
+    assert_eq!(change(&app, &app.staff.key, uri, json!({ "capacity": 5 })).await.status, 200);
+    assert_eq!(delete(&app, &app.staff.key, uri).await.status, 204);
+    let nowhere = add(&app, &kofi.key, "/events/17637000000001", &balcony).await;
+    assert_eq!(rejection(&nowhere), (404, "resource.not-found"));
+}
+
+async fn sections_of_draft_are_hidden(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_draft(&host).await;
+    let uri = app.add_section(&host, &event, &section("Floor", 20.0, 10)).await;
+
+    let before = read(&app, &ama.key, &uri).await;
+    app.list_event(&host, &event).await;
+    let after = read(&app, &app.public_key, &uri).await;
+
+    assert_eq!(rejection(&before), (403, "resource.not-yours"));
+    assert_eq!(after.status, 200);
+}
+
+async fn section_has_two_uris(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10), section("Balcony", 30.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[]).await;
+    let short = |long: &str| long.strip_prefix(&event.uri).unwrap().to_owned();
+    let (long, balcony) = (&event.sections[0], &event.sections[1]);
+    let elsewhere = format!("{}{}", other.uri, short(long));
+
+    assert_eq!(read(&app, &kofi.key, long).await.body, read(&app, &kofi.key, &short(long)).await.body);
+    assert_eq!(read(&app, &kofi.key, &short(long)).await.body["self"], *long);
+    assert_eq!(change(&app, &kofi.key, long, json!({ "capacity": 20 })).await.body["capacity"], 20);
+    assert_eq!(change(&app, &kofi.key, &short(long), json!({ "capacity": 30 })).await.body["capacity"], 30);
+    for nothing in [&elsewhere, "/sections/17637000000001", "/sections/floor"] {
+        assert_eq!(rejection(&read(&app, &kofi.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+        let changed = change(&app, &kofi.key, nothing, json!({ "capacity": 40 })).await;
+        assert_eq!(rejection(&changed), (404, "resource.not-found"), "{nothing}");
+        assert_eq!(rejection(&delete(&app, &kofi.key, nothing).await), (404, "resource.not-found"), "{nothing}");
+    }
+    assert_eq!(read(&app, &kofi.key, long).await.body["capacity"], 30);
+    assert_eq!(delete(&app, &kofi.key, long).await.status, 204);
+    assert_eq!(delete(&app, &kofi.key, &short(balcony)).await.status, 204);
+    assert_eq!(read(&app, &kofi.key, &event.uri).await.body["sections"], json!([]));
+}
+
+async fn update_keeps_omitted_properties(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let created = add(&app, &kofi.key, &event.uri, &floor()).await;
+    let uri = created.body["self"].as_str().unwrap();
+
+    let nothing = change(&app, &kofi.key, uri, json!({})).await;
+    let blank = change(&app, &kofi.key, uri, json!({ "name": " ", "basePrice": null, "capacity": "", "salesEnd": "" })).await;
+    let some = json!({
+        "basePrice": 0, "active": false, "description": "Standing.", "salesEnd": "2998-12-19T12:00", "sold": 7,
+    });
+    let some = change(&app, &kofi.key, uri, some).await;
+
+    let mut expected = long(&event, &created.body);
+    assert_eq!((nothing.status, &nothing.body), (200, &expected));
+    assert_eq!(blank.invalid_arguments(), ["-name", "-basePrice", "-capacity", "-salesEnd"]);
+    expected["price"] = json!({ "base": 0.0, "current": 0.0, "expires": "2998-12-19T12:00" });
+    expected["active"] = false.into();
+    expected["description"] = "Standing.".into();
+    expected["salesEnd"] = "2998-12-19T12:00".into();
+    assert_eq!((some.status, &some.body), (200, &expected));
+    assert_eq!(read(&app, &kofi.key, uri).await.body, expected);
+}
+
+async fn price_change_applies_to_later_orders(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let before = ama.order(&event.sections[0], 1).await.unwrap();
+
+    change(&app, &kofi.key, &event.sections[0], json!({ "basePrice": 40.0 })).await;
+
+    let order = read(&app, &ama.key, &before.self_).await;
+    assert_eq!(order.body["subtotal"], 20.0);
+    assert_eq!(ama.order(&event.sections[0], 1).await.unwrap().subtotal, 40.0);
+}
+
+async fn capacity_covers_sold_and_reserved_tickets(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let uri = &event.sections[0];
+    let sold = ama.order(uri, 2).await.unwrap();
+    ama.pay(&sold).await.unwrap();
+    ama.order(uri, 3).await.unwrap();
+
+    let less = change(&app, &kofi.key, uri, json!({ "capacity": 4 })).await;
+    let just = change(&app, &kofi.key, uri, json!({ "capacity": 5 })).await;
+    app.advance_clock(app.state.settings.reservation);
+    let later = change(&app, &kofi.key, uri, json!({ "capacity": 2 })).await;
+    let sold_only = change(&app, &kofi.key, uri, json!({ "capacity": 1 })).await;
+
+    assert_eq!(rejection(&less), (409, "section.capacity"));
+    assert_eq!((just.status, places(&just.body)), (200, [5, 2, 0, 3]));
+    assert_eq!((later.status, places(&later.body)), (200, [2, 2, 0, 0]));
+    assert_eq!(rejection(&sold_only), (409, "section.capacity"));
+}
+
+async fn reservation_holds_tickets_until_it_expires(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let counts = async || {
+        let alone = places(&read(&app, &ama.key, &event.sections[0]).await.body);
+        let inside = places(&read(&app, &ama.key, &event.uri).await.body["sections"][0]);
+        assert_eq!(alone, inside);
+        alone
+    };
+
+    ama.order(&event.sections[0], 4).await.unwrap();
+    assert_eq!(counts().await, [10, 0, 6, 4]);
+    app.advance_clock(app.state.settings.reservation / 2);
+    ama.order(&event.sections[0], 1).await.unwrap();
+    assert_eq!(counts().await, [10, 0, 5, 5]);
+    app.advance_clock(app.state.settings.reservation / 2);
+    assert_eq!(counts().await, [10, 0, 9, 1]);
+    app.advance_clock(app.state.settings.reservation / 2);
+    assert_eq!(counts().await, [10, 0, 10, 0]);
+}
+
+async fn expired_reservation_is_released_once(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let uri = &event.sections[0];
+    ama.order(uri, 4).await.unwrap();
+    app.advance_clock(app.state.settings.reservation / 2);
+    ama.order(uri, 3).await.unwrap();
+    app.advance_clock(app.state.settings.reservation / 2);
+
+    let changes = (20..28).map(|capacity| change(&app, &kofi.key, uri, json!({ "capacity": capacity })));
+    let changes = futures::future::join_all(changes).await;
+
+    assert!(changes.iter().all(|change| change.status == 200 && change.body["reserved"] == 3), "{changes:?}");
+    let mut tx = app.state.db.read().await.unwrap();
+    let reserved: i64 = tx.query("select reserved from sections").scalar().await.unwrap();
+    assert_eq!(reserved, 3);
+}
+
+async fn section_with_sales_or_reservations_cannot_be_deleted(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let sections = [section("Free", 0.0, 10), section("Paid", 20.0, 10)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let [free, paid] = [&event.sections[0], &event.sections[1]];
+    ama.order_items([(free.as_str(), 1)]).await.unwrap();
+    ama.order(paid, 1).await.unwrap();
+
+    let sold = delete(&app, &kofi.key, free).await;
+    let reserved = delete(&app, &kofi.key, paid).await;
+    let shortly = delete(&app, &kofi.key, free.strip_prefix(&event.uri).unwrap()).await;
+    app.advance_clock(app.state.settings.reservation);
+    let over = delete(&app, &kofi.key, paid).await;
+
+    for rejected in [sold, reserved, shortly] {
+        assert_eq!(rejection(&rejected), (409, "section.in-use"));
+    }
+    assert_eq!((over.status, over.body), (204, Value::Null));
+    assert_eq!(rejection(&delete(&app, &kofi.key, paid).await), (404, "resource.not-found"));
+    app.execute_sql("update sections set sold = 0").await;
+    assert_eq!(rejection(&delete(&app, &kofi.key, free).await), (409, "section.in-use"), "void tickets keep it too");
+}
+
+async fn deleted_section_is_removed_from_tokens(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event =
+        app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10), section("VIP", 90.0, 10)]).await;
+    let token = kofi.client.event_token_create().event(event.id.as_str());
+    let token = token.body_map(|body| body.sections(event.sections.clone())).send().await.unwrap();
+
+    delete(&app, &kofi.key, &event.sections[0]).await;
+
+    let token = read(&app, &kofi.key, &token.self_).await;
+    assert_eq!(token.body["sections"], json!([event.sections[1]]));
+}
+
+async fn cancelled_event_is_immutable(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Balcony", 20.0, 10)]).await;
+    app.execute_sql("update events set status = 'Cancelled'").await;
+
+    let added = add(&app, &kofi.key, &event.uri, &floor()).await;
+    let changed = change(&app, &kofi.key, &event.sections[0], json!({ "capacity": 5 })).await;
+
+    assert_eq!(rejection(&added), (409, "event.cancelled"));
+    assert_eq!(rejection(&changed), (409, "event.cancelled"));
+}
+
+async fn removed_host_cannot_add_sections(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    app.execute_sql("update hosts set removed = true").await;
+
+    let response = add(&app, &kofi.key, &event.uri, &floor()).await;
+
+    assert_eq!(rejection(&response), (409, "host.removed"));
+}
+
+async fn deletes_event_while_section_is_added(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    for _ in 0..6 {
+        let event = app.create_draft(&host).await;
+
+        let (added, removed) = join(add(&app, &kofi.key, &event.uri, &floor()), delete(&app, &kofi.key, &event.uri)).await;
+
+        assert_eq!(removed.status, 204, "{}", removed.body);
+        assert!([201, 404].contains(&added.status), "{}", added.body);
+    }
+}
+
+async fn event_has_at_most_hundred_sections(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let (event, other) = (app.create_draft(&host).await, app.create_draft(&host).await);
+    for number in 0..98 {
+        app.add_section(&host, &event, &section(&format!("Block {number}"), 20.0, 10)).await;
+    }
+    let more = ["A", "B", "C", "D", "E"].map(|name| {
+        let mut body = floor();
+        body["name"] = name.into();
+        body
+    });
+
+    let at_once = join_all(more.iter().map(|body| add(&app, &kofi.key, &event.uri, body))).await;
+    let elsewhere = add(&app, &kofi.key, &other.uri, &floor()).await;
+
+    assert_eq!(at_once.iter().filter(|response| response.status == 201).count(), 2);
+    assert_eq!(at_once.iter().filter(|response| rejection(response) == (409, "section.too-many")).count(), 3);
+    let sections = read(&app, &kofi.key, &event.uri).await.body["sections"].clone();
+    assert_eq!((sections.as_array().unwrap().len(), elsewhere.status), (100, 201));
+    let last = format!("{}{}", event.uri, sections[99]["self"].as_str().unwrap());
+    assert_eq!(delete(&app, &kofi.key, &last).await.status, 204);
+    assert_eq!(add(&app, &kofi.key, &event.uri, &floor()).await.status, 201, "one went, one can come");
+}

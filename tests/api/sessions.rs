@@ -1,0 +1,252 @@
+//! Sessions: login, access, expiry and logout.
+
+use std::time::Duration;
+
+use boxoffice_client::Error;
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{PASSWORD, Rejection, TestApp, User, types};
+
+on_both_databases![
+    logs_in_by_username_or_email,
+    new_session_is_returned_in_full,
+    rejected_login_states_reason,
+    rejects_invalid_login,
+    session_is_readable_with_its_key,
+    ended_session_is_rejected_and_others_stay,
+    key_without_session_has_no_current_session,
+    session_expires_thirty_days_after_last_use,
+    keys_of_deactivated_account_are_rejected,
+    lists_sessions_without_keys,
+    session_is_open_until_it_expires,
+    session_is_ended_by_owner_and_staff,
+    sessions_require_owner_or_staff,
+    unknown_session_is_not_found,
+];
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl TestApp {
+    /// Logs in.
+    pub async fn sign_in(&self, identification: &str, password: &str) -> Result<types::Session, Error<types::Error>> {
+        let session = self.public_client.session_create().body_map(|body| body.identification(identification).password(password));
+        Ok(session.send().await?.into_inner())
+    }
+
+    /// Executes a statement with an account's number, for states that no operation creates.
+    pub async fn execute(&self, sql: &'static str, number: &str) {
+        let mut tx = self.state.db.begin().await.unwrap();
+        assert_eq!(tx.query(sql).bind(number.to_owned()).execute().await.unwrap(), 1);
+        tx.commit().await.unwrap();
+    }
+
+    async fn deactivate(&self, user: &User) {
+        assert_eq!(self.toggle(&user.number).await.body["activated"], false);
+    }
+}
+
+async fn logs_in_by_username_or_email(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+
+    for identification in ["ama", "AMA", "ama@example.com", "Ama@Example.COM"] {
+        let session = app.sign_in(identification, PASSWORD).await.unwrap();
+
+        assert_eq!(*session.account.number, ama.number);
+        let own = app.client(&session.key).account_get().number(ama.number.as_str()).send().await.unwrap();
+        assert_eq!(own.username, "ama");
+    }
+}
+
+async fn new_session_is_returned_in_full(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let account = app.request("GET", &format!("/accounts/{}", ama.number)).key(&ama.key).send().await.body;
+
+    let body = json!({ "identification": "ama", "password": PASSWORD });
+    let response = app.request("POST", "/sessions").json(&body).send().await;
+
+    let session = &response.body;
+    let uri = format!("/accounts/{}/sessions/{}", ama.number, session["id"]);
+    assert_eq!((response.status, response.header("location")), (201, uri.as_str()));
+    assert_eq!((&session["self"], &session["open"]), (&json!(uri), &json!(true)));
+    assert!(session["id"].as_i64().unwrap() > 10_000_000_000_000);
+    let started = session["started"].as_str().unwrap().replace(' ', "T");
+    assert!(app.state.clock.now().to_offset_seconds().starts_with(&started[..16]), "{started}");
+    assert_eq!(session["account"], account);
+}
+
+async fn rejected_login_states_reason(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let rejection = async |identification, password| app.sign_in(identification, password).await.rejection();
+
+    assert_eq!(rejection("kofi", PASSWORD).await, (404, "account.unknown".to_owned()));
+    assert_eq!(rejection("ama%", PASSWORD).await, (404, "account.unknown".to_owned()));
+    assert_eq!(rejection("ama", "a wrong one").await, (401, "session.wrong-password".to_owned()));
+    assert_eq!(rejection("ama", "Correct Horse Battery").await, (401, "session.wrong-password".to_owned()));
+    app.deactivate(&ama).await;
+    assert_eq!(rejection("ama", "a wrong one").await, (401, "session.wrong-password".to_owned()));
+    assert_eq!(rejection("ama", PASSWORD).await, (403, "account.deactivated".to_owned()));
+}
+
+async fn rejects_invalid_login(app: TestApp) {
+    let sign_in = |body| app.request("POST", "/sessions").json(&body).send();
+
+    let nothing = sign_in(json!({ "password": " " })).await;
+    let unreadable = sign_in(json!({ "identification": 7, "password": "x".repeat(129) })).await;
+
+    assert_eq!((nothing.status, nothing.invalid_arguments()), (400, vec!["-identification".to_owned(), "-password".to_owned()]));
+    assert_eq!(unreadable.invalid_arguments(), ["identification", "password"]);
+}
+
+async fn session_is_readable_with_its_key(app: TestApp) {
+    app.sign_up("ama").await;
+    let opened = app.sign_in("ama", PASSWORD).await.unwrap();
+
+    let read = app.client(&opened.key).session_active_get().send().await.unwrap().into_inner();
+
+    assert_eq!(serde_json::to_value(&read).unwrap(), serde_json::to_value(&opened).unwrap());
+}
+
+async fn ended_session_is_rejected_and_others_stay(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let other = app.sign_in("ama", PASSWORD).await.unwrap();
+
+    ama.client.session_active_delete().send().await.unwrap();
+
+    assert_eq!(ama.client.session_active_get().send().await.rejection(), (403, "key.refused".to_owned()));
+    assert_eq!(ama.client.session_active_delete().send().await.rejection(), (403, "key.refused".to_owned()));
+    assert!(app.client(&other.key).session_active_get().send().await.is_ok());
+}
+
+async fn key_without_session_has_no_current_session(app: TestApp) {
+    for key in [&app.public_key, &app.staff.key] {
+        for method in ["GET", "DELETE"] {
+            let response = app.request(method, "/sessions/active").key(key).send().await;
+
+            assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method}");
+        }
+        assert_eq!(app.request("GET", "/time").key(key).send().await.status, 200, "the key still works");
+    }
+}
+
+async fn session_expires_thirty_days_after_last_use(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let used = async || ama.client.session_active_get().send().await;
+
+    for _ in 0..3 {
+        app.advance_clock(DAY * 29);
+        assert!(used().await.is_ok());
+    }
+    app.advance_clock(DAY * 30);
+    assert_eq!(used().await.rejection(), (403, "key.refused".to_owned()));
+}
+
+async fn keys_of_deactivated_account_are_rejected(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let integration = app.create_integration_key(&ama).await;
+
+    app.deactivate(&ama).await;
+
+    for key in [&ama.key, &integration] {
+        let rejected = app.request("GET", "/time").key(key).send().await;
+        assert_eq!((rejected.status, rejected.code()), (403, "key.refused"));
+    }
+}
+
+async fn lists_sessions_without_keys(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    app.sign_up("kofi").await;
+    app.create_integration_key(&ama).await;
+    let (second, third) = (app.sign_in("ama", PASSWORD).await.unwrap(), app.sign_in("ama", PASSWORD).await.unwrap());
+    app.client(&second.key).session_active_delete().send().await.unwrap();
+    let path = format!("/accounts/{}/sessions", ama.number);
+    let list = |query: &str, key: &str| app.request("GET", &format!("{path}?{query}")).key(key).send();
+
+    let page = list("", &ama.key).await;
+
+    assert_eq!((page.status, &page.body["total"]), (200, &json!(3)));
+    let sessions = page.body["entries"].as_array().unwrap();
+    assert_eq!(sessions.iter().map(|session| &session["open"]).collect::<Vec<_>>(), [&json!(true), &json!(false), &json!(true)]);
+    let mut whole = serde_json::to_value(&third).unwrap();
+    whole.as_object_mut().unwrap().remove("key");
+    whole["lastUsed"] = json!(format!("{}+00:00", third.started.replace(' ', "T")));
+    assert_eq!(sessions[2], whole, "the newest comes last");
+    for session in sessions {
+        let read = app.request("GET", session["self"].as_str().unwrap()).key(&ama.key).send().await;
+        assert_eq!((read.status, &read.body), (200, session));
+        assert!(session.get("key").is_none());
+    }
+    assert_eq!(list("", &app.staff.key).await.body, page.body);
+    let last = list("records=2&page=2", &ama.key).await;
+    assert_eq!(last.body["entries"], json!([sessions[2]]));
+    let past = list("records=2&page=3", &ama.key).await;
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+}
+
+async fn session_is_open_until_it_expires(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let uri = ama.client.session_active_get().send().await.unwrap().self_.clone();
+
+    app.advance_clock(DAY * 29);
+    assert_eq!(app.read(&uri).await["open"], true);
+    app.advance_clock(DAY);
+
+    assert_eq!(app.read(&uri).await["open"], false);
+    let ended = app.request("DELETE", &uri).key(&app.staff.key).send().await;
+    assert_eq!((ended.status, ended.code()), (409, "session.ended"));
+}
+
+async fn session_is_ended_by_owner_and_staff(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let (second, third) = (app.sign_in("ama", PASSWORD).await.unwrap(), app.sign_in("ama", PASSWORD).await.unwrap());
+    let end = |key: &str, uri: &str| app.request("DELETE", uri).key(key).send();
+
+    for (key, session) in [(&ama.key, &second), (&app.staff.key, &third)] {
+        let ended = end(key, &session.self_).await;
+
+        assert_eq!((ended.status, ended.body), (204, serde_json::Value::Null));
+        let rejected = app.client(&session.key).session_active_get().send().await;
+        assert_eq!(rejected.rejection(), (403, "key.refused".to_owned()));
+        assert_eq!(app.read(&session.self_).await["open"], false);
+        let again = end(key, &session.self_).await;
+        assert_eq!((again.status, again.code()), (409, "session.ended"));
+    }
+    let own = ama.client.session_active_get().send().await.unwrap().self_.clone();
+    assert_eq!(end(&ama.key, &own).await.status, 204, "the one whose key is used, too");
+    assert_eq!(end(&ama.key, &own).await.code(), "key.refused");
+}
+
+async fn sessions_require_owner_or_staff(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let session = ama.client.session_active_get().send().await.unwrap().self_.clone();
+    let list = format!("/accounts/{}/sessions", ama.number);
+
+    for (method, path) in [("GET", &list), ("GET", &session), ("DELETE", &session)] {
+        for (key, code) in [(&kofi.key, "resource.not-yours"), (&app.public_key, "key.refused")] {
+            let rejected = app.request(method, path).key(key).send().await;
+            assert_eq!((rejected.status, rejected.code()), (403, code), "{method} {path}");
+        }
+    }
+    assert!(ama.client.session_active_get().send().await.is_ok());
+}
+
+async fn unknown_session_is_not_found(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let kofis = kofi.client.session_active_get().send().await.unwrap().id;
+    let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
+    let integration = app.request("POST", "/integrations").key(&app.staff.key).json(&integration).send().await;
+    let integration = integration.body["self"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    let own = format!("/accounts/{}/sessions", ama.number);
+
+    let none = ["17637000000001", "nothing", &integration, &kofis.to_string()].map(|id| format!("{own}/{id}"));
+    let unknown = [format!("/accounts/ZZ-00000000/sessions/{kofis}")];
+    for path in none.iter().chain(&unknown) {
+        for (method, key) in [("GET", &ama.key), ("DELETE", &ama.key), ("DELETE", &app.staff.key)] {
+            let response = app.request(method, path).key(key).send().await;
+            assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method} {path}");
+        }
+    }
+    let list = app.request("GET", "/accounts/ZZ-00000000/sessions").key(&ama.key).send().await;
+    assert_eq!((list.status, list.code()), (404, "resource.not-found"));
+    assert!(kofi.client.session_active_get().send().await.is_ok());
+}

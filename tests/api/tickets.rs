@@ -1,0 +1,204 @@
+//! Tickets: wallets, single tickets, and the tickets of an event.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{Client, Event, Rejection, TestApp, section, types};
+use crate::tokens::{create_token, global_token, redeemer_client, redeemer_key};
+
+on_both_databases![
+    wallet_contains_all_tickets_of_account,
+    wallet_requires_owner,
+    ticket_is_readable_by_owner_host_and_staff,
+    redeemer_lists_tickets_of_own_sections,
+    event_tickets_require_redeemer_host_or_staff,
+    void_tickets_are_not_valid,
+    redeemer_requests_changes_since_time,
+];
+
+/// Sets a ticket's status in the database.
+pub async fn set_status(app: &TestApp, serial: &str, status: &'static str) {
+    let mut tx = app.state.db.begin().await.unwrap();
+    let update = tx.query("update tickets set status = $2 where serial = $1").bind(serial.to_owned()).bind(status);
+    assert_eq!(update.execute().await.unwrap(), 1);
+    tx.commit().await.unwrap();
+}
+
+/// Returns the serials on the first page of an event's tickets.
+async fn serials(client: &Client, event: &Event) -> Vec<String> {
+    let tickets = client.event_ticket_list().event(&event.id).send().await.unwrap();
+    assert_eq!(tickets.total, tickets.entries.len() as i64);
+    tickets.entries.iter().map(|ticket| ticket.serial.to_string()).collect()
+}
+
+async fn wallet_contains_all_tickets_of_account(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let jazz = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let rock = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let path = format!("/accounts/{}/tickets", ama.number);
+    let empty = app.request("GET", &path).key(&ama.key).send().await;
+    assert_eq!(empty.body, json!({ "total": 0, "page": 1, "records": 25, "entries": [] }));
+
+    ama.order_items([(jazz.sections[0].as_str(), 1), (jazz.sections[1].as_str(), 2)]).await.unwrap();
+    ama.order_free_tickets(&rock.sections[0], 1).await;
+    kofi.order_free_tickets(&rock.sections[0], 1).await;
+    let wallet = app.request("GET", &path).key(&ama.key).send().await;
+
+    assert_eq!((wallet.status, &wallet.body["total"]), (200, &json!(4)));
+    let tickets = wallet.body["entries"].as_array().unwrap();
+    let mut sections: Vec<_> = tickets.iter().map(|ticket| ticket["section"]["self"].as_str().unwrap()).collect();
+    assert_eq!(sections.pop(), Some(rock.sections[0].as_str()), "the newest comes last");
+    sections.sort_unstable();
+    assert_eq!(sections, [&jazz.sections[0], &jazz.sections[1], &jazz.sections[1]]);
+    for ticket in tickets {
+        let read = app.request("GET", ticket["self"].as_str().unwrap()).key(&ama.key).send().await;
+        assert_eq!(&read.body, ticket);
+        assert_eq!((&ticket["status"], &ticket["redeemed"]), (&json!("Issued"), &json!("N/A")));
+        assert_eq!(ticket["owner"]["number"], ama.number.as_str());
+    }
+    assert_eq!((&tickets[3]["section"]["sold"], &tickets[3]["section"]["remaining"]), (&json!(2), &json!(8)));
+    let last = app.request("GET", &format!("{path}?records=3&page=2")).key(&ama.key).send().await;
+    assert_eq!(last.body["entries"], json!([tickets[3]]));
+    let past_the_end = app.request("GET", &format!("{path}?records=3&page=3")).key(&ama.key).send().await;
+    assert_eq!((past_the_end.status, past_the_end.code()), (404, "page.past-end"));
+}
+
+async fn wallet_requires_owner(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    ama.order_free_tickets(&event.sections[0], 1).await;
+
+    let his = kofi.client.account_ticket_list().number(ama.number.as_str()).send().await;
+    assert_eq!(his.rejection(), (403, "resource.not-yours".to_owned()));
+    let key = redeemer_key(&app, &global_token(&host, &event).await).await;
+    let gates = app.client(&key).account_ticket_list().number(ama.number.as_str()).send().await;
+    assert_eq!(gates.rejection(), (403, "key.refused".to_owned()));
+    let staff = app.staff.client.account_ticket_list().number(ama.number.as_str()).send().await.unwrap();
+    assert_eq!(staff.total, 1);
+    for key in [&ama.key, &app.staff.key] {
+        let unknown = app.request("GET", "/accounts/ZZ-ZZZZZZZZ/tickets").key(key).send().await;
+        assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    }
+    let no_number = app.request("GET", "/accounts/ama/tickets").key(&ama.key).send().await;
+    assert_eq!((no_number.status, no_number.invalid_arguments()), (400, vec!["number".to_owned()]));
+}
+
+async fn ticket_is_readable_by_owner_host_and_staff(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let host = app.create_host(&kofi).await;
+    app.create_host(&esi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    ama.order_free_tickets(&event.sections[0], 1).await;
+    let wallet = ama.client.account_ticket_list().number(ama.number.as_str()).send().await.unwrap();
+    let uri = wallet.entries[0].self_.clone();
+    let read = async |key: &str| app.request("GET", &uri).key(key).send().await;
+
+    let hers = read(&ama.key).await;
+
+    assert_eq!(hers.status, 200);
+    assert_eq!(serde_json::from_value::<types::Ticket>(hers.body.clone()).unwrap(), wallet.entries[0]);
+    for key in [&kofi.key, &app.staff.key] {
+        assert_eq!(read(key).await.body, hers.body);
+    }
+    let of_another_host = read(&esi.key).await;
+    assert_eq!((of_another_host.status, of_another_host.code()), (403, "resource.not-yours"));
+    let gate = read(&redeemer_key(&app, &global_token(&host, &event).await).await).await;
+    assert_eq!((gate.status, gate.code()), (403, "key.refused"));
+    for unknown in ["/tickets/17637000000001", "/tickets/nothing"] {
+        let unknown = app.request("GET", unknown).key(&ama.key).send().await;
+        assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
+    }
+}
+
+async fn redeemer_lists_tickets_of_own_sections(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    ama.order_free_tickets(&other.sections[0], 1).await;
+    let floor = ama.order_free_tickets(&event.sections[1], 2).await;
+    let vip = kofi.order_free_tickets(&event.sections[0], 1).await;
+    let vip_gate = redeemer_client(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    let main_gate = redeemer_client(&app, &global_token(&host, &event).await).await;
+
+    assert_eq!(serials(&vip_gate, &event).await, vip);
+    assert_eq!(serials(&main_gate, &event).await, [floor.clone(), vip.clone()].concat());
+
+    let balcony = app.add_section(&host, &event, &section("Balcony", 0.0, 10)).await;
+    let late = ama.order_free_tickets(&balcony, 1).await;
+    assert_eq!(serials(&vip_gate, &event).await, vip);
+    let all = [floor, vip, late].concat();
+    for client in [&main_gate, &kofi.client, &app.staff.client] {
+        assert_eq!(serials(client, &event).await, all);
+    }
+    let second = main_gate.event_ticket_list().event(&event.id).records(3).page(2).send().await.unwrap();
+    assert_eq!((second.total, second.entries[0].serial.as_str()), (4, all[3].as_str()));
+    let past_the_end = vip_gate.event_ticket_list().event(&event.id).page(2).send().await;
+    assert_eq!(past_the_end.rejection(), (404, "page.past-end".to_owned()));
+}
+
+async fn event_tickets_require_redeemer_host_or_staff(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    ama.order_free_tickets(&event.sections[0], 1).await;
+    let gate_of_another_event = redeemer_client(&app, &global_token(&host, &other).await).await;
+
+    for client in [&ama.client, &gate_of_another_event] {
+        let rejected = client.event_ticket_list().event(&event.id).send().await;
+        assert_eq!(rejected.rejection(), (403, "resource.not-yours".to_owned()));
+        let unknown = client.event_ticket_list().event("17637000000001").send().await;
+        assert_eq!(unknown.rejection(), (404, "resource.not-found".to_owned()));
+    }
+    let public = app.public_client.event_ticket_list().event(&event.id).send().await;
+    assert_eq!(public.rejection(), (403, "key.refused".to_owned()));
+}
+
+async fn void_tickets_are_not_valid(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let bought = ama.order_free_tickets(&event.sections[0], 3).await;
+
+    set_status(&app, &bought[0], "Void").await;
+    set_status(&app, &bought[1], "Pending").await;
+
+    assert_eq!(serials(&kofi.client, &event).await, bought[1..]);
+    let wallet = ama.client.account_ticket_list().number(ama.number.as_str()).send().await.unwrap();
+    let statuses: Vec<_> = wallet.entries.iter().map(|ticket| ticket.status).collect();
+    assert_eq!(statuses, [types::TicketStatus::Void, types::TicketStatus::Pending, types::TicketStatus::Issued]);
+}
+
+async fn redeemer_requests_changes_since_time(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let gate = redeemer_client(&app, &global_token(&host, &event).await).await;
+    let early = ama.order_free_tickets(&event.sections[0], 2).await;
+    let start = app.state.clock.now();
+    app.advance_clock(Duration::from_secs(3600));
+    let late = ama.order_free_tickets(&event.sections[0], 1).await;
+    let since = async |since: String| {
+        let changed = gate.event_ticket_list().event(&event.id).modified_since(since).send().await.unwrap();
+        changed.entries.iter().map(|ticket| ticket.serial.to_string()).collect::<Vec<_>>()
+    };
+    let in_between = start.plus(Duration::from_secs(1800));
+
+    assert_eq!(since(in_between.to_offset_seconds()).await, late);
+    assert_eq!(since(in_between.to_minutes()).await, late, "UTC where no zone is given");
+    assert_eq!(since(start.plus(Duration::from_secs(7200)).to_minutes()).await, Vec::<String>::new());
+    assert_eq!(since("2020-01-01T00:00:00Z".to_owned()).await, [early.clone(), late.clone()].concat());
+
+    let admit = serde_json::from_value::<types::AdmissionCreate>(json!({ "serials": [early[1]] })).unwrap();
+    gate.event_admission_create().event(&event.id).body(admit).send().await.unwrap();
+    assert_eq!(since(in_between.to_offset_seconds()).await, [early[1].clone(), late[0].clone()], "redeeming is a change");
+
+    let path = format!("{}/tickets?modified_since=yesterday", event.uri);
+    let bad = app.request("GET", &path).key(&kofi.key).send().await;
+    assert_eq!((bad.status, bad.invalid_arguments()), (400, vec!["modified_since".to_owned()]));
+}

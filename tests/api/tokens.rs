@@ -1,0 +1,328 @@
+//! Admission tokens: creation, scope, and their keys.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{Client, Event, Host, Rejection, TestApp, section, types};
+
+on_both_databases![
+    every_event_has_global_token_for_all_sections,
+    token_covers_its_sections_in_either_form,
+    rejects_sections_of_other_events,
+    tokens_require_host_or_staff,
+    token_update_changes_scope_of_its_keys,
+    global_token_is_immutable,
+    deleted_token_revokes_its_keys,
+    code_is_exchanged_for_new_key_each_time,
+    keys_and_codes_expire_twelve_hours_after_event,
+    key_expiry_follows_event_end,
+    deleting_event_deletes_its_tokens,
+];
+
+/// Creates a token for these sections.
+pub async fn create_token(host: &Host<'_>, event: &Event, sections: &[&str]) -> types::Token {
+    let sections = serde_json::from_value::<types::TokenCreate>(json!({ "sections": sections })).unwrap();
+    host.owner.client.event_token_create().event(&event.id).body(sections).send().await.unwrap().into_inner()
+}
+
+/// Returns an event's global token.
+pub async fn global_token(host: &Host<'_>, event: &Event) -> types::Token {
+    let tokens = host.owner.client.event_token_list().event(&event.id).global(true).send().await.unwrap();
+    tokens.entries[0].clone()
+}
+
+/// Exchanges a token's code for a key.
+pub async fn redeemer_key(app: &TestApp, token: &types::Token) -> String {
+    app.public_client.token_authentication_get().code(token.code.as_str()).send().await.unwrap().key.to_string()
+}
+
+/// Creates a client with a token's key.
+pub async fn redeemer_client(app: &TestApp, token: &types::Token) -> Client {
+    app.client(&redeemer_key(app, token).await)
+}
+
+fn token_id(token: &types::Token) -> &str {
+    token.self_.rsplit('/').next().unwrap()
+}
+
+async fn every_event_has_global_token_for_all_sections(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_draft(&host).await;
+
+    let before = global_token(&host, &event).await;
+    let vip = app.add_section(&host, &event, &section("VIP", 0.0, 10)).await;
+    let floor = app.add_section(&host, &event, &section("Floor", 0.0, 10)).await;
+    let door = create_token(&host, &event, &[&floor]).await;
+    let after = global_token(&host, &event).await;
+
+    assert!(before.global && before.sections.is_empty());
+    assert_eq!((&after.self_, &after.code), (&before.self_, &before.code));
+    assert_eq!(after.sections, [vip, floor]);
+    let all = kofi.client.event_token_list().event(&event.id).send().await.unwrap();
+    assert_eq!((all.total, &all.entries), (2, &vec![after.clone(), door.clone()]));
+    let others = kofi.client.event_token_list().event(&event.id).global(false).send().await.unwrap();
+    assert_eq!((others.total, &others.entries), (1, &vec![door]));
+    let second_page = kofi.client.event_token_list().event(&event.id).records(1).page(2).send().await.unwrap();
+    assert_eq!(second_page.entries, others.entries);
+    let past_the_end = kofi.client.event_token_list().event(&event.id).page(2).send().await;
+    assert_eq!(past_the_end.rejection(), (404, "page.past-end".to_owned()));
+}
+
+async fn token_covers_its_sections_in_either_form(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let short = event.sections[0].strip_prefix(&event.uri).unwrap();
+
+    let given = json!({ "sections": [event.sections[1], short, format!("/v3{short}"), event.sections[0]], "code": "ignored" });
+    let path = format!("/events/{}/tokens", event.id);
+    let created = app.request("POST", &path).key(&kofi.key).json(&given).send().await;
+
+    assert_eq!(created.status, 201);
+    assert_eq!(created.body["sections"], json!(event.sections), "each once, the oldest first, in the long form");
+    assert_eq!(created.body["global"], false);
+    assert_eq!(created.header("location"), created.body["self"]);
+    let read = app.request("GET", created.header("location")).key(&kofi.key).send().await;
+    assert_eq!((read.status, &read.body), (200, &created.body));
+}
+
+async fn rejects_sections_of_other_events(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let mine = event.sections[0].as_str();
+    let strange = other.sections[0].as_str();
+    let (collection, path) = (format!("{}/tokens", event.uri), token.self_.as_str());
+
+    for sections in [
+        json!([strange]),
+        json!([mine, strange]),
+        json!([strange.strip_prefix(&other.uri).unwrap()]),
+        json!([strange.replace(&other.uri, &event.uri)]),
+        json!([mine.replace(&event.uri, &other.uri)]),
+        json!(["/sections/17637000000001"]),
+        json!(["/sections/x"]),
+        json!([]),
+        json!(["Floor"]),
+        json!([7]),
+        json!(mine),
+    ] {
+        let body = json!({ "sections": sections });
+        let created = app.request("POST", &collection).key(&kofi.key).json(&body).send().await;
+        let changed = app.request("PUT", path).key(&kofi.key).json(&body).send().await;
+        assert_eq!((created.status, created.invalid_arguments()), (400, vec!["sections".to_owned()]), "{sections}");
+        assert_eq!((changed.status, changed.invalid_arguments()), (400, vec!["sections".to_owned()]), "{sections}");
+    }
+
+    let missing = app.request("POST", &collection).key(&kofi.key).json(&json!({})).send().await;
+    assert_eq!(missing.invalid_arguments(), ["-sections"]);
+    let blank = app.request("PUT", path).key(&kofi.key).json(&json!({ "sections": null })).send().await;
+    assert_eq!(blank.invalid_arguments(), ["-sections"]);
+    let tokens = kofi.client.event_token_list().event(&event.id).global(false).send().await.unwrap();
+    assert_eq!(tokens.entries, [token]);
+}
+
+async fn tokens_require_host_or_staff(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let key = redeemer_key(&app, &token).await;
+    let sections = json!({ "sections": [event.sections[0]] });
+    let collection = format!("{}/tokens", event.uri);
+    let operations = [
+        ("GET", collection.as_str()),
+        ("POST", &collection),
+        ("GET", &token.self_),
+        ("PUT", &token.self_),
+        ("DELETE", &token.self_),
+    ];
+
+    for (method, path) in operations {
+        let hers = app.request(method, path).key(&ama.key).json(&sections).send().await;
+        assert_eq!((hers.status, hers.code()), (403, "resource.not-yours"), "{method} {path}");
+        let gate = app.request(method, path).key(&key).json(&sections).send().await;
+        assert_eq!((gate.status, gate.code()), (403, "key.refused"), "{method} {path}");
+        let public = app.request(method, path).json(&sections).send().await;
+        assert_eq!((public.status, public.code()), (403, "key.refused"), "{method} {path}");
+        let unknown = path.replace(&event.id, "17637000000001");
+        let unknown = app.request(method, &unknown).key(&kofi.key).json(&sections).send().await;
+        assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"), "{method} {path}");
+    }
+    for method in ["GET", "PUT", "DELETE"] {
+        let of_another_event = token.self_.replace(&event.id, &other.id);
+        let response = app.request(method, &of_another_event).key(&kofi.key).json(&json!({})).send().await;
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method}");
+        let unknown = format!("{collection}/nothing");
+        let response = app.request(method, &unknown).key(&ama.key).json(&json!({})).send().await;
+        assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{method}");
+    }
+    for (method, path) in operations {
+        let staff = app.request(method, path).key(&app.staff.key).json(&sections).send().await;
+        assert!((200..300).contains(&staff.status), "{method} {path}: {staff:?}");
+    }
+}
+
+async fn token_update_changes_scope_of_its_keys(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let vip_ticket = ama.order_free_tickets(&event.sections[0], 1).await;
+    let floor_ticket = ama.order_free_tickets(&event.sections[1], 1).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let gate = redeemer_client(&app, &token).await;
+    let tickets = async || {
+        let tickets = gate.event_ticket_list().event(&event.id).send().await.unwrap();
+        tickets.entries.iter().map(|ticket| ticket.serial.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(tickets().await, vip_ticket);
+
+    let sections = serde_json::from_value::<types::TokenUpdate>(json!({ "sections": [event.sections[1]] })).unwrap();
+    let update = kofi.client.event_token_update().event(&event.id).token(token_id(&token)).body(sections);
+    let changed = update.send().await.unwrap().into_inner();
+
+    assert_eq!(changed.sections, [event.sections[1].clone()]);
+    assert_eq!((&changed.self_, &changed.code), (&token.self_, &token.code));
+    assert_eq!(tickets().await, floor_ticket);
+    let unchanged = app.request("PUT", &token.self_).key(&kofi.key).json(&json!({})).send().await;
+    assert_eq!((unchanged.status, &unchanged.body["sections"]), (200, &json!([event.sections[1]])));
+}
+
+async fn global_token_is_immutable(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let global = global_token(&host, &event).await;
+
+    for key in [&kofi.key, &app.staff.key] {
+        let body = json!({ "sections": event.sections });
+        let changed = app.request("PUT", &global.self_).key(key).json(&body).send().await;
+        assert_eq!((changed.status, changed.code()), (409, "token.global"));
+        let removed = app.request("DELETE", &global.self_).key(key).send().await;
+        assert_eq!((removed.status, removed.code()), (409, "token.global"));
+    }
+    assert_eq!(global_token(&host, &event).await, global);
+}
+
+async fn deleted_token_revokes_its_keys(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 2).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let keys = [redeemer_key(&app, &token).await, redeemer_key(&app, &token).await];
+    let admissions = format!("{}/admissions", event.uri);
+    let admitted = app.request("POST", &admissions).key(&keys[0]).json(&json!({ "serials": [serials[0]] })).send().await;
+    assert_eq!(admitted.status, 201);
+
+    let removed = app.request("DELETE", &token.self_).key(&kofi.key).send().await;
+
+    assert_eq!(removed.status, 204);
+    for key in &keys {
+        let response = app.request("POST", &admissions).key(key).json(&json!({ "serials": [serials[1]] })).send().await;
+        assert_eq!((response.status, response.code()), (403, "key.refused"));
+    }
+    let exchanged = app.public_client.token_authentication_get().code(token.code.as_str()).send().await;
+    assert_eq!(exchanged.rejection(), (404, "code.unknown".to_owned()));
+    for method in ["GET", "DELETE"] {
+        let again = app.request(method, &token.self_).key(&kofi.key).send().await;
+        assert_eq!((again.status, again.code()), (404, "resource.not-found"));
+    }
+    let kept = app.request("GET", &admissions).key(&kofi.key).send().await;
+    assert_eq!(kept.body["entries"], admitted.body, "its admissions stay");
+}
+
+async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let global = global_token(&host, &event).await;
+    let token = create_token(&host, &event, &[&event.sections[1]]).await;
+
+    let of = async |client: &Client, token: &types::Token| {
+        client.token_authentication_get().code(token.code.as_str()).send().await.unwrap().into_inner()
+    };
+    let (first, second) = (of(&app.public_client, &token).await, of(&kofi.client, &token).await);
+
+    assert_eq!((&first.event, &first.sections), (&event.uri, &vec![event.sections[1].clone()]));
+    assert_ne!(first.key, second.key);
+    assert_eq!(of(&app.public_client, &global).await.sections, event.sections);
+    for key in [&first.key, &second.key] {
+        let own_event = app.client(key).event_get().event(&event.id).send().await.unwrap();
+        assert_eq!(own_event.self_, event.uri);
+    }
+    let with_a_redeemers_key = app.client(&first.key).token_authentication_get().code(token.code.as_str()).send().await;
+    assert_eq!(with_a_redeemers_key.rejection(), (403, "key.refused".to_owned()));
+    let unknown = app.request("GET", "/tokens/ZZZZZZZZ").send().await;
+    assert_eq!((unknown.status, unknown.code()), (404, "code.unknown"));
+    let of_another_shape = app.request("GET", "/tokens/short").send().await;
+    assert_eq!((of_another_shape.status, of_another_shape.code()), (404, "code.unknown"));
+}
+
+async fn key_expiry_follows_event_end(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let day = Duration::from_secs(24 * 60 * 60);
+    let ends_in = async |days: u32| {
+        let now = app.state.clock.now();
+        let times = json!({ "start": now.to_minutes(), "end": now.plus(day * days).to_minutes() });
+        assert_eq!(app.request("PUT", &event.uri).key(&kofi.key).json(&times).send().await.status, 200);
+    };
+    ends_in(1).await;
+    let code = global_token(&host, &event).await.code.to_string();
+    let key = app.public_client.token_authentication_get().code(code).send().await.unwrap().key.to_string();
+    let status = async || app.request("GET", &format!("{}/tickets", event.uri)).key(&key).send().await.status;
+
+    ends_in(3).await;
+    app.advance_clock(day * 2);
+    assert_eq!(status().await, 200, "it was put off");
+    let earlier = json!({ "start": "2020-01-01T19:00", "end": "2020-01-01T23:00" });
+    assert_eq!(app.request("PUT", &event.uri).key(&kofi.key).json(&earlier).send().await.status, 200);
+    assert_eq!(status().await, 403, "it was long ago");
+}
+
+async fn keys_and_codes_expire_twelve_hours_after_event(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let (now, hour) = (app.state.clock.now(), Duration::from_secs(60 * 60));
+    let times = json!({ "start": now.to_minutes(), "end": now.plus(hour).to_minutes() });
+    let moved = app.request("PUT", &event.uri).key(&kofi.key).json(&times).send().await;
+    assert_eq!(moved.status, 200, "{moved:?}");
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let exchange = async || app.request("GET", &format!("/tokens/{}", token.code.as_str())).send().await;
+    let tickets = format!("{}/tickets", event.uri);
+    let key = redeemer_key(&app, &token).await;
+
+    app.advance_clock(12 * hour + hour / 2);
+    assert_eq!(exchange().await.status, 200, "half an hour before that");
+    assert_eq!(app.request("GET", &tickets).key(&key).send().await.status, 200);
+
+    app.advance_clock(hour / 2);
+    let over = exchange().await;
+    assert_eq!((over.status, over.code()), (404, "code.unknown"));
+    let over = app.request("GET", &tickets).key(&key).send().await;
+    assert_eq!((over.status, over.code()), (403, "key.refused"));
+}
+
+async fn deleting_event_deletes_its_tokens(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let token = create_token(&host, &event, &[&event.sections[0]]).await;
+    let key = redeemer_key(&app, &token).await;
+
+    kofi.client.event_delete().event(&event.id).send().await.unwrap();
+
+    let code = app.public_client.token_authentication_get().code(token.code.as_str()).send().await;
+    assert_eq!(code.rejection(), (404, "code.unknown".to_owned()));
+    let tickets = app.request("GET", &format!("{}/tickets", event.uri)).key(&key).send().await;
+    assert_eq!((tickets.status, tickets.code()), (403, "key.refused"));
+}

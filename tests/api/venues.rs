@@ -1,0 +1,216 @@
+//! Venues: creation, visibility, updates and search.
+
+use boxoffice::auth::Scope;
+use boxoffice::setup;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Response, TestApp, types};
+
+on_both_databases![
+    venue_of_staff_is_approved_immediately,
+    venue_of_customer_is_private_until_approved,
+    rejected_venue_stays_with_creator,
+    requires_key_with_account,
+    name_is_unique_even_while_pending,
+    unknown_region_is_named,
+    finds_venues_by_region_and_name,
+    only_staff_update_venue,
+    only_staff_delete_venue_and_its_submission,
+    venue_with_events_cannot_be_deleted,
+];
+
+fn venue(name: &str, region: &str) -> Value {
+    json!({ "name": name, "region": region, "address": "1 La Beach Road, Accra", "longitude": -0.1545, "latitude": 5.5593 })
+}
+
+async fn create(app: &TestApp, key: &str, body: &Value) -> Response {
+    app.request("POST", "/venues").key(key).json(body).send().await
+}
+
+async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
+    app.request("PUT", uri).key(key).json(&body).send().await
+}
+
+/// Returns the names in a list of venues for this key.
+async fn listed(app: &TestApp, key: &str, query: &str) -> Vec<String> {
+    let page = app.request("GET", &format!("/venues?{query}")).key(key).send().await;
+    assert_eq!(page.status, 200, "{query}");
+    page.body["entries"].as_array().unwrap().iter().map(|venue| venue["name"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn decide(app: &TestApp, approved: bool) {
+    let pending = app.staff.client.submission_list().type_(types::SubmissionType::Venue).send().await.unwrap();
+    let submission = pending.entries[0].self_.strip_prefix("/submissions/").unwrap().to_owned();
+    app.staff.client.submission_delete().submission(submission).approved(approved).send().await.unwrap();
+}
+
+async fn venue_of_staff_is_approved_immediately(app: TestApp) {
+    let region = app.create_region().await;
+    let identifier = region.strip_prefix("/regions/").unwrap();
+
+    let created = create(&app, &app.staff.key, &venue("Labadi Amphitheatre", identifier)).await;
+
+    assert_eq!(created.status, 201);
+    let uri = created.body["self"].as_str().unwrap();
+    assert_eq!(created.header("location"), uri);
+    let mut expected = venue("Labadi Amphitheatre", &region);
+    expected["self"] = uri.into();
+    expected["map"] = "https://www.openstreetmap.org/?mlat=5.5593&mlon=-0.1545".into();
+    assert_eq!(created.body, expected);
+    assert_eq!(app.request("GET", uri).send().await.body, expected);
+    assert_eq!(listed(&app, &app.public_key, "").await, ["Labadi Amphitheatre"]);
+    assert_eq!(app.staff.client.submission_list().send().await.unwrap().total, 0);
+}
+
+async fn venue_of_customer_is_private_until_approved(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+
+    let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+
+    let uri = created.body["self"].as_str().unwrap();
+    let status = async |key| app.request("GET", uri).key(key).send().await.status;
+    assert_eq!((status(&ama.key).await, status(&app.staff.key).await), (200, 200));
+    assert_eq!((status(&kofi.key).await, status(&app.public_key).await), (403, 403));
+    for key in [&ama.key, &kofi.key, &app.staff.key] {
+        assert!(listed(&app, key, "").await.is_empty(), "only approved venues are listed");
+    }
+    let submissions = app.staff.client.submission_list().send().await.unwrap();
+    assert_eq!((submissions.total, submissions.entries[0].content.as_str()), (1, uri));
+    assert_eq!(submissions.entries[0].submitter, format!("/accounts/{}", ama.number));
+
+    decide(&app, true).await;
+
+    assert_eq!((status(&kofi.key).await, status(&app.public_key).await), (200, 200));
+    assert_eq!(listed(&app, &kofi.key, "").await, ["Alliance Garden"]);
+}
+
+async fn rejected_venue_stays_with_creator(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+
+    decide(&app, false).await;
+
+    let read = app.request("GET", created.body["self"].as_str().unwrap()).key(&kofi.key).send().await;
+    assert_eq!((read.status, read.code()), (403, "resource.not-yours"));
+    assert!(listed(&app, &ama.key, "").await.is_empty());
+}
+
+async fn requires_key_with_account(app: TestApp) {
+    let region = app.create_region().await;
+    let program = setup::create_key(&app.state, "a program", Scope::Customer, None).await.unwrap();
+
+    let application = create(&app, &app.public_key, &venue("Alliance Garden", &region)).await;
+    let nobody = create(&app, &program, &venue("Alliance Garden", &region)).await;
+
+    assert_eq!((application.status, application.code()), (403, "key.refused"));
+    assert_eq!((nobody.status, nobody.code()), (403, "resource.not-yours"));
+    assert!(listed(&app, &program, "").await.is_empty());
+}
+
+async fn name_is_unique_even_while_pending(app: TestApp) {
+    let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
+    create(&app, &ama.key, &venue("Alliance Garden", &region)).await;
+    let other = create(&app, &app.staff.key, &venue("Labadi Amphitheatre", &region)).await;
+    let other = other.body["self"].as_str().unwrap();
+
+    let same = create(&app, &app.staff.key, &venue("Alliance Garden", &region)).await;
+    let renamed = change(&app, &app.staff.key, other, json!({ "name": "Alliance Garden" })).await;
+
+    assert_eq!((same.status, same.code()), (409, "venue.taken"));
+    assert_eq!((renamed.status, renamed.code()), (409, "venue.taken"));
+}
+
+async fn unknown_region_is_named(app: TestApp) {
+    let staff = &app.staff.key;
+    let created = create(&app, staff, &venue("Labadi Amphitheatre", &app.create_region().await)).await;
+    let uri = created.body["self"].as_str().unwrap();
+
+    for region in ["/regions/17637000000001", "nowhere", "/v3/regions/00000000000000"] {
+        let created = create(&app, staff, &venue("Labadi Amphitheatre", region)).await;
+        let changed = change(&app, staff, uri, json!({ "region": region })).await;
+        let unknown = change(&app, staff, "/venues/17637000000001", json!({ "region": region })).await;
+
+        assert_eq!(
+            (created.status, created.invalid_arguments()),
+            (400, vec!["region".to_owned()]),
+            "{region}, before the name that is taken"
+        );
+        assert_eq!((changed.status, changed.invalid_arguments()), (400, vec!["region".to_owned()]), "{region}");
+        assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"), "{region}");
+    }
+}
+
+async fn finds_venues_by_region_and_name(app: TestApp) {
+    let (coast, north) = (app.create_region().await, app.create_region().await);
+    for (name, region) in [("Labadi Amphitheatre", &coast), ("The 100% Club_Accra", &coast), ("Tamale Theatre", &north)] {
+        create(&app, &app.staff.key, &venue(name, region)).await;
+    }
+    let (identifier, coast_uri) = (coast.strip_prefix("/regions/").unwrap(), format!("/v3{coast}"));
+
+    for (query, expected) in [
+        (format!("region={coast}"), vec!["Labadi Amphitheatre", "The 100% Club_Accra"]),
+        (format!("region={coast_uri}"), vec!["Labadi Amphitheatre", "The 100% Club_Accra"]),
+        (format!("region={identifier}&name=club"), vec!["The 100% Club_Accra"]),
+        (format!("region={north}"), vec!["Tamale Theatre"]),
+        ("region=nowhere".to_owned(), vec![]),
+        ("name=THEATRE".to_owned(), vec!["Labadi Amphitheatre", "Tamale Theatre"]),
+        ("name=%25".to_owned(), vec!["The 100% Club_Accra"]),
+        ("name=club_a".to_owned(), vec!["The 100% Club_Accra"]),
+        ("name=t_eatre".to_owned(), vec![]),
+        ("name=%5C".to_owned(), vec![]),
+        ("name=theatre&records=1&page=2".to_owned(), vec!["Tamale Theatre"]),
+    ] {
+        assert_eq!(listed(&app, &app.public_key, &query).await, expected, "{query}");
+    }
+    let past = app.request("GET", "/venues?page=2").send().await;
+    assert_eq!((past.status, past.code()), (404, "page.past-end"));
+}
+
+async fn only_staff_update_venue(app: TestApp) {
+    let (ama, region) = (app.sign_up("ama").await, app.create_region().await);
+    let created = create(&app, &ama.key, &venue("Alliance Garden", &region)).await;
+    let uri = created.body["self"].as_str().unwrap();
+    let moved = app.create_region().await;
+
+    let creator = change(&app, &ama.key, uri, json!({ "latitude": 6 })).await;
+    let staff = change(&app, &app.staff.key, uri, json!({ "latitude": 6.25, "region": moved, "unknown": null })).await;
+    let blank = change(&app, &app.staff.key, uri, json!({ "address": "", "longitude": 180.5 })).await;
+
+    assert_eq!((creator.status, creator.code()), (403, "key.refused"));
+    let mut expected = created.body.clone();
+    expected["latitude"] = 6.25.into();
+    expected["region"] = moved.into();
+    expected["map"] = "https://www.openstreetmap.org/?mlat=6.25&mlon=-0.1545".into();
+    assert_eq!((staff.status, &staff.body), (200, &expected));
+    assert_eq!(blank.invalid_arguments(), ["-address", "longitude"]);
+    assert!(listed(&app, &app.public_key, "").await.is_empty(), "a change is no approval");
+}
+
+async fn only_staff_delete_venue_and_its_submission(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let created = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+    let remove = |key| app.request("DELETE", created.body["self"].as_str().unwrap()).key(key).send();
+
+    let creator = remove(&ama.key).await;
+    let staff = remove(&app.staff.key).await;
+    let again = remove(&app.staff.key).await;
+
+    assert_eq!((creator.status, creator.code()), (403, "key.refused"));
+    assert_eq!((staff.status, staff.body), (204, Value::Null));
+    assert_eq!((again.status, again.code()), (404, "resource.not-found"));
+    assert_eq!(app.staff.client.submission_list().send().await.unwrap().total, 0);
+    let same = create(&app, &ama.key, &venue("Alliance Garden", &app.create_region().await)).await;
+    assert_eq!(same.status, 201, "its name is free again");
+}
+
+async fn venue_with_events_cannot_be_deleted(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_draft(&app.create_host(&ama).await).await;
+    let event = ama.client.event_get().event(event.id.as_str()).send().await.unwrap();
+
+    let removed = app.request("DELETE", &event.venue.self_).key(&app.staff.key).send().await;
+
+    assert_eq!((removed.status, removed.code()), (409, "venue.in-use"));
+    assert_eq!(app.request("GET", &event.venue.self_).send().await.status, 200);
+}

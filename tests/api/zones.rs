@@ -1,0 +1,174 @@
+//! Advertising zones.
+
+use futures::future::join;
+use serde_json::{Value, json};
+
+use crate::advertisements::{advertisement_body, create};
+use crate::support::{Response, TestApp, rejection};
+use crate::{on_both_databases, race_tests};
+
+on_both_databases![
+    staff_create_zones_and_any_key_reads_them,
+    names_all_missing_arguments,
+    lists_in_pages_in_order_of_creation,
+    only_staff_update_zones,
+    only_staff_delete_zones,
+    dimensions_of_booked_zone_are_immutable,
+    booked_zone_cannot_be_deleted,
+];
+
+race_tests![concurrent_resize_and_booking_leave_one];
+
+async fn add(app: &TestApp, key: &str, body: &Value) -> Response {
+    app.request("POST", "/zones").key(key).json(body).send().await
+}
+
+async fn change(app: &TestApp, key: &str, uri: &str, body: Value) -> Response {
+    app.request("PUT", uri).key(key).json(&body).send().await
+}
+
+async fn delete(app: &TestApp, key: &str, uri: &str) -> Response {
+    app.request("DELETE", uri).key(key).send().await
+}
+
+async fn staff_create_zones_and_any_key_reads_them(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let zone = json!({ "name": "Leaderboard", "width": 728, "height": 90, "description": "On top." });
+
+    let created = add(&app, &app.staff.key, &zone).await;
+    let bare = add(&app, &app.staff.key, &json!({ "name": "Leaderboard", "width": 1, "height": 10000 })).await;
+
+    assert_eq!(created.status, 201);
+    let uri = created.body["self"].as_str().unwrap();
+    assert_eq!(created.header("location"), uri);
+    let mut expected = zone.clone();
+    expected["self"] = uri.into();
+    expected["number"] = uri.strip_prefix("/zones/").unwrap().into();
+    expected["advertisements"] = format!("{uri}/advertisements").into();
+    assert_eq!(created.body, expected);
+    assert_eq!((bare.status, &bare.body["description"]), (201, &json!("")), "a name is not unique");
+    for key in [&app.public_key, &kofi.key, &app.staff.key] {
+        assert_eq!(app.request("GET", uri).key(key).send().await.body, expected);
+    }
+    for key in [&app.public_key, &kofi.key] {
+        assert_eq!(rejection(&add(&app, key, &zone).await), (403, "key.refused"));
+    }
+    let nothing = app.request("GET", "/zones/17637000000001").send().await;
+    assert_eq!(rejection(&nothing), (404, "resource.not-found"));
+}
+
+async fn names_all_missing_arguments(app: TestApp) {
+    let nothing = add(&app, &app.staff.key, &json!({})).await;
+    let wrong = add(&app, &app.staff.key, &json!({ "name": " ", "width": 0, "height": 10001, "description": 7 })).await;
+
+    assert_eq!(nothing.invalid_arguments(), ["-name", "-width", "-height"]);
+    assert_eq!((wrong.status, wrong.invalid_arguments().join(" ")), (400, "-name width height description".to_owned()));
+}
+
+async fn lists_in_pages_in_order_of_creation(app: TestApp) {
+    let mut zones = Vec::new();
+    for height in [90, 250, 600] {
+        zones.push(app.create_zone(300, height).await);
+    }
+
+    let page = async |query: &str| app.request("GET", &format!("/zones?{query}")).send().await;
+    let uris = |page: &Response| -> Vec<String> {
+        page.body["entries"].as_array().unwrap().iter().map(|zone| zone["self"].as_str().unwrap().to_owned()).collect()
+    };
+
+    assert_eq!(uris(&page("").await), zones);
+    let second = page("records=2&page=2").await;
+    assert_eq!((uris(&second), &second.body["total"]), (zones[2..].to_vec(), &json!(3)));
+    assert_eq!(rejection(&page("page=2").await), (404, "page.past-end"));
+}
+
+async fn only_staff_update_zones(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let zone = app.create_zone(300, 250).await;
+    let before = app.read(&zone).await;
+
+    let changed = change(&app, &app.staff.key, &zone, json!({ "width": 320, "name": "Side", "description": null })).await;
+    let blank = change(&app, &app.staff.key, &zone, json!({ "name": "", "height": null, "width": 1.5 })).await;
+    let customer = change(&app, &kofi.key, &zone, json!({ "name": "Mine" })).await;
+    let nothing = change(&app, &app.staff.key, "/zones/17637000000001", json!({ "name": "Side" })).await;
+
+    let mut expected = before;
+    expected["width"] = 320.into();
+    expected["name"] = "Side".into();
+    assert_eq!((changed.status, &changed.body), (200, &expected));
+    assert_eq!(blank.invalid_arguments(), ["-name", "width", "-height"]);
+    assert_eq!(rejection(&customer), (403, "key.refused"));
+    assert_eq!(rejection(&nothing), (404, "resource.not-found"));
+    assert_eq!(app.read(&zone).await, expected);
+}
+
+async fn only_staff_delete_zones(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let zone = app.create_zone(300, 250).await;
+
+    let customer = delete(&app, &kofi.key, &zone).await;
+    let staff = delete(&app, &app.staff.key, &zone).await;
+    let again = delete(&app, &app.staff.key, &zone).await;
+
+    assert_eq!(rejection(&customer), (403, "key.refused"));
+    assert_eq!((staff.status, staff.body), (204, Value::Null));
+    assert_eq!(rejection(&again), (404, "resource.not-found"));
+    assert_eq!(app.request("GET", &zone).send().await.status, 404);
+}
+
+async fn dimensions_of_booked_zone_are_immutable(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let (zone, empty) = (app.create_zone(300, 250).await, app.create_zone(300, 250).await);
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
+    let before = app.read(&zone).await;
+
+    for body in [json!({ "width": 301 }), json!({ "height": 249, "name": "Other" }), json!({ "width": 250, "height": 300 })] {
+        let rejected = change(&app, &app.staff.key, &zone, body.clone()).await;
+        assert_eq!(rejection(&rejected), (409, "zone.in-use"), "{body}");
+    }
+    assert_eq!(app.read(&zone).await, before);
+    let same = change(&app, &app.staff.key, &zone, json!({ "width": 300, "height": 250, "name": "Side" })).await;
+    let other = change(&app, &app.staff.key, &empty, json!({ "width": 301 })).await;
+    delete(&app, &kofi.key, created.body["self"].as_str().unwrap()).await;
+    let free = change(&app, &app.staff.key, &zone, json!({ "width": 301 })).await;
+
+    assert_eq!((same.status, &same.body["name"]), (200, &json!("Side")));
+    assert_eq!((other.status, free.status, &free.body["width"]), (200, 200, &json!(301)));
+}
+
+async fn booked_zone_cannot_be_deleted(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    let zone = app.create_zone(300, 250).await;
+    let created = create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await;
+
+    let draft = delete(&app, &app.staff.key, &zone).await;
+    app.execute_sql("update advertisements set status = 'Cancelled'").await;
+    let cancelled = delete(&app, &app.staff.key, &zone).await;
+    delete(&app, &kofi.key, created.body["self"].as_str().unwrap()).await;
+    let free = delete(&app, &app.staff.key, &zone).await;
+
+    assert_eq!(rejection(&draft), (409, "zone.in-use"));
+    assert_eq!(rejection(&cancelled), (409, "zone.in-use"), "whatever its status");
+    assert_eq!(free.status, 204);
+}
+
+async fn concurrent_resize_and_booking_leave_one(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_draft(&app.create_host(&kofi).await).await;
+    for round in 0..8 {
+        let zone = app.create_zone(300, 250).await;
+        let body = advertisement_body(&format!("Jazz {round}"), &event, &[&zone]);
+
+        let (booked, changed) =
+            join(create(&app, &kofi.key, &body), change(&app, &app.staff.key, &zone, json!({ "width": 301 }))).await;
+
+        let width = &app.read(&zone).await["width"];
+        match (booked.status, changed.status) {
+            (201, 409) => assert_eq!(width, 300),
+            (400, 200) => assert_eq!(width, 301),
+            both => panic!("{both:?}: {} {}", booked.body, changed.body),
+        }
+    }
+}

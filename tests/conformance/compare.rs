@@ -1,0 +1,208 @@
+//! `boxoffice compare`: it finds nothing wrong with conforming servers, and every planted fault.
+
+use std::fs;
+use std::process::Command;
+
+use boxoffice::contract::Contract;
+use boxoffice::http::ServerHandle;
+use boxoffice::log;
+use boxoffice::mock::{self, Settings};
+use boxoffice::qa::comparison::Comparison;
+use boxoffice::qa::exchange::Server;
+use boxoffice::qa::model::{Check, Report};
+use boxoffice::qa::options::asked;
+use boxoffice::qa::side::Side;
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::support::{ANY_PORT, TestApp};
+
+mod faulty;
+mod fixtures;
+mod foreign;
+mod planted;
+
+on_both_databases![platform_conforms_to_contract];
+
+/// A running mock of the contract.
+struct Mock {
+    address: String,
+    _running: ServerHandle<()>,
+}
+
+fn mock() -> Mock {
+    mock_of(Settings::default())
+}
+
+fn mock_of(settings: Settings) -> Mock {
+    let running = mock::start(Contract::builtin().unwrap(), settings, ANY_PORT, &log::silent()).unwrap();
+    Mock { address: format!("http://{}", running.address()), _running: running }
+}
+
+/// Returns a target with a key of the scope `public`.
+async fn side(address: &str) -> Side {
+    let mut side = Side::open(address, None).await.unwrap();
+    side.public_key = Some("public".to_owned());
+    side
+}
+
+/// Returns a comparison of every operation.
+async fn comparison(address: &str, reference: Option<&str>) -> Comparison {
+    let contract = Contract::builtin().unwrap();
+    let asked = asked(&contract, &[], &[]).unwrap();
+    let reference = match reference {
+        Some(address) => Some(side(address).await),
+        None => None,
+    };
+    Comparison::new(contract, side(address).await, reference, 1, asked).unwrap()
+}
+
+/// Asserts that there are no findings, and that every operation and every check has run.
+fn assert_clean(report: &Report) {
+    assert_eq!(report.findings, []);
+    for operation in &report.operations {
+        assert_eq!(operation.left_out, None, "{}", operation.operation);
+        assert!(operation.seen.iter().any(|status| *status < 300) || operation.method == "PATCH", "{operation:?}");
+    }
+    let made = |check| report.operations.iter().any(|operation| operation.checks.contains_key(check));
+    let never: Vec<_> = Check::ALL.iter().filter(|check| !made(check)).collect();
+    assert_eq!(never, [&Check::ReferenceStatus, &Check::ReferenceShape]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mock_conforms_to_contract() {
+    let mock = mock();
+
+    assert_clean(&comparison(&mock.address, None).await.run(|_| ()).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mock_with_fixtures_conforms_to_contract() {
+    let mock = mock();
+    let mut comparison = comparison(&mock.address, None).await;
+    comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
+
+    assert_clean(&comparison.run(|_| ()).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stateful_mock_conforms_to_contract() {
+    let mock = mock_of(Settings { is_stateful: true, ..Settings::default() });
+    let mut comparison = comparison(&mock.address, None).await;
+    comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
+
+    assert_clean(&comparison.run(|_| ()).await);
+}
+
+async fn platform_conforms_to_contract(app: TestApp) {
+    let contract = Contract::builtin().unwrap();
+    let mut side = Side::open(&app.address, Some(&app.staff.key)).await.unwrap();
+    side.settle(&contract, 1).await.unwrap();
+    let asked = asked(&contract, &[], &[]).unwrap();
+    let comparison = Comparison::new(contract, side, None, 1, asked).unwrap();
+
+    assert_clean(&comparison.run(|_| ()).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn same_seed_sends_same_requests() {
+    let mock = mock();
+
+    let one = comparison(&mock.address, None).await.run(|_| ()).await;
+    let other = comparison(&mock.address, None).await.run(|_| ()).await;
+
+    assert_eq!((one.operations, one.requests), (other.operations, other.requests));
+}
+
+/// Runs the command, and returns its exit status and output.
+async fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
+    command.arg("compare").args(arguments).env_clear();
+    // The servers that it calls run in this process.
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap();
+    (output.status.code(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn exit_status_reports_result() {
+    let mock = mock();
+    let broken = faulty::faulty(&mock.address, "region_get", faulty::On::Success, faulty::Change::Remove("/name")).await;
+    let folder = tempfile::tempdir().unwrap();
+    let (report, baseline) = (folder.path().join("report"), folder.path().join("baseline.yaml"));
+    let known = "- {check: answer.body, operation: region_get, expires: 2999-12-31, reason: It is on its way}";
+    fs::write(&baseline, known).unwrap();
+    let (report, baseline) = (report.to_str().unwrap(), baseline.to_str().unwrap());
+
+    let clean = run(&["--target", &mock.address, "--only", "region_get,Zones", "--seed", "7"]).await;
+    let found = run(&["--target", &broken, "--only", "region_get", "--report", report]).await;
+    let is_known = run(&["--target", &broken, "--only", "region_get", "--baseline", baseline]).await;
+    let unknown = run(&["--target", &mock.address, "--skip", "region_gets"]).await;
+    let unreachable = run(&["--target", "http://127.0.0.1:1"]).await;
+
+    assert_eq!(clean.0, Some(0), "{}", clean.1);
+    assert!(clean.1.contains("6 of 129 operations reached") && clean.1.contains("seed 7"), "{}", clean.1);
+    assert_eq!(found.0, Some(1), "{}", found.1);
+    assert!(found.1.contains("answer.body of region_get: the answer 200 has a body that lacks name"), "{}", found.1);
+    for file in ["report.json", "junit.xml", "report.html"] {
+        assert!(fs::read_to_string(format!("{report}/{file}")).unwrap().contains("region_get"), "{file}");
+    }
+    assert_eq!(is_known.0, Some(0), "{}", is_known.1);
+    assert_eq!(unknown.0, Some(2), "{}", unknown.1);
+    assert!(unknown.1.contains("near it are") && unknown.1.contains("region_get"), "{}", unknown.1);
+    assert_eq!(unreachable.0, Some(2), "{}", unreachable.1);
+    assert!(unreachable.1.contains("start the server, or correct the address"), "{}", unreachable.1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failed_setup_is_reported() {
+    const REFUSED: &str = r#"{"message": "You are restricted from accessing this resource.", "code": "key.refused"}"#;
+    let mock = mock();
+    let mut comparison = comparison(&mock.address, None).await;
+    comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
+    let refuses = faulty::faulty(&mock.address, "event_create", faulty::On::Success, faulty::Change::Answer(403, REFUSED)).await;
+    comparison.target.server = Server::at(&refuses).unwrap();
+    comparison.asked = ["event_update".to_owned()].into();
+
+    let report = comparison.run(|_| ()).await;
+
+    let [finding] = report.findings.as_slice() else { panic!("{:#?}", report.findings) };
+    assert_eq!((finding.check, finding.operation.as_str()), (Check::Valid, "event_update"));
+    assert_eq!(finding.summary, "a valid request could not be asked");
+    assert!(finding.actual.contains("event_create was answered 403 (You are restricted"), "{}", finding.actual);
+    assert!(finding.actual.contains("curl -i -X POST"), "{}", finding.actual);
+    assert_eq!(report.operation("event_update").unwrap().left_out, None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn comparison_without_requests_fails() {
+    let mock = mock();
+    let folder = tempfile::tempdir().unwrap();
+    let unwritten = folder.path().join("unwritten.json");
+    let document = json!({ "openapi": "3.0.0", "info": { "title": "pictures", "version": "1" }, "paths": { "/pictures": { "post": {
+        "requestBody": { "required": true, "content": { "multipart/form-data": { "schema": { "type": "object" } } } },
+        "responses": { "201": { "description": "" } },
+    } } } });
+    fs::write(&unwritten, document.to_string()).unwrap();
+
+    let left = run(&["--target", &mock.address, "--only", "region_get", "--skip", "region_get"]).await;
+    let unwritten = run(&["--target", &mock.address, "--spec", unwritten.to_str().unwrap()]).await;
+
+    assert_eq!(left.0, Some(2), "{}", left.1);
+    assert!(left.1.contains("--only and --skip leave no operation"), "{}", left.1);
+    assert_eq!(unwritten.0, Some(2), "{}", unwritten.1);
+    assert!(unwritten.1.contains("nothing was asked") && unwritten.1.contains("multipart/form-data"), "{}", unwritten.1);
+}
+
+#[test]
+fn unknown_operation_name_suggests_similar_names() {
+    let contract = Contract::builtin().unwrap();
+    let names = |name: &str| [name.to_owned()];
+
+    let unknown = asked(&contract, &names("session_creat"), &[]).unwrap_err().to_string();
+    let some = asked(&contract, &names("Sessions"), &names("session_create")).unwrap();
+
+    assert!(unknown.starts_with("session_creat is neither a tag nor an operationId"), "{unknown}");
+    assert!(unknown.contains("session_create"), "{unknown}");
+    assert_eq!(some.len(), 5);
+    assert!(some.contains("session_active_get"));
+}

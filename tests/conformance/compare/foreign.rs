@@ -1,0 +1,134 @@
+//! Mocks of documents that differ from the platform's contract.
+
+use boxoffice::contract::Contract;
+use boxoffice::log;
+use boxoffice::mock::{self, Settings};
+use boxoffice::qa::comparison::Comparison;
+use boxoffice::qa::options::asked;
+use boxoffice::qa::side::Side;
+use serde_json::{Value, json};
+
+use crate::support::ANY_PORT;
+
+/// Builds a document with these paths and additional properties.
+fn document(title: &str, paths: Value, added: Value) -> Value {
+    let mut document = json!({ "openapi": "3.0.3", "info": { "title": title, "version": "1" }, "paths": paths });
+    document.as_object_mut().unwrap().extend(added.as_object().unwrap().clone());
+    document
+}
+
+fn answer(schema: Value) -> Value {
+    json!({ "description": "", "content": { "application/json": { "schema": schema } } })
+}
+
+/// Errors with their own examples, which name no argument, a bearer token, no operationIds.
+fn books() -> Value {
+    let error = |title: &str| {
+        json!({ "description": "", "content": { "application/problem+json": {
+            "schema": { "type": "object", "required": ["title"], "properties": { "title": { "type": "string" } } },
+            "example": { "title": title },
+        } } })
+    };
+    let book = json!({ "type": "object", "required": ["isbn", "title"], "additionalProperties": false, "properties": {
+        "isbn": { "type": "string", "pattern": "^[0-9]{13}$" },
+        "title": { "type": "string", "minLength": 1, "maxLength": 40 },
+        "pages": { "type": "integer", "minimum": 1, "nullable": true },
+        "binding": { "type": "string", "enum": ["soft", "hard"] },
+    } });
+    let refused = |success: &str, of: Value| {
+        let mut responses = json!({ "400": error("Bad request"), "401": error("Who are you?"), "403": error("Not yours") });
+        responses[success] = answer(of);
+        responses
+    };
+    let paths = json!({
+        "/books": {
+            "get": {
+                "parameters": [
+                    { "name": "limit", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": 50 } },
+                    { "name": "X-Trace", "in": "header", "required": true, "schema": { "type": "string", "format": "uuid" } },
+                ],
+                "responses": refused("200", json!({ "type": "array", "items": book })),
+            },
+            "post": {
+                "requestBody": { "required": true, "content": { "application/json": { "schema": book } } },
+                "responses": refused("201", book.clone()),
+            },
+        },
+        "/books/{isbn}": {
+            "parameters": [{ "name": "isbn", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^[0-9]{13}$" } }],
+            "get": { "responses": refused("200", book.clone()) },
+            "delete": { "responses": { "204": { "description": "" }, "default": error("Something is wrong") } },
+        },
+    });
+    let schemes = json!({ "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } } });
+    document("books", paths, json!({ "security": [{ "token": [] }], "components": schemes }))
+}
+
+/// Arrays as bodies, and `default` for every error.
+fn points() -> Value {
+    let points = json!({ "type": "array", "minItems": 1, "maxItems": 3, "items": {
+        "type": "array", "minItems": 2, "maxItems": 2, "items": { "type": "number" },
+    } });
+    let error = answer(json!({ "type": "object", "required": ["status"], "properties": { "status": { "type": "integer" } } }));
+    let paths = json!({
+        "/points": {
+            "get": { "responses": { "200": answer(points.clone()), "default": error } },
+            "put": {
+                "requestBody": { "required": true, "content": { "application/json": { "schema": points } } },
+                "responses": { "200": answer(points.clone()), "default": error },
+            },
+        },
+        "/points/{number}": { "get": {
+            "parameters": [{ "name": "number", "in": "path", "required": true, "schema": { "type": "integer", "minimum": 0 } }],
+            "responses": { "2XX": answer(json!({ "type": "number" })), "4XX": error },
+        } },
+    });
+    document("points", paths, json!({}))
+}
+
+/// A key in the query, a server with a path, recursive schemas, and 422 for invalid arguments.
+fn trees() -> Value {
+    let paths = json!({ "/trees": { "post": {
+        "parameters": [
+            { "name": "kind", "in": "query", "required": true, "schema": { "type": "string", "enum": ["oak", "elm"] } },
+            { "name": "tag", "in": "query", "schema": { "type": "array", "items": { "type": "string" } } },
+        ],
+        "requestBody": { "required": true, "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Tree" } } } },
+        "responses": {
+            "201": answer(json!({ "$ref": "#/components/schemas/Tree" })),
+            "400": answer(json!({ "type": "string" })),
+            "403": answer(json!({ "type": "array", "items": { "type": "string" } })),
+        },
+    } } });
+    let tree = json!({ "type": "object", "required": ["name"], "properties": {
+        "name": { "type": "string", "minLength": 2 },
+        "branches": { "type": "array", "maxItems": 2, "items": { "$ref": "#/components/schemas/Tree" } },
+    } });
+    let added = json!({
+        "servers": [{ "url": "https://trees.example.com/v2" }],
+        "security": [{ "key": [] }],
+        "components": {
+            "schemas": { "Tree": tree },
+            "securitySchemes": { "key": { "type": "apiKey", "in": "query", "name": "token" } },
+        },
+    });
+    document("trees", paths, added)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mock_of_other_document_conforms() {
+    for document in [books(), points(), trees()] {
+        let contract = || Contract::new(document.clone()).unwrap();
+        let mock = mock::start(contract(), Settings::default(), ANY_PORT, &log::silent()).unwrap();
+        let side = Side::open(&format!("http://{}", mock.address()), None).await.unwrap();
+        let asked = asked(&contract(), &[], &[]).unwrap();
+        let comparison = Comparison::new(contract(), side, None, 1, asked).unwrap();
+
+        let report = comparison.run(|_| ()).await;
+
+        assert_eq!(report.findings, [], "{}", report.document);
+        for operation in &report.operations {
+            assert!(operation.left_out.is_none() && operation.seen.iter().any(|status| *status < 300), "{operation:?}");
+        }
+    }
+}

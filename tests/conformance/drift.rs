@@ -1,0 +1,154 @@
+//! `boxoffice drift`: it finds no difference between a document and a conforming server, and every mutation of either.
+
+use std::collections::BTreeSet;
+
+use crate::drift_fixture;
+use crate::mutator::{self, Mutation};
+use boxoffice::app::api;
+use boxoffice::contract::Contract;
+use boxoffice::contract::drift::{Difference, compare};
+use serde_json::{Value, json};
+
+/// Returns the differences of the fixture document and server, after `change` was applied to them.
+fn differences_after(change: impl FnOnce(&mut Value, &mut Value)) -> Vec<Difference> {
+    let mut document = drift_fixture::document();
+    let mut server = drift_fixture::server();
+    change(&mut document, &mut server);
+    compare(&document, &server)
+}
+
+/// Returns the same as texts.
+fn texts_after(change: impl FnOnce(&mut Value, &mut Value)) -> Vec<String> {
+    differences_after(change).iter().map(Difference::to_string).collect()
+}
+
+fn assert_none_missed(mutations: &[Mutation], is_found: impl Fn(&Mutation) -> bool) {
+    let is_missed = |mutation: &&Mutation| !is_found(mutation);
+    let missed: Vec<_> = mutations.iter().filter(is_missed).map(|mutation| mutation.name.as_str()).collect();
+    assert!(missed.is_empty(), "missed:\n  {}", missed.join("\n  "));
+    assert!(mutations.len() >= 80, "only {} mutations", mutations.len());
+}
+
+#[test]
+fn conforming_server_has_no_differences() {
+    assert_eq!(texts_after(|_, _| ()), [""; 0]);
+}
+
+#[test]
+fn every_mutation_of_fixture_document_is_found() {
+    let document = drift_fixture::document();
+    let server = drift_fixture::server();
+
+    let mutations = mutator::mutations(&document);
+
+    assert_none_missed(&mutations, |mutation| !compare(&mutation.applied_to(&document), &server).is_empty());
+}
+
+#[test]
+fn server_conforms_to_contract() {
+    let contract = Contract::builtin().unwrap();
+
+    let differences = compare(&contract.document, &api().openapi().unwrap());
+
+    assert_eq!(differences.iter().map(Difference::to_string).collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn every_mutation_of_contract_is_found() {
+    let document = Contract::builtin().unwrap().document;
+    let server = api().openapi().unwrap();
+
+    let mutations = mutator::mutations(&document);
+
+    assert_none_missed(&mutations, |mutation| !compare(&mutation.applied_to(&document), &server).is_empty());
+}
+
+#[test]
+fn every_mutation_of_fixture_server_is_found() {
+    let document = drift_fixture::document();
+    let server = drift_fixture::server();
+
+    // Two mutations are no difference on this side: dropshot declares every optional parameter nullable, and so every argument
+    // that an update may omit but not blank.
+    let mut mutations = mutator::mutations(&server);
+    let no_news = ["parameters", "/OrderUpdate/properties/email"];
+    mutations.retain(|mutation| {
+        !(mutation.change.starts_with("nullable") && no_news.iter().any(|place| mutation.name.contains(place)))
+    });
+
+    assert_none_missed(&mutations, |mutation| !compare(&document, &mutation.applied_to(&server)).is_empty());
+}
+
+#[test]
+fn fixture_covers_every_kind_of_change() {
+    let applied: BTreeSet<_> = mutator::mutations(&drift_fixture::document()).into_iter().map(|m| m.change).collect();
+
+    let idle: Vec<_> = mutator::kinds().into_iter().filter(|kind| !applied.contains(kind)).collect();
+
+    assert!(idle.is_empty(), "no place for {idle:?}");
+}
+
+#[test]
+fn difference_states_location_and_both_values() {
+    let texts = texts_after(|document, _| {
+        document["components"]["schemas"]["OrderCreate"]["properties"]["items"]["additionalProperties"]["maximum"] = json!(60);
+    });
+
+    assert_eq!(texts, ["POST /orders body.items{}: maximum is 60 in the document, 50 in the server"]);
+}
+
+#[test]
+fn prose_is_not_compared() {
+    let texts = texts_after(|document, _| {
+        let operation = &mut document["paths"]["/orders"]["get"];
+        operation["summary"] = json!("Other");
+        operation["x-scopes"] = json!(["administrator"]);
+        document["components"]["schemas"]["Order"]["description"] = json!("Other");
+        document["components"]["schemas"]["Order"]["example"] = json!({});
+    });
+
+    assert_eq!(texts, [""; 0]);
+}
+
+#[test]
+fn unresolvable_or_circular_reference_is_a_difference() {
+    for reference in ["#/components/schemas/None", "#/components/schemas/Account", "other.yaml"] {
+        let texts = texts_after(|document, _| {
+            document["components"]["schemas"]["Account"] = json!({"$ref": reference});
+        });
+        assert!(!texts.is_empty(), "{reference}");
+    }
+}
+
+#[test]
+fn raw_body_does_not_hide_json_differences() {
+    let texts = texts_after(|document, _| {
+        document["paths"]["/media/{kind}/{image}"]["get"]["responses"]["200"]["content"] =
+            json!({"application/json": {"schema": {"type": "string"}}});
+    });
+
+    assert_eq!(
+        texts,
+        [
+            "GET /media/{kind}/{image} 200: media type */* is absent in the document, present in the server",
+            "GET /media/{kind}/{image} 200: media type application/json is present in the document, absent in the server",
+        ]
+    );
+}
+
+#[test]
+fn path_parameters_are_compared_by_position_and_name() {
+    let texts = texts_after(|document, _| {
+        let paths = document["paths"].as_object_mut().expect("paths");
+        let item = paths.remove("/media/{kind}/{image}").expect("the path of images");
+        paths.insert("/media/{image}/{kind}".to_owned(), item);
+    });
+
+    assert_eq!(
+        texts,
+        [
+            "GET /media/{image}/{kind} path: variable is {image} in the document, {kind} in the server",
+            "GET /media/{image}/{kind} path: variable is {kind} in the document, {image} in the server",
+        ]
+    );
+}

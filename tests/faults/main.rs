@@ -1,0 +1,110 @@
+//! Faults under load: the database goes away, the disk is full, the clock jumps, the server is stopped or killed, and another
+//! server works beside it.
+//!
+//! By default each test has a short form of a few seconds. `BOXOFFICE_FAULTS=full` makes the faults last longer, kills the server
+//! 50 times instead of once, and lets 10,000 users compete for tickets instead of 500. `BOXOFFICE_SEED` repeats a run; the tests
+//! that use random numbers print their seed. Each test prints its figures to standard error:
+//!
+//! ```sh
+//! BOXOFFICE_FAULTS=full TMPDIR=/dev/shm cargo test --test faults kills::
+//! ```
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+#[path = "../support/mod.rs"]
+#[allow(dead_code, unused_imports, clippy::allow_attributes, reason = "shared by several test binaries")]
+mod support;
+
+mod contention;
+mod disk;
+mod durability;
+mod kills;
+mod load;
+mod mail_delivery;
+mod money;
+mod outage;
+mod retrying_client;
+mod server;
+mod stop;
+
+use std::env;
+use std::fmt::Display;
+use std::io::{Write, stderr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use load::Load;
+
+use crate::support::{TestApp, wait_until};
+
+on_both_databases![load_without_fault_is_acknowledged_completely, missing_acknowledged_change_is_detected];
+
+/// Returns a test's parameter: `short` by default, `full` with `BOXOFFICE_FAULTS=full`.
+fn short_or_full<T>(short: T, full: T) -> T {
+    if env::var("BOXOFFICE_FAULTS").is_ok_and(|form| form == "full") { full } else { short }
+}
+
+/// Returns the duration of a fault: this many seconds, and at least 10 in the full form.
+fn fault_duration(seconds: u64) -> Duration {
+    Duration::from_secs(short_or_full(seconds, seconds.max(10)))
+}
+
+/// Returns a test's random seed: `BOXOFFICE_SEED`, or a new one.
+fn seed() -> u64 {
+    env::var("BOXOFFICE_SEED").map_or_else(|_| rand::random(), |seed| seed.parse().unwrap())
+}
+
+/// Prints a figure directly to standard error, which the test harness doesn't capture.
+pub fn print_figure(what: impl Display) {
+    // A closed standard error must not fail the test.
+    let _ = writeln!(stderr(), "figure: {what}");
+}
+
+/// Prints how a load recovered after a fault.
+fn print_recovery(name: &str, load: &Load, over: Instant) {
+    let (first, last) = load.recovery(over);
+    let (first, last) = (first.as_secs_f64(), last.as_secs_f64());
+    print_figure(format!("{name}: done again {first:.2} s after it was over, the last failure {last:.2} s; {}", load.figures()));
+}
+
+/// Creates a load of six users.
+async fn create_load(app: &TestApp) -> Arc<Load> {
+    Load::create(&app.address, &app.staff.key, &app.public_key, 6, 5000).await
+}
+
+/// Asserts that all acknowledged changes exist, that no response was wrong or lost, and that the gateway agrees with the ledger.
+async fn check(app: &TestApp, load: &Load) {
+    load.check(&mut app.state.db.read().await.unwrap()).await;
+    assert!(load.records().lost.is_empty() && load.records().unconnected.is_empty(), "{}", load.figures());
+    // Charges that could not be recorded are undone after a timeout.
+    app.advance_clock(Duration::from_secs(3600));
+    app.expire_due().await;
+    app.check_gateway_balance().await;
+}
+
+async fn load_without_fault_is_acknowledged_completely(app: TestApp) {
+    let load = create_load(&app).await;
+
+    let work = load.start(&app.address);
+    tokio::time::sleep(fault_duration(1)).await;
+    // On a slow machine, too, every kind of request must succeed once.
+    wait_until(async || !load.records().transfers.is_empty()).await;
+    work.stop().await;
+
+    check(&app, &load).await;
+    print_figure(format!("a load and no fault: {}", load.figures()));
+    assert!(load.records().unavailable.is_empty(), "nothing was the matter");
+}
+
+async fn missing_acknowledged_change_is_detected(app: TestApp) {
+    let load = create_load(&app).await;
+    let work = load.start(&app.address);
+    wait_until(async || !load.records().payments.is_empty()).await;
+    work.stop().await;
+
+    app.execute_sql("update payments set status = 'Declined' where id = (select max(id) from payments)").await;
+    let mut tx = app.state.db.read().await.unwrap();
+    let told = tokio::spawn(async move { load.check(&mut tx).await }).await.unwrap_err().into_panic();
+
+    let told = told.downcast::<String>().unwrap();
+    assert!(told.contains("is not there") && told.contains("ledger"), "{told}");
+}

@@ -1,0 +1,145 @@
+//! Plain HTTP, for requests that the generated client can't send.
+
+use std::net::SocketAddr;
+
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use super::TestApp;
+
+/// A request builder. By default it sends the current API version and the public key.
+pub struct Request {
+    request: reqwest::RequestBuilder,
+    key: Option<String>,
+    version: Option<String>,
+}
+
+/// A response.
+#[derive(Debug)]
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body as JSON; null if it is empty or not JSON.
+    pub body: Value,
+}
+
+impl TestApp {
+    /// Builds a request for a path.
+    pub fn request(&self, method: &str, path: &str) -> Request {
+        Request {
+            request: self.http.request(Method::from_bytes(method.as_bytes()).unwrap(), format!("{}{path}", self.address)),
+            key: Some(self.public_key.clone()),
+            version: Some("3.0.0".to_owned()),
+        }
+    }
+}
+
+impl Request {
+    /// Sends it to the server at this address instead.
+    pub fn at(mut self, address: SocketAddr) -> Self {
+        let (client, request) = self.request.build_split();
+        let mut request = request.unwrap();
+        request.url_mut().set_ip_host(address.ip()).unwrap();
+        request.url_mut().set_port(Some(address.port())).unwrap();
+        self.request = reqwest::RequestBuilder::from_parts(client, request);
+        self
+    }
+
+    /// Sets the API key.
+    pub fn key(mut self, key: &str) -> Self {
+        self.key = Some(key.to_owned());
+        self
+    }
+
+    /// Sends no API key.
+    pub fn no_key(mut self) -> Self {
+        self.key = None;
+        self
+    }
+
+    /// Sets the client version, or sends none.
+    pub fn version(mut self, version: Option<&str>) -> Self {
+        self.version = version.map(str::to_owned);
+        self
+    }
+
+    /// Adds a header.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.request = self.request.header(name, value);
+        self
+    }
+
+    /// Sets a JSON body.
+    pub fn json(mut self, body: &Value) -> Self {
+        self.request = self.request.json(body);
+        self
+    }
+
+    /// Sets any body.
+    pub fn body(mut self, body: impl Into<reqwest::Body>) -> Self {
+        self.request = self.request.body(body);
+        self
+    }
+
+    /// Sends the request.
+    pub async fn send(self) -> Response {
+        let mut request = self.request;
+        if let Some(key) = self.key {
+            request = request.header("X-API-Key", key);
+        }
+        if let Some(version) = self.version {
+            request = request.header("X-Client-Version", version);
+        }
+        let response = request.send().await.unwrap();
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let bytes = response.bytes().await.unwrap();
+        Response { status, headers, body: serde_json::from_slice(&bytes).unwrap_or_default() }
+    }
+}
+
+impl Response {
+    /// Returns the error code, or an empty text.
+    pub fn code(&self) -> &str {
+        self.body["code"].as_str().unwrap_or_default()
+    }
+
+    /// Returns a header, or an empty text.
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// Returns the arguments that a 400 names, with `-` in front of the missing ones.
+    pub fn invalid_arguments(&self) -> Vec<String> {
+        let fields = self.body["fields"].as_array().cloned().unwrap_or_default();
+        let name = |field: &Value| {
+            let sign = if field["problem"] == "missing" { "-" } else { "" };
+            format!("{sign}{}", field["name"].as_str().unwrap_or_default())
+        };
+        fields.iter().map(name).collect()
+    }
+}
+
+/// Returns the status and the error code of a response, such as `(409, "section.sold-out")`.
+pub fn rejection(response: &Response) -> (u16, &str) {
+    (response.status, response.code())
+}
+
+/// The status and the error code of a request that the generated client sent.
+pub trait Rejection {
+    /// Returns, for example, `(409, "section.sold-out")`.
+    fn rejection(self) -> (u16, String);
+}
+
+impl<T: std::fmt::Debug> Rejection for Result<T, boxoffice_client::Error<boxoffice_client::types::Error>> {
+    fn rejection(self) -> (u16, String) {
+        match self {
+            Err(boxoffice_client::Error::ErrorResponse(response)) => {
+                (response.status().as_u16(), response.into_inner().code.to_string())
+            }
+            other => panic!("expected an error response, got {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The mail that a server sends: files in the test's folder, until the test switches to an SMTP server.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use boxoffice::config::{MailRoute, MailSettings, SmtpSettings};
+use boxoffice::outbox::{self, Carrier, Letter, Undelivered};
+use tokio::sync::OwnedRwLockWriteGuard;
+
+use super::TestApp;
+
+/// A mail transport that a test can inspect, block and redirect. Clones share their state.
+#[derive(Clone)]
+pub struct Mailbox(Arc<State>);
+
+struct State {
+    settings: MailSettings,
+    folder: PathBuf,
+    transport: RwLock<Arc<dyn Carrier>>,
+    /// Locked for reading during each delivery.
+    delivery: Arc<tokio::sync::RwLock<()>>,
+}
+
+/// Blocks the delivery of mail until it is dropped.
+pub struct DeliveryGuard(#[expect(dead_code, reason = "holds the lock")] OwnedRwLockWriteGuard<()>);
+
+impl Mailbox {
+    /// Creates a mailbox that delivers by these settings and looks for files in `folder`.
+    pub fn new(settings: &MailSettings, folder: &Path) -> Self {
+        let transport = RwLock::new(Arc::from(outbox::carrier(settings).unwrap()));
+        Self(Arc::new(State { settings: settings.clone(), folder: folder.to_owned(), transport, delivery: Arc::default() }))
+    }
+
+    /// Delivers to this SMTP server from now on.
+    pub fn use_smtp(&self, server: SmtpSettings) {
+        let settings = MailSettings { route: MailRoute::Smtp(server), ..self.0.settings.clone() };
+        *self.0.transport.write().unwrap() = Arc::from(outbox::carrier(&settings).unwrap());
+    }
+
+    /// Waits for deliveries in progress and blocks new ones.
+    pub async fn block(&self) -> DeliveryGuard {
+        DeliveryGuard(Arc::clone(&self.0.delivery).write_owned().await)
+    }
+
+    /// Returns the files of the mails to an address, oldest first.
+    pub fn files_to(&self, address: &str) -> Vec<PathBuf> {
+        let Ok(entries) = fs::read_dir(&self.0.folder) else { return Vec::new() };
+        let paths = entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|end| end == "eml"));
+        let mut files: Vec<_> = paths.filter(|path| read(path).contains(&format!("\nTo: {address}\n"))).collect();
+        files.sort();
+        files
+    }
+
+    fn transport(&self) -> Arc<dyn Carrier> {
+        Arc::clone(&self.0.transport.read().unwrap())
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap().replace("\r\n", "\n")
+}
+
+#[async_trait]
+impl Carrier for Mailbox {
+    async fn carry(&self, letter: &Letter) -> Result<String, Undelivered> {
+        let _delivery = self.0.delivery.read().await;
+        self.transport().carry(letter).await
+    }
+
+    fn patience(&self) -> Duration {
+        self.transport().patience()
+    }
+}
+
+impl TestApp {
+    /// Delivers all due mail, beside the job that does the same.
+    pub async fn deliver_mail(&self) {
+        while outbox::deliver_due(&self.state).await.unwrap() > 0 {}
+    }
+
+    /// Returns the last of `count` mails to an address. Waits until they are delivered.
+    pub async fn mail_to(&self, address: &str, count: usize) -> String {
+        self.deliver_mail().await;
+        wait_until(async || self.mailbox.files_to(address).len() >= count).await;
+        let files = self.mailbox.files_to(address);
+        assert_eq!(files.len(), count);
+        read(files.last().unwrap())
+    }
+}
+
+/// Returns the verification code in a mail.
+pub fn code_in(mail: &str) -> String {
+    let is_code = |line: &&str| line.len() == 6 && line.bytes().all(|byte| byte.is_ascii_digit());
+    mail.lines().map(str::trim).find(is_code).unwrap().to_owned()
+}
+
+/// Waits until a condition is true, for at most 30 seconds.
+pub async fn wait_until(condition: impl AsyncFn() -> bool) {
+    for _ in 0..3000 {
+        if condition().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("the condition did not become true in time");
+}

@@ -1,0 +1,54 @@
+//! The mock server in this process.
+
+use std::net::SocketAddr;
+
+use boxoffice::contract::Contract;
+use boxoffice::http::Running;
+use boxoffice::log;
+use boxoffice::mock::{self, Settings};
+use boxoffice::qa::exchange::{KEY, Reply, Request, Server, VERSION};
+use serde_json::Value;
+
+use super::ANY_PORT;
+
+/// A running mock server, and a client of it.
+pub struct MockServer {
+    pub server: Server,
+    pub contract: Contract,
+    running: Running<()>,
+}
+
+impl MockServer {
+    /// Starts a mock of the platform's contract.
+    pub fn start(settings: Settings) -> Self {
+        Self::of(Contract::builtin().unwrap().document, settings)
+    }
+
+    /// Starts a mock of any document.
+    pub fn of(document: Value, settings: Settings) -> Self {
+        let contract = || Contract::new(document.clone()).unwrap();
+        let running = mock::start(contract(), settings, ANY_PORT, &log::silent()).unwrap();
+        let server = Server::at(&format!("http://{}", running.address())).unwrap();
+        Self { server, contract: contract(), running }
+    }
+
+    /// Returns its address.
+    pub fn address(&self) -> SocketAddr {
+        self.running.address()
+    }
+
+    /// Sends a request, and asserts that the response conforms to the document.
+    pub async fn send(&self, request: &Request) -> Reply {
+        let reply = self.server.send(request).await.unwrap();
+        let path = request.path.split('?').next().unwrap();
+        let judged = self.contract.judge(&request.method, path, reply.status, &reply.headers, &reply.body);
+        let violations = judged.map(|(_, violations)| violations).unwrap_or_default();
+        assert!(violations.is_empty(), "{} {}: {} {violations:#?}", request.method, request.target(), reply.status);
+        reply
+    }
+}
+
+/// Builds a request with a key and a version.
+pub fn mock_request(method: &str, path: &str) -> Request {
+    Request::new(method, path).with_header(KEY, "any").with_header(VERSION, "3.0.0")
+}

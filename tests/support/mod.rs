@@ -1,0 +1,57 @@
+//! Support for all test binaries: a server per test, users that call it through the generated client, and fake dependencies.
+//!
+//! ```ignore
+//! on_both_databases![fulfills_paid_order];
+//!
+//! async fn fulfills_paid_order(app: TestApp) {
+//!     let ama = app.sign_up("ama").await;
+//!     let event = app.create_listed_event(&app.create_host(&ama).await, &[section("Floor", 20.0, 100)]).await;
+//!     let order = ama.order(&event.sections[0], 2).await.unwrap();
+//!     assert_eq!(order.status, types::OrderStatus::Placed);
+//! }
+//! ```
+//!
+//! `proxy` sits in front of each server and checks every response against the contract. `coverage` records which declared
+//! responses were seen.
+
+mod coverage;
+mod failures;
+mod fake_gateway;
+mod fixtures;
+mod http;
+mod invariants;
+mod mail_server;
+mod mailbox;
+mod mock_server;
+mod operations;
+mod pg_binaries;
+mod pg_cluster;
+pub mod postgres;
+mod proxy;
+mod remote_fake_gateway;
+mod runner;
+mod sales;
+pub mod server_process;
+mod snapshot;
+mod test_app;
+mod users;
+
+pub use failures::{FailureCheck, TestFailures};
+pub use fake_gateway::FakeGateway;
+pub use fixtures::{Event, Host, section};
+pub use http::{Rejection, Request, Response, rejection};
+pub use invariants::check_invariants;
+pub use mail_server::{MailServer, SmtpBehavior, TlsMode};
+pub use mailbox::{Mailbox, code_in, wait_until};
+pub use mock_server::{MockServer, mock_request};
+pub use operations::{CONTRACT, Operation, operations};
+pub use pg_cluster::PgCluster;
+pub use proxy::start_proxy;
+pub use remote_fake_gateway::RemoteFakeGateway;
+pub use runner::{run_on_postgres, run_on_sqlite, run_on_two_servers};
+pub use sales::{RESERVATION_TTL, card_payment, partial_card_payment};
+pub use snapshot::Snapshot;
+pub use test_app::{ANY_PORT, TestApp};
+pub use users::{PASSWORD, User};
+
+pub use boxoffice_client::{Client, types};

@@ -1,0 +1,106 @@
+//! Orders and payments through plain HTTP, and their effects.
+
+use std::time::Duration;
+
+use boxoffice::orders;
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use super::{Response, TestApp};
+
+/// The time for which an open order reserves its tickets.
+pub const RESERVATION_TTL: Duration = Duration::from_secs(15 * 60);
+
+impl TestApp {
+    /// Returns the body of a GET request with the administrator's key.
+    pub async fn read(&self, path: &str) -> Value {
+        self.request("GET", path).key(&self.staff.key).send().await.body
+    }
+
+    /// Returns a section's numbers of sold and reserved tickets.
+    pub async fn sold_and_reserved(&self, section: &str) -> (i64, i64) {
+        let section = self.read(section).await;
+        let count = |name: &str| section[name].as_i64().unwrap();
+        assert_eq!(count("remaining"), count("capacity") - count("sold") - count("reserved"));
+        (count("sold"), count("reserved"))
+    }
+
+    /// Returns every section's numbers of sold and reserved tickets as stored, and the sum of all reservations.
+    pub async fn stored_sold_and_reserved(&self) -> (Vec<(i64, i64)>, i64) {
+        let mut tx = self.state.db.read().await.unwrap();
+        let sections = tx.query("select sold, reserved from sections order by id").all().await.unwrap();
+        let reserved = tx.query("select coalesce(cast(sum(quantity) as bigint), 0) from reservations").scalar().await.unwrap();
+        (sections, reserved)
+    }
+
+    /// Returns the amount and the status of every payment of an order.
+    pub async fn payments(&self, order: &str) -> Vec<(f64, String)> {
+        let page = self.read(&format!("{order}/payments")).await;
+        let payment = |payment: &Value| (payment["amount"].as_f64().unwrap(), payment["status"].as_str().unwrap().to_owned());
+        page["entries"].as_array().unwrap().iter().map(payment).collect()
+    }
+
+    /// Places an order.
+    pub async fn place_order(&self, key: &str, items: Value) -> Response {
+        self.request("POST", "/orders").key(key).json(&json!({ "items": items })).send().await
+    }
+
+    /// Pays for an order.
+    pub async fn pay(&self, key: &str, order: &str, payment: Value) -> Response {
+        self.request("POST", &format!("{order}/payments")).key(key).json(&payment).send().await
+    }
+
+    /// Cancels an order.
+    pub async fn cancel_order(&self, key: &str, order: &str) -> Response {
+        self.request("POST", &format!("{order}/cancellations")).key(key).send().await
+    }
+
+    /// Returns tickets of an order.
+    pub async fn return_tickets(&self, key: &str, order: &str, body: Value) -> Response {
+        self.request("POST", &format!("{order}/returns")).key(key).json(&body).send().await
+    }
+
+    /// Voids an order.
+    pub async fn void_order(&self, key: &str, order: &str, body: Value) -> Response {
+        self.request("POST", &format!("{order}/voids")).key(key).json(&body).send().await
+    }
+
+    /// Returns the type, the amount and the fees of the first hundred transactions in a list.
+    pub async fn transactions(&self, path: &str) -> Vec<(String, f64, f64)> {
+        let number = |value: &Value| value.as_f64().unwrap();
+        let entry =
+            |entry: &Value| (entry["type"].as_str().unwrap().to_owned(), number(&entry["amount"]), number(&entry["fees"]));
+        let separator = if path.contains('?') { '&' } else { '?' };
+        let page = self.read(&format!("{path}{separator}records=100")).await;
+        page["entries"].as_array().unwrap().iter().map(entry).collect()
+    }
+
+    /// Asserts that no payment or refund is open, and that the gateway's balance equals the ledger's.
+    pub async fn check_gateway_balance(&self) {
+        let mut tx = self.state.db.read().await.unwrap();
+        let by_card = tx.query(
+            "select coalesce(cast(sum(case t.type when 'Sale' then t.amount else -t.amount end) as bigint), 0)
+             from transactions t join payments p on p.id = t.payment_id where p.method = 'card'",
+        );
+        let by_card: i64 = by_card.scalar().await.unwrap();
+        assert_eq!((self.gateway.total() * 100.0).round() as i64, by_card);
+        let owed = tx.query("select count(*) from refunds where status = 'Owed'").scalar::<i64>().await.unwrap();
+        let pending = tx.query("select count(*) from payments where status in ('Pending', 'Abandoned')");
+        assert_eq!((owed, pending.scalar::<i64>().await.unwrap()), (0, 0));
+    }
+
+    /// Runs the job that expires orders, on every server at once, until it has nothing to do.
+    pub async fn expire_due(&self) {
+        join_all(self.states().map(async |state| while orders::expire_due(state).await.unwrap() > 0 {})).await;
+    }
+}
+
+/// Builds a card payment of the outstanding amount, which the sandbox approves.
+pub fn card_payment() -> Value {
+    json!({ "method": "card", "token": "tok_approve" })
+}
+
+/// Builds a card payment of a part of the outstanding amount, which the sandbox approves.
+pub fn partial_card_payment(amount: f64) -> Value {
+    json!({ "method": "card", "token": "tok_approve", "amount": amount })
+}

@@ -1,0 +1,254 @@
+//! A running server with its own database, gateway and mailbox.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use boxoffice::app::{App, Platform};
+use boxoffice::config::{FeeSteps, MailRoute, MailSettings, Settings};
+use boxoffice::http::{LimitSettings, Listener};
+use boxoffice::log;
+use boxoffice::setup::{self, Welcome};
+use slog::Logger;
+use tempfile::TempDir;
+use tokio::sync::OnceCell;
+
+use super::failures::{FailureCheck, TestFailures};
+use super::users::client;
+use super::{Client, FakeGateway, Mailbox, User, postgres, proxy};
+
+/// Any free port on localhost.
+pub const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// The credentials of the first start, shared by all databases that are copied from one template.
+#[derive(Clone)]
+struct Credentials {
+    username: String,
+    account_number: String,
+    administrator_key: String,
+    public_key: String,
+}
+
+/// Another server on the database of a [`TestApp`].
+pub struct SecondServer {
+    /// Its state. Its clock is independent of the first server's.
+    pub state: Arc<App>,
+    /// The address of its proxy, which checks every response against the contract.
+    pub address: SocketAddr,
+    /// Its own address.
+    pub server: SocketAddr,
+    platform: Platform,
+}
+
+impl SecondServer {
+    /// Stops it.
+    pub async fn stop(self) {
+        self.platform.stop().await.unwrap();
+    }
+}
+
+/// A server on a free port, with its first administrator and API keys.
+pub struct TestApp {
+    /// Fails the test on drop if a response was wrong. Dropped first, while the server still runs.
+    failures: FailureCheck,
+    /// The server's state, for what no request can do, such as moving the clock.
+    pub state: Arc<App>,
+    /// The URL of the proxy, which checks every response against the contract.
+    pub address: String,
+    /// The server's own address, for malformed requests and for responses that no operation declares.
+    pub server: SocketAddr,
+    /// The URL of the database, for a second server.
+    pub database_url: String,
+    /// The first administrator.
+    pub staff: User,
+    /// A client with the public key, which belongs to no account.
+    pub public_client: Client,
+    /// The public key.
+    pub public_key: String,
+    /// The payment gateway.
+    pub gateway: FakeGateway,
+    /// For plain HTTP requests.
+    pub(super) http: reqwest::Client,
+    /// The mail that the server sends.
+    pub mailbox: Mailbox,
+    /// The state of the second server, in tests on two servers.
+    pub other_state: Option<Arc<App>>,
+    _platforms: Vec<Platform>,
+    _folder: TempDir,
+    _database: Option<postgres::Database>,
+}
+
+impl TestApp {
+    /// Starts a server on a fresh SQLite database.
+    pub async fn on_sqlite() -> Self {
+        /// The bytes of a migrated database after the first start.
+        static TEMPLATE: OnceCell<(Vec<u8>, Credentials)> = OnceCell::const_new();
+        let (template, credentials) = TEMPLATE
+            .get_or_init(async || {
+                let folder = tempfile::tempdir().unwrap();
+                let path = folder.path().join("boxoffice.db");
+                let credentials = create_template(&format!("sqlite:{}", path.display()), folder.path()).await;
+                (fs::read(path).unwrap(), credentials)
+            })
+            .await;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("boxoffice.db");
+        fs::write(&path, template).unwrap();
+        Self::start_servers(1, &format!("sqlite:{}", path.display()), folder, None, Some(credentials.clone())).await
+    }
+
+    /// Starts a server on a fresh PostgreSQL database, if there is a PostgreSQL.
+    pub async fn on_postgres() -> Option<Self> {
+        Self::on_shared_postgres(1).await
+    }
+
+    /// Starts two servers on one fresh PostgreSQL database. They receive the requests in turn, and share the gateway and the mailbox.
+    pub async fn on_two_servers() -> Option<Self> {
+        Self::on_shared_postgres(2).await
+    }
+
+    async fn on_shared_postgres(servers: usize) -> Option<Self> {
+        static CREDENTIALS: OnceCell<Credentials> = OnceCell::const_new();
+        let template = async |url: String| {
+            let folder = tempfile::tempdir().unwrap();
+            let credentials = create_template(&url, folder.path()).await;
+            assert!(CREDENTIALS.set(credentials).is_ok(), "the template is created once");
+        };
+        let database = postgres::copy_template(template).await?;
+        let (url, credentials) = (database.url.clone(), CREDENTIALS.get().cloned());
+        Some(Self::start_servers(servers, &url, tempfile::tempdir().unwrap(), Some(database), credentials).await)
+    }
+
+    /// Starts a server on an empty database, with images and mail in `folder`.
+    pub async fn start(database_url: &str, folder: TempDir) -> Self {
+        Self::start_servers(1, database_url, folder, None, None).await
+    }
+
+    async fn start_servers(
+        servers: usize,
+        database_url: &str,
+        folder: TempDir,
+        database: Option<postgres::Database>,
+        credentials: Option<Credentials>,
+    ) -> Self {
+        let settings = settings(folder.path());
+        let mailbox = Mailbox::new(&settings.mail, &folder.path().join("mail"));
+        let gateway = FakeGateway::default();
+        let state = open(database_url, settings.clone(), log::silent(), &gateway, &mailbox).await;
+        let other_state = match servers {
+            2 => Some(open(database_url, settings, log::silent(), &gateway, &mailbox).await),
+            _ => None,
+        };
+        let credentials = match credentials {
+            Some(credentials) => credentials,
+            None => first_start(&state).await,
+        };
+        let start = |state: &Arc<App>| Platform::start(Arc::clone(state), ANY_PORT).unwrap();
+        let platforms: Vec<Platform> = [&state].into_iter().chain(&other_state).map(start).collect();
+        let failures = TestFailures::default();
+        let servers = platforms.iter().map(Platform::address).collect();
+        let address = format!("http://{}", proxy::start_balancing_proxy(servers, failures.clone()).await.unwrap());
+        let Credentials { username, account_number, administrator_key, public_key } = credentials;
+        Self {
+            failures: FailureCheck(failures),
+            staff: User {
+                client: client(&address, &administrator_key),
+                number: account_number,
+                username,
+                key: administrator_key,
+            },
+            public_client: client(&address, &public_key),
+            public_key,
+            gateway,
+            mailbox,
+            database_url: database_url.to_owned(),
+            state,
+            address,
+            server: platforms[0].address(),
+            http: reqwest::Client::new(),
+            other_state,
+            _platforms: platforms,
+            _folder: folder,
+            _database: database,
+        }
+    }
+
+    /// Accepts 500 responses from now on. Without this they fail the test.
+    pub fn allow_server_errors(&self) {
+        self.failures.0.allow_server_errors();
+    }
+
+    /// Starts another server on the same database, with its own settings and log. It shares the gateway and the mailbox.
+    pub async fn start_second_server(&self, settings: Settings, log: Logger) -> SecondServer {
+        self.start_second_server_on(settings, log, ANY_PORT).await
+    }
+
+    /// Like [`TestApp::start_second_server`], with a listener of its own. The proxy in front of it speaks plain HTTP.
+    pub async fn start_second_server_on(&self, settings: Settings, log: Logger, listener: impl Into<Listener>) -> SecondServer {
+        let state = open(&self.database_url, settings, log, &self.gateway, &self.mailbox).await;
+        let platform = Platform::start(Arc::clone(&state), listener).unwrap();
+        let server = platform.address();
+        let address = proxy::start_proxy(server, self.failures.0.clone()).await.unwrap();
+        SecondServer { state, address, server, platform }
+    }
+
+    /// Executes a statement on the database, for states that no operation creates or that would take many requests.
+    pub async fn execute_sql(&self, sql: &'static str) {
+        let mut tx = self.state.db.begin().await.unwrap();
+        tx.query(sql).execute().await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// Returns the state of every server.
+    pub fn states(&self) -> impl Iterator<Item = &Arc<App>> {
+        [&self.state].into_iter().chain(&self.other_state)
+    }
+
+    /// Moves the clock of every server forward.
+    pub fn advance_clock(&self, duration: Duration) {
+        self.states().for_each(|state| state.clock.advance(duration));
+    }
+}
+
+fn settings(folder: &Path) -> Settings {
+    Settings {
+        public_url: "https://boxoffice.example".to_owned(),
+        media: folder.join("media").display().to_string(),
+        currency: "GHS".to_owned(),
+        reservation: Duration::from_secs(15 * 60),
+        fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSteps>().unwrap(),
+        minimum_client_version: "3.0.0".parse().unwrap(),
+        limits: LimitSettings::default(),
+        mail: MailSettings {
+            from: "Box office <tickets@boxoffice.example>".parse().unwrap(),
+            route: MailRoute::Folder(folder.join("mail")),
+        },
+    }
+}
+
+/// Opens the server's state, with the gateway and the mailbox of a test.
+async fn open(database_url: &str, settings: Settings, log: Logger, gateway: &FakeGateway, mailbox: &Mailbox) -> Arc<App> {
+    let mut state = App::open(database_url, settings, log).await.unwrap();
+    let parts = Arc::get_mut(&mut state).unwrap();
+    parts.gateway = Box::new(gateway.clone());
+    parts.carrier = Box::new(mailbox.clone());
+    state
+}
+
+/// Migrates an empty database and runs the first start on it.
+async fn create_template(database_url: &str, folder: &Path) -> Credentials {
+    let state = App::open(database_url, settings(folder), log::silent()).await.unwrap();
+    let credentials = first_start(&state).await;
+    state.db.close().await;
+    credentials
+}
+
+/// Creates the first administrator and the keys in an empty database.
+async fn first_start(state: &App) -> Credentials {
+    let Welcome { username, administrator_key, public_key, .. } = setup::first_start(state).await.unwrap().unwrap();
+    let mut tx = state.db.read().await.unwrap();
+    let account_number = tx.query("select number from accounts").scalar().await.unwrap();
+    Credentials { username, account_number, administrator_key, public_key }
+}
