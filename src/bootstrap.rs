@@ -33,7 +33,7 @@ pub struct InitialCredentials {
 
 impl fmt::Display for InitialCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "The database was empty. This was made, and is told only now:")?;
+        writeln!(f, "The database was empty. These credentials were created and are printed only once:")?;
         writeln!(f, "  administrator's username  {}", self.username)?;
         writeln!(f, "  administrator's password  {}", self.password)?;
         writeln!(f, "  administrator's key       {}", self.administrator_key)?;
@@ -60,7 +60,7 @@ pub async fn first_start(app: &Arc<App>) -> anyhow::Result<Option<InitialCredent
 /// Creates an account and returns its number. Validates it against the contract like a request.
 ///
 /// # Errors
-/// When the contract or a rule rejects the account, or the database fails.
+/// Returns an error if the contract or a rule rejects the account, or the database fails.
 pub async fn create_account(app: &Arc<App>, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<String> {
     Ok(new_account(app, username, email, password, role).await?.number.0)
 }
@@ -79,7 +79,7 @@ async fn new_account(app: &Arc<App>, username: &str, email: &str, password: &str
 /// Creates an API key of an integration, for the account with this number or for no account.
 ///
 /// # Errors
-/// When there is no such account, or the database fails.
+/// Returns an error if there is no such account, or the database fails.
 pub async fn create_key(app: &Arc<App>, name: &str, role: Scope, account: Option<&str>) -> anyhow::Result<String> {
     let account = match account {
         None => None,

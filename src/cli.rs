@@ -100,13 +100,14 @@ struct DriftOptions {
 
 /// Help on the `Prefer` header of the mock.
 const MOCK_HELP: &str = "\
-A request is held against the document first, and refused as the platform refuses it. The header `Prefer` chooses the answer:
-  Prefer: code=409            the answer of this status
-  Prefer: example=sold-out    the example of this name
-  Prefer: dynamic=true        data made from the schema, even where there is an example
-  Prefer: delay=250           after so many milliseconds, at most 60000
-  Prefer: scope=customer      as for a key of this scope: public, customer, administrator, redeemer, or none for an unknown key
-Several are separated by commas. The answer tells in `Preference-Applied` which were followed.";
+The mock validates each request against the document and rejects an invalid one as the platform does.
+The header `Prefer` selects the response:
+  Prefer: code=409            the response with this status
+  Prefer: example=sold-out    the example with this name
+  Prefer: dynamic=true        data generated from the schema, even if there is an example
+  Prefer: delay=250           sent after this many milliseconds, at most 60000
+  Prefer: scope=customer      as for a key with this scope: public, customer, administrator, redeemer, or none for an unknown key
+Separate several preferences with commas. The response header `Preference-Applied` lists those that were applied.";
 
 #[derive(Debug, Args)]
 struct MockOptions {
@@ -253,21 +254,21 @@ async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App
 async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
     let listener = options.platform.listener()?;
     let app = open(&options.platform, log).await?;
-    if let Some(welcome) = bootstrap::first_start(&app).await? {
-        print(welcome)?;
+    if let Some(credentials) = bootstrap::first_start(&app).await? {
+        print(credentials)?;
     }
-    reload_on_hang_up(&listener, log)?;
+    reload_on_sighup(&listener, log)?;
     let mut stop = StopSignals::listen()?;
     let platform = RunningApp::start(Arc::clone(&app), listener)?;
     info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
     stop.recv().await;
     let grace = Duration::from_secs(options.grace_seconds.into());
-    info!(log, "stopping: what is under way is finished first"; "grace_seconds" => grace.as_secs());
-    let doors = platform.shutdown();
-    let cut = |why: &str| anyhow!("{why}: {} requests under way were cut", doors.in_flight());
+    info!(log, "stopping: requests in progress are finished first"; "grace_seconds" => grace.as_secs());
+    let shutdown = platform.shutdown();
+    let cancelled = |why: &str| anyhow!("{why} (requests cancelled: {})", shutdown.in_flight());
     tokio::select! {
-        stopped = timeout(grace, platform.stop()) => stopped.unwrap_or_else(|_| Err(cut("the time of grace is over"))),
-        () = stop.recv() => Err(cut("it was asked again to stop")),
+        stopped = timeout(grace, platform.stop()) => stopped.unwrap_or_else(|_| Err(cancelled("the grace period is over"))),
+        () = stop.recv() => Err(cancelled("stopped by a second signal")),
     }
 }
 
@@ -279,7 +280,7 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     let operations = contract.operations().count();
     let listener = options.tls.listener(options.listen)?;
     let scheme = if listener.certificate.is_some() { "https" } else { "http" };
-    reload_on_hang_up(&listener, log)?;
+    reload_on_sighup(&listener, log)?;
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
     let mut stop = StopSignals::listen()?;
     let mock = boxoffice_mock::start(
@@ -289,31 +290,33 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
         log,
     )?;
     let address = mock.address();
-    info!(log, "mocking"; "address" => address, "document" => &title, "operations" => operations);
-    print(format!("Answers for {title} ({operations} operations) at {scheme}://{address}"))?;
-    print("The header `Prefer` chooses other answers, such as `Prefer: code=404`: see `boxoffice mock --help`.")?;
+    info!(log, "mock server started"; "address" => address, "document" => &title, "operations" => operations);
+    print(format!("Mock server for {title} at {scheme}://{address} (operations: {operations})"))?;
+    print("The header `Prefer` selects another response, for example `Prefer: code=404`. See `boxoffice mock --help`.")?;
     stop.recv().await;
     mock.stop().await
 }
 
 /// Reloads the TLS certificate on every SIGHUP, if there is one.
-fn reload_on_hang_up(listener: &Listener, log: &Logger) -> anyhow::Result<()> {
+fn reload_on_sighup(listener: &Listener, log: &Logger) -> anyhow::Result<()> {
     let Some(certificate) = listener.certificate.clone() else { return Ok(()) };
-    let mut hung_up = signal(SignalKind::hangup())?;
+    let mut hangups = signal(SignalKind::hangup())?;
     let log = log.clone();
     tokio::spawn(async move {
-        while hung_up.recv().await.is_some() {
+        while hangups.recv().await.is_some() {
             match certificate.reload() {
-                Ok(()) => info!(log, "the certificate was read again"),
-                Err(error) => warn!(log, "the certificate stays the one before"; "cause" => format!("{error:#}")),
+                Ok(()) => info!(log, "certificate reloaded"),
+                Err(error) => {
+                    warn!(log, "certificate not reloaded; the previous one stays in use"; "cause" => format!("{error:#}"));
+                }
             }
         }
     });
     Ok(())
 }
 
-/// Handlers of Ctrl-C and SIGTERM. Without them, these signals end the program at once, so a server installs them before it prints
-/// its address.
+/// Handlers of Ctrl-C and SIGTERM. Without them, these signals end the program at once, so a server installs them before it
+/// prints its address.
 struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
@@ -321,7 +324,7 @@ struct StopSignals {
 
 impl StopSignals {
     fn listen() -> anyhow::Result<Self> {
-        let listen = |kind| signal(kind).context("cannot listen for the signals that ask to stop");
+        let listen = |kind| signal(kind).context("cannot listen for stop signals");
         Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
     }
 
@@ -348,12 +351,12 @@ fn finish(command: &str, is_clean: anyhow::Result<bool>) -> ExitCode {
 
 /// Stops a comparison at the first stop signal, so that it deletes the data that it created. Returns at the second signal.
 async fn stop_comparing(mut stop: StopSignals, stopped: &AtomicBool) -> anyhow::Error {
-    for word in ["Stopping: what was made on the server is removed. Ask again to leave it there.", "Stopped."] {
+    for message in ["Stopping. The data created on the server is deleted first; a second signal leaves it there.", "Stopped."] {
         stop.recv().await;
-        print_error(word);
+        print_error(message);
         stopped.store(true, Ordering::Relaxed);
     }
-    anyhow!("it was stopped twice, and what it had made on the server stays there")
+    anyhow!("it was stopped by a second signal, and the data that it created stays on the server")
 }
 
 /// Runs a comparison and prints its findings. Returns whether there are none.
@@ -363,7 +366,7 @@ async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
     let stopped = Arc::default();
     let compared = tokio::select! {
         compared = options.compare(builtin, &stopped, |coverage, count| progress.tell(coverage, count)) => compared,
-        stopped_at_once = stop_comparing(StopSignals::listen()?, &stopped) => Err(stopped_at_once),
+        second_signal = stop_comparing(StopSignals::listen()?, &stopped) => Err(second_signal),
     };
     progress.end();
     let report = compared?;
@@ -389,12 +392,12 @@ fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
 }
 
 /// Prints the result of the command to standard output.
-fn print(what: impl Display) -> anyhow::Result<()> {
-    writeln!(stdout(), "{what}").context("cannot write to standard output")
+fn print(output: impl Display) -> anyhow::Result<()> {
+    writeln!(stdout(), "{output}").context("cannot write to standard output")
 }
 
 /// Prints an error to standard error, separate from the result of the command.
-fn print_error(what: impl Display) {
+fn print_error(error: impl Display) {
     // If standard error is closed, there is no way to report the failure.
-    let _unheard = writeln!(stderr(), "boxoffice: {what}");
+    let _ignored = writeln!(stderr(), "boxoffice: {error}");
 }

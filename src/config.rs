@@ -119,7 +119,7 @@ pub struct Settings {
     pub limits: LimitSettings,
     /// The settings of mail.
     pub mail: MailSettings,
-    }
+}
 
 /// The settings of mail.
 #[derive(Debug, Clone)]
@@ -207,10 +207,10 @@ impl FromStr for SmtpServer {
 impl SmtpServer {
     /// Returns the default encryption. Mails contain password reset codes, so only connections to this machine are not encrypted.
     fn tls(&self) -> SmtpTls {
-        let is_here = self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        let is_local = self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
         match self.port {
             Some(465) => SmtpTls::Tls,
-            _ if is_here => SmtpTls::None,
+            _ if is_local => SmtpTls::None,
             _ => SmtpTls::Starttls,
         }
     }
@@ -220,14 +220,14 @@ impl MailOptions {
     fn settings(&self, folder: PathBuf) -> MailSettings {
         let route = self.smtp.as_ref().map_or(MailTransportSettings::Folder(folder), |server| {
             let tls = self.smtp_tls.unwrap_or_else(|| server.tls());
-            let usual_port = match tls {
+            let default_port = match tls {
                 SmtpTls::None => 25,
                 SmtpTls::Starttls => 587,
                 SmtpTls::Tls => 465,
             };
             MailTransportSettings::Smtp(SmtpSettings {
                 host: server.host.clone(),
-                port: server.port.unwrap_or(usual_port),
+                port: server.port.unwrap_or(default_port),
                 tls,
                 credentials: self.smtp_user.clone().zip(self.smtp_password.clone()),
                 certificates: self.smtp_ca.clone(),
@@ -247,7 +247,7 @@ impl PlatformOptions {
     /// Returns the listener configuration of the server.
     ///
     /// # Errors
-    /// When the TLS files can't be used.
+    /// Returns an error if the TLS files can't be used.
     pub fn listener(&self) -> anyhow::Result<Listener> {
         self.tls.listener(self.listen)
     }
@@ -297,10 +297,10 @@ impl FromStr for FeeSchedule {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        let mut parts: Vec<&str> = text.split(',').map(str::trim).collect();
-        let above = parse_money(parts.pop().context("fee steps are empty")?)?;
-        let steps = parts.into_iter().map(|part| {
-            let (up_to, fee) = part.split_once(':').context("a fee step is PRICE:FEE")?;
+        let mut items: Vec<&str> = text.split(',').map(str::trim).collect();
+        let above = parse_money(items.pop().context("fee steps are empty")?)?;
+        let steps = items.into_iter().map(|item| {
+            let (up_to, fee) = item.split_once(':').context("a fee step is PRICE:FEE")?;
             Ok((parse_money(up_to)?, parse_money(fee)?))
         });
         let steps = steps.collect::<anyhow::Result<Vec<_>>>()?;
@@ -337,7 +337,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mail_server_is_named_with_or_without_its_port() {
+    fn parses_mail_servers_with_and_without_port() {
         for (text, read) in [
             ("mail.example.com", Some(("mail.example.com", None, SmtpTls::Starttls))),
             ("mail.example.com:465", Some(("mail.example.com", Some(465), SmtpTls::Tls))),
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn fees_follow_their_steps() -> anyhow::Result<()> {
+    fn fee_depends_on_the_price_step() -> anyhow::Result<()> {
         let steps: FeeSchedule = "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse()?;
         for (price, fee) in [(0, 0), (1, 99), (5000, 99), (5001, 199), (10000, 199), (20000, 399), (20001, 499)] {
             assert_eq!(steps.fee(Money(price)), Money(fee), "{price}");
@@ -378,7 +378,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_fee_is_that_of_the_step_around_its_price(steps in fee_steps(), price in amount()) {
+        fn fee_is_that_of_the_first_step_at_or_above_the_price(steps in fee_steps(), price in amount()) {
             let fee = steps.fee(price);
 
             let below = steps.steps.iter().filter(|(up_to, _)| *up_to < price).count();
@@ -387,7 +387,7 @@ mod tests {
         }
 
         #[test]
-        fn fee_steps_are_read_as_they_are_written(steps in fee_steps()) {
+        fn fee_steps_round_trip_as_text(steps in fee_steps()) {
             let amount = |money: Money| format!("{}.{:02}", money.0 / 100, money.0 % 100);
             let written = steps.steps.iter().map(|(up_to, fee)| format!("{}:{}", amount(*up_to), amount(*fee)));
             let written: Vec<String> = written.chain([amount(steps.above)]).collect();

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use boxoffice::db::Db;
+use boxoffice::kernel::db::Db;
 use bytes::Bytes;
 use clap::ValueEnum;
 use http::Method;

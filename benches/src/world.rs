@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use boxoffice::base::secret;
-use boxoffice::db::Db;
+use boxoffice::kernel::types::secret;
+use boxoffice::kernel::db::Db;
 use boxoffice_client::{Client, Error, types};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -219,7 +219,7 @@ fn new_key(program: &Path, database_url: &str, folder: &Path, role: &str) -> any
 }
 
 /// Accounts like the one that signed up, with the key of a session each.
-async fn insert_buyers(db: &Db, buyers: &[Buyer]) -> boxoffice::error::Result<()> {
+async fn insert_buyers(db: &Db, buyers: &[Buyer]) -> boxoffice_http::error::Result<()> {
     let mut tx = db.begin().await?;
     let password: String = tx.query("select password_hash from accounts where username = 'kofi'").scalar().await?;
     let into =
@@ -302,7 +302,7 @@ fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
 }
 
 /// What the database refused.
-pub fn refused(error: boxoffice::error::Error) -> anyhow::Error {
+pub fn refused(error: boxoffice_http::error::Error) -> anyhow::Error {
     anyhow!("the database: {error:?}")
 }
 

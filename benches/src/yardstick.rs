@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use boxoffice::db::Db;
+use boxoffice::kernel::db::Db;
 
 use crate::database::Database;
 use crate::drive::{Ask, Asks, ask_once};

@@ -73,7 +73,7 @@ async fn run<A: Send + Sync + 'static>(job: Job<A>, app: Arc<A>, log: Logger, mu
                 Ok(_) => break,
                 Err(error) => {
                     let error = ApiError::from(error);
-                    error!(log, "the job failed and will be tried again"; "job" => job.name,
+                    error!(log, "the job failed and will be retried"; "job" => job.name,
                         "cause" => error.cause().map(|cause| format!("{cause:#}")));
                     break;
                 }

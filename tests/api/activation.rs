@@ -1,7 +1,7 @@
 //! Deactivation, reactivation and deletion requests of accounts.
 
-use boxoffice::auth::Scope;
-use boxoffice::setup;
+use boxoffice::bootstrap;
+use boxoffice_openapi::Scope;
 use futures::future::join_all;
 use serde_json::json;
 
@@ -34,7 +34,7 @@ impl TestApp {
 
     /// Creates an administrator's key without an account.
     async fn create_key_without_account(&self) -> String {
-        setup::create_key(&self.state, "a program", Scope::Administrator, None).await.unwrap()
+        bootstrap::create_key(&self.state, "a program", Scope::Administrator, None).await.unwrap()
     }
 
     /// Creates another administrator, and returns the account number.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boxoffice::log;
+use boxoffice_http::log;
 use serde_json::{Value, json};
 
 use crate::support::{Response, TestApp};
@@ -46,8 +46,8 @@ async fn integration_shows_last_use(app: TestApp) {
 
     let now = app.state.clock.now();
     assert_eq!(first, within_the_hour, "a request that reads doesn't write each time");
-    assert!(first.as_str().unwrap() <= now.minus(HOUR).to_offset_seconds().as_str(), "{first}");
-    assert!(after_it.as_str().unwrap() > now.minus(HOUR).to_offset_seconds().as_str(), "{after_it}");
+    assert!(first.as_str().unwrap() <= now.minus(HOUR).format_rfc3339().as_str(), "{first}");
+    assert!(after_it.as_str().unwrap() > now.minus(HOUR).format_rfc3339().as_str(), "{after_it}");
 }
 
 async fn session_shows_last_use(app: TestApp) {

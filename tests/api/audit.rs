@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use boxoffice::base::secret;
 use boxoffice::config::Settings;
-use boxoffice::http::LimitSettings;
-use boxoffice::log;
+use boxoffice::kernel::http::LimitSettings;
+use boxoffice::kernel::types::secret;
+use boxoffice_http::log;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ async fn make_region(app: &TestApp, key: &str, name: &str) -> Response {
 /// Returns a key's stored id.
 async fn id_of_key(app: &TestApp, key: &str) -> String {
     let mut tx = app.state.db.read().await.unwrap();
-    let id = tx.query("select id from api_keys where hash = $1").bind(boxoffice::base::secret::hash(key));
+    let id = tx.query("select id from api_keys where hash = $1").bind(boxoffice::kernel::types::secret::hash(key));
     format!("{:014}", id.scalar::<i64>().await.unwrap())
 }
 

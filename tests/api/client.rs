@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use boxoffice_client::{IfChanged, Retries, Tagged};
+use boxoffice_client::{HasEtag, IfChanged, RetryPolicy};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -165,7 +165,7 @@ async fn does_not_retry_rejection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stops_after_last_attempt() {
     let (client, heads) = start_server([const { Respond("503 Service Unavailable", BUSY) }; 3]).await;
-    let client = client.with_retries(Retries { attempts: 3, ..Retries::default() });
+    let client = client.with_retries(RetryPolicy { attempts: 3, ..RetryPolicy::default() });
 
     assert_eq!(client.region_get().region("1").send().await.rejection(), (503, "server.unavailable".to_owned()));
 
@@ -175,7 +175,7 @@ async fn stops_after_last_attempt() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn does_not_wait_longer_than_limit() {
     let (client, heads) = start_server([Respond("429 Too Many Requests\r\nRetry-After: 3600", BUSY)]).await;
-    let client = client.with_retries(Retries { attempts: 100, total: Duration::from_secs(3599), ..Retries::default() });
+    let client = client.with_retries(RetryPolicy { attempts: 100, total: Duration::from_secs(3599), ..RetryPolicy::default() });
 
     let told = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("an answer at once");
 
@@ -186,7 +186,7 @@ async fn does_not_wait_longer_than_limit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn does_not_retry_without_policy() {
     let (client, _heads) = start_server([CloseConnection, Respond("200 OK", REGION)]).await;
-    let client = client.with_retries(Retries::NONE);
+    let client = client.with_retries(RetryPolicy::NONE);
 
     let lost = client.region_get().region("1").send().await;
 
@@ -208,14 +208,14 @@ async fn retries_after_timeout() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retried_delete_accepts_not_found() {
     let (client, heads) = start_server([NeverRespond, Respond("200 OK", REGION)]).await;
-    let client = client.with_retries(Retries { attempt: Duration::from_secs(2), ..Retries::default() });
+    let client = client.with_retries(RetryPolicy { attempt: Duration::from_secs(2), ..RetryPolicy::default() });
 
     let read = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("retried");
 
     assert_eq!(read.unwrap().name, "Volta");
 
     assert_eq!(heads.await.unwrap().len(), 2);
-    let Retries { attempt, total, .. } = Retries::default();
+    let RetryPolicy { attempt, total, .. } = RetryPolicy::default();
     assert!(attempt * 3 < total, "by default, too, there is time for a second and third");
 }
 

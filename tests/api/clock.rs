@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boxoffice::log;
+use boxoffice_http::log;
 use serde_json::json;
 
 use crate::on_both_databases;
@@ -23,7 +23,7 @@ async fn ids_increase_after_clock_steps_back(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
 
     let before = ama.order(&event.sections[0], 1).await.unwrap();
-    app.state.clock.set_back(HOUR);
+    app.state.clock.rewind(HOUR);
     let after = ama.order(&event.sections[0], 1).await.unwrap();
 
     assert!(before.number < after.number, "{} {}", before.number.as_str(), after.number.as_str());
@@ -53,7 +53,7 @@ async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
     app.advance_clock(RESERVATION_TTL);
     let expired = (app.read(&order).await["status"].clone(), app.sold_and_reserved(floor).await);
 
-    app.state.clock.set_back(HOUR);
+    app.state.clock.rewind(HOUR);
     app.expire_due().await;
     let paid = app.pay(&ama.key, &order, card_payment()).await;
     let verified = app.submit_code(&verification, json!({ "code": code })).await;
@@ -71,7 +71,7 @@ async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
 
     app.advance_clock(Duration::from_secs(31 * 24 * 3600));
     let late = app.request("GET", "/sessions/active").key(&ama.key).send().await;
-    app.state.clock.set_back(2 * HOUR);
+    app.state.clock.rewind(2 * HOUR);
     let later = app.request("GET", "/sessions/active").key(&ama.key).send().await;
     assert_eq!((late.status, later.status), (403, 403), "a session that has ended doesn't come back");
 }
@@ -79,7 +79,7 @@ async fn expired_order_stays_expired_after_clock_steps_back(app: TestApp) {
 async fn due_jobs_run_after_clock_steps_back(app: TestApp) {
     app.sign_up("ama").await;
     let asked = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
-    app.state.clock.set_back(HOUR);
+    app.state.clock.rewind(HOUR);
     let again = app.request("POST", "/verifications").json(&json!({ "email": "ama@example.com" })).send().await;
 
     assert_eq!((asked.status, again.status), (201, 201));
@@ -100,7 +100,7 @@ async fn clock_step_forward_expires_everything_once(app: TestApp) {
 
     app.advance_clock(HOUR);
     app.expire_due().await;
-    app.state.clock.set_back(HOUR);
+    app.state.clock.rewind(HOUR);
     app.advance_clock(HOUR);
     app.expire_due().await;
 

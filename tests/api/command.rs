@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Output;
 
-use boxoffice::contract::Contract;
 use boxoffice_client::Client;
+use boxoffice_openapi::Contract;
 use serde_json::{Value, json};
 
 use crate::support::postgres;
@@ -21,7 +21,7 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn drift_reports_by_exit_status_and_json() {
     let folder = tempfile::tempdir().unwrap();
-    let mut document = Contract::builtin().unwrap().document;
+    let mut document = boxoffice::contract::load().unwrap().document;
     document["paths"]["/time"]["get"]["tags"] = json!(["Time"]);
     let changed = folder.path().join("changed.yaml");
     std::fs::write(&changed, document.to_string()).unwrap();
@@ -169,6 +169,6 @@ async fn mock_serves_any_document_until_stopped() {
 
     assert!(text(&rejected.stderr).contains("no such file"), "{}", text(&rejected.stderr));
     assert_eq!(greeting, "Good morning");
-    assert!(printed.contains(&format!("Answers for greetings (1 operations) at {address}")), "{printed}");
+    assert!(printed.contains(&format!("Mock server for greetings at {address} (operations: 1)")), "{printed}");
     assert!(!folder.path().join("boxoffice.db").exists(), "it keeps nothing");
 }

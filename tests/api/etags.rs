@@ -1,10 +1,10 @@
 //! ETags and conditional requests, for every operation that declares them. The fixtures of `boxoffice compare` create the
 //! resources.
 
-use boxoffice::contract::{Contract, Operation};
-use boxoffice::log;
-use boxoffice::qa::exchange::{Reply, Request, Server};
-use boxoffice::qa::world;
+use boxoffice_conformance::fixtures;
+use boxoffice_conformance::http_client::{HttpClient, ReceivedResponse, Request};
+use boxoffice_http::log;
+use boxoffice_openapi::{Contract, Operation};
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -32,21 +32,21 @@ const VOLATILE: [&str; 2] = ["time_get", "token_authentication_get"];
 /// A server with the fixtures of a comparison.
 struct Fixtures {
     contract: Contract,
-    server: Server,
-    created: world::World,
+    server: HttpClient,
+    created: fixtures::Fixtures,
 }
 
 impl Fixtures {
     async fn on(app: &TestApp) -> Self {
-        let contract = Contract::builtin().unwrap();
-        let server = Server::at(&app.address).unwrap();
-        let created = world::World::make(&server, &contract, &app.staff.key, 7).await.unwrap();
+        let contract = boxoffice::contract::load().unwrap();
+        let server = HttpClient::at(&app.address).unwrap();
+        let created = fixtures::Fixtures::make(&server, &contract, &app.staff.key, 7).await.unwrap();
         Self { contract, server, created }
     }
 
     /// Returns the operations with this request header.
     fn operations_with(&self, header: &str) -> Vec<&Operation> {
-        self.contract.operations().filter(|operation| operation.takes(header)).collect()
+        self.contract.operations().filter(|operation| operation.has_parameter(header)).collect()
     }
 
     /// Builds a valid request for a resource of its own.
@@ -54,28 +54,28 @@ impl Fixtures {
         self.created.valid_as(&self.server, operation, None).await.unwrap().request
     }
 
-    async fn send(&self, request: &Request) -> Reply {
+    async fn send(&self, request: &Request) -> ReceivedResponse {
         self.server.send(request).await.unwrap()
     }
 
     /// Reads the resource that a request would change, with the same key.
-    async fn read(&self, change: &Request) -> Reply {
+    async fn read(&self, change: &Request) -> ReceivedResponse {
         let mut read = Request::new("GET", change.path.clone());
         read.headers.clone_from(&change.clone().without_header("Content-Type").headers);
         self.send(&read).await
     }
 }
 
-fn tag(reply: &Reply) -> String {
+fn tag(reply: &ReceivedResponse) -> String {
     let tag = reply.headers.get("etag").map(|tag| tag.to_str().unwrap().to_owned());
     tag.unwrap_or_else(|| panic!("no ETag: {} {}", reply.status, reply.json()))
 }
 
-fn assert_changed(reply: &Reply, about: &str) {
+fn assert_changed(reply: &ReceivedResponse, about: &str) {
     assert_eq!((reply.status, &reply.json()["code"]), (412, &json!("resource.changed")), "{about}: {}", reply.json());
 }
 
-fn is_success(reply: &Reply) -> bool {
+fn is_success(reply: &ReceivedResponse) -> bool {
     (200..300).contains(&reply.status)
 }
 
@@ -155,7 +155,7 @@ async fn if_match_rejects_stale_etag(app: TestApp) {
 async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
     let stage = Fixtures::on(&app).await;
     let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
-    let other = Server::at(&format!("http://{}", neighbour.address)).unwrap();
+    let other = HttpClient::at(&format!("http://{}", neighbour.address)).unwrap();
     // Ending a session is idempotent: an ended session is unchanged.
     for operation in stage.operations_with("If-Match").into_iter().filter(|operation| operation.id != "session_active_delete") {
         let id = &operation.id;
@@ -165,12 +165,17 @@ async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
 
         let both = join_all([&stage.server, &other].map(|server| server.send(&request))).await;
 
-        let both: Vec<Reply> = both.into_iter().map(Result::unwrap).collect();
+        let both: Vec<ReceivedResponse> = both.into_iter().map(Result::unwrap).collect();
         let after = stage.read(&request.without_header("If-Match")).await;
         let created = both.iter().filter(|reply| is_success(reply)).count();
         // If the example equals the current state, both succeed.
         let is_same = after.status == 200 && tag(&after) == seen;
-        assert_eq!(created, if is_same { 2 } else { 1 }, "{id}: {:?}", both.iter().map(Reply::json).collect::<Vec<_>>());
+        assert_eq!(
+            created,
+            if is_same { 2 } else { 1 },
+            "{id}: {:?}",
+            both.iter().map(ReceivedResponse::json).collect::<Vec<_>>()
+        );
         let rejected = both.iter().filter(|reply| !is_success(reply));
         rejected.for_each(|reply| assert!([404, 412].contains(&reply.status), "{id}: {} {}", reply.status, reply.json()));
     }

@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use boxoffice::auth::Scope;
-use boxoffice::error::Code;
+use boxoffice_http::error::Code;
+use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 use slog::{Drain, Logger, o};
 

@@ -4,6 +4,7 @@
 //! Each run tries a few hundred texts; `BOXOFFICE_FUZZ_SECONDS` sets a duration instead. Failing seeds are stored in `fuzz/` and
 //! tried first.
 
+use boxoffice_openapi::parse_birth_date;
 use std::cell::Cell;
 use std::env;
 use std::fmt::Debug;
@@ -12,18 +13,18 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use boxoffice::advertisements::parse_markdown;
-use boxoffice::base::clock::{Timestamp, parse_birth_date};
-use boxoffice::base::id::Id;
-use boxoffice::base::money::Money;
-use boxoffice::base::version::ClientVersion;
 use boxoffice::config::FeeSchedule;
-use boxoffice::contract::{Contract, compile, resolve};
-use boxoffice::error::Error;
-use boxoffice::media;
-use boxoffice::orders::read_number_filter;
-use boxoffice::review::Content;
-use boxoffice::sections::{self, SectionUri};
+use boxoffice::features::catalog::advertisements::parse_markdown;
+use boxoffice::features::catalog::media;
+use boxoffice::features::catalog::review::Content;
+use boxoffice::features::catalog::sections::{self, SectionUri};
+use boxoffice::features::sales::orders::read_number_filter;
+use boxoffice::kernel::types::clock::Timestamp;
+use boxoffice::kernel::types::id::Id;
+use boxoffice::kernel::types::money::Money;
+use boxoffice_http::client_version::ClientVersion;
+use boxoffice_openapi::RequestError;
+use boxoffice_openapi::{Contract, compile, resolve};
 use http::{HeaderMap, HeaderValue, header};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -114,7 +115,7 @@ fn timestamps() {
             let minutes = moment.to_minutes();
             prop_assert_eq!(minutes.len(), 16);
             prop_assert_eq!(Timestamp::parse(&minutes).map(Timestamp::to_minutes), Some(minutes));
-            prop_assert_eq!(Timestamp::parse(&moment.to_offset_seconds()).map(Timestamp::seconds), Some(moment.seconds()));
+            prop_assert_eq!(Timestamp::parse(&moment.format_rfc3339()).map(Timestamp::seconds), Some(moment.seconds()));
         }
         Ok(())
     });
@@ -188,7 +189,7 @@ fn client_versions() {
 fn fee_steps() {
     const MODELS: &[&str] = &["50:0.99,100:1.99,4.99", "0", "92233720368547758.07:1,2.5", "1:1, 2:2 ,3"];
     fuzz("tests/api/fuzz/fee_steps.txt", like(MODELS), |text| {
-        if let Ok(steps) = text.parse::<FeeSteps>() {
+        if let Ok(steps) = text.parse::<FeeSchedule>() {
             let amounts = steps.steps.iter().flat_map(|(up_to, fee)| [*up_to, *fee]).chain([steps.above]);
             prop_assert!(amounts.into_iter().all(|amount| amount >= Money::ZERO));
             let is_of_amounts =
@@ -208,7 +209,7 @@ fn number_filters() {
         let text: String = text.chars().take(100).collect();
         match read_number_filter(&text) {
             Ok(filter) => drop(filter.is_match("17637000000051")),
-            Err(error) => prop_assert!(matches!(error, Error::Invalid(_)), "{:?}", error),
+            Err(error) => prop_assert!(matches!(error, boxoffice_http::error::Error::Invalid(_)), "{:?}", error),
         }
         Ok(())
     });
@@ -249,7 +250,7 @@ fn markdown() {
         "<b>raw</b> &amp; [link](http://x)\n***\n| a | b |\n",
         "> > > > - - - - 1) 2) 3)\n\t\tx\n",
     ];
-    let document = Contract::builtin().unwrap().document;
+    let document = boxoffice::contract::load().unwrap().document;
     let schema = compile(&resolve(&document, &document["components"]["schemas"]["ParsedMarkdown"])).unwrap();
     fuzz("tests/api/fuzz/markdown.txt", like(MODELS), |text| {
         let parsed = serde_json::to_value(parse_markdown(&text)).unwrap();
@@ -286,7 +287,7 @@ fn json_text() -> impl Strategy<Value = String> {
 
 #[test]
 fn bodies() {
-    let contract = Contract::builtin().unwrap();
+    let contract = boxoffice::contract::load().unwrap();
     let operations = operations();
     let with_bodies: Vec<_> = operations.iter().filter(|operation| operation.body_schema().is_some()).collect();
     let mut headers = HeaderMap::new();
@@ -314,8 +315,8 @@ fn bodies() {
                 let again = found.check(&path, Some(&operation.required_query()), &headers, again.as_bytes());
                 prop_assert!(again.is_ok_and(|again| again.body == arguments.body));
             }
-            Err(Error::Invalid(problems)) => prop_assert!(!problems.is_empty()),
-            Err(Error::Rejected(..)) => {}
+            Err(RequestError::InvalidFields(problems)) => prop_assert!(!problems.is_empty()),
+            Err(RequestError::MalformedBody(_) | RequestError::UnsupportedMediaType(_)) => {}
             Err(error) => prop_assert!(false, "{:?}", error),
         }
         Ok(())
@@ -331,14 +332,14 @@ fn queries_and_paths() {
         "/submissions/L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ==?approved=true&reason=%0A",
         "/accounts/GH-4K7QW2MZ/sessions/17637000000051",
     ];
-    let contract = Contract::builtin().unwrap();
+    let contract = boxoffice::contract::load().unwrap();
     fuzz("tests/api/fuzz/queries_and_paths.txt", (select(vec!["GET", "DELETE", "PUT"]), like(MODELS)), |(method, uri)| {
         let (path, query) = uri.split_once('?').unwrap_or((&uri, ""));
         let path = contract.without_prefix(path);
         let Ok(operation) = contract.find(method, path) else { return Ok(()) };
         match operation.check(path, Some(query), &HeaderMap::new(), b"") {
             Ok(arguments) => prop_assert!(arguments.query.values().all(|value| !matches!(value, Value::Null))),
-            Err(Error::Invalid(_) | Error::Rejected(..)) => {}
+            Err(RequestError::InvalidFields(_)) => {}
             Err(error) => prop_assert!(false, "{:?}", error),
         }
         Ok(())

@@ -3,8 +3,8 @@
 mod administrators;
 mod removal;
 
-use boxoffice::auth::Scope;
-use boxoffice::setup;
+use boxoffice::bootstrap;
+use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -101,7 +101,7 @@ async fn requires_name_contact_and_email(app: TestApp) {
 }
 
 async fn requires_key_with_account(app: TestApp) {
-    let program = setup::create_key(&app.state, "a program", Scope::Customer, None).await.unwrap();
+    let program = bootstrap::create_key(&app.state, "a program", Scope::Customer, None).await.unwrap();
 
     let application = create(&app, &app.public_key, &host("Accra Live")).await;
     let nobody = create(&app, &program, &host("Accra Live")).await;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use boxoffice::auth::Scope;
-use boxoffice::setup;
+use boxoffice::bootstrap;
+use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -89,7 +89,7 @@ async fn role_limits_scope_of_key(app: TestApp) {
 }
 
 async fn key_works_until_it_expires(app: TestApp) {
-    let soon = app.state.clock.now().plus(Duration::from_secs(3600)).to_offset_seconds();
+    let soon = app.state.clock.now().plus(Duration::from_secs(3600)).format_rfc3339();
     let created = app.integrate(&json!({ "name": "Kiosk", "role": "public", "expires": soon })).await;
     let status = async || app.request("GET", "/time").key(created.body["key"].as_str().unwrap()).send().await.status;
 
@@ -102,7 +102,7 @@ async fn key_works_until_it_expires(app: TestApp) {
 }
 
 async fn rejects_expiry_in_the_past(app: TestApp) {
-    let moment = |seconds| app.state.clock.now().minus(Duration::from_secs(seconds)).to_offset_seconds();
+    let moment = |seconds| app.state.clock.now().minus(Duration::from_secs(seconds)).format_rfc3339();
 
     for expires in [moment(1), "1970-01-01T00:00:00Z".to_owned()] {
         let body = json!({ "name": "Kiosk", "role": "public", "account": "ZZ-00000000", "expires": expires });
@@ -118,7 +118,7 @@ async fn rejects_unknown_account(app: TestApp) {
     let unknown = app.integrate(&json!({ "name": "Kiosk", "role": "customer", "account": "ZZ-00000000" })).await;
     assert_eq!((unknown.status, unknown.invalid_arguments()), (400, vec!["account".to_owned()]));
 
-    let nobodys = setup::create_key(&app.state, "nobody's", Scope::Administrator, None).await.unwrap();
+    let nobodys = bootstrap::create_key(&app.state, "nobody's", Scope::Administrator, None).await.unwrap();
     let body = json!({ "name": "Kiosk", "role": "customer" });
     let nobody = app.request("POST", "/integrations").key(&nobodys).json(&body).send().await;
     assert_eq!((nobody.status, nobody.invalid_arguments()), (400, vec!["-account".to_owned()]));
@@ -167,7 +167,7 @@ async fn unknown_integration_is_not_found(app: TestApp) {
 
 async fn lists_integrations_without_keys(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let soon = app.state.clock.now().plus(Duration::from_secs(60)).to_offset_seconds();
+    let soon = app.state.clock.now().plus(Duration::from_secs(60)).format_rfc3339();
     let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number, "expires": soon });
     let mut integration = app.integrate(&integration).await.body;
     let mut reports = app.integrate(&json!({ "name": "Reports", "role": "administrator" })).await.body;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boxoffice::base::clock::Timestamp;
+use boxoffice::kernel::types::clock::Timestamp;
 use futures::future::join;
 use serde_json::{Value, json};
 

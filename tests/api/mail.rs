@@ -4,10 +4,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use boxoffice::app::{App, Platform};
-use boxoffice::config::{MailRoute, MailSettings, Settings, SmtpSettings, SmtpTls};
-use boxoffice::log;
-use boxoffice::outbox::{self, Mail};
+use boxoffice::config::{MailSettings, MailTransportSettings, Settings, SmtpSettings, SmtpTls};
+use boxoffice::kernel::outbox::{self, Mail};
+use boxoffice::server::RunningApp;
+use boxoffice::state::App;
+use boxoffice_http::log;
 use tokio::net::TcpListener;
 
 use crate::on_both_databases;
@@ -93,7 +94,7 @@ impl TestApp {
     /// Opens another server's state on the same database, which delivers to this SMTP server.
     async fn open_second_state(&self, server: SmtpSettings) -> Arc<App> {
         let from = "Box office <tickets@boxoffice.example>".parse().unwrap();
-        let mail = MailSettings { from, route: MailRoute::Smtp(server) };
+        let mail = MailSettings { from, route: MailTransportSettings::Smtp(server) };
         let settings = Settings { mail, ..self.state.settings.clone() };
         App::open(&self.database_url, settings, log::silent()).await.unwrap()
     }
@@ -358,7 +359,7 @@ async fn unresponsive_server_does_not_block_shutdown(app: TestApp) {
     let server = MailServer::start(SmtpBehavior::Unresponsive).await;
     app.mailbox.use_smtp(server.settings());
     let second = app.open_second_state(SmtpSettings { timeout: Duration::from_secs(600), ..server.settings() }).await;
-    let platform = Platform::start(Arc::clone(&second), ANY_PORT).unwrap();
+    let platform = RunningApp::start(Arc::clone(&second), ANY_PORT).unwrap();
     for number in 0..9 {
         app.enqueue_mail("ama@example.com", &format!("Number {number}")).await;
     }

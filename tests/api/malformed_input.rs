@@ -1,8 +1,8 @@
 //! Unusual JSON, Unicode and images in requests.
 
-use boxoffice::contract::Contract;
-use boxoffice::mock::Settings;
 use boxoffice_client::Error;
+use boxoffice_mock::Settings;
+use boxoffice_openapi::Contract;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -272,7 +272,7 @@ async fn rejects_decompression_bomb(app: TestApp) {
 /// Malformed identifiers, for every variable of every path.
 async fn malformed_path_parameter_is_not_found(app: TestApp) {
     let odd = ["%E2%80%AE", "%07", "99999999999999999999999", "-1", "L2V2ZW50cy8%3D", "%25%30%30", "a%0d%0ab"];
-    let contract = Contract::builtin().unwrap();
+    let contract = boxoffice::contract::load().unwrap();
     for operation in operations() {
         for parameter in operation.parameters("path") {
             for value in odd {

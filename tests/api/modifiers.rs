@@ -455,9 +455,9 @@ async fn price_is_same_in_every_representation(app: TestApp) {
     let (kofi, event) = create_concert(&app).await;
     let floor = &event.sections[0];
     let ends = app.state.clock.now().plus(Duration::from_secs(1800));
-    let early = json!({ "name": "Early bird", "priceDelta": -20, "availableTo": ends.to_offset_seconds() });
+    let early = json!({ "name": "Early bird", "priceDelta": -20, "availableTo": ends.format_rfc3339() });
     modifier(&app, &kofi.key, floor, early).await;
-    let gate = json!({ "name": "Gate", "priceDelta": 3, "availableFrom": ends.to_offset_seconds() });
+    let gate = json!({ "name": "Gate", "priceDelta": 3, "availableFrom": ends.format_rfc3339() });
     modifier(&app, &kofi.key, floor, gate).await;
     let ama = app.sign_up("ama").await;
     ama.order(floor, 1).await.unwrap();

@@ -1,13 +1,16 @@
 //! Passwords: forbidden passwords, hashes, and the limit of concurrent hashing.
 
+use boxoffice_openapi::Scope;
 use std::sync::Arc;
 use std::time::Duration;
 
 use argon2::password_hash::PasswordHasher;
 use argon2::{Algorithm, Argon2, Params, Version};
-use boxoffice::app::{App, Platform};
-use boxoffice::auth::{Passwords, Scope};
-use boxoffice::{log, setup};
+use boxoffice::bootstrap;
+use boxoffice::kernel::auth::Passwords;
+use boxoffice::server::RunningApp;
+use boxoffice::state::App;
+use boxoffice_http::log;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -70,7 +73,7 @@ async fn rejects_common_passwords(app: TestApp) {
         for rejected in &rejections {
             assert_refused(rejected, "is among the most common passwords: choose another one");
         }
-        let by_command = setup::create_account(&app.state, "esi", "esi@example.com", common, Scope::Customer).await;
+        let by_command = bootstrap::create_account(&app.state, "esi", "esi@example.com", common, Scope::Customer).await;
         assert!(by_command.unwrap_err().to_string().contains("most common"));
     }
 
@@ -143,7 +146,7 @@ async fn overloaded_hashing_returns_unavailable(app: TestApp) {
     let mut state = App::open(&app.database_url, app.state.settings.clone(), log::silent()).await.unwrap();
     // No hash can be computed, so no request may wait.
     Arc::get_mut(&mut state).unwrap().passwords = Passwords::new(0);
-    let platform = Platform::start(state, ANY_PORT).unwrap();
+    let platform = RunningApp::start(state, ANY_PORT).unwrap();
     let sign_in = async |name: &str| {
         let body = json!({ "identification": name, "password": PASSWORD });
         let response = app.request("POST", "/sessions").at(platform.address()).json(&body).send();

@@ -1,9 +1,11 @@
 //! The request pipeline of every operation: the order of its checks, and the error bodies of the requirement.
 
+use boxoffice::state::Rq;
+use boxoffice_http::ApiError;
 use std::sync::Arc;
 
-use boxoffice::contract::Contract;
-use boxoffice::http::{self, Api, Failure, Rq};
+use boxoffice::kernel::http::{self, Routes};
+use boxoffice_openapi::Contract;
 use dropshot::{HttpResponseOk, endpoint};
 use serde_json::json;
 
@@ -233,15 +235,15 @@ async fn checks_run_in_documented_order(app: TestApp) {
 }
 
 #[endpoint { method = GET, path = "/panics" }]
-async fn panic_get(_rq: Rq) -> Result<HttpResponseOk<()>, Failure> {
+async fn panic_get(_rq: Rq) -> Result<HttpResponseOk<()>, ApiError> {
     panic!("a mistake in an endpoint")
 }
 
 async fn panic_returns_server_error(app: TestApp) {
     let contract = json!({ "paths": { "/panics": { "get": { "operationId": "panic_get", "responses": { "500": {} } } } } });
-    let mut api = Api::new();
-    api.add_open(panic_get, &[]);
-    let server = http::start(Arc::clone(&app.state), api, Contract::new(contract).unwrap(), ANY_PORT).unwrap();
+    let mut routes = Routes::new();
+    routes.add_public(panic_get, &[]);
+    let server = http::start(Arc::clone(&app.state), routes, Contract::new(contract).unwrap(), ANY_PORT).unwrap();
 
     let response = reqwest::get(format!("http://{}/panics", server.address())).await.unwrap();
 

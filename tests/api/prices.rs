@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boxoffice::base::clock::Timestamp;
+use boxoffice::kernel::types::clock::Timestamp;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -143,11 +143,11 @@ async fn check(app: &TestApp, host: &Host<'_>, customer: &User, sections: &[Sect
     let mut created = Vec::new();
     for (number, model) in sections.iter().enumerate() {
         let mut body = section(&format!("Block {number}"), model.base as f64 / 100.0, 1000);
-        body.sales_end = at(model.sales_end).to_offset_seconds();
+        body.sales_end = at(model.sales_end).format_rfc3339();
         let uri = app.add_section(host, &event, &body).await;
         let mut modifiers = Vec::new();
         for (number, modifier) in model.modifiers.iter().enumerate() {
-            let time = |slot: Option<i64>| slot.map(|slot| at(slot).to_offset_seconds());
+            let time = |slot: Option<i64>| slot.map(|slot| at(slot).format_rfc3339());
             let body = json!({
                 "name": format!("Modifier {number}"), "priceDelta": amount(modifier.delta), "active": modifier.active,
                 "availableFrom": time(modifier.from), "availableTo": time(modifier.to),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use boxoffice::base::clock::Timestamp;
+use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -165,7 +165,7 @@ async fn includes_redeemed_and_transferred_tickets(app: TestApp) {
 
 /// Returns a time with microseconds, as a request writes it.
 fn exactly(time: Timestamp) -> String {
-    format!("{}.{:06}Z", time.to_offset_seconds().trim_end_matches("+00:00"), time.0 % 1_000_000)
+    format!("{}.{:06}Z", time.format_rfc3339().trim_end_matches("+00:00"), time.0 % 1_000_000)
 }
 
 async fn groups_sales_by_fulfillment_time(app: TestApp) {

@@ -5,9 +5,10 @@ mod each;
 use std::sync::Arc;
 use std::time::Duration;
 
-use boxoffice::app::{App, Platform};
-use boxoffice::base::secret;
-use boxoffice::journal;
+use boxoffice::kernel::idempotency;
+use boxoffice::kernel::types::secret;
+use boxoffice::server::RunningApp;
+use boxoffice::state::App;
 use futures::future::{Either, join, join_all, select};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -179,7 +180,7 @@ async fn response_is_stored_for_a_day(app: TestApp) {
     let first = make_zone(&app, "one", zone()).await;
     app.advance_clock(Duration::from_secs(24 * 60 * 60 - 60));
     let within = make_zone(&app, "one", zone()).await;
-    assert_eq!(journal::forget_old(&app.state).await.unwrap(), 0);
+    assert_eq!(idempotency::purge_expired(&app.state.kernel).await.unwrap(), 0);
     app.advance_clock(Duration::from_secs(60));
 
     let after = make_zone(&app, "one", json!({ "name": "Another", "width": 300, "height": 250 })).await;
@@ -187,7 +188,7 @@ async fn response_is_stored_for_a_day(app: TestApp) {
     assert_eq!((is_replayed(&within), &within.body), (true, &first.body));
     assert_eq!((after.status, is_replayed(&after), after.body["name"].as_str()), (201, false, Some("Another")));
     app.advance_clock(Duration::from_secs(24 * 60 * 60));
-    assert_eq!(journal::forget_old(&app.state).await.unwrap(), 1);
+    assert_eq!(idempotency::purge_expired(&app.state.kernel).await.unwrap(), 1);
     assert_eq!(count(&app, "select count(*) from idempotency").await, 0);
 }
 
@@ -235,7 +236,7 @@ async fn different_request_with_same_key_is_rejected(app: TestApp) {
 }
 
 async fn duplicate_on_second_server_has_one_effect(app: TestApp) {
-    let neighbour = app.start_second_server(app.state.settings.clone(), boxoffice::log::silent()).await;
+    let neighbour = app.start_second_server(app.state.settings.clone(), boxoffice_http::log::silent()).await;
     for round in 0..8 {
         let key = format!("round-{round}");
         let send = |request: Request| request.key(&app.staff.key).header("Idempotency-Key", &key).json(&zone()).send();
@@ -280,8 +281,8 @@ struct DuplicatePayment {
 /// `meanwhile` runs before the gateway responds to the first server.
 async fn pay_twice(app: &TestApp, meanwhile: impl FnOnce()) -> DuplicatePayment {
     let (ama, order, _) = create_order(app).await;
-    let second = App::open(&app.database_url, app.state.settings.clone(), boxoffice::log::silent()).await.unwrap();
-    let server = Platform::start(Arc::clone(&second), ANY_PORT).unwrap();
+    let second = App::open(&app.database_url, app.state.settings.clone(), boxoffice_http::log::silent()).await.unwrap();
+    let server = RunningApp::start(Arc::clone(&second), ANY_PORT).unwrap();
     app.gateway.block();
     let first = pay(app, &ama, &order, "one", partial_card_payment(203.98));
     let again = || {

@@ -1,7 +1,7 @@
 //! Returns of tickets, and voided orders.
 
-use boxoffice::config::{FeeSteps, Settings};
-use boxoffice::log;
+use boxoffice::config::{FeeSchedule, Settings};
+use boxoffice_http::log;
 use futures::future::join;
 use serde_json::{Value, json};
 
@@ -507,7 +507,7 @@ async fn return_refunds_fees_at_time_of_order(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
     let event =
         app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10), section("Box", 20.01, 10)]).await;
-    let fee_steps = "20:1.50,7.25".parse::<FeeSteps>().unwrap();
+    let fee_steps = "20:1.50,7.25".parse::<FeeSchedule>().unwrap();
     let settings = Settings { fee_steps, ..app.state.settings.clone() };
     let other = app.start_second_server(settings, log::silent()).await;
     let at_other = Client::connect(&format!("http://{}", other.address), &ama.key).unwrap();

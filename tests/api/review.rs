@@ -102,9 +102,9 @@ async fn approval_lists_event(app: TestApp) {
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     submit(&app, &kofi.key, &event.uri).await;
 
-    let before = app.state.clock.now().to_offset_seconds();
+    let before = app.state.clock.now().format_rfc3339();
     let decided = decide(&app, &event.uri, "approved=true").await;
-    let after = app.state.clock.now().to_offset_seconds();
+    let after = app.state.clock.now().format_rfc3339();
 
     assert_eq!((decided.status, &decided.body["status"], &decided.body["reason"]), (200, &json!("Approved"), &json!("")));
     assert_eq!(read(&app, &app.staff.key, &submission_of(&event.uri)).await.body, decided.body);

@@ -71,7 +71,7 @@ async fn new_session_is_returned_in_full(app: TestApp) {
     assert_eq!((&session["self"], &session["open"]), (&json!(uri), &json!(true)));
     assert!(session["id"].as_i64().unwrap() > 10_000_000_000_000);
     let started = session["started"].as_str().unwrap().replace(' ', "T");
-    assert!(app.state.clock.now().to_offset_seconds().starts_with(&started[..16]), "{started}");
+    assert!(app.state.clock.now().format_rfc3339().starts_with(&started[..16]), "{started}");
     assert_eq!(session["account"], account);
 }
 

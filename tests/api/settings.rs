@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use boxoffice::config::Settings;
-use boxoffice::log;
+use boxoffice_http::log;
 use serde_json::json;
 
 use crate::on_both_databases;

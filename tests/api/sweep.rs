@@ -1,7 +1,7 @@
 //! Invalid input generated from the contract: every argument of every operation with every kind of invalid value, one at a time.
 //! Each request is rejected with an error that names this argument only, and changes nothing.
 
-use boxoffice::contract::cases::{Kind, wrong_values};
+use boxoffice_openapi::invalid_values::{InvalidKind, wrong_values};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -48,7 +48,7 @@ async fn every_body_argument_is_validated(app: TestApp) {
             for wrong in wrong_values(property, named("required", name) || named("x-not-blank", name)) {
                 let mut body = operation.body();
                 body[name] = wrong.value.clone();
-                let complaint = if wrong.kind == Kind::Missing { format!("-{name}") } else { name.clone() };
+                let complaint = if wrong.kind == InvalidKind::Missing { format!("-{name}") } else { name.clone() };
                 assert_complains(
                     &send(&body).await,
                     &complaint,

@@ -7,9 +7,9 @@ mod states;
 use std::slice::from_ref;
 use std::time::Duration;
 
-use boxoffice::auth::Scope;
-use boxoffice::base::clock::Timestamp;
-use boxoffice::setup;
+use boxoffice::bootstrap;
+use boxoffice::kernel::types::clock::Timestamp;
+use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -319,7 +319,7 @@ async fn redeemer_sees_every_status_change(app: TestApp) {
     // The changes of the last half hour. The next step follows an hour later.
     let changes = async || {
         let since = Timestamp(app.state.clock.now().0 - 1_800_000_000);
-        let changed = gate.event_ticket_list().event(&fixture.event.id).modified_since(since.to_offset_seconds());
+        let changed = gate.event_ticket_list().event(&fixture.event.id).modified_since(since.format_rfc3339());
         let changed = changed.send().await.unwrap().into_inner().entries;
         app.advance_clock(Duration::from_secs(3600));
         changed.iter().map(|ticket| (ticket.serial.to_string(), ticket.status.to_string())).collect::<Vec<_>>()
@@ -408,7 +408,7 @@ async fn unknown_transfer_is_not_found(app: TestApp) {
 async fn only_owner_offers_tickets(app: TestApp) {
     let fixture = create_fixture(&app, 1).await;
     let redeemer = fixture.gate_key(&app).await;
-    let nobodys = setup::create_key(&app.state, "batch", Scope::Administrator, None).await.unwrap();
+    let nobodys = bootstrap::create_key(&app.state, "batch", Scope::Administrator, None).await.unwrap();
     let before = tables(&app).await;
 
     for key in [&app.public_key, &redeemer] {

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use boxoffice::base::id::Id;
-use boxoffice::log;
+use boxoffice::kernel::types::id::Id;
+use boxoffice_http::log;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ on_two_servers![
 fn align_ids(app: &TestApp) {
     let drawn = app.states().map(|app| app.clock.next_id()).max().unwrap();
     let ahead = Id(drawn.0.max(app.state.clock.now().0 / 100 + 600_000));
-    app.states().for_each(|app| app.clock.rise_above(ahead));
+    app.states().for_each(|app| app.clock.ensure_ids_after(ahead));
 }
 
 /// The two servers receive consecutive requests.

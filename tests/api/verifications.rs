@@ -196,6 +196,6 @@ async fn stored_code_is_not_readable(app: TestApp) {
     assert_eq!(kept.len(), 1);
     for hash in [&kept[0].0, &kept[0].1] {
         assert!(hash.len() == 64 && !hash.contains(identifier));
-        assert_ne!(*hash, boxoffice::base::secret::hash(&code), "the hash of a code alone could be reversed");
+        assert_ne!(*hash, boxoffice::kernel::types::secret::hash(&code), "the hash of a code alone could be reversed");
     }
 }

@@ -1,17 +1,18 @@
 //! `boxoffice compare`: it finds nothing wrong with conforming servers, and every planted fault.
 
+use boxoffice::routes::routes;
+use boxoffice_http::ServerHandle;
 use std::fs;
 use std::process::Command;
 
-use boxoffice::contract::Contract;
-use boxoffice::http::ServerHandle;
-use boxoffice::log;
-use boxoffice::mock::{self, Settings};
-use boxoffice::qa::comparison::Comparison;
-use boxoffice::qa::exchange::Server;
-use boxoffice::qa::model::{Check, Report};
-use boxoffice::qa::options::asked;
-use boxoffice::qa::side::Side;
+use boxoffice_conformance::comparison::Comparison;
+use boxoffice_conformance::http_client::HttpClient;
+use boxoffice_conformance::model::{Check, Report};
+use boxoffice_conformance::options::asked;
+use boxoffice_conformance::target::Target;
+use boxoffice_http::log;
+use boxoffice_mock::{self, Settings};
+use boxoffice_openapi::Contract;
 use serde_json::json;
 
 use crate::on_both_databases;
@@ -35,26 +36,26 @@ fn mock() -> Mock {
 }
 
 fn mock_of(settings: Settings) -> Mock {
-    let running = mock::start(Contract::builtin().unwrap(), settings, ANY_PORT, &log::silent()).unwrap();
+    let running = boxoffice_mock::start(boxoffice::contract::load().unwrap(), settings, ANY_PORT, &log::silent()).unwrap();
     Mock { address: format!("http://{}", running.address()), _running: running }
 }
 
 /// Returns a target with a key of the scope `public`.
-async fn side(address: &str) -> Side {
-    let mut side = Side::open(address, None).await.unwrap();
+async fn side(address: &str) -> Target {
+    let mut side = Target::open(address, None).await.unwrap();
     side.public_key = Some("public".to_owned());
     side
 }
 
 /// Returns a comparison of every operation.
 async fn comparison(address: &str, reference: Option<&str>) -> Comparison {
-    let contract = Contract::builtin().unwrap();
+    let contract = boxoffice::contract::load().unwrap();
     let asked = asked(&contract, &[], &[]).unwrap();
     let reference = match reference {
         Some(address) => Some(side(address).await),
         None => None,
     };
-    Comparison::new(contract, side(address).await, reference, 1, asked).unwrap()
+    Comparison::new(contract, side(address).await, reference, 1, asked, &routes().openapi().unwrap())
 }
 
 /// Asserts that there are no findings, and that every operation and every check has run.
@@ -95,11 +96,11 @@ async fn stateful_mock_conforms_to_contract() {
 }
 
 async fn platform_conforms_to_contract(app: TestApp) {
-    let contract = Contract::builtin().unwrap();
-    let mut side = Side::open(&app.address, Some(&app.staff.key)).await.unwrap();
-    side.settle(&contract, 1).await.unwrap();
+    let contract = boxoffice::contract::load().unwrap();
+    let mut side = Target::open(&app.address, Some(&app.staff.key)).await.unwrap();
+    side.create_fixtures(&contract, 1).await.unwrap();
     let asked = asked(&contract, &[], &[]).unwrap();
-    let comparison = Comparison::new(contract, side, None, 1, asked).unwrap();
+    let comparison = Comparison::new(contract, side, None, 1, asked, &routes().openapi().unwrap());
 
     assert_clean(&comparison.run(|_| ()).await);
 }
@@ -160,7 +161,7 @@ async fn failed_setup_is_reported() {
     let mut comparison = comparison(&mock.address, None).await;
     comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
     let refuses = faulty::faulty(&mock.address, "event_create", faulty::On::Success, faulty::Change::Answer(403, REFUSED)).await;
-    comparison.target.server = Server::at(&refuses).unwrap();
+    comparison.target.server = HttpClient::at(&refuses).unwrap();
     comparison.asked = ["event_update".to_owned()].into();
 
     let report = comparison.run(|_| ()).await;
@@ -195,7 +196,7 @@ async fn comparison_without_requests_fails() {
 
 #[test]
 fn unknown_operation_name_suggests_similar_names() {
-    let contract = Contract::builtin().unwrap();
+    let contract = boxoffice::contract::load().unwrap();
     let names = |name: &str| [name.to_owned()];
 
     let unknown = asked(&contract, &names("session_creat"), &[]).unwrap_err().to_string();

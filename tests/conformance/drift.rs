@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::drift_fixture;
 use crate::mutator::{self, Mutation};
-use boxoffice::app::api;
-use boxoffice::contract::Contract;
-use boxoffice::contract::drift::{Difference, compare};
+use boxoffice::routes::routes;
+use boxoffice_openapi::Contract;
+use boxoffice_openapi::drift::{Difference, compare};
 use serde_json::{Value, json};
 
 /// Returns the differences of the fixture document and server, after `change` was applied to them.
@@ -46,17 +46,17 @@ fn every_mutation_of_fixture_document_is_found() {
 
 #[test]
 fn server_conforms_to_contract() {
-    let contract = Contract::builtin().unwrap();
+    let contract = boxoffice::contract::load().unwrap();
 
-    let differences = compare(&contract.document, &api().openapi().unwrap());
+    let differences = compare(&contract.document, &routes().openapi().unwrap());
 
     assert_eq!(differences.iter().map(Difference::to_string).collect::<Vec<_>>(), [""; 0]);
 }
 
 #[test]
 fn every_mutation_of_contract_is_found() {
-    let document = Contract::builtin().unwrap().document;
-    let server = api().openapi().unwrap();
+    let document = boxoffice::contract::load().unwrap().document;
+    let server = routes().openapi().unwrap();
 
     let mutations = mutator::mutations(&document);
 

@@ -5,9 +5,9 @@ mod foreign;
 mod kept;
 mod stateful;
 
-use boxoffice::contract::{Contract, Operation};
-use boxoffice::mock::Settings;
-use boxoffice::qa::exchange::{KEY, Reply, Request, Server, VERSION};
+use boxoffice_conformance::http_client::{HttpClient, KEY, ReceivedResponse, Request, VERSION};
+use boxoffice_mock::Settings;
+use boxoffice_openapi::{Contract, Operation};
 use serde_json::json;
 
 use crate::on_both_databases;
@@ -209,7 +209,7 @@ async fn configured_key_is_required() {
 
 async fn error_responses_equal_those_of_platform(app: TestApp) {
     let mock = MockServer::start(Settings::default());
-    let platform = Server::at(&app.address).unwrap();
+    let platform = HttpClient::at(&app.address).unwrap();
     let staff = |method: &str, path: &str| request(method, path).with_header(KEY, &app.staff.key);
     let region = || staff("POST", "/regions").with_json(&json!({ "name": "Accra", "country": "Ghana" }));
     let with_body = |request: Request, body: &[u8]| Request { body: Some(body.to_vec()), ..request };

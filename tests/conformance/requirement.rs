@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use boxoffice::auth::Scope;
-use boxoffice::contract::{Contract, METHODS};
+use boxoffice_openapi::Scope;
+use boxoffice_openapi::{Contract, METHODS};
 use serde_json::json;
 
 use crate::support::operations;
@@ -54,7 +54,7 @@ const OPEN: [&str; 2] = ["media_icon_get", "media_image_get"];
 
 #[test]
 fn every_protected_operation_requires_api_key() {
-    let document = Contract::builtin().unwrap().document;
+    let document = boxoffice::contract::load().unwrap().document;
     let schemes = document["components"]["securitySchemes"].as_object().unwrap();
     assert_eq!(schemes.keys().collect::<Vec<_>>(), ["SessionKey"]);
     let scheme = &schemes["SessionKey"];

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use boxoffice::contract::Contract;
+use boxoffice_openapi::Contract;
 use http::HeaderMap;
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ static SAMPLE: LazyLock<Contract> = LazyLock::new(|| {
 /// Returns the violations of a response of the sample's.
 fn violations(method: &str, path: &str, status: u16, headers: &[(&'static str, &str)], body: &str) -> Vec<String> {
     let headers = headers.iter().map(|(name, value)| (http::HeaderName::from_static(name), value.parse().unwrap())).collect();
-    let (operation, violations) = SAMPLE.judge(method, path, status, &headers, body.as_bytes()).unwrap();
+    let (operation, violations) = SAMPLE.validate_response(method, path, status, &headers, body.as_bytes()).unwrap();
     violations.iter().map(|violation| format!("{} {status} {}", operation.id, violation.text)).collect()
 }
 
@@ -69,7 +69,7 @@ fn accepts_declared_response() {
 #[test]
 fn ignores_unknown_operation() {
     for (method, path) in [("GET", "/nowhere"), ("PATCH", "/zones"), ("GET", "/zones/"), ("GET", "/v4/zones/1")] {
-        assert!(SAMPLE.judge(method, path, 404, &HeaderMap::new(), b"?").is_none(), "{method} {path}");
+        assert!(SAMPLE.validate_response(method, path, 404, &HeaderMap::new(), b"?").is_none(), "{method} {path}");
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use boxoffice::auth::Scope;
-use boxoffice::setup;
+use boxoffice::bootstrap;
+use boxoffice_openapi::Scope;
 use futures::StreamExt;
 use futures::stream;
 use rand::rngs::StdRng;
@@ -99,7 +99,7 @@ impl Contention {
         tx.commit().await.unwrap();
         let mut keys = Vec::new();
         for buyer in 0..buyers {
-            keys.push(setup::create_key(&app.state, "a buyer", Scope::Customer, Some(&number(buyer))).await.unwrap());
+            keys.push(bootstrap::create_key(&app.state, "a buyer", Scope::Customer, Some(&number(buyer))).await.unwrap());
         }
         Self { app, seed, sections: event.sections, keys, gone: AtomicUsize::new(0), done: Mutex::default() }
     }

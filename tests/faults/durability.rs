@@ -1,6 +1,6 @@
 //! Durability of acknowledged changes on a power failure.
 
-use boxoffice::db::Tx;
+use boxoffice::kernel::db::Tx;
 
 use crate::support::TestApp;
 

@@ -401,7 +401,7 @@ impl Load {
     /// # Panics
     ///
     /// If an acknowledged change is missing, a response was wrong, or an invariant is violated.
-    pub async fn check(&self, tx: &mut boxoffice::db::Tx) {
+    pub async fn check(&self, tx: &mut boxoffice::kernel::db::Tx) {
         let rows: Vec<(i64, String)> = tx.query("select id, status from orders").all().await.unwrap();
         let orders: BTreeMap<String, String> = rows.into_iter().map(|(id, status)| (id.to_string(), status)).collect();
         let rows = tx.query("select t.serial, a.number, t.status from tickets t join accounts a on a.id = t.owner_id");

@@ -1,6 +1,6 @@
 //! A server is killed during a payment or refund: another server completes or undoes it, and no money is lost or taken twice.
 
-use boxoffice_client::{Client, Error, Retries, types};
+use boxoffice_client::{Client, Error, RetryPolicy, types};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -46,7 +46,7 @@ async fn create_fixture(app: &TestApp, gateway: SocketAddr) -> Fixture {
 impl Fixture {
     /// Returns Ama with a client of the server that will be killed.
     fn ama_at_killed_server(&self) -> User {
-        let client = Client::connect(&self.killed.address, &self.ama.key).unwrap().with_retries(Retries::NONE);
+        let client = Client::connect(&self.killed.address, &self.ama.key).unwrap().with_retries(RetryPolicy::NONE);
         let User { number, username, key, .. } = &self.ama;
         User { client, number: number.clone(), username: username.clone(), key: key.clone() }
     }

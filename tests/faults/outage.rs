@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use boxoffice::db::Db;
+use boxoffice::kernel::db::Db;
 use futures::future::{join, join_all};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, UnixStream};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use boxoffice::db::Db;
+use boxoffice::kernel::db::Db;
 use boxoffice_client::Client;
 use serde_json::{Value, json};
 

@@ -7,9 +7,10 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use boxoffice::app::{App, Platform};
 use boxoffice::config::PlatformOptions;
-use boxoffice::log;
+use boxoffice::server::RunningApp;
+use boxoffice::state::App;
+use boxoffice_http::log;
 use clap::Parser;
 use slog::Level;
 use tokio::signal::unix::{SignalKind, signal};
@@ -56,7 +57,7 @@ async fn serve(options: Options) -> anyhow::Result<()> {
     parts.gateway = Box::new(RemoteFakeGateway(options.gateway));
     parts.clock.advance(Duration::from_secs(options.ahead));
     let mut asked_to_stop = signal(SignalKind::terminate())?;
-    let platform = Platform::start(state, options.platform.listener()?)?;
+    let platform = RunningApp::start(state, options.platform.listener()?)?;
     // In the format of the program's log.
     eprintln!("{}", serde_json::json!({ "address": platform.address() }));
     asked_to_stop.recv().await;

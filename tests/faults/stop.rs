@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use boxoffice::db::Db;
+use boxoffice::kernel::db::Db;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -151,7 +151,7 @@ async fn stop_aborts_requests_after_grace_period() {
     let (_, ended, log) = half.server.wait();
 
     assert_eq!(ended.code(), Some(1));
-    let told = "boxoffice: the time of grace is over: 1 requests under way were cut";
+    let told = "boxoffice: the grace period is over (requests cancelled: 1)";
     assert!(log.iter().any(|line| line == told), "{log:#?}");
 }
 
@@ -163,7 +163,7 @@ async fn second_signal_stops_immediately() {
     let (_, ended, log) = half.server.wait();
 
     assert_eq!(ended.code(), Some(1));
-    let told = "boxoffice: it was asked again to stop: 1 requests under way were cut";
+    let told = "boxoffice: stopped by a second signal (requests cancelled: 1)";
     assert!(log.iter().any(|line| line == told), "{log:#?}");
 }
 

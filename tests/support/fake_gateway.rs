@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use async_trait::async_trait;
-use boxoffice::payments::{Charge, Gateway, Outcome, Refund, Sandbox, Undo};
+use boxoffice::features::sales::payments::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
 use tokio::sync::watch;
 
 /// The balance of each payment, and the refunds that were made.
@@ -161,7 +161,7 @@ impl Gateway for FakeGateway {
         Ok(())
     }
 
-    async fn undo(&self, undo: &Undo) -> anyhow::Result<()> {
+    async fn undo(&self, undo: &CancelCharge) -> anyhow::Result<()> {
         self.0.undos.fetch_add(1, Ordering::SeqCst);
         let _ = self.0.undos_are_blocked.subscribe().wait_for(|blocked| !blocked).await;
         if self.0.rejects_refunds.load(Ordering::SeqCst) {

@@ -1,6 +1,6 @@
 //! Invariants of the stored data that hold at any moment.
 
-use boxoffice::db::Tx;
+use boxoffice::kernel::db::Tx;
 
 /// Returns a description of every violated invariant.
 pub async fn check_invariants(tx: &mut Tx) -> Vec<String> {

@@ -6,8 +6,8 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use boxoffice::config::{MailRoute, MailSettings, SmtpSettings};
-use boxoffice::outbox::{self, Carrier, Letter, Undelivered};
+use boxoffice::config::{MailSettings, MailTransportSettings, SmtpSettings};
+use boxoffice::kernel::outbox::{self, DeliveryError, MailTransport, OutgoingMail};
 use tokio::sync::OwnedRwLockWriteGuard;
 
 use super::TestApp;
@@ -19,7 +19,7 @@ pub struct Mailbox(Arc<State>);
 struct State {
     settings: MailSettings,
     folder: PathBuf,
-    transport: RwLock<Arc<dyn Carrier>>,
+    transport: RwLock<Arc<dyn MailTransport>>,
     /// Locked for reading during each delivery.
     delivery: Arc<tokio::sync::RwLock<()>>,
 }
@@ -30,14 +30,14 @@ pub struct DeliveryGuard(#[expect(dead_code, reason = "holds the lock")] OwnedRw
 impl Mailbox {
     /// Creates a mailbox that delivers by these settings and looks for files in `folder`.
     pub fn new(settings: &MailSettings, folder: &Path) -> Self {
-        let transport = RwLock::new(Arc::from(outbox::carrier(settings).unwrap()));
+        let transport = RwLock::new(Arc::from(outbox::from_settings(settings).unwrap()));
         Self(Arc::new(State { settings: settings.clone(), folder: folder.to_owned(), transport, delivery: Arc::default() }))
     }
 
     /// Delivers to this SMTP server from now on.
     pub fn use_smtp(&self, server: SmtpSettings) {
-        let settings = MailSettings { route: MailRoute::Smtp(server), ..self.0.settings.clone() };
-        *self.0.transport.write().unwrap() = Arc::from(outbox::carrier(&settings).unwrap());
+        let settings = MailSettings { route: MailTransportSettings::Smtp(server), ..self.0.settings.clone() };
+        *self.0.transport.write().unwrap() = Arc::from(outbox::from_settings(&settings).unwrap());
     }
 
     /// Waits for deliveries in progress and blocks new ones.
@@ -54,7 +54,7 @@ impl Mailbox {
         files
     }
 
-    fn transport(&self) -> Arc<dyn Carrier> {
+    fn transport(&self) -> Arc<dyn MailTransport> {
         Arc::clone(&self.0.transport.read().unwrap())
     }
 }
@@ -64,14 +64,14 @@ fn read(path: &Path) -> String {
 }
 
 #[async_trait]
-impl Carrier for Mailbox {
-    async fn carry(&self, letter: &Letter) -> Result<String, Undelivered> {
+impl MailTransport for Mailbox {
+    async fn send(&self, letter: &OutgoingMail) -> Result<String, DeliveryError> {
         let _delivery = self.0.delivery.read().await;
-        self.transport().carry(letter).await
+        self.transport().send(letter).await
     }
 
-    fn patience(&self) -> Duration {
-        self.transport().patience()
+    fn timeout(&self) -> Duration {
+        self.transport().timeout()
     }
 }
 

@@ -1,34 +1,34 @@
 //! The mock server in this process.
 
+use boxoffice_http::ServerHandle;
 use std::net::SocketAddr;
 
-use boxoffice::contract::Contract;
-use boxoffice::http::Running;
-use boxoffice::log;
-use boxoffice::mock::{self, Settings};
-use boxoffice::qa::exchange::{KEY, Reply, Request, Server, VERSION};
+use boxoffice_conformance::http_client::{HttpClient, KEY, ReceivedResponse, Request, VERSION};
+use boxoffice_http::log;
+use boxoffice_mock::{self, Settings};
+use boxoffice_openapi::Contract;
 use serde_json::Value;
 
 use super::ANY_PORT;
 
 /// A running mock server, and a client of it.
 pub struct MockServer {
-    pub server: Server,
+    pub server: HttpClient,
     pub contract: Contract,
-    running: Running<()>,
+    running: ServerHandle<()>,
 }
 
 impl MockServer {
     /// Starts a mock of the platform's contract.
     pub fn start(settings: Settings) -> Self {
-        Self::of(Contract::builtin().unwrap().document, settings)
+        Self::of(boxoffice::contract::load().unwrap().document, settings)
     }
 
     /// Starts a mock of any document.
     pub fn of(document: Value, settings: Settings) -> Self {
         let contract = || Contract::new(document.clone()).unwrap();
-        let running = mock::start(contract(), settings, ANY_PORT, &log::silent()).unwrap();
-        let server = Server::at(&format!("http://{}", running.address())).unwrap();
+        let running = boxoffice_mock::start(contract(), settings, ANY_PORT, &log::silent()).unwrap();
+        let server = HttpClient::at(&format!("http://{}", running.address())).unwrap();
         Self { server, contract: contract(), running }
     }
 
@@ -38,10 +38,10 @@ impl MockServer {
     }
 
     /// Sends a request, and asserts that the response conforms to the document.
-    pub async fn send(&self, request: &Request) -> Reply {
+    pub async fn send(&self, request: &Request) -> ReceivedResponse {
         let reply = self.server.send(request).await.unwrap();
         let path = request.path.split('?').next().unwrap();
-        let judged = self.contract.judge(&request.method, path, reply.status, &reply.headers, &reply.body);
+        let judged = self.contract.validate_response(&request.method, path, reply.status, &reply.headers, &reply.body);
         let violations = judged.map(|(_, violations)| violations).unwrap_or_default();
         assert!(violations.is_empty(), "{} {}: {} {violations:#?}", request.method, request.target(), reply.status);
         reply

@@ -2,14 +2,14 @@
 
 use std::sync::LazyLock;
 
-use boxoffice::auth::Scope;
-use boxoffice::contract::{Contract, resolve};
+use boxoffice_openapi::Scope;
+use boxoffice_openapi::{Contract, resolve};
 use serde_json::{Value, json};
 
 use super::{Request, Response, TestApp};
 
 /// The contract.
-pub static CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::builtin().unwrap());
+pub static CONTRACT: LazyLock<Contract> = LazyLock::new(|| boxoffice::contract::load().unwrap());
 
 /// An operation of the contract, with all references resolved.
 pub struct Operation {
@@ -33,7 +33,7 @@ pub struct Operation {
 /// Returns every operation.
 pub fn operations() -> Vec<Operation> {
     let contract = &*CONTRACT;
-    let operation = |operation: &boxoffice::contract::Operation| {
+    let operation = |operation: &boxoffice_openapi::Operation| {
         let node = resolve(&contract.document, &contract.document["paths"][&operation.path][operation.method.to_lowercase()]);
         Operation {
             id: operation.id.clone(),

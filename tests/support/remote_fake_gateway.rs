@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, bail};
 use async_trait::async_trait;
-use boxoffice::base::id::Id;
-use boxoffice::base::money::Money;
-use boxoffice::payments::{Charge, Gateway, Outcome, Refund, Sandbox, Undo};
+use boxoffice::features::sales::payments::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
+use boxoffice::kernel::types::id::Id;
+use boxoffice::kernel::types::money::Money;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -54,7 +54,7 @@ impl Gateway for RemoteFakeGateway {
         self.send(request).await.map(drop)
     }
 
-    async fn undo(&self, undo: &Undo) -> anyhow::Result<()> {
+    async fn undo(&self, undo: &CancelCharge) -> anyhow::Result<()> {
         self.send(json!({ "undo": undo.payment.0, "amount": undo.amount.0 })).await.map(drop)
     }
 }
@@ -103,7 +103,7 @@ impl FakeGateway {
         if request["refund"].is_number() {
             self.refund(&Refund { refund: Id(number("refund")), payment, amount, reference: text("reference") }).await?;
         } else {
-            self.undo(&Undo { payment: Id(number("undo")), amount }).await?;
+            self.undo(&CancelCharge { payment: Id(number("undo")), amount }).await?;
         }
         Ok(json!({ "done": true }))
     }

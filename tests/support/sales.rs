@@ -1,8 +1,10 @@
 //! Orders and payments through plain HTTP, and their effects.
 
+use boxoffice::kernel::context::Context;
+use std::sync::Arc;
 use std::time::Duration;
 
-use boxoffice::orders;
+use boxoffice::features::sales::orders;
 use futures::future::join_all;
 use serde_json::{Value, json};
 
@@ -91,7 +93,11 @@ impl TestApp {
 
     /// Runs the job that expires orders, on every server at once, until it has nothing to do.
     pub async fn expire_due(&self) {
-        join_all(self.states().map(async |state| while orders::expire_due(state).await.unwrap() > 0 {})).await;
+        join_all(
+            self.states()
+                .map(async |state| while orders::expire_due(&Context::immediate(Arc::clone(state))).await.unwrap() > 0 {}),
+        )
+        .await;
     }
 }
 

@@ -1,16 +1,18 @@
 //! A running server with its own database, gateway and mailbox.
 
+use boxoffice_http::Listener;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use boxoffice::app::{App, Platform};
-use boxoffice::config::{FeeSteps, MailRoute, MailSettings, Settings};
-use boxoffice::http::{LimitSettings, Listener};
-use boxoffice::log;
-use boxoffice::setup::{self, Welcome};
+use boxoffice::bootstrap::{self, InitialCredentials};
+use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, Settings};
+use boxoffice::kernel::http::LimitSettings;
+use boxoffice::server::RunningApp;
+use boxoffice::state::App;
+use boxoffice_http::log;
 use slog::Logger;
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
@@ -39,7 +41,7 @@ pub struct SecondServer {
     pub address: SocketAddr,
     /// Its own address.
     pub server: SocketAddr,
-    platform: Platform,
+    platform: RunningApp,
 }
 
 impl SecondServer {
@@ -75,7 +77,7 @@ pub struct TestApp {
     pub mailbox: Mailbox,
     /// The state of the second server, in tests on two servers.
     pub other_state: Option<Arc<App>>,
-    _platforms: Vec<Platform>,
+    _platforms: Vec<RunningApp>,
     _folder: TempDir,
     _database: Option<postgres::Database>,
 }
@@ -145,10 +147,10 @@ impl TestApp {
             Some(credentials) => credentials,
             None => first_start(&state).await,
         };
-        let start = |state: &Arc<App>| Platform::start(Arc::clone(state), ANY_PORT).unwrap();
-        let platforms: Vec<Platform> = [&state].into_iter().chain(&other_state).map(start).collect();
+        let start = |state: &Arc<App>| RunningApp::start(Arc::clone(state), ANY_PORT).unwrap();
+        let platforms: Vec<RunningApp> = [&state].into_iter().chain(&other_state).map(start).collect();
         let failures = TestFailures::default();
-        let servers = platforms.iter().map(Platform::address).collect();
+        let servers = platforms.iter().map(RunningApp::address).collect();
         let address = format!("http://{}", proxy::start_balancing_proxy(servers, failures.clone()).await.unwrap());
         let Credentials { username, account_number, administrator_key, public_key } = credentials;
         Self {
@@ -188,7 +190,7 @@ impl TestApp {
     /// Like [`TestApp::start_second_server`], with a listener of its own. The proxy in front of it speaks plain HTTP.
     pub async fn start_second_server_on(&self, settings: Settings, log: Logger, listener: impl Into<Listener>) -> SecondServer {
         let state = open(&self.database_url, settings, log, &self.gateway, &self.mailbox).await;
-        let platform = Platform::start(Arc::clone(&state), listener).unwrap();
+        let platform = RunningApp::start(Arc::clone(&state), listener).unwrap();
         let server = platform.address();
         let address = proxy::start_proxy(server, self.failures.0.clone()).await.unwrap();
         SecondServer { state, address, server, platform }
@@ -218,12 +220,12 @@ fn settings(folder: &Path) -> Settings {
         media: folder.join("media").display().to_string(),
         currency: "GHS".to_owned(),
         reservation: Duration::from_secs(15 * 60),
-        fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSteps>().unwrap(),
+        fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSchedule>().unwrap(),
         minimum_client_version: "3.0.0".parse().unwrap(),
         limits: LimitSettings::default(),
         mail: MailSettings {
             from: "Box office <tickets@boxoffice.example>".parse().unwrap(),
-            route: MailRoute::Folder(folder.join("mail")),
+            route: MailTransportSettings::Folder(folder.join("mail")),
         },
     }
 }
@@ -233,7 +235,7 @@ async fn open(database_url: &str, settings: Settings, log: Logger, gateway: &Fak
     let mut state = App::open(database_url, settings, log).await.unwrap();
     let parts = Arc::get_mut(&mut state).unwrap();
     parts.gateway = Box::new(gateway.clone());
-    parts.carrier = Box::new(mailbox.clone());
+    Arc::get_mut(&mut parts.kernel).unwrap().mailer = Box::new(mailbox.clone());
     state
 }
 
@@ -246,8 +248,9 @@ async fn create_template(database_url: &str, folder: &Path) -> Credentials {
 }
 
 /// Creates the first administrator and the keys in an empty database.
-async fn first_start(state: &App) -> Credentials {
-    let Welcome { username, administrator_key, public_key, .. } = setup::first_start(state).await.unwrap().unwrap();
+async fn first_start(state: &Arc<App>) -> Credentials {
+    let InitialCredentials { username, administrator_key, public_key, .. } =
+        bootstrap::first_start(state).await.unwrap().unwrap();
     let mut tx = state.db.read().await.unwrap();
     let account_number = tx.query("select number from accounts").scalar().await.unwrap();
     Credentials { username, account_number, administrator_key, public_key }

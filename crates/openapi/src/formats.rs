@@ -22,3 +22,15 @@ pub fn parse_birth_date(text: &str) -> Option<String> {
     };
     date.ok().map(|date| date.format("%Y-%m-%d").to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_birth_date_is_read_in_both_shapes() {
+        assert_eq!(parse_birth_date("1990-02-28").as_deref(), Some("1990-02-28"));
+        assert_eq!(parse_birth_date("28-02-1990").as_deref(), Some("1990-02-28"));
+        assert_eq!(parse_birth_date("30-02-1990"), None);
+    }
+}

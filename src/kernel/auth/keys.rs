@@ -48,8 +48,8 @@ pub struct NewKey<'a> {
     pub account: Option<Id>,
     /// The admission token that it was issued for.
     pub token: Option<Id>,
-    /// The time of expiry. It is ignored for a session, which has [`SESSION_TTL`], and for an admission key, which expires with its
-    /// event.
+    /// The time of expiry. It is ignored for a session, which has its own lifetime, and for an admission key, which expires with
+    /// its event.
     pub expires: Option<Timestamp>,
 }
 
@@ -64,13 +64,13 @@ type Digest = [u8; 32];
 /// Batched lookup and cache of API keys.
 pub struct KeyStore {
     batches: Arc<Batcher<(), Digest, KeyLookup>>,
-    known: Mutex<KeyCache>,
+    cache: Mutex<KeyCache>,
 }
 
 /// Cache of keys by hash, valid for one value of the counter `key_changes`, which counts changes of keys and accounts.
 ///
-/// Each batch of lookups reads the counter first, so a key that was revoked on any server is rejected immediately. Keys of admission
-/// tokens are not cached, because they also depend on other tables.
+/// Each batch of lookups reads the counter first, so a key that was revoked on any server is rejected immediately. Keys of
+/// admission tokens are not cached, because they also depend on other tables.
 type KeyCache = VersionedCache<i64, HashMap<Digest, Arc<KeyRow>>>;
 
 /// The result of a lookup: the key, unless it is unknown or was revoked, and the version of the database that was read.
@@ -78,18 +78,18 @@ type KeyLookup = (Option<Arc<KeyRow>>, Arc<DbVersion>);
 
 impl Default for KeyStore {
     fn default() -> Self {
-        Self { batches: Batcher::of(BATCH), known: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)) }
+        Self { batches: Batcher::of(BATCH), cache: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)) }
     }
 }
 
 impl KeyStore {
     async fn find(&self, kernel: &Arc<Kernel>, digest: Digest) -> Result<KeyLookup> {
-        let asking = Arc::clone(kernel);
-        self.batches.submit((), digest, move |(), digests| look_up(Arc::clone(&asking), digests)).await
+        let kernel = Arc::clone(kernel);
+        self.batches.submit((), digest, move |(), digests| look_up(Arc::clone(&kernel), digests)).await
     }
 
-    fn known(&self) -> MutexGuard<'_, KeyCache> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, KeyCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -159,14 +159,14 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str) -> Result<Option<Call
     let (mut row, mut snapshot) = kernel.keys.find(kernel, digest).await?;
     if row.as_ref().is_some_and(|row| !row.is_valid(now)) {
         // Another server may have extended the session since the key was cached.
-        kernel.keys.known().entries().remove(&digest);
+        kernel.keys.cache().entries().remove(&digest);
         (row, snapshot) = kernel.keys.find(kernel, digest).await?;
     }
     let Some(row) = row.filter(|row| row.is_valid(now)) else { return Ok(None) };
     let is_session = row.kind == KeyKind::Session;
     if row.last_used.is_none_or(|last_used| last_used <= now.minus(TOUCH_INTERVAL)) {
         touch(kernel, &row, now).boxed().await;
-        kernel.keys.known().entries().remove(&digest);
+        kernel.keys.cache().entries().remove(&digest);
     }
     let scope = row.account_role.filter(|_| is_session).unwrap_or(row.role);
     Ok(Some(Caller {
@@ -184,40 +184,40 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str) -> Result<Option<Call
 async fn look_up(kernel: Arc<Kernel>, digests: Vec<Digest>) -> Result<Vec<KeyLookup>> {
     let mut tx = kernel.db.snapshot_reader().await?;
     let (changes, snapshot) = tx.scalar_in_snapshot("count", "key_changes").await?;
-    let mut found: Vec<Option<Arc<KeyRow>>> = {
-        let mut known = kernel.keys.known();
-        let known = known.get_mut(&changes);
-        digests.iter().map(|digest| known.get(digest).cloned()).collect()
+    let mut rows: Vec<Option<Arc<KeyRow>>> = {
+        let mut cache = kernel.keys.cache();
+        let entries = cache.get_mut(&changes);
+        digests.iter().map(|digest| entries.get(digest).cloned()).collect()
     };
-    let unknown: Vec<String> =
-        digests.iter().zip(&found).filter(|(_, row)| row.is_none()).map(|(digest, _)| secret::hex(digest)).collect();
-    if !unknown.is_empty() {
+    let missing: Vec<String> =
+        digests.iter().zip(&rows).filter(|(_, row)| row.is_none()).map(|(digest, _)| secret::hex(digest)).collect();
+    if !missing.is_empty() {
         let keys = tx.tx().select(
             "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.role as account_role, a.activated, k.token_id,
              t.event_id, e.ends as event_ends
              from api_keys k left join accounts a on a.id = k.account_id left join tokens t on t.id = k.token_id
              left join events e on e.id = t.event_id where k.ended is null",
         );
-        let rows: Vec<KeyRow> = keys.and_in("k.hash", unknown).all().await?;
-        let rows: HashMap<String, Arc<KeyRow>> =
-            rows.into_iter().map(|mut row| (std::mem::take(&mut row.hash), Arc::new(row))).collect();
-        let mut known = kernel.keys.known();
-        for (digest, row) in digests.iter().zip(&mut found).filter(|(_, row)| row.is_none()) {
-            *row = rows.get(&secret::hex(digest)).cloned();
+        let loaded: Vec<KeyRow> = keys.and_in("k.hash", missing).all().await?;
+        let loaded: HashMap<String, Arc<KeyRow>> =
+            loaded.into_iter().map(|mut row| (std::mem::take(&mut row.hash), Arc::new(row))).collect();
+        let mut cache = kernel.keys.cache();
+        for (digest, row) in digests.iter().zip(&mut rows).filter(|(_, row)| row.is_none()) {
+            *row = loaded.get(&secret::hex(digest)).cloned();
             if let Some(row) = row.as_ref().filter(|row| row.token_id.is_none()) {
-                known.reserve(&changes, 1).insert(*digest, Arc::clone(row));
+                cache.reserve(&changes, 1).insert(*digest, Arc::clone(row));
             }
         }
     }
     let snapshot = Arc::new(snapshot);
-    Ok(found.into_iter().map(|row| (row, Arc::clone(&snapshot))).collect())
+    Ok(rows.into_iter().map(|row| (row, Arc::clone(&snapshot))).collect())
 }
 
 /// Stores the time of use of a key, which extends a session. A failure is only logged and doesn't fail the request.
 async fn touch(kernel: &Kernel, key: &KeyRow, now: Timestamp) {
     // Because of `TOUCH_INTERVAL`, a session of thirty days may end up to an hour early.
     let expires = (key.kind == KeyKind::Session).then(|| now.plus(SESSION_TTL));
-    let noted = transaction!(kernel.db, |tx| {
+    let result = transaction!(kernel.db, |tx| {
         // The condition lets only one of several concurrent requests write.
         tx.query(
             "update api_keys set last_used = $2, expires = coalesce($3, expires)
@@ -230,7 +230,7 @@ async fn touch(kernel: &Kernel, key: &KeyRow, now: Timestamp) {
         .execute()
         .await
     });
-    if let Err(error) = noted {
-        warn!(kernel.log, "the use of a key was not noted"; "key" => key.id.0, "cause" => format!("{error:?}"));
+    if let Err(error) = result {
+        warn!(kernel.log, "the last use of a key could not be stored"; "key" => key.id.0, "cause" => format!("{error:?}"));
     }
 }

@@ -15,23 +15,23 @@ const MEMORY: u32 = 19 * 1024;
 const ITERATIONS: u32 = 2;
 const LANES: u32 = 1;
 
-/// Largest number of waiting hashes for each running one. At some tens of milliseconds each, the last one waits for a few seconds;
-/// further requests are rejected with 503.
-const WAITING: usize = 100;
+/// Largest number of waiting hashes for each running one. At some tens of milliseconds each, the last one waits for a few
+/// seconds; further requests are rejected with 503.
+const WAITING_PER_RUNNING: usize = 100;
 
-/// Hashes and verifies passwords. A hash uses 19 MiB and some tens of milliseconds of a core, so only a few run at once, and logins
-/// can't starve other requests.
+/// Hashes and verifies passwords. A hash uses 19 MiB and some tens of milliseconds of a core, so only a few run at once, and
+/// logins can't starve other requests.
 #[derive(Debug)]
 pub struct Passwords {
     running: Arc<Semaphore>,
     /// One permit for each running and each waiting hash.
-    places: Semaphore,
+    capacity: Semaphore,
 }
 
 impl Passwords {
     /// Creates a pool that runs `at_once` hashes at the same time.
-    pub fn new(at_once: usize) -> Self {
-        Self { running: Arc::new(Semaphore::new(at_once)), places: Semaphore::new(at_once * (1 + WAITING)) }
+    pub fn new(concurrency: usize) -> Self {
+        Self { running: Arc::new(Semaphore::new(concurrency)), capacity: Semaphore::new(concurrency * (1 + WAITING_PER_RUNNING)) }
     }
 
     /// Returns the hash of a new password, with salt and parameters.
@@ -59,7 +59,7 @@ impl Passwords {
     }
 
     async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> Result<T> {
-        let Ok(_place) = self.places.try_acquire() else {
+        let Ok(_slot) = self.capacity.try_acquire() else {
             return Err(Code::ServerUnavailable.with_message("Too many passwords wait to be checked. Try again shortly."));
         };
         let permit = Arc::clone(&self.running).acquire_owned().await.map_err(|error| Error::Internal(error.into()))?;
@@ -78,8 +78,8 @@ pub fn is_outdated(hash: &str) -> bool {
     !hash.starts_with(&format!("$argon2id$v=19$m={MEMORY},t={ITERATIONS},p={LANES}$"))
 }
 
-/// Rejects common passwords and the account's own username and e-mail address. There are no rules for the characters of a password,
-/// as NIST SP 800-63B, section 5.1.1.2, recommends.
+/// Rejects common passwords and the account's own username and e-mail address. There are no rules for the characters of a
+/// password, as NIST SP 800-63B, section 5.1.1.2, recommends.
 ///
 /// # Errors
 /// [`Error::Invalid`] with a field error of `password`.
@@ -111,9 +111,9 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn no_more_than_a_few_wait() {
+    async fn rejects_hashes_above_the_capacity() {
         let passwords = Passwords::new(1);
-        let hashes: Vec<_> = (0..=WAITING).map(|_| passwords.hash("correct horse".to_owned()).boxed()).collect();
+        let hashes: Vec<_> = (0..=WAITING_PER_RUNNING).map(|_| passwords.hash("correct horse".to_owned()).boxed()).collect();
         let mut hashes = join_all(hashes);
         // Each future takes its permit when it is first polled.
         assert!((&mut hashes).now_or_never().is_none());
@@ -122,7 +122,7 @@ mod tests {
 
         assert!(matches!(late, Err(Error::Rejected(Code::ServerUnavailable, _))), "{late:?}");
         drop(hashes);
-        assert!(passwords.hash("correct horse".to_owned()).await.is_ok(), "who went away has left the place");
+        assert!(passwords.hash("correct horse".to_owned()).await.is_ok(), "cancelled hashes release their permits");
     }
 
     #[tokio::test]
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_passwords_are_as_they_are_compared() {
+    fn common_passwords_are_lower_case_and_of_valid_length() {
         let list = include_str!("common-passwords.txt");
         let lines: Vec<_> = list.lines().filter(|line| !line.starts_with("# ")).collect();
         assert!(lines.len() > 8_000 && lines.contains(&"password1"));

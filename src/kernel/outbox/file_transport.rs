@@ -24,11 +24,11 @@ impl FileTransport {
 
 #[async_trait]
 impl MailTransport for FileTransport {
-    async fn send(&self, letter: &OutgoingMail) -> Result<String, DeliveryError> {
-        let file = self.folder.join(format!("{}.eml", letter.name));
-        let (path, text) = (file.clone(), letter.message.formatted());
-        let written = tokio::task::spawn_blocking(move || write(&path, &text)).await;
-        match written {
+    async fn send(&self, mail: &OutgoingMail) -> Result<String, DeliveryError> {
+        let file = self.folder.join(format!("{}.eml", mail.name));
+        let (path, text) = (file.clone(), mail.message.formatted());
+        let result = tokio::task::spawn_blocking(move || write(&path, &text)).await;
+        match result {
             Ok(Ok(())) => Ok(file.display().to_string()),
             Ok(Err(error)) => Err(DeliveryError::Temporary(format!("cannot write {}: {error}", file.display()))),
             Err(error) => Err(DeliveryError::Temporary(format!("cannot write {}: {error}", file.display()))),
@@ -45,11 +45,11 @@ fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    let unfinished = path.with_extension("part");
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+    let temporary = path.with_extension("part");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(text)?;
     file.sync_all()?;
-    std::fs::rename(&unfinished, path)?;
+    std::fs::rename(&temporary, path)?;
     // Without this, a power failure could lose the file after the mail was deleted from the outbox.
     path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }

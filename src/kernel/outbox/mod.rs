@@ -1,9 +1,9 @@
 //! The outbox: mail that is stored in the transaction that causes it, and sent later.
 //!
-//! [`push`] stores a mail. [`deliver_due`], a job step, passes it to the [`MailTransport`]: a mail server, or a folder if no mail
-//! server is configured. Delivery is at least once; a duplicate is possible only if the server crashes or loses its connection
-//! between the delivery and the database update, and has the same `Message-ID`. Failed deliveries are retried with growing delays,
-//! and finally given up. Mail to a deleted account is deleted.
+//! [`push`] stores a mail. [`deliver_due`], a job step, passes it to the [`MailTransport`]: a mail server, or a folder if no
+//! mail server is configured. Delivery is at least once; a duplicate is possible only if the server crashes or loses its
+//! connection between the delivery and the database update, and has the same `Message-ID`. Failed deliveries are retried with
+//! growing delays, and finally given up. Mail to a deleted account is deleted.
 //!
 //! ```ignore
 //! transaction!(kernel.db, |tx| {

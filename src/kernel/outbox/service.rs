@@ -42,7 +42,8 @@ pub async fn push(kernel: &Kernel, tx: &mut Tx, mails: impl IntoIterator<Item = 
 /// Job step: tries to deliver a few due mails. Returns the number of attempts; call it until it returns 0.
 ///
 /// # Errors
-/// When the database fails. A mail that was delivered but could not be deleted for that reason is delivered again later.
+/// Returns an error if the database fails. A mail that was delivered but could not be deleted for that reason is delivered
+/// again later.
 pub async fn deliver_due(kernel: &Kernel) -> Result<u64> {
     let now = kernel.clock.now();
     if !store::is_any_due(&mut kernel.db.read().await?, now).await? {
@@ -64,19 +65,20 @@ async fn deliver(kernel: &Kernel, mail: &MailRow) -> Result<()> {
         Ok(message) => kernel.mailer.send(&OutgoingMail { name, message }).await,
         Err(error) => Err(DeliveryError::Permanent(format!("{error:#}"))),
     };
-    let pause = usize::try_from(mail.attempts - 1).ok().and_then(|failed| RETRY_DELAYS.get(failed).copied());
-    match (outcome, pause) {
-        (Ok(place), _) => {
-            info!(kernel.log, "mail handed over"; "mail" => %mail.id, "to" => place);
+    let delay = usize::try_from(mail.attempts - 1).ok().and_then(|failed| RETRY_DELAYS.get(failed).copied());
+    match (outcome, delay) {
+        (Ok(destination), _) => {
+            info!(kernel.log, "mail sent"; "mail" => %mail.id, "to" => destination);
             transaction!(kernel.db, |tx| store::delete(tx, mail).await)
         }
-        (Err(DeliveryError::Temporary(reason)), Some(pause)) => {
-            warn!(kernel.log, "mail not handed over, to be tried again"; "mail" => %mail.id, "reason" => reason,
-                "tries" => mail.attempts, "pause_seconds" => pause.as_secs());
-            transaction!(kernel.db, |tx| store::postpone(tx, mail, kernel.clock.now().plus(pause)).await)
+        (Err(DeliveryError::Temporary(reason)), Some(delay)) => {
+            warn!(kernel.log, "mail not sent, will be retried"; "mail" => %mail.id, "reason" => reason,
+                "tries" => mail.attempts, "pause_seconds" => delay.as_secs());
+            transaction!(kernel.db, |tx| store::postpone(tx, mail, kernel.clock.now().plus(delay)).await)
         }
         (Err(DeliveryError::Temporary(reason) | DeliveryError::Permanent(reason)), _) => {
-            error!(kernel.log, "mail given up"; "mail" => %mail.id, "reason" => reason, "tries" => mail.attempts);
+            error!(kernel.log, "mail not sent, no more attempts"; "mail" => %mail.id, "reason" => reason,
+                "tries" => mail.attempts);
             transaction!(kernel.db, |tx| store::give_up(tx, mail, kernel.clock.now()).await)
         }
     }
@@ -88,14 +90,14 @@ fn compose(mail: &MailRow, name: &str, settings: &MailSettings) -> anyhow::Resul
     let recipient = mail.recipient.parse().context("the recipient's address can't be used in a mail")?;
     let recipient = Mailbox::new(None, recipient);
     // Prevents automatic replies such as out-of-office messages (RFC 3834).
-    let automatic = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
+    let auto_submitted = HeaderValue::new(HeaderName::new_from_ascii_str("Auto-Submitted"), "auto-generated".to_owned());
     Message::builder()
         .from(settings.from.clone())
         .to(recipient)
         .subject(mail.subject.clone())
         .date(SystemTime::UNIX_EPOCH + created)
         .message_id(Some(format!("<{name}.outbox@{}>", settings.from.email.domain())))
-        .raw_header(automatic)
+        .raw_header(auto_submitted)
         .header(ContentType::TEXT_PLAIN)
         .body(mail.body.clone())
         .context("the mail can't be composed")
@@ -106,6 +108,6 @@ fn compose(mail: &MailRow, name: &str, settings: &MailSettings) -> anyhow::Resul
 /// The identifier alone is not enough, because another server may reuse it after the mail was deleted. The name doesn't depend on
 /// the text, which may contain a verification code.
 fn name(mail: &MailRow) -> String {
-    let mark = secret::hash(&format!("{} {}", mail.created.0, mail.recipient));
-    format!("{}.{}", mail.id, &mark[..16])
+    let digest = secret::hash(&format!("{} {}", mail.created.0, mail.recipient));
+    format!("{}.{}", mail.id, &digest[..16])
 }

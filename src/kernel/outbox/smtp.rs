@@ -20,8 +20,8 @@ const AUTHENTICATION_REQUIRED: u16 = 530;
 
 /// Sends each mail to a mail server over a new connection.
 ///
-/// It doesn't use lettre's transport, because that waits for the response to QUIT without a timeout before it reports success, and
-/// a mail without a reported success is sent again.
+/// It doesn't use lettre's transport, because that waits for the response to QUIT without a timeout before it reports success,
+/// and a mail without a reported success is sent again.
 pub struct Smtp {
     settings: SmtpSettings,
     tls: Option<TlsParameters>,
@@ -32,7 +32,7 @@ impl Smtp {
     /// Creates a transport with these settings. Doesn't connect.
     ///
     /// # Errors
-    /// When the file of certificates can't be read, or the system has no trusted certificates.
+    /// Returns an error if the file of certificates can't be read, or the system has no trusted certificates.
     pub fn open(settings: &SmtpSettings) -> anyhow::Result<Self> {
         let tls = match settings.tls {
             SmtpTls::None => None,
@@ -44,10 +44,9 @@ impl Smtp {
     /// Opens a connection and logs in. All errors are temporary, because they don't depend on the mail.
     async fn connect(&self) -> Result<AsyncSmtpConnection, Error> {
         let SmtpSettings { host, port, timeout, .. } = &self.settings;
-        let from_the_start = self.tls.clone().filter(|_| self.settings.tls == SmtpTls::Tls);
+        let implicit_tls = self.tls.clone().filter(|_| self.settings.tls == SmtpTls::Tls);
         let address = (host.as_str(), *port);
-        let mut connection =
-            AsyncSmtpConnection::connect_tokio1(address, Some(*timeout), &self.name, from_the_start, None).await?;
+        let mut connection = AsyncSmtpConnection::connect_tokio1(address, Some(*timeout), &self.name, implicit_tls, None).await?;
         if let Some(tls) = self.tls.clone().filter(|_| self.settings.tls == SmtpTls::Starttls) {
             connection.starttls(tls, &self.name).await?;
         }
@@ -58,15 +57,15 @@ impl Smtp {
         Ok(connection)
     }
 
-    async fn send(&self, letter: &OutgoingMail) -> Result<(), DeliveryError> {
-        let connected = self.connect().await;
-        let mut connection = connected
+    async fn send(&self, mail: &OutgoingMail) -> Result<(), DeliveryError> {
+        let connection = self.connect().await;
+        let mut connection = connection
             .map_err(|error| DeliveryError::Temporary(format!("cannot sign in to the mail server: {}", redacted(&error))))?;
-        let sent = connection.send(letter.message.envelope(), &letter.message.formatted()).await;
-        sent.map_err(|error| classify(&error))?;
+        let result = connection.send(mail.message.envelope(), &mail.message.formatted()).await;
+        result.map_err(|error| classify(&error))?;
         tokio::spawn(async move {
             // The server has already accepted the mail.
-            let _goodbye = timeout(QUIT_TIMEOUT, connection.quit()).await;
+            let _quit = timeout(QUIT_TIMEOUT, connection.quit()).await;
         });
         Ok(())
     }
@@ -74,9 +73,9 @@ impl Smtp {
 
 #[async_trait]
 impl MailTransport for Smtp {
-    async fn send(&self, letter: &OutgoingMail) -> Result<String, DeliveryError> {
-        match timeout(self.settings.timeout, self.send(letter)).await {
-            Ok(sent) => sent.map(|()| format!("{}:{}", self.settings.host, self.settings.port)),
+    async fn send(&self, mail: &OutgoingMail) -> Result<String, DeliveryError> {
+        match timeout(self.settings.timeout, self.send(mail)).await {
+            Ok(result) => result.map(|()| format!("{}:{}", self.settings.host, self.settings.port)),
             Err(_) => Err(DeliveryError::Temporary("the mail server has not answered in time".to_owned())),
         }
     }
@@ -98,9 +97,9 @@ fn tls(settings: &SmtpSettings) -> anyhow::Result<TlsParameters> {
 
 /// Returns whether the rejection of a mail is temporary or permanent.
 fn classify(error: &Error) -> DeliveryError {
-    let is_ours = error.status().is_some_and(|code| u16::from(code) == AUTHENTICATION_REQUIRED);
+    let is_settings_error = error.status().is_some_and(|code| u16::from(code) == AUTHENTICATION_REQUIRED);
     // Lettre itself rejects an address that the server doesn't support.
-    if (error.is_permanent() && !is_ours) || error.is_client() {
+    if (error.is_permanent() && !is_settings_error) || error.is_client() {
         DeliveryError::Permanent(redacted(error))
     } else {
         DeliveryError::Temporary(redacted(error))

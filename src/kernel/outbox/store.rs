@@ -21,8 +21,8 @@ pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
     tx.query("select exists (select 1 from outbox where due <= $1)").bind(now).scalar().await
 }
 
-/// Claims a few due mails: no other server claims them before `until`. On PostgreSQL it skips rows that another server is claiming
-/// at the moment; SQLite has one writer at a time.
+/// Claims a few due mails: no other server claims them before `until`. On PostgreSQL it skips rows that another server is
+/// claiming at the moment; SQLite has one writer at a time.
 pub async fn claim(tx: &mut Tx, now: Timestamp, until: Timestamp, most: i64) -> Result<Vec<MailRow>> {
     let update = if tx.is_postgres() {
         "update outbox set attempts = attempts + 1, due = $2 where id = any(array(

@@ -34,8 +34,8 @@ pub trait MailTransport: Send + Sync {
     /// Sends a mail, and returns its destination for the log.
     ///
     /// # Errors
-    /// When it was not sent, or the result is unknown.
-    async fn send(&self, letter: &OutgoingMail) -> Result<String, DeliveryError>;
+    /// Returns an error if it was not sent, or the result is unknown.
+    async fn send(&self, mail: &OutgoingMail) -> Result<String, DeliveryError>;
 
     /// Returns the time limit for one mail.
     fn timeout(&self) -> Duration;
@@ -44,7 +44,7 @@ pub trait MailTransport: Send + Sync {
 /// Creates the transport that the settings select.
 ///
 /// # Errors
-/// When the settings are unusable, for example because a file of certificates can't be read.
+/// Returns an error if the settings are unusable, for example because a file of certificates can't be read.
 pub fn from_settings(settings: &MailSettings) -> anyhow::Result<Box<dyn MailTransport>> {
     Ok(match &settings.route {
         MailTransportSettings::Folder(folder) => Box::new(FileTransport::new(folder.clone())),

@@ -73,7 +73,7 @@ pub struct AmountInput(pub Money);
 
 impl<'de> Deserialize<'de> for AmountInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        f64::deserialize(deserializer).map(|number| Self(nearest(number)))
+        f64::deserialize(deserializer).map(|number| Self(to_money(number)))
     }
 }
 
@@ -102,7 +102,7 @@ pub struct PriceDelta(pub Money);
 
 impl<'de> Deserialize<'de> for PriceDelta {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        f64::deserialize(deserializer).map(|number| Self(nearest(number)))
+        f64::deserialize(deserializer).map(|number| Self(to_money(number)))
     }
 }
 
@@ -126,7 +126,7 @@ impl JsonSchema for PriceDelta {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the contract bounds amounts at a million")]
-fn nearest(number: f64) -> Money {
+fn to_money(number: f64) -> Money {
     Money((number * 100.0).round() as i64)
 }
 
@@ -146,14 +146,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_cross_the_wire_to_the_cent() -> serde_json::Result<()> {
+    fn amounts_round_trip_to_the_cent() -> serde_json::Result<()> {
         for cents in [0, 1, 99, 199, 12_000, 12_345_678, 99_999_999] {
             let text = serde_json::to_string(&Money(cents))?;
-            let back: AmountInput = serde_json::from_str(&text)?;
-            assert_eq!(back.0, Money(cents), "{text}");
+            let parsed: AmountInput = serde_json::from_str(&text)?;
+            assert_eq!(parsed.0, Money(cents), "{text}");
             let text = serde_json::to_string(&Money(-cents))?;
-            let back: PriceDelta = serde_json::from_str(&text)?;
-            assert_eq!(back.0, Money(-cents), "{text}");
+            let parsed: PriceDelta = serde_json::from_str(&text)?;
+            assert_eq!(parsed.0, Money(-cents), "{text}");
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ impl JsonSchema for Records {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        defaulted(json!({
+        schema_from_json(json!({
             "type": "integer", "format": "int64", "minimum": 1, "maximum": RECORDS_MAXIMUM, "default": RECORDS_DEFAULT,
         }))
     }
@@ -58,12 +58,12 @@ impl JsonSchema for PageNumber {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        defaulted(json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": 1_000_000_000, "default": 1 }))
+        schema_from_json(json!({ "type": "integer", "format": "int64", "minimum": 1, "maximum": 1_000_000_000, "default": 1 }))
     }
 }
 
 /// Returns the schema of a parameter with a default. Dropshot preserves a default only in a separate schema.
-fn defaulted(schema: Value) -> Schema {
+fn schema_from_json(schema: Value) -> Schema {
     serde_json::from_value(schema).unwrap_or(Schema::Bool(false))
 }
 
@@ -101,7 +101,7 @@ impl JsonSchema for SortOrder {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        defaulted(json!({ "type": "string", "enum": ["asc", "desc"], "default": "asc" }))
+        schema_from_json(json!({ "type": "string", "enum": ["asc", "desc"], "default": "asc" }))
     }
 }
 

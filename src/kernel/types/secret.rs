@@ -35,8 +35,8 @@ pub fn verification_code() -> String {
 
 /// Returns a new identifier of an image: a random number of 19 digits, nearly 63 bits.
 ///
-/// It is secret, because it is part of the URI of an image that is not public. It doesn't come from the clock, because no database
-/// constraint would reject a duplicate of another server, and the later image would replace the earlier one.
+/// It is secret, because it is part of the URI of an image that is not public. It doesn't come from the clock, because no
+/// database constraint would reject a duplicate of another server, and the later image would replace the earlier one.
 pub fn image_id() -> Id {
     Id(rand::rng().random_range(1_000_000_000_000_000_000..=i64::MAX))
 }

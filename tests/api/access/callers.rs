@@ -1,6 +1,6 @@
 //! The kinds of callers.
 
-use boxoffice::auth::Scope;
+use boxoffice_openapi::Scope;
 
 /// A kind of caller: the key of the request and the account that it acts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::{env, fs};
 
-use boxoffice::auth::Scope;
+use boxoffice_openapi::Scope;
 
 use super::callers::Caller;
 use super::fixtures::AccessFixtures;

@@ -175,7 +175,7 @@ async fn runs_within_scheduled_slots(app: TestApp) {
     let kofi = app.sign_up("kofi").await;
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
-    let at = |hours: u32| app.state.clock.now().plus(HOUR * hours).to_plain_minutes();
+    let at = |hours: u32| app.state.clock.now().plus(HOUR * hours).format_slot();
     let mut body = advertisement_body("Jazz", &event, &[&zone]);
     body["schedule"] = json!([{ "start": at(4), "end": at(6) }, { "start": at(1), "end": at(3) }]);
     let uri = uri(&create(&app, &kofi.key, &body).await);

@@ -1,6 +1,6 @@
 //! The request head: its maximum size, and invalid heads.
 
-use boxoffice::mock::Settings;
+use boxoffice_mock::Settings;
 use serde_json::json;
 
 use super::raw::{Raw, request, send_raw};

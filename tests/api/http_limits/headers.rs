@@ -1,6 +1,6 @@
 //! Headers common to all responses.
 
-use boxoffice::mock::Settings;
+use boxoffice_mock::Settings;
 use http::HeaderMap;
 use serde_json::Value;
 

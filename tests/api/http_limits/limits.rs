@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use boxoffice::auth::Scope;
-use boxoffice::base::address::TrustedProxies;
 use boxoffice::config::Settings;
-use boxoffice::http::LimitSettings;
-use boxoffice::log;
+use boxoffice::kernel::http::LimitSettings;
+use boxoffice_http::client_ip::TrustedProxies;
+use boxoffice_http::log;
+use boxoffice_openapi::Scope;
 use serde_json::{Value, json};
 
 use crate::on_both_databases;

@@ -1,11 +1,12 @@
 //! Slow request bodies.
 
+use boxoffice_http::{BodyTimeouts, Listener};
 use std::time::Duration;
 
-use boxoffice::auth::Scope;
-use boxoffice::contract::Contract;
-use boxoffice::http::{BodyTime, Listener};
-use boxoffice::{log, mock};
+use boxoffice_http::log;
+use boxoffice_mock;
+use boxoffice_openapi::Contract;
+use boxoffice_openapi::Scope;
 use futures::future::join_all;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
@@ -26,7 +27,7 @@ async fn await_early<T>(response: impl Future<Output = T>) -> T {
     timeout(LONG / 20, response).await.expect("a response in time")
 }
 
-fn listener(body_time: BodyTime) -> Listener {
+fn listener(body_time: BodyTimeouts) -> Listener {
     Listener { body_time, ..ANY_PORT.into() }
 }
 
@@ -49,7 +50,7 @@ async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
     let host = app.create_host(&kofi).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 10)]).await;
     let redeemer = redeemer_key(&app, &global_token(&host, &event).await).await;
-    let impatient = listener(BodyTime { pause: Duration::from_millis(50), whole: LONG });
+    let impatient = listener(BodyTimeouts { idle: Duration::from_millis(50), total: LONG });
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), impatient).await;
     let with_body: Vec<_> = operations().into_iter().filter(|operation| operation.body_schema().is_some()).collect();
     let key = |operation: &Operation| match operation.scopes.contains(&Scope::Administrator) {
@@ -71,7 +72,7 @@ async fn every_operation_with_body_times_out_on_pause(app: TestApp) {
 }
 
 async fn slow_body_reaches_total_timeout(app: TestApp) {
-    let hurried = listener(BodyTime { pause: LONG, whole: Duration::from_millis(500) });
+    let hurried = listener(BodyTimeouts { idle: LONG, total: Duration::from_millis(500) });
     let server = app.start_second_server_on(app.state.settings.clone(), log::silent(), hurried).await;
     let operation = operations().into_iter().find(|operation| operation.id == "region_create").unwrap();
     let head = announce_body(&operation, &app.staff.key).replace("Content-Length: 10", "Content-Length: 60000");
@@ -94,8 +95,14 @@ async fn slow_body_reaches_total_timeout(app: TestApp) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn mock_times_out_on_pause() {
-    let impatient = listener(BodyTime { pause: Duration::from_millis(50), whole: LONG });
-    let mock = mock::start(Contract::builtin().unwrap(), mock::Settings::default(), impatient, &log::silent()).unwrap();
+    let impatient = listener(BodyTimeouts { idle: Duration::from_millis(50), total: LONG });
+    let mock = boxoffice_mock::start(
+        boxoffice::contract::load().unwrap(),
+        boxoffice_mock::Settings::default(),
+        impatient,
+        &log::silent(),
+    )
+    .unwrap();
     let operation = operations().into_iter().find(|operation| operation.id == "region_create").unwrap();
 
     let mut connection = TcpStream::connect(mock.address()).await.unwrap();

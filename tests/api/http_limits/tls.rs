@@ -1,12 +1,12 @@
 //! HTTPS and its certificate.
 
+use boxoffice_http::{Certificate, Listener};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use boxoffice::http::{Certificate, Listener};
-use boxoffice::log;
+use boxoffice_http::log;
 use http::{Request, Response};
 use http_body_util::Empty;
 use hyper::body::{Bytes, Incoming};
@@ -229,7 +229,7 @@ async fn program_reloads_certificate() {
     let second = Pair::write(folder.path());
     assert!(shows(&first).await, "no signal was sent yet");
     serving.signal("HUP");
-    assert_eq!(serving.wait_for_log("msg"), "the certificate was read again");
+    assert_eq!(serving.wait_for_log("msg"), "certificate reloaded");
     assert!(shows(&second).await && !shows(&first).await);
 
     std::fs::write(folder.path().join("key.pem"), "broken").unwrap();

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::io;
 use std::sync::LazyLock;
 
-use boxoffice::contract::{Contract, RouteError};
+use boxoffice_openapi::{Contract, RouteError};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-static CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::builtin().unwrap());
+static CONTRACT: LazyLock<Contract> = LazyLock::new(|| boxoffice::contract::load().unwrap());
 
 /// The responses that are changed. Without another rule they belong to the operation under test.
 #[derive(Debug, Clone, Copy)]

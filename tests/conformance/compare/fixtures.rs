@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use boxoffice::contract::{Contract, Operation};
-use boxoffice::qa::exchange::Server;
-use boxoffice::qa::world::{self, ExpectedOutcome};
+use boxoffice_conformance::fixtures::{self, ExpectedOutcome};
+use boxoffice_conformance::http_client::HttpClient;
+use boxoffice_openapi::{Contract, Operation};
 use futures::future::join_all;
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ async fn lists(app: &TestApp) -> Vec<String> {
 }
 
 /// Sends a valid request for each example of an operation, and the first one twice. Returns what failed.
-async fn ask_all(app: &world::World, server: &Server, contract: &Contract, operation: &Operation) -> Vec<String> {
+async fn ask_all(app: &fixtures::Fixtures, server: &HttpClient, contract: &Contract, operation: &Operation) -> Vec<String> {
     let bodies = format!("{}/requestBody/content/application~1json/examples", operation.pointer);
     let bodies = contract.document.pointer(&bodies).and_then(Value::as_object);
     let success = operation.statuses.iter().find(|status| (200..300).contains(*status));
@@ -62,11 +62,11 @@ async fn ask_all(app: &world::World, server: &Server, contract: &Contract, opera
 }
 
 async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
-    let contract = Contract::builtin().unwrap();
-    let server = Server::at(&app.address).unwrap();
+    let contract = boxoffice::contract::load().unwrap();
+    let server = HttpClient::at(&app.address).unwrap();
     let before = lists(&app).await;
 
-    let made = world::World::make(&server, &contract, &app.staff.key, 7).await.unwrap();
+    let made = fixtures::Fixtures::make(&server, &contract, &app.staff.key, 7).await.unwrap();
     let operations: Vec<_> = contract.operations().collect();
     let mut wrong = Vec::new();
     for four in operations.chunks(4) {
@@ -87,11 +87,11 @@ async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
 }
 
 async fn key_without_administrator_scope_creates_nothing(app: TestApp) {
-    let contract = Contract::builtin().unwrap();
-    let server = Server::at(&app.address).unwrap();
+    let contract = boxoffice::contract::load().unwrap();
+    let server = HttpClient::at(&app.address).unwrap();
     let before = lists(&app).await;
 
-    let error = world::World::make(&server, &contract, &app.public_key, 7).await.unwrap_err();
+    let error = fixtures::Fixtures::make(&server, &contract, &app.public_key, 7).await.unwrap_err();
 
     let error = format!("{error:#}");
     assert!(error.contains("403") && error.contains("The key has to be one of the platform's administrators"), "{error}");
@@ -128,7 +128,7 @@ async fn stopped_comparison_removes_fixtures(app: TestApp) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rate_limited_request_is_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let server = Server::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let server = HttpClient::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     let answers = async {
         for status in ["429 Too Many Requests\r\nRetry-After: 1", "403 Forbidden"] {
             let (mut client, _) = listener.accept().await.unwrap();
@@ -140,9 +140,9 @@ async fn rate_limited_request_is_retried() {
             client.write_all(answer.as_bytes()).await.unwrap();
         }
     };
-    let contract = Contract::builtin().unwrap();
+    let contract = boxoffice::contract::load().unwrap();
 
-    let (made, ()) = tokio::join!(world::Fixtures::make(&server, &contract, "a key", 7), answers);
+    let (made, ()) = tokio::join!(boxoffice_conformance::fixtures::Fixtures::make(&server, &contract, "a key", 7), answers);
 
     assert!(format!("{:#}", made.unwrap_err()).contains("region_create was answered 403"));
     assert_eq!(server.sent(), 2);

@@ -1,11 +1,12 @@
 //! Mocks of documents that differ from the platform's contract.
 
-use boxoffice::contract::Contract;
-use boxoffice::log;
-use boxoffice::mock::{self, Settings};
-use boxoffice::qa::comparison::Comparison;
-use boxoffice::qa::options::asked;
-use boxoffice::qa::side::Side;
+use boxoffice::routes::routes;
+use boxoffice_conformance::comparison::Comparison;
+use boxoffice_conformance::options::asked;
+use boxoffice_conformance::target::Target;
+use boxoffice_http::log;
+use boxoffice_mock::{self, Settings};
+use boxoffice_openapi::Contract;
 use serde_json::{Value, json};
 
 use crate::support::ANY_PORT;
@@ -119,10 +120,10 @@ fn trees() -> Value {
 async fn mock_of_other_document_conforms() {
     for document in [books(), points(), trees()] {
         let contract = || Contract::new(document.clone()).unwrap();
-        let mock = mock::start(contract(), Settings::default(), ANY_PORT, &log::silent()).unwrap();
-        let side = Side::open(&format!("http://{}", mock.address()), None).await.unwrap();
+        let mock = boxoffice_mock::start(contract(), Settings::default(), ANY_PORT, &log::silent()).unwrap();
+        let side = Target::open(&format!("http://{}", mock.address()), None).await.unwrap();
         let asked = asked(&contract(), &[], &[]).unwrap();
-        let comparison = Comparison::new(contract(), side, None, 1, asked).unwrap();
+        let comparison = Comparison::new(contract(), side, None, 1, asked, &routes().openapi().unwrap());
 
         let report = comparison.run(|_| ()).await;
 

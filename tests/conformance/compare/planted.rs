@@ -1,11 +1,12 @@
 //! One planted fault for everything that a comparison checks.
 
+use boxoffice::routes::routes;
 use std::collections::BTreeSet;
 
-use boxoffice::contract::Contract;
-use boxoffice::mock::Settings;
-use boxoffice::qa::exchange::Server;
-use boxoffice::qa::model::{Check, Finding};
+use boxoffice_conformance::http_client::HttpClient;
+use boxoffice_conformance::model::{Check, Finding};
+use boxoffice_mock::Settings;
+use boxoffice_openapi::Contract;
 use serde_json::{Value, json};
 
 use super::faulty::Change::{Answer, Around, Bare, Body, Closed, Header, Remove, Set, Status, Truncated, Twice};
@@ -224,7 +225,7 @@ async fn missing_persistence_is_found() {
         comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
         comparison.asked = BTreeSet::from([asked.to_owned()]);
         let sound = comparison.run(|_| ()).await;
-        comparison.target.server = Server::at(&faulty(&mock.address, changed, on, change).await).unwrap();
+        comparison.target.server = HttpClient::at(&faulty(&mock.address, changed, on, change).await).unwrap();
 
         let findings = comparison.run(|_| ()).await.findings;
 
@@ -245,7 +246,7 @@ fn is_told(findings: &[Finding], asked: &str, expected: Option<(Check, &str)>) -
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn document_errors_are_found() {
     let mock = mock();
-    let document = Contract::builtin().unwrap().document;
+    let document = boxoffice::contract::load().unwrap().document;
     let in_document = |change: fn(&mut Value)| {
         let mut document = document.clone();
         change(&mut document);
@@ -260,7 +261,8 @@ async fn document_errors_are_found() {
     comparison.asked = BTreeSet::from(["region_get".to_owned()]);
     comparison.contract = example;
     let of_example = comparison.run(|_| ()).await.findings;
-    let other = super::Comparison::new(undescribed, side(&mock.address).await, None, 1, BTreeSet::new()).unwrap();
+    let other =
+        super::Comparison::new(undescribed, side(&mock.address).await, None, 1, BTreeSet::new(), &routes().openapi().unwrap());
     let of_operation = other.run(|_| ()).await.findings;
 
     let place = "/paths/~1regions~1{region}/get/responses/200/content/application~1json/examples/region";

@@ -1,7 +1,7 @@
 //! The store of the stateful mock, and its limits.
 
-use boxoffice::mock::Settings;
-use boxoffice::qa::exchange::{ReceivedResponse, Request};
+use boxoffice_conformance::http_client::{ReceivedResponse, Request};
+use boxoffice_mock::Settings;
 use serde_json::{Value, json};
 
 use super::requests;
@@ -89,7 +89,7 @@ fn notes() -> MockServer {
     MockServer::of(document, Settings { is_stateful: true, ..Settings::default() })
 }
 
-async fn ask(mock: &MockServer, method: &str, path: &str, body: Option<Value>) -> Reply {
+async fn ask(mock: &MockServer, method: &str, path: &str, body: Option<Value>) -> ReceivedResponse {
     let ask = Request::new(method, path);
     mock.server.send(&body.map_or(ask.clone(), |body| ask.with_json(&body))).await.unwrap()
 }

@@ -1,7 +1,7 @@
 //! The stateful mock.
 
-use boxoffice::mock::Settings;
-use boxoffice::qa::exchange::Request;
+use boxoffice_conformance::http_client::Request;
+use boxoffice_mock::Settings;
 use serde_json::{Value, json};
 
 use super::{header, requests};

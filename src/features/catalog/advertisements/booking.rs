@@ -69,8 +69,8 @@ impl AdvertisementDraft {
             (None, Some(row)) => store::zones(tx, [row.id]).await?.into_iter().map(|(_, zone)| zone).collect(),
             (None, None) => Vec::new(),
         };
-        let known = zones::views(tx, ids.iter().copied()).await?;
-        let unknown = indexes_where(&ids, |zone| !known.contains_key(zone));
+        let by_id = zones::views(tx, ids.iter().copied()).await?;
+        let unknown = indexes_where(&ids, |zone| !by_id.contains_key(zone));
         let mut artwork = Vec::new();
         let mut zones = Vec::new();
         if !unknown.is_empty() {
@@ -78,15 +78,19 @@ impl AdvertisementDraft {
         }
         if let Some(Err(problem)) = &self.artwork {
             artwork.push(problem.detail.clone());
-        } else if let Some(misfit) = dimension_mismatch(self.dimensions(before), ids.iter().filter_map(|id| known.get(id))) {
+        } else if let Some(mismatch) = dimension_mismatch(self.dimensions(before), ids.iter().filter_map(|id| by_id.get(id))) {
             // Report the error for the field in the request: the artwork if it is new, otherwise the zones.
-            if self.artwork.is_some() { artwork.push(misfit) } else { zones.push(format!("does not fit: the artwork {misfit}")) }
+            if self.artwork.is_some() {
+                artwork.push(mismatch);
+            } else {
+                zones.push(format!("does not fit: the artwork {mismatch}"));
+            }
         }
         let backward = indexes_where(self.schedule.as_deref().unwrap_or_default(), |slot| slot.end.0 <= slot.start.0);
         let schedule = if backward.is_empty() { vec![] } else { vec![format!("must end after its start (at {backward})")] };
         let problems = [("artwork", artwork), ("zones", zones), ("schedule", schedule)];
-        let wrong = problems.into_iter().filter(|(_, details)| !details.is_empty());
-        Ok(wrong.map(|(name, details)| FieldError::invalid(name, details.join("; "))).collect())
+        let invalid = problems.into_iter().filter(|(_, details)| !details.is_empty());
+        Ok(invalid.map(|(name, details)| FieldError::invalid(name, details.join("; "))).collect())
     }
 
     /// Writes the zones and the schedule of an advertisement. Its row must already have the artwork's dimensions.
@@ -95,8 +99,8 @@ impl AdvertisementDraft {
     /// A foreign key violation if a zone has other dimensions by now.
     pub async fn write(&self, tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
         if self.zones.is_some() || self.artwork.is_some() {
-            let before = store::delete_zones(tx, row.id).await?;
-            let zones = self.zones.clone().unwrap_or(before);
+            let previous = store::delete_zones(tx, row.id).await?;
+            let zones = self.zones.clone().unwrap_or(previous);
             store::insert_zones(tx, row, deduplicated(zones)).await?;
         }
         if let Some(schedule) = &self.schedule {
@@ -111,25 +115,25 @@ impl AdvertisementDraft {
 
 /// Returns the 0-based indexes of the items for which `is_so` holds, as text.
 fn indexes_where<T>(items: &[T], is_so: impl Fn(&T) -> bool) -> String {
-    let places = items.iter().enumerate().filter(|(_, item)| is_so(item)).map(|(place, _)| place.to_string());
-    places.collect::<Vec<_>>().join(", ")
+    let indexes = items.iter().enumerate().filter(|(_, item)| is_so(item)).map(|(index, _)| index.to_string());
+    indexes.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns a message about the zones with other dimensions, or `None` if the artwork fits all of them.
 fn dimension_mismatch<'a>((width, height): (i64, i64), zones: impl Iterator<Item = &'a Zone>) -> Option<String> {
-    let wrong = zones.filter(|zone| (zone.width, zone.height) != (width, height));
-    let wrong: Vec<_> =
-        wrong.map(|zone| format!("zone {} ({}) takes {} × {}", zone.number, zone.name, zone.width, zone.height)).collect();
-    (!wrong.is_empty()).then(|| format!("is {width} × {height} pixels, but {}", deduplicated(wrong).join(", ")))
+    let mismatched = zones.filter(|zone| (zone.width, zone.height) != (width, height));
+    let mismatched: Vec<_> =
+        mismatched.map(|zone| format!("zone {} ({}) takes {} × {}", zone.number, zone.name, zone.width, zone.height)).collect();
+    (!mismatched.is_empty()).then(|| format!("is {width} × {height} pixels, but {}", deduplicated(mismatched).join(", ")))
 }
 
 /// Returns the items without duplicates, in the order of their first occurrence.
 fn deduplicated<T: PartialEq>(items: Vec<T>) -> Vec<T> {
-    let mut once = Vec::with_capacity(items.len());
+    let mut unique = Vec::with_capacity(items.len());
     for item in items {
-        if !once.contains(&item) {
-            once.push(item);
+        if !unique.contains(&item) {
+            unique.push(item);
         }
     }
-    once
+    unique
 }

@@ -38,11 +38,11 @@ pub struct MarkdownBlock {
 
 /// Parses CommonMark. Every text is valid CommonMark. Raw HTML is left out, because the result is plain text.
 pub fn parse(text: &str) -> ParsedMarkdown {
-    let mut reader = BlockBuilder::default();
+    let mut builder = BlockBuilder::default();
     for event in Parser::new(text) {
-        reader.read(event);
+        builder.read(event);
     }
-    ParsedMarkdown { result: reader.blocks }
+    ParsedMarkdown { result: builder.blocks }
 }
 
 /// Builds blocks from the parser's events. Elements inside a block add their text to it. Nothing here is recursive, so the
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_block_is_told() {
+    fn parses_every_kind_of_block() {
         for (text, expected) in [
             ("# Jazz *tonight*", json!([{ "type": "heading", "level": 1, "text": "Jazz tonight" }])),
             ("Doors\n-----", json!([{ "type": "heading", "level": 2, "text": "Doors" }])),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn inlines_leave_their_words() {
+    fn keeps_text_of_inline_elements() {
         for (text, expected) in [
             ("a `b` [c](/d \"e\") ![f](/g) <https://h.example>", "a b c f https://h.example"),
             ("a  \nb", "a\nb"),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_is_flattened() {
+    fn flattens_nested_blocks() {
         for (text, expected) in [
             ("- a\n  - b\n    - c\n- d", json!([{ "type": "list", "items": ["a", "b", "c", "d"] }])),
             ("- a\n\n  b\n\n  > c\n- d", json!([{ "type": "list", "items": ["a\nb\nc", "d"] }])),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_text_is_left_out() {
+    fn omits_blocks_without_text() {
         for text in
             ["", " \n\t", "#", "-", "> ", "```\n```", "***", "<div>\nx\n</div>", "<script>x</script> y", "<!-- x -->", "[a]: /b"]
         {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_texts_take_no_time() {
+    fn parses_pathological_text_quickly() {
         const LENGTH: usize = 10_000;
         for unit in [
             "> ",
@@ -253,9 +253,9 @@ mod tests {
             "- a\n\n\n",
         ] {
             let text: String = unit.chars().cycle().take(LENGTH).collect();
-            let begun = Instant::now();
+            let start = Instant::now();
             parse(&text);
-            assert!(begun.elapsed() < Duration::from_secs(2), "{unit:?} took {:?}", begun.elapsed());
+            assert!(start.elapsed() < Duration::from_secs(2), "{unit:?} took {:?}", start.elapsed());
         }
         let nested: String = (0..140).map(|depth| format!("{}- a\n", " ".repeat(depth))).collect();
         assert_eq!(parsed(&nested)[0]["type"], "list");

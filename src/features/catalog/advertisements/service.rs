@@ -32,8 +32,8 @@ enum Locking {
 }
 
 /// Returns an advertisement and its event, if the caller may change it: an administrator of its host or a platform administrator.
-async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, hold: Locking) -> Result<(AdvertisementRow, EventRow)> {
-    let row = if hold == Locking::Yes { store::lock(tx, id).await? } else { store::find(tx, id).await? };
+async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, locking: Locking) -> Result<(AdvertisementRow, EventRow)> {
+    let row = if locking == Locking::Yes { store::lock(tx, id).await? } else { store::find(tx, id).await? };
     let row = row.ok_or(Error::NOT_FOUND)?;
     let event = events::load(tx, row.event_id).await?;
     hosts::require_administrator(tx, caller, event.host_id).await?;
@@ -42,8 +42,8 @@ async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, hold: Locking) -> Re
 
 /// Returns the event to promote, if it exists. It is locked for a booking, so that it can't be removed or cancelled before the
 /// commit.
-async fn find_event(tx: &mut Tx, id: Id, hold: Locking) -> Result<Option<EventRow>> {
-    if hold == Locking::Yes { events::lock(tx, id).await } else { events::find(tx, id).await }
+async fn find_event(tx: &mut Tx, id: Id, locking: Locking) -> Result<Option<EventRow>> {
+    if locking == Locking::Yes { events::lock(tx, id).await } else { events::find(tx, id).await }
 }
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
@@ -65,9 +65,9 @@ async fn page(
     host: Option<Id>,
 ) -> Result<Page<Advertisement>> {
     let event = filter.event.as_ref().map(|event| event.id());
-    let narrowing = ListFilter { shown, host, event, zone: None, status: filter.status, active: filter.active };
-    let found = store::list(tx, filter.paging, narrowing, app.clock.now()).await?;
-    Ok(filter.paging.page(found.total, views(app, tx, found.rows).await?))
+    let list_filter = ListFilter { shown, host, event, zone: None, status: filter.status, active: filter.active };
+    let result = store::list(tx, filter.paging, list_filter, app.clock.now()).await?;
+    Ok(filter.paging.page(result.total, views(app, tx, result.rows).await?))
 }
 
 /// Returns a page of the advertisements that a zone shows now. It is the same for every caller.
@@ -76,10 +76,10 @@ pub async fn list_running(ctx: &Ctx, zone: Id, paging: PageRequest) -> Result<Pa
     if !zones::exists(&mut tx, zone).await? {
         return Err(Error::NOT_FOUND);
     }
-    let narrowing =
+    let list_filter =
         ListFilter { shown: Visibility::Promoting, host: None, event: None, zone: Some(zone), status: None, active: Some(true) };
-    let found = store::list(&mut tx, paging, narrowing, ctx.app.clock.now()).await?;
-    Ok(paging.page(found.total, views(&ctx.app, &mut tx, found.rows).await?))
+    let page = store::list(&mut tx, paging, list_filter, ctx.app.clock.now()).await?;
+    Ok(paging.page(page.total, views(&ctx.app, &mut tx, page.rows).await?))
 }
 
 /// Returns an advertisement, if the caller may see it: every caller once both it and its event are public, before that only the
@@ -133,7 +133,7 @@ async fn book(
         width,
         height,
     };
-    store::insert(tx, &row).await.on_unique(NAME, Code::AdvertisementTaken)?;
+    store::insert(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::AdvertisementTaken)?;
     booking.write(tx, &row).await.on_foreign_key(zone_changed())?;
     view_one(app, tx, row).await
 }
@@ -188,7 +188,7 @@ async fn modify(
         height,
         ..before
     };
-    store::update(tx, &row).await.on_unique(NAME, Code::AdvertisementTaken)?;
+    store::update(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::AdvertisementTaken)?;
     booking.write(tx, &row).await.on_foreign_key(zone_changed())?;
     Ok((view_one(app, tx, row).await?, before.artwork_id))
 }
@@ -211,9 +211,9 @@ async fn remove(tx: &mut Tx, caller: &Caller, id: Id) -> Result<Id> {
 /// Removes every advertisement of an event that is about to be removed, with their submissions. Returns the identifiers of their
 /// artwork, to be discarded after the commit.
 pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
-    let gone = store::delete_of_event(tx, event).await?;
-    review::forget(tx, SubmissionType::Advertisement, gone.iter().map(|(id, _)| *id)).await?;
-    Ok(gone.into_iter().map(|(_, artwork)| artwork).collect())
+    let removed = store::delete_of_event(tx, event).await?;
+    review::forget(tx, SubmissionType::Advertisement, removed.iter().map(|(id, _)| *id)).await?;
+    Ok(removed.into_iter().map(|(_, artwork)| artwork).collect())
 }
 
 pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
@@ -254,7 +254,7 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement>
     })
 }
 
-const NAME: &str = "advertisements_name_key";
+const NAME_CONSTRAINT: &str = "advertisements_name_key";
 
 /// Validates a new advertisement. A caller who may not act for the event's host gets a 403 before any other error.
 async fn check_new(
@@ -263,9 +263,9 @@ async fn check_new(
     caller: &Caller,
     new: &AdvertisementCreate,
     booking: &AdvertisementDraft,
-    hold: Locking,
+    locking: Locking,
 ) -> Result<()> {
-    let event = find_event(tx, new.event.id(), hold).await?;
+    let event = find_event(tx, new.event.id(), locking).await?;
     let event = check_arguments(tx, caller, event, booking, None).await?;
     require_bookable(tx, &event, app.clock.now()).await
 }
@@ -278,11 +278,11 @@ async fn check_change(
     id: Id,
     change: &AdvertisementUpdate,
     booking: &AdvertisementDraft,
-    hold: Locking,
+    locking: Locking,
 ) -> Result<AdvertisementRow> {
-    let (before, _) = load_managed(tx, caller, id, hold).await?;
+    let (before, _) = load_managed(tx, caller, id, locking).await?;
     let event = change.event.as_ref().map_or(before.event_id, |event| event.id());
-    let event = find_event(tx, event, hold).await?;
+    let event = find_event(tx, event, locking).await?;
     if event.is_none() && change.event.is_none() {
         // The event was removed after the advertisement was read, and the advertisement with it.
         return Err(Error::NOT_FOUND);

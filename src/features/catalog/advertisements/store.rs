@@ -37,28 +37,28 @@ pub struct ListFilter<'a> {
 pub async fn list(
     tx: &mut Tx,
     paging: PageRequest,
-    narrowing: ListFilter<'_>,
+    filter: ListFilter<'_>,
     now: Timestamp,
 ) -> Result<PagedRows<AdvertisementRow>> {
     const ACTIVE: &str = "(a.status = 'Listed' and exists (select 1 from advertisement_slots s
         where s.advertisement_id = a.id and s.starts <= ? and s.ends > ?))";
     const BOOKED: &str = "exists (select 1 from advertisement_zones z where z.advertisement_id = a.id and z.zone_id = ?)";
-    show(tx.list("a.*", "from advertisements a join events e on e.id = a.event_id where true"), &narrowing.shown)
-        .and_where("e.host_id = ?", narrowing.host)
-        .and_where("a.event_id = ?", narrowing.event)
-        .and_where(BOOKED, narrowing.zone)
-        .and_where("a.status = ?", narrowing.status)
-        .and_where(ACTIVE, (narrowing.active == Some(true)).then_some(now))
-        .and_where(&format!("not {ACTIVE}"), (narrowing.active == Some(false)).then_some(now))
+    visibility_clause(tx.list("a.*", "from advertisements a join events e on e.id = a.event_id where true"), &filter.shown)
+        .and_where("e.host_id = ?", filter.host)
+        .and_where("a.event_id = ?", filter.event)
+        .and_where(BOOKED, filter.zone)
+        .and_where("a.status = ?", filter.status)
+        .and_where(ACTIVE, (filter.active == Some(true)).then_some(now))
+        .and_where(&format!("not {ACTIVE}"), (filter.active == Some(false)).then_some(now))
         .page("a.id", paging)
         .await
 }
 
 /// Adds the condition for `shown`. An advertisement includes its event, so every caller may see it only if both are public. All
 /// others are visible to their host's administrators and to platform administrators.
-fn show<'a>(select: Statement<'a>, shown: &Visibility<'_>) -> Statement<'a> {
+fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>) -> Statement<'a> {
     const PUBLIC: &str = "a.status in ('Listed', 'Cancelled') and e.status in ('Listed', 'Cancelled')";
-    match shown {
+    match visibility {
         Visibility::All => select,
         Visibility::To(caller) if caller.is_administrator() => select,
         Visibility::Promoting => select.push(" and a.status = 'Listed' and e.status = 'Listed'"),
@@ -151,9 +151,9 @@ pub async fn insert_zones(tx: &mut Tx, row: &AdvertisementRow, zones: Vec<Id>) -
 /// Removes an advertisement from every zone. Returns the zones that it was in, in their order.
 pub async fn delete_zones(tx: &mut Tx, advertisement: Id) -> Result<Vec<Id>> {
     let delete = tx.query("delete from advertisement_zones where advertisement_id = $1 returning position, zone_id");
-    let mut gone: Vec<(i64, Id)> = delete.bind(advertisement).all().await?;
-    gone.sort_unstable();
-    Ok(gone.into_iter().map(|(_, zone)| zone).collect())
+    let mut rows: Vec<(i64, Id)> = delete.bind(advertisement).all().await?;
+    rows.sort_unstable();
+    Ok(rows.into_iter().map(|(_, zone)| zone).collect())
 }
 
 pub async fn insert_slots(tx: &mut Tx, slots: impl Iterator<Item = SlotRow>) -> Result<()> {

@@ -26,16 +26,16 @@ struct Relations {
 /// read are left out, because they were removed with it. Related data is loaded for all of them at once.
 pub async fn views(app: &App, tx: &mut Tx, rows: Vec<AdvertisementRow>) -> Result<Vec<Advertisement>> {
     let ids = || rows.iter().map(|row| row.id);
-    let mut parts = Relations {
+    let mut relations = Relations {
         zones: zones_of(tx, ids()).await?,
         slots: HashMap::new(),
         events: events_of(app, tx, rows.iter().map(|row| row.event_id)).await?,
     };
     for slot in store::slots(tx, ids()).await? {
         let (start, end) = (PlainMinutes(slot.starts.format_slot()), PlainMinutes(slot.ends.format_slot()));
-        parts.slots.entry(slot.advertisement_id).or_default().push(AdvertisementSlot { start, end });
+        relations.slots.entry(slot.advertisement_id).or_default().push(AdvertisementSlot { start, end });
     }
-    Ok(rows.into_iter().filter_map(|row| view(app, row, &mut parts)).collect())
+    Ok(rows.into_iter().filter_map(|row| view(app, row, &mut relations)).collect())
 }
 
 /// Returns the representation of one advertisement.
@@ -47,10 +47,10 @@ pub async fn view_one(app: &App, tx: &mut Tx, row: AdvertisementRow) -> Result<A
 }
 
 async fn zones_of(tx: &mut Tx, advertisements: impl Iterator<Item = Id>) -> Result<HashMap<Id, Vec<Zone>>> {
-    let booked = store::zones(tx, advertisements).await?;
-    let views = zones::views(tx, booked.iter().map(|(_, zone)| *zone)).await?;
+    let bookings = store::zones(tx, advertisements).await?;
+    let views = zones::views(tx, bookings.iter().map(|(_, zone)| *zone)).await?;
     let mut zones: HashMap<Id, Vec<Zone>> = HashMap::new();
-    for (advertisement, zone) in booked {
+    for (advertisement, zone) in bookings {
         zones.entry(advertisement).or_default().extend(views.get(&zone).cloned());
     }
     Ok(zones)
@@ -63,15 +63,15 @@ async fn events_of(app: &App, tx: &mut Tx, ids: impl Iterator<Item = Id>) -> Res
     Ok(ids.into_iter().zip(views.into_iter().map(AdvertisedEvent::from)).collect())
 }
 
-fn view(app: &App, row: AdvertisementRow, parts: &mut Relations) -> Option<Advertisement> {
-    let event = parts.events.get(&row.event_id).cloned()?;
+fn view(app: &App, row: AdvertisementRow, relations: &mut Relations) -> Option<Advertisement> {
+    let event = relations.events.get(&row.event_id).cloned()?;
     let is_public = row.status.is_public() && event.status.is_public();
     Some(Advertisement {
         uri: Uri(format!("/advertisements/{}", row.id)),
         status: row.status,
         artwork: media::image_uri(app, ImageKind::Artwork, row.id, row.artwork_id, is_public),
-        zones: parts.zones.remove(&row.id).unwrap_or_default(),
-        schedule: parts.slots.remove(&row.id).unwrap_or_default(),
+        zones: relations.zones.remove(&row.id).unwrap_or_default(),
+        schedule: relations.slots.remove(&row.id).unwrap_or_default(),
         event,
         parsed: markdown::parse(&row.description),
         name: row.name,

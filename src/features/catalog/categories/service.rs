@@ -24,8 +24,8 @@ pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Has
 
 pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Category>> {
     let mut tx = ctx.unit.read().await?;
-    let found = store::list(&mut tx, paging).await?;
-    Ok(paging.page(found.total, with_subcategories(&mut tx, found.rows).await?))
+    let page = store::list(&mut tx, paging).await?;
+    Ok(paging.page(page.total, with_subcategories(&mut tx, page.rows).await?))
 }
 
 pub async fn create(ctx: &Ctx, new: &CategoryCreate) -> Result<Category> {
@@ -48,8 +48,8 @@ pub async fn update(ctx: &Ctx, id: Id, change: &CategoryUpdate) -> Result<Catego
 }
 
 async fn apply(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Category> {
-    let found = store::update(tx, id, change.name.clone()).await.on_unique("categories_name_key", Code::CategoryTaken)?;
-    if !found {
+    let exists = store::update(tx, id, change.name.clone()).await.on_unique("categories_name_key", Code::CategoryTaken)?;
+    if !exists {
         return Err(Error::NOT_FOUND);
     }
     if let Some(subcategories) = &change.subcategories {

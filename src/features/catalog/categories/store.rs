@@ -52,15 +52,15 @@ pub async fn put_subcategories(tx: &mut Tx, category: Id, subcategories: &Subcat
     Ok(())
 }
 
-/// Deletes the subcategories that are not in `kept`.
-pub async fn delete_other_subcategories(tx: &mut Tx, category: Id, kept: &Subcategories) -> Result<()> {
+/// Deletes the subcategories that are not in `keep`.
+pub async fn delete_other_subcategories(tx: &mut Tx, category: Id, keep: &Subcategories) -> Result<()> {
     let sql = if tx.is_postgres() {
         "delete from subcategories where category_id = $1
          and name not in (select json_array_elements_text(cast($2 as json)))"
     } else {
         "delete from subcategories where category_id = $1 and name not in (select value from json_each($2))"
     };
-    tx.query(sql).bind(category).bind(kept.json()).execute().await?;
+    tx.query(sql).bind(category).bind(keep.json()).execute().await?;
     Ok(())
 }
 

@@ -25,14 +25,14 @@ use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
 /// Maximum number of requests in a batch.
-const BATCH: usize = 100;
+const MAX_BATCH: usize = 100;
 /// Capacity of each of the two caches in bytes.
-const REMEMBERED: usize = 16 << 20;
+const CACHE_CAPACITY: usize = 16 << 20;
 
 /// An event and its serialized representation.
 struct CachedEvent {
     row: EventRow,
-    written: SerializedJson<Event>,
+    serialized: SerializedJson<Event>,
     /// Period in which the representation is up to date, unless the event is changed.
     validity: Range<Timestamp>,
 }
@@ -41,8 +41,8 @@ struct CachedEvent {
 pub struct EventCache {
     events: Arc<Batcher<(), Id, Option<Arc<CachedEvent>>>>,
     published: Arc<Batcher<PublishedEventQuery, (), SerializedJson<Page<Event>>>>,
-    known: Mutex<VersionCache>,
-    latest: Mutex<SnapshotCache>,
+    versions: Mutex<VersionCache>,
+    snapshots: Mutex<SnapshotCache>,
 }
 
 /// First-level cache: serialized events, for the database snapshot that was read during authentication. If the next caller's key
@@ -71,21 +71,21 @@ struct CachedPage {
 impl Default for EventCache {
     fn default() -> Self {
         Self {
-            events: Batcher::of(BATCH),
-            published: Batcher::of(BATCH),
-            known: Mutex::new(VersionedCache::with_capacity(REMEMBERED)),
-            latest: Mutex::new(VersionedCache::with_capacity(REMEMBERED)),
+            events: Batcher::of(MAX_BATCH),
+            published: Batcher::of(MAX_BATCH),
+            versions: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)),
+            snapshots: Mutex::new(VersionedCache::with_capacity(CACHE_CAPACITY)),
         }
     }
 }
 
 impl EventCache {
-    fn known(&self) -> MutexGuard<'_, VersionCache> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn version_cache(&self) -> MutexGuard<'_, VersionCache> {
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn latest(&self) -> MutexGuard<'_, SnapshotCache> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+    fn snapshot_cache(&self) -> MutexGuard<'_, SnapshotCache> {
+        self.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -100,7 +100,7 @@ impl VersionedEvents {
 impl CachedEvent {
     /// Returns the approximate memory use in bytes.
     fn weight(&self) -> usize {
-        size_of_val(self) + text_size(&self.row) + self.written.size()
+        size_of_val(self) + text_size(&self.row) + self.serialized.size()
     }
 }
 
@@ -113,16 +113,16 @@ impl EventWithRelations {
     /// Updates the fields that buyers change. Returns whether the counts are of exactly this event's sections.
     fn apply_counts(&mut self, counts: &[SectionCounts]) -> bool {
         let sections = self.sections.iter_mut();
-        let counted = counts.iter().filter_map(|count| Some((count.section_id?, count.sold?, count.reserved?)));
-        let mut counted = counted.peekable();
+        let section_counts = counts.iter().filter_map(|count| Some((count.section_id?, count.sold?, count.reserved?)));
+        let mut section_counts = section_counts.peekable();
         for section in sections {
-            match counted.next_if(|(id, ..)| *id == section.id) {
+            match section_counts.next_if(|(id, ..)| *id == section.id) {
                 Some((_, sold, reserved)) => (section.sold, section.reserved) = (sold, reserved),
                 None => return false,
             }
         }
         self.row.popularity = counts.first().map_or(self.row.popularity, |count| count.popularity);
-        counted.peek().is_none()
+        section_counts.peek().is_none()
     }
 
     /// Returns the time until which its representation is up to date, unless it is changed. If a section has reservations, this
@@ -141,33 +141,33 @@ impl EventWithRelations {
 
 /// Returns an event, if the caller may see it.
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Event>> {
-    let latest = ctx.app.event_cache.latest().get_mut(&caller.snapshot).get(&id).cloned();
+    let cached = ctx.app.event_cache.snapshot_cache().get_mut(&caller.snapshot).get(&id).cloned();
     let now = ctx.app.clock.now();
-    let shown = match latest.filter(|shown| shown.validity.contains(&now)) {
-        Some(shown) => shown,
+    let event = match cached.filter(|event| event.validity.contains(&now)) {
+        Some(event) => event,
         None => {
-            let reading = Arc::clone(&ctx.app);
-            let shown = ctx.app.event_cache.events.submit((), id, move |(), ids| read_events(Arc::clone(&reading), ids)).await?;
-            let shown = shown.ok_or(Error::NOT_FOUND)?;
-            ctx.app.event_cache.latest().reserve(&caller.snapshot, shown.weight()).insert(id, Arc::clone(&shown));
-            shown
+            let app = Arc::clone(&ctx.app);
+            let event = ctx.app.event_cache.events.submit((), id, move |(), ids| read_events(Arc::clone(&app), ids)).await?;
+            let event = event.ok_or(Error::NOT_FOUND)?;
+            ctx.app.event_cache.snapshot_cache().reserve(&caller.snapshot, event.weight()).insert(id, Arc::clone(&event));
+            event
         }
     };
-    if !service::is_public_for(caller, &shown.row) {
+    if !service::is_public_for(caller, &event.row) {
         // Boxed to keep this future small, because few requests take this path.
-        async { service::require_visible(&mut ctx.unit.read().await?, caller, &shown.row).await }.boxed().await?;
+        async { service::require_visible(&mut ctx.unit.read().await?, caller, &event.row).await }.boxed().await?;
     }
-    Ok(shown.written.clone())
+    Ok(event.serialized.clone())
 }
 
 /// Returns a page of published events. It is the same for every caller.
 pub async fn list_published(ctx: &Ctx, query: PublishedEventQuery) -> Result<SerializedJson<Page<Event>>> {
-    let reading = Arc::clone(&ctx.app);
-    let list = move |query, waiting: Vec<()>| {
-        let app = Arc::clone(&reading);
+    let app = Arc::clone(&ctx.app);
+    let list = move |query, requests: Vec<()>| {
+        let app = Arc::clone(&app);
         async move {
             let page = SerializedJson::new(&read_page(&app, query).await?)?;
-            Ok(vec![page; waiting.len()])
+            Ok(vec![page; requests.len()])
         }
     };
     ctx.app.event_cache.published.submit(query, (), list).await
@@ -177,39 +177,39 @@ pub async fn list_published(ctx: &Ctx, query: PublishedEventQuery) -> Result<Ser
 async fn read_events(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<CachedEvent>>>> {
     let now = app.clock.now();
     let events = load(&app, &mut app.db.read().await?, &ids, now).await?.events;
-    let written = events.into_iter().map(|(id, event)| {
-        let (row, lasts) = (event.row.clone(), now..event.valid_until(now));
-        Ok((id, Arc::new(CachedEvent { row, written: SerializedJson::new(&view::view(&app, event, now)?)?, validity: lasts })))
+    let cached = events.into_iter().map(|(id, event)| {
+        let (row, validity) = (event.row.clone(), now..event.valid_until(now));
+        Ok((id, Arc::new(CachedEvent { row, serialized: SerializedJson::new(&view::view(&app, event, now)?)?, validity })))
     });
-    let shown: HashMap<Id, Arc<CachedEvent>> = written.collect::<Result<_>>()?;
-    Ok(ids.iter().map(|id| shown.get(id).cloned()).collect())
+    let cached: HashMap<Id, Arc<CachedEvent>> = cached.collect::<Result<_>>()?;
+    Ok(ids.iter().map(|id| cached.get(id).cloned()).collect())
 }
 
 async fn read_page(app: &App, query: PublishedEventQuery) -> Result<Page<Event>> {
     let (now, paging) = (app.clock.now(), query.filter.paging);
     let mut tx = app.db.read().await?;
-    let known = app.event_cache.known().entries().pages.get(&query).cloned();
-    if let Some(page) = known {
-        let mut found = load(app, &mut tx, &page.events, now).await?;
-        if found.changes == Some(page.changes) {
-            let events = page.events.iter().filter_map(|id| found.events.remove(id));
+    let cached = app.event_cache.version_cache().entries().pages.get(&query).cloned();
+    if let Some(page) = cached {
+        let mut loaded = load(app, &mut tx, &page.events, now).await?;
+        if loaded.changes == Some(page.changes) {
+            let events = page.events.iter().filter_map(|id| loaded.events.remove(id));
             return Ok(paging.page(page.total, events.map(|event| view::view(app, event, now)).collect::<Result<_>>()?));
         }
     }
     let changes = store::change_counter(&mut tx).await?;
-    let narrowing = ListFilter {
+    let list_filter = ListFilter {
         shown: store::Visibility::Published,
         host: query.host.as_ref().map(|host| host.id),
         status: None,
         public: None,
     };
-    let found = store::list(&mut tx, &query.filter, narrowing, now).await?;
-    if is_cacheable(&query) && !found.rows.is_empty() {
-        let page = CachedPage { changes, total: found.total, events: found.rows.iter().map(|row| row.id).collect() };
+    let result = store::list(&mut tx, &query.filter, list_filter, now).await?;
+    if is_cacheable(&query) && !result.rows.is_empty() {
+        let page = CachedPage { changes, total: result.total, events: result.rows.iter().map(|row| row.id).collect() };
         let weight = size_of_val(&query) + size_of_val(&page) + size_of_val(page.events.as_slice());
-        app.event_cache.known().reserve(&changes, weight).pages.insert(query, Arc::new(page));
+        app.event_cache.version_cache().reserve(&changes, weight).pages.insert(query, Arc::new(page));
     }
-    Ok(paging.page(found.total, view::views(app, &mut tx, found.rows).await?))
+    Ok(paging.page(result.total, view::views(app, &mut tx, result.rows).await?))
 }
 
 /// Returns whether only hosts and platform administrators change the list. Time changes a list of active events, sales change a
@@ -231,25 +231,25 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Load
     let Some(changes) = counts.first().map(|count| count.changes) else {
         return Ok(Loaded { changes: None, events: HashMap::new() });
     };
-    let (mut events, mut unknown) = (HashMap::new(), Vec::new());
+    let (mut events, mut missing) = (HashMap::new(), Vec::new());
     {
-        let mut known = app.event_cache.known();
-        let known = known.get_mut(&changes);
+        let mut version_cache = app.event_cache.version_cache();
+        let version_cache = version_cache.get_mut(&changes);
         for counts in counts.chunk_by(|one, other| one.event_id == other.event_id) {
             let Some(id) = counts.first().map(|count| count.event_id) else { continue };
-            match known.event(id, counts) {
+            match version_cache.event(id, counts) {
                 Some(event) => _ = events.insert(id, event),
-                None => unknown.push(id),
+                None => missing.push(id),
             }
         }
     }
-    if !unknown.is_empty() {
-        let rows = store::of_ids(tx, unknown).await?;
+    if !missing.is_empty() {
+        let rows = store::of_ids(tx, missing).await?;
         let loaded = view::load(tx, rows, now).await?;
         {
-            let mut known = app.event_cache.known();
+            let mut version_cache = app.event_cache.version_cache();
             for event in &loaded {
-                known.reserve(&changes, event.weight()).events.insert(event.row.id, event.clone());
+                version_cache.reserve(&changes, event.weight()).events.insert(event.row.id, event.clone());
             }
         }
         events.extend(loaded.into_iter().map(|event| (event.row.id, event)));

@@ -100,9 +100,9 @@ impl EventImages {
 
 /// Removes the images that the event had `before` and no longer has, after the change has been committed.
 pub async fn discard_replaced(ctx: &Ctx, before: &EventRow, after: Option<&EventRow>) {
-    let gone = |before: Option<Id>, after: Option<Id>| before.filter(|_| before != after);
-    let banner = gone(before.banner_id, after.and_then(|row| row.banner_id));
-    let thumbnail = gone(before.thumbnail_id, after.and_then(|row| row.thumbnail_id));
+    let replaced = |before: Option<Id>, after: Option<Id>| before.filter(|_| before != after);
+    let banner = replaced(before.banner_id, after.and_then(|row| row.banner_id));
+    let thumbnail = replaced(before.thumbnail_id, after.and_then(|row| row.thumbnail_id));
     let app = Arc::clone(&ctx.app);
     ctx.unit.after_commit(async move { media::discard(&app, ImageKind::Banner, banner).await }).await;
     let app = Arc::clone(&ctx.app);

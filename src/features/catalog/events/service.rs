@@ -27,7 +27,7 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
-const TITLE: &str = "events_title_key";
+const TITLE_CONSTRAINT: &str = "events_title_key";
 
 /// Returns an event without a permission check.
 ///
@@ -86,28 +86,28 @@ async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> 
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Page<Event>> {
     let host = query.host.map(|host| host.id);
-    let narrowing = ListFilter { shown: Visibility::To(caller), host, status: query.status, public: query.public };
-    page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, narrowing).await
+    let list_filter = ListFilter { shown: Visibility::To(caller), host, status: query.status, public: query.public };
+    page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, list_filter).await
 }
 
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEventQuery) -> Result<Page<Event>> {
     let mut tx = ctx.unit.read().await?;
     hosts::require_exists(&mut tx, host).await?;
-    let narrowing = ListFilter { shown: Visibility::To(caller), host: Some(host), status: query.status, public: query.public };
-    page(&ctx.app, &mut tx, &query.filter, narrowing).await
+    let list_filter = ListFilter { shown: Visibility::To(caller), host: Some(host), status: query.status, public: query.public };
+    page(&ctx.app, &mut tx, &query.filter, list_filter).await
 }
 
 /// Returns a page of the events for which an account has tickets, whatever their status.
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
-    let narrowing = ListFilter { shown: Visibility::HeldBy(account.id), host: None, status: None, public: None };
-    page(&ctx.app, &mut tx, filter, narrowing).await
+    let list_filter = ListFilter { shown: Visibility::HeldBy(account.id), host: None, status: None, public: None };
+    page(&ctx.app, &mut tx, filter, list_filter).await
 }
 
-async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, narrowing: ListFilter<'_>) -> Result<Page<Event>> {
-    let found = store::list(tx, filter, narrowing, app.clock.now()).await?;
-    Ok(filter.paging.page(found.total, views(app, tx, found.rows).await?))
+async fn page(app: &App, tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>) -> Result<Page<Event>> {
+    let result = store::list(tx, filter, list_filter, app.clock.now()).await?;
+    Ok(filter.paging.page(result.total, views(app, tx, result.rows).await?))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
@@ -132,7 +132,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Eve
     let created = transaction!(ctx.unit, |tx| {
         let row = new.row(ctx.app.clock.next_id(), now, &images);
         check_new(tx, caller, &row, &images.problems).await?;
-        store::insert(tx, &row).await.on_unique(TITLE, Code::EventTaken)?;
+        store::insert(tx, &row).await.on_unique(TITLE_CONSTRAINT, Code::EventTaken)?;
         tokens::create_global(&ctx.app, tx, row.id).await?;
         view_one(&ctx.app, tx, row).await
     });
@@ -155,7 +155,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) ->
     let changed = transaction!(ctx.unit, |tx| {
         let before = lock_managed(tx, caller, id).await?;
         let row = check_change(&ctx.app, tx, caller, &before, change, &images).await?;
-        store::update(tx, &row).await.on_unique(TITLE, Code::EventTaken)?;
+        store::update(tx, &row).await.on_unique(TITLE_CONSTRAINT, Code::EventTaken)?;
         let event = view_one(&ctx.app, tx, row.clone()).await?;
         Ok::<_, Error>((before, row, event))
     });
@@ -186,11 +186,11 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 /// Removes an event. Returns its last row and the identifiers of its advertisements' artwork, to be discarded after the commit.
 async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<(EventRow, Vec<Id>)> {
     let row = lock_managed(tx, caller, id).await?;
-    let parts = sections::store::of_events(tx, [id], now).await?;
-    if parts.iter().any(|section| section.sold > 0) {
+    let event_sections = sections::store::of_events(tx, [id], now).await?;
+    if event_sections.iter().any(|section| section.sold > 0) {
         return Err(Code::EventSold.into());
     }
-    if parts.iter().any(|section| section.reserved > 0) {
+    if event_sections.iter().any(|section| section.reserved > 0) {
         return Err(
             Code::EventSold.with_message("Places of this event are reserved for open orders. Withdraw or cancel it instead.")
         );
@@ -304,8 +304,8 @@ async fn problems_of(tx: &mut Tx, caller: &Caller, before: Option<&EventRow>, ro
         }
         Some(_) => {}
     }
-    let moves = before.is_none_or(|before| before.venue_id != row.venue_id);
-    if moves && !venues::is_usable(tx, caller, row.venue_id).await? {
+    let venue_changes = before.is_none_or(|before| before.venue_id != row.venue_id);
+    if venue_changes && !venues::is_usable(tx, caller, row.venue_id).await? {
         problems.push(FieldError::invalid("venue", "names no venue you may use"));
     }
     if row.ends <= row.starts {

@@ -33,7 +33,7 @@ pub struct ListFilter<'a> {
 
 /// Returns a page of events, the oldest first, or sorted by the filter's sort key. Events without a value of that key come last,
 /// and ties are the oldest first.
-pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: ListFilter<'_>, now: Timestamp) -> Result<PagedRows<EventRow>> {
+pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>, now: Timestamp) -> Result<PagedRows<EventRow>> {
     let direction = filter.order.sql();
     let order = match filter.sort {
         None => "e.id".to_owned(),
@@ -42,27 +42,27 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, narrowing: ListFilter<'_>, 
         Some(EventSort::Popularity) => format!("e.popularity{direction}, e.id"),
         Some(EventSort::Start) => format!("e.starts{direction}, e.id"),
     };
-    let select = visibility_clause(tx.list("e.*", "from events e where true"), &narrowing.shown)
+    let select = visibility_clause(tx.list("e.*", "from events e where true"), &list_filter.shown)
         .and_where(
             "e.venue_id in (select v.id from venues v where v.region_id = ?)",
             filter.region.as_ref().map(|region| region.id),
         )
-        .and_where("e.host_id = ?", narrowing.host)
+        .and_where("e.host_id = ?", list_filter.host)
         .and_contains("e.title", filter.title.as_deref())
-        .and_where("e.status = ?", narrowing.status)
+        .and_where("e.status = ?", list_filter.status)
         .and_where("e.ends > ?", (filter.active == Some(true)).then_some(now))
         .and_where("e.ends <= ?", (filter.active == Some(false)).then_some(now))
-        .and_where("e.public = ?", narrowing.public);
-    with_section(select, filter.section.as_deref()).page(&order, filter.paging).await
+        .and_where("e.public = ?", list_filter.public);
+    filter_by_section(select, filter.section.as_deref()).page(&order, filter.paging).await
 }
 
 /// Adds the condition for `shown`. Listed and cancelled events are visible to every caller, all others to their host's
 /// administrators and to platform administrators. A list of the events for which an account has tickets includes them whatever
 /// their status.
-fn visibility_clause<'a>(select: Statement<'a>, shown: &Visibility<'_>) -> Statement<'a> {
+fn visibility_clause<'a>(select: Statement<'a>, visibility: &Visibility<'_>) -> Statement<'a> {
     const OPEN: &str = "e.status in ('Listed', 'Cancelled')";
     const HELD: &str = "e.id in (select t.event_id from tickets t where t.owner_id = ? and t.status <> 'Void')";
-    match shown {
+    match visibility {
         Visibility::Published => select.push(" and e.status = 'Listed' and e.public = true"),
         Visibility::HeldBy(account) => select.and_where(HELD, Some(*account)),
         Visibility::To(caller) if caller.is_administrator() => select,
@@ -76,12 +76,12 @@ fn visibility_clause<'a>(select: Statement<'a>, shown: &Visibility<'_>) -> State
 
 /// Adds a filter by section: its identifier, either of its URIs, or its exact name. The identifier can be part of the SQL text,
 /// because it is a number.
-fn with_section<'a>(select: Statement<'a>, section: Option<&str>) -> Statement<'a> {
+fn filter_by_section<'a>(select: Statement<'a>, section: Option<&str>) -> Statement<'a> {
     let Some(text) = section else { return select };
     let uri = SectionUri::parse(text);
     let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text)).unwrap_or(Id::NONE);
-    let named = format!("exists (select 1 from sections s where s.event_id = e.id and (s.id = {} or s.name = ?))", id.0);
-    select.and_where(&named, Some(text.to_owned())).and_where("e.id = ?", uri.and_then(|uri| uri.event))
+    let condition = format!("exists (select 1 from sections s where s.event_id = e.id and (s.id = {} or s.name = ?))", id.0);
+    select.and_where(&condition, Some(text.to_owned())).and_where("e.id = ?", uri.and_then(|uri| uri.event))
 }
 
 /// Returns an event, if it exists.

@@ -35,12 +35,12 @@ pub async fn load(tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Ve
     for section in sections::store::of_events(tx, rows.iter().map(|row| row.id), now).await? {
         sections.entry(section.event_id).or_default().push(section);
     }
-    let full = |row: EventRow| {
+    let with_relations = |row: EventRow| {
         let category = categories.get(&row.category_id).cloned().context("a foreign key holds an event's category")?;
         let venue = venues.get(&row.venue_id).cloned().context("a foreign key holds an event's venue")?;
         Ok(EventWithRelations { sections: sections.remove(&row.id).unwrap_or_default(), category, venue, row })
     };
-    rows.into_iter().map(full).collect()
+    rows.into_iter().map(with_relations).collect()
 }
 
 /// Returns the representation of these events, in their order.

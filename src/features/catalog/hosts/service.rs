@@ -55,15 +55,15 @@ pub async fn require_can_manage(tx: &mut Tx, caller: &Caller, host: Id) -> Resul
 }
 
 pub async fn list(ctx: &Ctx, filter: &HostFilter) -> Result<Page<Host>> {
-    let found = store::list(&mut ctx.unit.read().await?, filter).await?;
-    Ok(filter.paging.page(found.total, found.rows.into_iter().map(view).collect()))
+    let page = store::list(&mut ctx.unit.read().await?, filter).await?;
+    Ok(filter.paging.page(page.total, page.rows.into_iter().map(view).collect()))
 }
 
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: AccountNumber, paging: PageRequest) -> Result<Page<Host>> {
     let mut tx = ctx.unit.read().await?;
     accounts::load(&mut tx, caller, &number).await?;
-    let found = store::list(&mut tx, &HostFilter { paging, account: Some(number) }).await?;
-    Ok(paging.page(found.total, found.rows.into_iter().map(view).collect()))
+    let page = store::list(&mut tx, &HostFilter { paging, account: Some(number) }).await?;
+    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &HostCreate) -> Result<Host> {
@@ -102,10 +102,10 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 pub async fn list_administrators(ctx: &Ctx, caller: &Caller, id: Id, paging: PageRequest) -> Result<Page<Account>> {
     let mut tx = ctx.unit.read().await?;
     require_can_manage(&mut tx, caller, id).await?;
-    let found = store::administrators(&mut tx, id, paging).await?;
-    let mut accounts = accounts::views_for(&mut tx, caller, found.rows.iter().map(|row| row.account_id)).await?;
-    let entries = found.rows.iter().filter_map(|row| accounts.remove(&row.account_id)).collect();
-    Ok(paging.page(found.total, entries))
+    let page = store::administrators(&mut tx, id, paging).await?;
+    let mut accounts = accounts::views_for(&mut tx, caller, page.rows.iter().map(|row| row.account_id)).await?;
+    let entries = page.rows.iter().filter_map(|row| accounts.remove(&row.account_id)).collect();
+    Ok(paging.page(page.total, entries))
 }
 
 pub async fn add_administrator(ctx: &Ctx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
@@ -115,7 +115,7 @@ pub async fn add_administrator(ctx: &Ctx, caller: &Caller, id: Id, account: &Acc
 async fn grant(tx: &mut Tx, caller: &Caller, id: Id, account: &AccountNumber) -> Result<Account> {
     // Lock order: the account before the host, as everywhere. An unknown account is still reported last.
     let account = match accounts::find_by_number(tx, account).await? {
-        Some(found) => accounts::lock(tx, found.id).await?,
+        Some(row) => accounts::lock(tx, row.id).await?,
         None => None,
     };
     lock_for_grant(tx, caller, id).await?;

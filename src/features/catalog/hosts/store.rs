@@ -29,9 +29,9 @@ pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
 /// it too, and a removal waits for all of them.
 pub async fn lock_shared(tx: &mut Tx, id: Id) -> Result<Option<bool>> {
     // SQLite has no `for share`. It doesn't need one, because one transaction writes at a time.
-    let held = if tx.is_postgres() { " for share" } else { "" };
-    let found: Vec<(bool,)> = tx.select("removed from hosts where true").and_where("id = ?", Some(id)).push(held).all().await?;
-    Ok(found.first().map(|(removed,)| *removed))
+    let lock = if tx.is_postgres() { " for share" } else { "" };
+    let rows: Vec<(bool,)> = tx.select("removed from hosts where true").and_where("id = ?", Some(id)).push(lock).all().await?;
+    Ok(rows.first().map(|(removed,)| *removed))
 }
 
 /// Locks a host exclusively until this transaction ends. Returns false if the host was removed or doesn't exist.

@@ -14,11 +14,11 @@ use crate::kernel::types::id::Id;
 use crate::state::{ApiRequest, App, Rq};
 
 /// `Cache-Control` of a country's icon, which rarely changes.
-const KEEP_ICON: &str = "public, max-age=86400";
+const ICON_CACHE_CONTROL: &str = "public, max-age=86400";
 /// `Cache-Control` of other public images. An image can be replaced at any time under the same URI.
-const KEEP_IMAGE: &str = "public, max-age=300";
+const PUBLIC_IMAGE_CACHE_CONTROL: &str = "public, max-age=300";
 /// `Cache-Control` of images that are not public. Shared caches must not store them.
-const KEEP_SECRET_IMAGE: &str = "private, max-age=300";
+const SECRET_IMAGE_CACHE_CONTROL: &str = "private, max-age=300";
 
 /// Adds the endpoints to the route table.
 pub fn register(routes: &mut Routes<App>) {
@@ -61,7 +61,7 @@ async fn media_icon_get(_: Rq, request: ApiRequest<Path<IconPath>>) -> ApiResult
     request
         .respond_public(|ctx, Path(path)| async move {
             let icon = service::icon(&ctx, &path.image.0).await?;
-            Ok(ImageResponse { image: icon, keep: KEEP_ICON })
+            Ok(ImageResponse { image: icon, cache_control: ICON_CACHE_CONTROL })
         })
         .await
 }
@@ -74,7 +74,8 @@ async fn media_image_get(_: Rq, request: ApiRequest<(Path<ImagePath>, Query<Imag
             let content = Id::parse(&content.0).ok_or(Error::NOT_FOUND)?;
             let secret = query.secret.as_ref().map(|secret| secret.0.as_str());
             let image = service::image(&ctx, image, content, secret).await?;
-            Ok(ImageResponse { image, keep: if secret.is_some() { KEEP_SECRET_IMAGE } else { KEEP_IMAGE } })
+            let cache_control = if secret.is_some() { SECRET_IMAGE_CACHE_CONTROL } else { PUBLIC_IMAGE_CACHE_CONTROL };
+            Ok(ImageResponse { image, cache_control })
         })
         .await
 }
@@ -82,7 +83,7 @@ async fn media_image_get(_: Rq, request: ApiRequest<(Path<ImagePath>, Query<Imag
 /// An image in a response. The dispatcher replaces it by 304 if the client's cached copy has the same entity tag.
 struct ImageResponse {
     image: StoredImage,
-    keep: &'static str,
+    cache_control: &'static str,
 }
 
 /// The response headers that the contract declares.
@@ -95,12 +96,12 @@ struct ImageResponseHeaders {
 
 impl HttpResponse for ImageResponse {
     fn to_result(self) -> Result<Response<Body>, HttpError> {
-        let Self { image, keep } = self;
+        let Self { image, cache_control } = self;
         let etag = HeaderValue::try_from(image.etag).map_err(|error| HttpError::for_internal_error(error.to_string()))?;
         let mut response = Response::new(Body::from(image.bytes));
         let headers = response.headers_mut();
         headers.insert(header::ETAG, etag);
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache_control));
         // Browsers must not interpret an uploaded file as anything but an image of this type.
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.media_type));

@@ -64,11 +64,12 @@ fn without_decomposition(letter: char) -> Option<&'static str> {
     })
 }
 
-/// Draws the icon for a file name of [`name`], with or without `.png`: a PNG of [`SIDE`] × [`SIDE`] pixels with a coloured disc on
-/// a transparent background and the country's initials. It only uses operations that IEEE 754 rounds the same on every machine.
+/// Draws the icon for a file name of [`name`], with or without `.png`: a PNG of [`SIDE`] × [`SIDE`] pixels with a coloured disc
+/// on a transparent background and the country's initials. It only uses operations that IEEE 754 rounds the same on every
+/// machine.
 ///
 /// # Errors
-/// When the encoder fails, which is not expected in memory.
+/// Returns an error if the encoder fails, which is not expected in memory.
 pub fn render(name: &str) -> Result<Vec<u8>> {
     let name = name.strip_suffix(".png").unwrap_or(name);
     let colour = COLOURS[usize::from(hash(name)[0]) % COLOURS.len()];
@@ -130,10 +131,12 @@ impl Letters {
 
     /// Returns the coverage of a pixel by the letters, from 0 to 1.
     ///
-    /// Dots drawn as squares would look like a defect at this size. So the ink is interpolated linearly between the centres of the
-    /// dots, and the letter covers all points with enough ink. This rounds ends and corners, and joins the dots of a diagonal.
+    /// Dots drawn as squares would look like a defect at this size. So the ink is interpolated linearly between the centres of
+    /// the dots, and the letter covers all points with enough ink. This rounds ends and corners, and joins the dots of a
+    /// diagonal.
     fn cover(&self, x: usize, y: usize) -> f32 {
-        /// The threshold of the ink. It is below a half, so that dots touching at a corner are joined and strokes are slightly bold.
+        /// The threshold of the ink. It is below a half, so that dots touching at a corner are joined and strokes are slightly
+        /// bold.
         const ENOUGH: f32 = 0.42;
         let scale = self.scale as f32;
         let dot = |position: usize, dots: usize| (position as f32 + 0.5 - SIDE as f32 / 2.0) / scale + dots as f32 / 2.0 - 0.5;

@@ -2,8 +2,8 @@
 //! name or a declared type.
 //!
 //! Pixels are not decoded, because the server never uses them, and even a small file can make a decoder spend half a second and
-//! 270 MB on an image of the largest size. Instead the decoders read only the headers, and the file must be complete up to its end.
-//! A file with correct headers and random content still passes, which does no harm to the server.
+//! 270 MB on an image of the largest size. Instead the decoders read only the headers, and the file must be complete up to its
+//! end. A file with correct headers and random content still passes, which does no harm to the server.
 
 use std::fmt;
 use std::io::Cursor;
@@ -200,8 +200,8 @@ fn jpeg_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
     decoder.decode_headers().ok()?;
     let (width, height) = decoder.dimensions()?;
 
-    // The end marker can't occur in the data of a scan. The headers are skipped, because a thumbnail in them has an end marker too.
-    // More data may follow the marker, because phones append videos.
+    // The end marker can't occur in the data of a scan. The headers are skipped, because a thumbnail in them has an end marker
+    // too. More data may follow the marker, because phones append videos.
     let scans = bytes.get(usize::try_from(stream.position()).ok()?..)?;
     let is_whole = scans.windows(2).any(|pair| pair == [0xFF, 0xD9]);
     is_whole.then_some((u32::try_from(width).ok()?, u32::try_from(height).ok()?))
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_kind_and_dimensions_by_content() {
+    fn detects_format_and_dimensions_from_content() {
         let image = parse_bytes(&png(30, 20)).unwrap();
         assert_eq!((image.kind, image.width, image.height), (ImageFormat::Png, 30, 20));
         assert_eq!(image.bytes, png(30, 20));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_data_uris_line_breaks_and_missing_padding() {
+    fn accepts_data_uris_line_breaks_and_missing_padding() {
         let plain = BASE64_STANDARD.encode(png(3, 3));
         let in_lines: Vec<_> = plain.as_bytes().chunks(20).map(|line| str::from_utf8(line).unwrap()).collect();
         for text in [
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_base64_of_an_image() {
+    fn rejects_text_that_is_not_a_base64_image() {
         for text in ["*", "data:text/plain;base64,aGk=", "data:image/png,abc", "aGk=aGk="] {
             assert_eq!(parse(text), Err(ImageProblem::NotBase64), "{text}");
         }
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_every_truncation() {
+    fn rejects_every_truncation() {
         for text in [BASE64_STANDARD.encode(png(9, 9)), JPEG.to_owned(), WEBP.to_owned()] {
             let whole = parse(&text).unwrap();
             for length in 12..whole.bytes.len() {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_magic_bytes_before_garbage_and_survives_any_damage() {
+    fn rejects_garbage_after_magic_bytes_and_never_panics() {
         for text in [BASE64_STANDARD.encode(png(9, 9)), JPEG.to_owned(), WEBP.to_owned()] {
             let whole = parse(&text).unwrap().bytes;
             let mut garbage = whole[..12].to_vec();
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn holds_the_limits() {
+    fn enforces_the_limits() {
         let mut large = png(2, 2);
         large.resize(MAX_BYTES, 0);
         assert!(parse_bytes(&large).is_ok());

@@ -23,9 +23,9 @@ use super::image::{Image, ImageFormat};
 #[derive(Debug)]
 pub struct MediaStore {
     objects: Box<dyn ObjectStore>,
-    /// The images that are being sent at the moment. All responses share one copy, so that many slow readers of an image use no more
-    /// memory than one.
-    shown: Mutex<HashMap<ObjectVersion, Weak<CacheEntry>>>,
+    /// The images that are being sent at the moment. All responses share one copy, so that many slow readers of an image use no
+    /// more memory than one.
+    cache: Mutex<HashMap<ObjectVersion, Weak<CacheEntry>>>,
 }
 
 /// An image's name and version: its tag in the object store, its time of change and its size.
@@ -64,8 +64,8 @@ impl StoredImage {
 }
 
 impl MediaStore {
-    /// Opens a folder, which is created if it doesn't exist, or `s3://bucket/prefix`, with endpoint, region and keys from the usual
-    /// `AWS_…` variables.
+    /// Opens a folder, which is created if it doesn't exist, or `s3://bucket/prefix`, with endpoint, region and keys from the
+    /// usual `AWS_…` variables.
     ///
     /// Doesn't check that a bucket exists; the first access fails if it doesn't.
     pub fn open(location: &str) -> Result<MediaStore> {
@@ -74,14 +74,14 @@ impl MediaStore {
             None => open_folder(location),
         };
         let objects = objects.with_context(|| format!("cannot open the media store {location}"))?;
-        Ok(MediaStore { objects, shown: Mutex::default() })
+        Ok(MediaStore { objects, cache: Mutex::default() })
     }
 
     /// Stores an image under a name and replaces the previous one atomically.
     pub async fn put(&self, name: &str, image: &Image) -> Result<()> {
         let path = path(name).with_context(|| format!("{name:?} cannot name an image"))?;
-        let put = self.objects.put(&path, image.bytes.clone().into()).await;
-        put.map(drop).with_context(|| format!("cannot store image {name}"))
+        let result = self.objects.put(&path, image.bytes.clone().into()).await;
+        result.map(drop).with_context(|| format!("cannot store image {name}"))
     }
 
     /// Returns the image with this name, if there is one. The name may come from a URL; an invalid name is not found. Concurrent
@@ -95,24 +95,24 @@ impl MediaStore {
     }
 
     async fn read(&self, path: &Path) -> Result<StoredImage, Error> {
-        let found = self.objects.get(path).await?;
-        let shown = self.shown(path, &found.meta);
-        let image = shown.0.get_or_try_init(async || found.bytes().await.map(StoredImage::new)).await?;
-        let bytes = Bytes::from_owner(BytesOwner(Arc::clone(&shown)));
+        let object = self.objects.get(path).await?;
+        let entry = self.cache_entry(path, &object.meta);
+        let image = entry.0.get_or_try_init(async || object.bytes().await.map(StoredImage::new)).await?;
+        let bytes = Bytes::from_owner(BytesOwner(Arc::clone(&entry)));
         Ok(StoredImage { bytes, media_type: image.media_type, etag: image.etag.clone() })
     }
 
     /// Returns the cache entry of this version of an image, and creates it if necessary.
-    fn shown(&self, path: &Path, meta: &ObjectMeta) -> Arc<CacheEntry> {
+    fn cache_entry(&self, path: &Path, meta: &ObjectMeta) -> Arc<CacheEntry> {
         let version = (path.clone(), meta.e_tag.clone(), meta.last_modified.timestamp_micros(), meta.size);
-        let mut all = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shown) = all.get(&version).and_then(Weak::upgrade) {
-            return shown;
+        let mut all = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = all.get(&version).and_then(Weak::upgrade) {
+            return entry;
         }
-        let shown = Arc::default();
-        all.retain(|_, shown| shown.strong_count() > 0);
-        all.insert(version, Arc::downgrade(&shown));
-        shown
+        let entry = Arc::default();
+        all.retain(|_, entry| entry.strong_count() > 0);
+        all.insert(version, Arc::downgrade(&entry));
+        entry
     }
 
     /// Deletes the image with this name. Succeeds if there is none, so that it can be repeated.
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn keeps_replaces_and_deletes() {
+    async fn stores_replaces_and_deletes() {
         let folder = tempfile::tempdir().unwrap();
         let store = MediaStore::open(folder.path().join("new/media").to_str().unwrap()).unwrap();
         let (first, second) = (image(icon::render("a").unwrap()), image(icon::render("b").unwrap()));
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_readers_of_an_image_hold_it_once() {
+    async fn concurrent_readers_share_one_copy() {
         let folder = tempfile::tempdir().unwrap();
         let store = MediaStore::open(folder.path().to_str().unwrap()).unwrap();
         let (first, second) = (image(icon::render("a").unwrap()), image(icon::render("b").unwrap()));
@@ -202,10 +202,10 @@ mod tests {
 
         assert!(readers.iter().all(|image| image.bytes == first.bytes && image.bytes.as_ptr() == readers[0].bytes.as_ptr()));
         assert_eq!(later, StoredImage::new(second.bytes.clone()));
-        assert_eq!(store.shown.lock().unwrap().len(), 2);
+        assert_eq!(store.cache.lock().unwrap().len(), 2);
         drop((readers, later));
         drop(store.get("banner/1").await.unwrap());
-        assert_eq!(store.shown.lock().unwrap().len(), 1, "what nobody holds is forgotten");
+        assert_eq!(store.cache.lock().unwrap().len(), 1, "unused entries are removed");
     }
 
     #[tokio::test]
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_bucket_without_a_name() {
+    fn rejects_a_bucket_without_a_name() {
         assert!(MediaStore::open("s3://").is_err());
         assert!(MediaStore::open("s3:///prefix").is_err());
     }

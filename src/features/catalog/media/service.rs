@@ -53,16 +53,16 @@ pub fn parse(name: &str, base64: &str) -> Result<Image, FieldError> {
 /// Stores an image under a new identifier. It is not served until a row references it.
 ///
 /// # Errors
-/// When the object store fails.
+/// Returns an error if the object store fails.
 pub async fn put_image(ctx: &Ctx, kind: ImageKind, id: Id, image: &Image) -> Result<()> {
-    ctx.app.media.put(&name(kind, id), image).await.map_err(failed)
+    ctx.app.media.put(&name(kind, id), image).await.map_err(storage_error)
 }
 
 /// Deletes images that no row references any more. Failures are only logged, because an unused image does no harm.
 pub async fn discard(app: &App, kind: ImageKind, ids: impl IntoIterator<Item = Id>) {
     for id in ids {
         if let Err(error) = app.media.delete(&name(kind, id)).await {
-            warn!(app.log, "an image remains that nothing shows"; "image" => %kind, "id" => %id, "cause" => ?error);
+            warn!(app.log, "an unused image could not be deleted"; "image" => %kind, "id" => %id, "cause" => ?error);
         }
     }
 }
@@ -85,7 +85,7 @@ pub async fn image(ctx: &Ctx, kind: ImageKind, content: Id, secret: Option<&str>
         if !is_public && secret != Some(id.to_string().as_str()) {
             return Err(Error::NOT_FOUND);
         }
-        if let Some(image) = ctx.app.media.get(&name(kind, id)).await.map_err(failed)? {
+        if let Some(image) = ctx.app.media.get(&name(kind, id)).await.map_err(storage_error)? {
             return Ok(image);
         }
     }
@@ -99,17 +99,17 @@ pub async fn icon(ctx: &Ctx, file: &str) -> Result<StoredImage> {
     if !countries.iter().any(|country| icon::name(country) == file) {
         return Err(Error::NOT_FOUND);
     }
-    if let Some(own) = ctx.app.media.get(&format!("icons/{file}")).await.map_err(failed)? {
-        return Ok(own);
+    if let Some(custom) = ctx.app.media.get(&format!("icons/{file}")).await.map_err(storage_error)? {
+        return Ok(custom);
     }
     Ok(StoredImage::new(icon::render(file)?.into()))
 }
 
-/// Converts an error of the object store. An error of the store itself, such as a full disk or an unreachable bucket, is temporary.
-/// A rejected request, for example because of a wrong key, is permanent until an operator fixes it.
-fn failed(cause: anyhow::Error) -> Error {
-    let passes = matches!(cause.downcast_ref(), Some(object_store::Error::Generic { .. }));
-    if passes { Error::Unavailable(cause) } else { Error::Internal(cause) }
+/// Converts an error of the object store. An error of the store itself, such as a full disk or an unreachable bucket, is
+/// temporary. A rejected request, for example because of a wrong key, is permanent until an operator fixes it.
+fn storage_error(cause: anyhow::Error) -> Error {
+    let is_temporary = matches!(cause.downcast_ref(), Some(object_store::Error::Generic { .. }));
+    if is_temporary { Error::Unavailable(cause) } else { Error::Internal(cause) }
 }
 
 /// Returns the name of an image in the object store. With the identifier of its event or advertisement as `id`, it is the end of

@@ -12,8 +12,8 @@ pub async fn countries(tx: &mut Tx) -> Result<Vec<String>> {
     Ok(rows.into_iter().map(|(country,)| country).collect())
 }
 
-/// Returns the current image of an event or advertisement, if it has one, and whether the image is public. A replaced image gets a
-/// new identifier.
+/// Returns the current image of an event or advertisement, if it has one, and whether the image is public. A replaced image
+/// gets a new identifier.
 pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<(Id, bool)>> {
     let select = match kind {
         ImageKind::Banner => {

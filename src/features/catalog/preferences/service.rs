@@ -32,14 +32,14 @@ async fn apply(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &Pr
         return Ok(view(&account, region));
     };
     if !regions::exists(tx, region.id).await? {
-        return Err(no_region());
+        return Err(unknown_region());
     }
     // The foreign key rejects a region that was removed after the check.
-    store::put(tx, account.id, region.id).await.on_foreign_key(no_region())?;
+    store::put(tx, account.id, region.id).await.on_foreign_key(unknown_region())?;
     Ok(view(&account, Some(region.id)))
 }
 
-fn no_region() -> Error {
+fn unknown_region() -> Error {
     Error::invalid("region", "names no region")
 }
 

@@ -13,9 +13,9 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
 
-const NAME: &str = "modifiers_section_id_name_key";
+const NAME_CONSTRAINT: &str = "modifiers_section_id_name_key";
 /// Maximum number of price modifiers of a section. Each price is computed from all of them.
-const MOST: i64 = 50;
+const MAX_MODIFIERS: i64 = 50;
 
 pub async fn create(ctx: &Ctx, caller: &Caller, path: &SectionPath, new: &ModifierCreate) -> Result<Modifier> {
     let now = ctx.app.clock.now();
@@ -33,11 +33,11 @@ async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Tim
     hosts::require_active(tx, event.host_id).await?;
     // Locked, so that concurrent requests can't exceed the limit.
     sections::lock(tx, row.section_id).await?;
-    if store::count_of_section(tx, row.section_id).await? >= MOST {
+    if store::count_of_section(tx, row.section_id).await? >= MAX_MODIFIERS {
         return Err(Code::ModifierTooMany.into());
     }
     // A foreign key rejects the modifier if the section has been removed meanwhile.
-    store::insert(tx, &row).await.on_unique(NAME, Code::ModifierTaken).on_foreign_key(Error::NOT_FOUND)?;
+    store::insert(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::ModifierTaken).on_foreign_key(Error::NOT_FOUND)?;
     Ok(row)
 }
 
@@ -58,7 +58,7 @@ async fn modify(tx: &mut Tx, caller: &Caller, path: ModifierPath, change: &Modif
     let row = change.apply(row);
     check_bounds(&row)?;
     event.check_changeable()?;
-    store::update(tx, &row).await.on_unique(NAME, Code::ModifierTaken)?;
+    store::update(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::ModifierTaken)?;
     Ok(row)
 }
 

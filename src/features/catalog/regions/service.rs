@@ -12,9 +12,9 @@ use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
 pub async fn list(ctx: &Ctx, filter: &RegionFilter) -> Result<Page<Region>> {
-    let found = store::list(&mut ctx.unit.read().await?, filter, ctx.app.clock.now()).await?;
-    let entries = found.rows.into_iter().map(|row| view(&ctx.app, row)).collect();
-    Ok(filter.paging.page(found.total, entries))
+    let page = store::list(&mut ctx.unit.read().await?, filter, ctx.app.clock.now()).await?;
+    let entries = page.rows.into_iter().map(|row| view(&ctx.app, row)).collect();
+    Ok(filter.paging.page(page.total, entries))
 }
 
 pub async fn create(ctx: &Ctx, new: RegionCreate) -> Result<Region> {

@@ -10,13 +10,13 @@ use crate::kernel::types::paging::PagedRows;
 
 /// Returns a page of regions, the oldest first. A region is active if a listed event that is not over takes place in it.
 pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<PagedRows<RegionRow>> {
-    const COMING: &str = "exists (select 1 from events e join venues v on v.id = e.venue_id
+    const ACTIVE: &str = "exists (select 1 from events e join venues v on v.id = e.venue_id
         where v.region_id = r.id and e.status = 'Listed' and e.ends > ?)";
-    let coming = (filter.active == Some(true)).then_some(now);
-    let others = (filter.active == Some(false)).then_some(now);
+    let active = (filter.active == Some(true)).then_some(now);
+    let inactive = (filter.active == Some(false)).then_some(now);
     tx.list("r.*", "from regions r where true")
-        .and_where(COMING, coming)
-        .and_where(&format!("not {COMING}"), others)
+        .and_where(ACTIVE, active)
+        .and_where(&format!("not {ACTIVE}"), inactive)
         .page("r.id", filter.paging)
         .await
 }

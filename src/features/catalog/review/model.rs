@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_submission_is_named_by_its_contents_uri() {
+    fn submission_identifier_encodes_content_uri() {
         let event = Content { kind: SubmissionType::Event, id: Id(17_637_000_000_051) };
         let venue = Content { kind: SubmissionType::Venue, id: Id(17_637_000_000_032) };
         for (content, name) in [(event, "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ=="), (venue, "L3ZlbnVlcy8xNzYzNzAwMDAwMDAzMg==")] {

@@ -29,8 +29,8 @@ pub async fn submit(app: &App, tx: &mut Tx, kind: SubmissionType, id: Id, submit
 }
 
 pub async fn list(ctx: &Ctx, filter: &SubmissionFilter) -> Result<Page<Submission>> {
-    let found = store::list(&mut ctx.unit.read().await?, filter).await?;
-    Ok(filter.paging.page(found.total, found.rows.into_iter().map(Submission::from).collect()))
+    let page = store::list(&mut ctx.unit.read().await?, filter).await?;
+    Ok(filter.paging.page(page.total, page.rows.into_iter().map(Submission::from).collect()))
 }
 
 pub async fn get(ctx: &Ctx, id: &SubmissionId) -> Result<Submission> {
@@ -51,7 +51,7 @@ async fn apply(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -
     match row.kind {
         SubmissionType::Event => events::apply_decision(tx, row.content_id, decision.approved, app.clock.now()).await?,
         SubmissionType::Venue if decision.approved => venues::approve(tx, row.content_id).await?,
-        // A rejected venue stays visible to its creator only.
+        // A rejected venue stays visible only to its creator and platform administrators.
         SubmissionType::Venue => {}
         SubmissionType::Advertisement => advertisements::decide(tx, row.content_id, decision.approved, app.clock.now()).await?,
     }
@@ -68,9 +68,9 @@ async fn notify(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
     let approved = row.status == SubmissionStatus::Approved;
     let (subject, outcome) =
         if approved { ("What you submitted is approved", "approved") } else { ("What you submitted is rejected", "rejected") };
-    let place = &app.settings.public_url;
+    let base_url = &app.settings.public_url;
     let reason = if row.reason.is_empty() { String::new() } else { format!("\n\nThe reason given: {}", row.reason) };
-    let body = format!("Hello {},\n\nwhat you submitted at {place}{content} is {outcome}.{reason}\n", account.username);
+    let body = format!("Hello {},\n\nwhat you submitted at {base_url}{content} is {outcome}.{reason}\n", account.username);
     outbox::push(app, tx, [Mail { recipient: &account.email, subject, body }]).await
 }
 

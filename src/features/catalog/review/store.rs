@@ -56,6 +56,6 @@ pub async fn decide(tx: &mut Tx, id: Id, status: SubmissionStatus, reason: Strin
 /// Deletes every submission of this content, which is about to be removed.
 pub async fn forget(tx: &mut Tx, kind: SubmissionType, ids: impl IntoIterator<Item = Id>) -> Result<()> {
     let delete = tx.delete("submissions where true").and_where("type = ?", Some(kind)).and_in("content_id", ids);
-    let _gone: Vec<(Id,)> = delete.push(" returning id").all().await?;
+    let _deleted: Vec<(Id,)> = delete.push(" returning id").all().await?;
     Ok(())
 }

@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_section_is_named_by_either_uri() {
+    fn parses_long_and_short_uris() {
         let (event, section) = (Id(17_637_000_000_051), Id(17_637_000_000_061));
         let long = Some(SectionUri { event: Some(event), section });
         let short = Some(SectionUri { event: None, section });

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_modifier_applies_from_its_beginning_until_before_its_end() {
+    fn modifier_applies_from_start_until_before_end() {
         let window = ActiveModifier { from: Some(Timestamp(10)), to: Some(Timestamp(20)), ..adjustment(-30) };
         let section = section(100, vec![window]);
         for (now, price, expires) in [(9, 100, 10), (10, 70, 20), (19, 70, 20), (20, 100, 100), (100, 100, 100)] {
@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn both_bounds_of_the_quantity_are_included() {
+    fn quantity_bounds_are_inclusive() {
         let section = section(100, vec![ActiveModifier { min_order: Some(2), max_order: Some(3), ..adjustment(-30) }]);
         let prices = [1, 2, 3, 4].map(|quantity| unit_price(&section, quantity, Timestamp(0)).price.0);
         assert_eq!(prices, [100, 70, 70, 100]);
     }
 
     #[test]
-    fn a_price_does_not_expire_by_what_is_not_for_one_ticket() {
+    fn expiry_ignores_modifiers_for_several_tickets() {
         let group = ActiveModifier { from: Some(Timestamp(10)), min_order: Some(2), ..adjustment(-30) };
         let after_sales = ActiveModifier { from: Some(Timestamp(200)), ..adjustment(-30) };
         assert_eq!(next_price_change(&section(100, vec![group, after_sales]), Timestamp(0)), SALES_END);
@@ -156,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_price_is_the_base_and_every_delta_that_applies(
+        fn price_is_base_plus_applicable_deltas(
             base in 0..1000_i64, adjustments in adjustments(), quantity in 1..6_i64, now in 0..100_i64,
         ) {
             let section = section(base, adjustments);
@@ -171,7 +171,7 @@ mod tests {
         }
 
         #[test]
-        fn the_order_of_the_modifiers_is_no_matter(
+        fn price_is_independent_of_modifier_order(
             base in 0..1000_i64, adjustments in adjustments(), quantity in 1..6_i64, now in 0..100_i64,
         ) {
             let reversed = adjustments.iter().rev().cloned().collect();
@@ -182,7 +182,7 @@ mod tests {
         }
 
         #[test]
-        fn a_price_stays_until_it_expires(base in 0..1000_i64, adjustments in adjustments(), now in 0..100_i64) {
+        fn price_is_constant_until_expiry(base in 0..1000_i64, adjustments in adjustments(), now in 0..100_i64) {
             let section = section(base, adjustments);
             let price_at = |moment| unit_price(&section, 1, Timestamp(moment)).price;
             let expires = next_price_change(&section, Timestamp(now)).0;

@@ -21,8 +21,8 @@ pub async fn of_events(tx: &mut Tx, events: impl IntoIterator<Item = Id>, now: T
 
 /// Returns the sections with these identifiers, by identifier. Unknown identifiers are skipped.
 pub async fn find_by_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<HashMap<Id, SectionRow>> {
-    let found = fetch_with_modifiers(select(tx, now).and_in("s.id", ids)).await?;
-    Ok(found.into_iter().map(|row| (row.id, row)).collect())
+    let rows = fetch_with_modifiers(select(tx, now).and_in("s.id", ids)).await?;
+    Ok(rows.into_iter().map(|row| (row.id, row)).collect())
 }
 
 /// A section joined with one of its active price modifiers, or with none if it has none.
@@ -95,14 +95,14 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<()> {
 /// A section's count is lowered by the quantities that the deletion returned. If two servers do this at the same time, only one
 /// of them deletes a reservation, so the count is lowered once.
 pub async fn release_expired(tx: &mut Tx, sections: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
-    let over = tx.delete("reservations where true").and_where("expires <= ?", Some(now)).and_in("section_id", sections);
-    let over: Vec<(Id, i64)> = over.push(" returning section_id, quantity").all().await?;
-    let mut places: BTreeMap<Id, i64> = BTreeMap::new();
-    for (section, quantity) in over {
-        *places.entry(section).or_default() += quantity;
+    let expired = tx.delete("reservations where true").and_where("expires <= ?", Some(now)).and_in("section_id", sections);
+    let expired: Vec<(Id, i64)> = expired.push(" returning section_id, quantity").all().await?;
+    let mut released: BTreeMap<Id, i64> = BTreeMap::new();
+    for (section, quantity) in expired {
+        *released.entry(section).or_default() += quantity;
     }
     // Lock order: sections by ascending identifier, as in all code that changes these counts. This prevents deadlocks.
-    for (section, quantity) in places {
+    for (section, quantity) in released {
         release_seats(tx, section, quantity).await?;
     }
     Ok(())
@@ -110,8 +110,8 @@ pub async fn release_expired(tx: &mut Tx, sections: impl IntoIterator<Item = Id>
 
 /// Frees this many reserved places of a section.
 pub async fn release_seats(tx: &mut Tx, section: Id, quantity: i64) -> Result<()> {
-    let free = tx.query("update sections set reserved = reserved - $2 where id = $1");
-    free.bind(section).bind(quantity).execute().await?;
+    let update = tx.query("update sections set reserved = reserved - $2 where id = $1");
+    update.bind(section).bind(quantity).execute().await?;
     Ok(())
 }
 

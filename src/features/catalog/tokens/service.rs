@@ -25,9 +25,9 @@ const NO_SECTION: &str = "names no section of this event";
 pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &TokenFilter) -> Result<Page<Token>> {
     let mut tx = ctx.unit.read().await?;
     events::load_managed(&mut tx, caller, event).await?;
-    let found = store::list(&mut tx, event, filter).await?;
-    let entries = views(&mut tx, event, found.rows).await?;
-    Ok(filter.paging.page(found.total, entries))
+    let page = store::list(&mut tx, event, filter).await?;
+    let entries = views(&mut tx, event, page.rows).await?;
+    Ok(filter.paging.page(page.total, entries))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &TokenCreate) -> Result<Token> {
@@ -58,7 +58,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, event: Id, token: Id, change: &T
     transaction!(ctx.unit, |tx| {
         let row = lock_managed(tx, caller, event, token).await?;
         let sections = match &change.sections {
-            Some(given) => Some(read_sections(tx, event, given).await?),
+            Some(uris) => Some(read_sections(tx, event, uris).await?),
             None => None,
         };
         require_not_global(&row, "The global token covers every section of its event and can't be changed.")?;
@@ -127,19 +127,19 @@ fn require_not_global(row: &TokenRow, text: &'static str) -> Result<()> {
 }
 
 /// Parses the sections in a request and removes duplicates, in either form of URI. All of them must be sections of this event.
-async fn read_sections(tx: &mut Tx, event: Id, given: &[GivenSection]) -> Result<Vec<Id>> {
+async fn read_sections(tx: &mut Tx, event: Id, uris: &[GivenSection]) -> Result<Vec<Id>> {
     let of_event: BTreeSet<Id> = store::sections_of_event(tx, event).await?.into_iter().collect();
-    let read = |given: &GivenSection| {
-        let uri = SectionUri::parse(&given.0)?;
-        (uri.event.is_none_or(|named| named == event) && of_event.contains(&uri.section)).then_some(uri.section)
+    let parse = |uri: &GivenSection| {
+        let uri = SectionUri::parse(&uri.0)?;
+        (uri.event.is_none_or(|id| id == event) && of_event.contains(&uri.section)).then_some(uri.section)
     };
-    let read: Vec<Option<Id>> = given.iter().map(read).collect();
-    let strange: Vec<String> =
-        read.iter().enumerate().filter(|(_, section)| section.is_none()).map(|(index, _)| index.to_string()).collect();
-    if !strange.is_empty() {
-        return Err(Error::invalid("sections", format!("{NO_SECTION} (at {})", strange.join(", "))));
+    let sections: Vec<Option<Id>> = uris.iter().map(parse).collect();
+    let unknown: Vec<String> =
+        sections.iter().enumerate().filter(|(_, section)| section.is_none()).map(|(index, _)| index.to_string()).collect();
+    if !unknown.is_empty() {
+        return Err(Error::invalid("sections", format!("{NO_SECTION} (at {})", unknown.join(", "))));
     }
-    Ok(read.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect())
+    Ok(sections.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect())
 }
 
 async fn view(tx: &mut Tx, row: TokenRow) -> Result<Token> {
@@ -150,14 +150,14 @@ async fn view(tx: &mut Tx, row: TokenRow) -> Result<Token> {
 
 /// Returns the representation of tokens of one event, with their sections.
 async fn views(tx: &mut Tx, event: Id, rows: Vec<TokenRow>) -> Result<Vec<Token>> {
-    let all = if rows.iter().any(|row| row.global) { store::sections_of_event(tx, event).await? } else { Vec::new() };
-    let limited: Vec<Id> = rows.iter().filter(|row| !row.global).map(|row| row.id).collect();
-    let mut given: HashMap<Id, Vec<Id>> = HashMap::new();
-    for (token, section) in store::sections_of_tokens(tx, &limited).await? {
-        given.entry(token).or_default().push(section);
+    let all_sections = if rows.iter().any(|row| row.global) { store::sections_of_event(tx, event).await? } else { Vec::new() };
+    let token_ids: Vec<Id> = rows.iter().filter(|row| !row.global).map(|row| row.id).collect();
+    let mut sections_by_token: HashMap<Id, Vec<Id>> = HashMap::new();
+    for (token, section) in store::sections_of_tokens(tx, &token_ids).await? {
+        sections_by_token.entry(token).or_default().push(section);
     }
     let view = |row: TokenRow| {
-        let sections = if row.global { Some(&all) } else { given.get(&row.id) };
+        let sections = if row.global { Some(&all_sections) } else { sections_by_token.get(&row.id) };
         Token {
             uri: model::uri(event, row.id),
             code: TokenCode(row.code),

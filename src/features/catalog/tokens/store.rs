@@ -94,11 +94,11 @@ pub async fn delete_sections(tx: &mut Tx, token: Id) -> Result<()> {
 
 /// Returns whether a token covers a section of its own event.
 pub async fn covers(tx: &mut Tx, token: Id, section: Id) -> Result<bool> {
-    let found: Vec<(Id,)> = tx
+    let rows: Vec<(Id,)> = tx
         .select("s.id from sections s where")
         .push_bind(" s.id = ?", section)
         .and_where(&admission_scope::covers_sql("s.id"), Some(token))
         .all()
         .await?;
-    Ok(!found.is_empty())
+    Ok(!rows.is_empty())
 }

@@ -29,8 +29,8 @@ pub async fn is_usable(tx: &mut Tx, caller: &Caller, id: Id) -> Result<bool> {
 }
 
 pub async fn list(ctx: &Ctx, filter: &VenueFilter) -> Result<Page<Venue>> {
-    let found = store::list(&mut ctx.unit.read().await?, filter).await?;
-    Ok(filter.paging.page(found.total, found.rows.into_iter().map(view).collect()))
+    let page = store::list(&mut ctx.unit.read().await?, filter).await?;
+    Ok(filter.paging.page(page.total, page.rows.into_iter().map(view).collect()))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &VenueCreate) -> Result<Venue> {
@@ -44,7 +44,7 @@ async fn add(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Resu
     require_region(tx, Some(new.region.id)).await?;
     let approved = caller.is_administrator();
     let inserted = store::insert(tx, app.clock.next_id(), new, approved, caller.account).await;
-    let row = inserted.on_unique("venues_name_key", Code::VenueTaken).on_foreign_key(no_region())?;
+    let row = inserted.on_unique("venues_name_key", Code::VenueTaken).on_foreign_key(unknown_region())?;
     if !approved {
         review::submit(app, tx, SubmissionType::Venue, row.id, caller.account).await?;
     }
@@ -61,7 +61,7 @@ pub async fn update(ctx: &Ctx, id: Id, change: &VenueUpdate) -> Result<Venue> {
         store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
         require_region(tx, change.region.as_ref().map(|region| region.id)).await?;
         let updated = store::update(tx, id, change).await;
-        updated.on_unique("venues_name_key", Code::VenueTaken).on_foreign_key(no_region())
+        updated.on_unique("venues_name_key", Code::VenueTaken).on_foreign_key(unknown_region())
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }
@@ -80,12 +80,12 @@ pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
 /// after this check.
 async fn require_region(tx: &mut Tx, region: Option<Id>) -> Result<()> {
     match region {
-        Some(id) if !regions::exists(tx, id).await? => Err(no_region()),
+        Some(id) if !regions::exists(tx, id).await? => Err(unknown_region()),
         _ => Ok(()),
     }
 }
 
-fn no_region() -> Error {
+fn unknown_region() -> Error {
     Error::invalid("region", "names no region")
 }
 

@@ -24,8 +24,8 @@ pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
 }
 
 pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Zone>> {
-    let found = store::list(&mut ctx.unit.read().await?, paging).await?;
-    Ok(paging.page(found.total, found.rows.into_iter().map(view).collect()))
+    let page = store::list(&mut ctx.unit.read().await?, paging).await?;
+    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
 }
 
 pub async fn create(ctx: &Ctx, new: ZoneCreate) -> Result<Zone> {
@@ -50,14 +50,14 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Zone> {
 
 pub async fn update(ctx: &Ctx, id: Id, change: &ZoneUpdate) -> Result<Zone> {
     let row = transaction!(ctx.unit, |tx| {
-        store::update(tx, id, change).await.on_foreign_key(booked())?;
+        store::update(tx, id, change).await.on_foreign_key(dimensions_in_use())?;
         store::find(tx, id).await
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }
 
 /// Returns the error for new dimensions of a zone with bookings: their artwork would no longer fit.
-fn booked() -> Error {
+fn dimensions_in_use() -> Error {
     Code::ZoneInUse.with_message("Advertisements whose artwork would not fit are assigned to this zone.")
 }
 

@@ -38,7 +38,7 @@ impl SectionFilter {
         if !self.0.contains('/') {
             return Id::parse(&self.0).unwrap_or(Id::NONE);
         }
-        let uri = SectionUri::parse(&self.0).filter(|uri| uri.event.is_none_or(|named| named == event));
+        let uri = SectionUri::parse(&self.0).filter(|uri| uri.event.is_none_or(|id| id == event));
         uri.map_or(Id::NONE, |uri| uri.section)
     }
 }

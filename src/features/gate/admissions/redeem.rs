@@ -1,7 +1,7 @@
 //! Redemption of tickets. Redeemers admit to the sections of their admission token, host administrators to the whole event.
 //!
-//! Tickets that are scanned at the same time are redeemed in one batch. If two requests of a batch have the same ticket, the first
-//! one redeems it.
+//! Tickets that are scanned at the same time are redeemed in one batch. If two requests of a batch have the same ticket, the
+//! first one redeems it.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -32,7 +32,8 @@ pub struct ScanRequest {
     new: AdmissionCreate,
 }
 
-/// Redeems the tickets that can be redeemed. Returns their admissions in the order of the first occurrence of their serial numbers.
+/// Redeems the tickets that can be redeemed. Returns their admissions in the order of the first occurrence of their serial
+/// numbers.
 pub async fn admit(ctx: &Ctx, caller: Caller, event: Id, new: AdmissionCreate) -> Result<Vec<Admission>> {
     ctx.app.redeemer.submit(ctx, ScanRequest { caller, event, new }).await
 }
@@ -53,27 +54,28 @@ impl BatchOperation<App> for ScanRequest {
 
 async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<Vec<Admission>>>> {
     let now = app.clock.now();
-    let reaches = authorize_scans(tx, scans).await?;
-    let mut wanted: BTreeMap<(Id, AdmissionScope), Vec<String>> = BTreeMap::new();
-    for (scan, reach) in scans.iter().zip(&reaches) {
-        if let Ok(reach) = reach {
-            wanted.entry((scan.event, *reach)).or_default().extend(scan.new.serials.iter().map(|serial| serial.0.clone()));
+    let scopes = authorize_scans(tx, scans).await?;
+    let mut serials_by_scope: BTreeMap<(Id, AdmissionScope), Vec<String>> = BTreeMap::new();
+    for (scan, scope) in scans.iter().zip(&scopes) {
+        if let Ok(scope) = scope {
+            let serials = scan.new.serials.iter().map(|serial| serial.0.clone());
+            serials_by_scope.entry((scan.event, *scope)).or_default().extend(serials);
         }
     }
-    tickets::lock_all(tx, wanted.values().flatten().cloned()).await?;
+    tickets::lock_all(tx, serials_by_scope.values().flatten().cloned()).await?;
     let mut redeemed: HashMap<(Id, AdmissionScope, String), TicketRow> = HashMap::new();
-    for ((event, reach), serials) in wanted {
-        let tickets = tickets::redeem(tx, event, serials, reach, now).await?;
-        redeemed.extend(tickets.into_iter().map(|ticket| ((event, reach, ticket.serial.clone()), ticket)));
+    for ((event, scope), serials) in serials_by_scope {
+        let tickets = tickets::redeem(tx, event, serials, scope, now).await?;
+        redeemed.extend(tickets.into_iter().map(|ticket| ((event, scope, ticket.serial.clone()), ticket)));
     }
-    let names = account_numbers(tx, scans).await?;
+    let account_numbers = account_numbers(tx, scans).await?;
     let mut outcomes: Vec<Result<Vec<AdmissionRow>>> = Vec::with_capacity(scans.len());
-    for (scan, reach) in scans.iter().zip(reaches) {
-        outcomes.push(reach.and_then(|reach| {
+    for (scan, scope) in scans.iter().zip(scopes) {
+        outcomes.push(scope.and_then(|scope| {
             let device = non_blank(scan.new.device.as_ref()).unwrap_or_default();
-            let redeemer = non_blank(scan.new.redeemer.as_ref()).unwrap_or_else(|| redeemer(&scan.caller, &names));
+            let redeemer = non_blank(scan.new.redeemer.as_ref()).unwrap_or_else(|| redeemer(&scan.caller, &account_numbers));
             // A redeemed ticket is removed, so that a repeated serial number is admitted once.
-            let tickets = scan.new.serials.iter().filter_map(|serial| redeemed.remove(&(scan.event, reach, serial.0.clone())));
+            let tickets = scan.new.serials.iter().filter_map(|serial| redeemed.remove(&(scan.event, scope, serial.0.clone())));
             let admitted: Vec<AdmissionRow> = tickets
                 .map(|ticket| AdmissionRow {
                     id: app.clock.next_id(),
@@ -95,11 +97,11 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
     }
     let admitted: Vec<&AdmissionRow> = outcomes.iter().flatten().flatten().collect();
     store::insert(tx, &admitted).await?;
-    let parts = service::Relations::load(tx, admitted, now).await?;
+    let relations = service::Relations::load(tx, admitted, now).await?;
     let views = scans
         .iter()
         .zip(outcomes)
-        .map(|(scan, rows)| rows.and_then(|rows| rows.into_iter().map(|row| parts.view(&scan.caller, row)).collect()));
+        .map(|(scan, rows)| rows.and_then(|rows| rows.into_iter().map(|row| relations.view(&scan.caller, row)).collect()));
     Ok(views.collect())
 }
 
@@ -107,22 +109,22 @@ async fn admit_all(app: &App, tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec
 async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Result<AdmissionScope>>> {
     let ids: BTreeSet<Id> = scans.iter().map(|scan| scan.event).collect();
     let events: HashMap<Id, EventRow> = events::of_ids(tx, ids).await?.into_iter().map(|event| (event.id, event)).collect();
-    let mut known: HashMap<(Id, Id), Result<AdmissionScope>> = HashMap::new();
+    let mut cache: HashMap<(Id, Id), Result<AdmissionScope>> = HashMap::new();
     for scan in scans {
-        if let Entry::Vacant(unknown) = known.entry((scan.caller.key, scan.event)) {
-            let reach = match events.get(&scan.event) {
+        if let Entry::Vacant(entry) = cache.entry((scan.caller.key, scan.event)) {
+            let scope = match events.get(&scan.event) {
                 Some(event) => tokens::authorize(tx, &scan.caller, event).await,
                 None => Err(Error::NOT_FOUND),
             };
-            unknown.insert(Error::split_rejection(reach)?);
+            entry.insert(Error::split_rejection(scope)?);
         }
     }
-    let reach = |scan: &&ScanRequest| match known.get(&(scan.caller.key, scan.event)) {
-        Some(Ok(reach)) => Ok(*reach),
-        Some(Err(refusal)) => Err(refusal.clone_lossy()),
+    let scope = |scan: &&ScanRequest| match cache.get(&(scan.caller.key, scan.event)) {
+        Some(Ok(scope)) => Ok(*scope),
+        Some(Err(error)) => Err(error.clone_lossy()),
         None => Err(Error::NOT_FOUND),
     };
-    Ok(scans.iter().map(reach).collect())
+    Ok(scans.iter().map(scope).collect())
 }
 
 /// Returns the text unless it is blank.
@@ -138,10 +140,10 @@ async fn account_numbers(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<HashMap<
 }
 
 /// Returns the default redeemer of an admission: the URI of the caller's admission token, or its account number.
-fn redeemer(caller: &Caller, names: &HashMap<Id, String>) -> String {
+fn redeemer(caller: &Caller, account_numbers: &HashMap<Id, String>) -> String {
     match (caller.redeemer, caller.account) {
         (Some(redeemer), _) => tokens::uri(redeemer.event, redeemer.token).0,
-        (None, Some(account)) => names.get(&account).cloned().unwrap_or_default(),
+        (None, Some(account)) => account_numbers.get(&account).cloned().unwrap_or_default(),
         (None, None) => String::new(),
     }
 }

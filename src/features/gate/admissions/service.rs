@@ -23,25 +23,25 @@ use crate::state::Ctx;
 pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &AdmissionFilter) -> Result<Page<Admission>> {
     let mut tx = ctx.unit.read().await?;
     let event = events::load(&mut tx, event).await?;
-    let reach = tokens::authorize(&mut tx, caller, &event).await?;
-    let found = store::list(&mut tx, event.id, reach, filter).await?;
-    let entries = views(&mut tx, caller, found.rows, ctx.app.clock.now()).await?;
-    Ok(filter.paging.page(found.total, entries))
+    let scope = tokens::authorize(&mut tx, caller, &event).await?;
+    let page = store::list(&mut tx, event.id, scope, filter).await?;
+    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    Ok(filter.paging.page(page.total, entries))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, event: Id, admission: Id) -> Result<Admission> {
     let mut tx = ctx.unit.read().await?;
     let event = events::load(&mut tx, event).await?;
     let row = store::find(&mut tx, event.id, admission).await?.ok_or(Error::NOT_FOUND)?;
-    let reach = tokens::authorize(&mut tx, caller, &event).await?;
-    reach.require(&mut tx, row.section_id).await?;
+    let scope = tokens::authorize(&mut tx, caller, &event).await?;
+    scope.require(&mut tx, row.section_id).await?;
     let mut views = views(&mut tx, caller, vec![row], ctx.app.clock.now()).await?;
     views.pop().ok_or(Error::NOT_FOUND)
 }
 
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<AdmissionRow>, now: Timestamp) -> Result<Vec<Admission>> {
-    let parts = Relations::load(tx, &rows, now).await?;
-    rows.into_iter().map(|row| parts.view(caller, row)).collect()
+    let relations = Relations::load(tx, &rows, now).await?;
+    rows.into_iter().map(|row| relations.view(caller, row)).collect()
 }
 
 /// The sections and patrons of admissions.
@@ -62,8 +62,8 @@ impl Relations {
 
     /// Returns one of these admissions as a response to this caller.
     pub fn view(&self, caller: &Caller, row: AdmissionRow) -> Result<Admission> {
-        let found = self.sections.get(&row.section_id).zip(self.patrons.get(&row.patron_id));
-        let (section, patron) = found.ok_or_else(|| anyhow!("admission {} lacks its section or patron", row.id))?;
+        let related = self.sections.get(&row.section_id).zip(self.patrons.get(&row.patron_id));
+        let (section, patron) = related.ok_or_else(|| anyhow!("admission {} lacks its section or patron", row.id))?;
         Ok(Admission {
             uri: Uri(format!("/events/{}/admissions/{}", row.event_id, row.id)),
             redeemer: row.redeemer,

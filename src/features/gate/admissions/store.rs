@@ -9,10 +9,10 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
 /// Returns a page of the admissions to an event within the caller's admission scope, the oldest first.
-pub async fn list(tx: &mut Tx, event: Id, reach: AdmissionScope, filter: &AdmissionFilter) -> Result<PagedRows<AdmissionRow>> {
+pub async fn list(tx: &mut Tx, event: Id, scope: AdmissionScope, filter: &AdmissionFilter) -> Result<PagedRows<AdmissionRow>> {
     tx.list("a.*, t.serial", "from admissions a join tickets t on t.id = a.ticket_id where true")
         .and_where("a.event_id = ?", Some(event))
-        .and_where(&tokens::covers_sql("a.section_id"), reach.token())
+        .and_where(&tokens::covers_sql("a.section_id"), scope.token())
         .and_where("a.redeemer = ?", filter.redeemer.clone())
         .and_where("a.device = ?", filter.device.clone())
         .and_where("t.serial = ?", filter.ticket.as_ref().map(|serial| serial.0.clone()))

@@ -6,8 +6,8 @@ use super::model::{Lookup, LookupCreate};
 use crate::features::identity::accounts;
 use crate::state::Ctx;
 
-pub async fn look_up(ctx: &Ctx, asked: LookupCreate) -> Result<Lookup> {
+pub async fn look_up(ctx: &Ctx, lookup: LookupCreate) -> Result<Lookup> {
     let mut tx = ctx.unit.read().await?;
-    let found = accounts::exists(&mut tx, &asked.identification, asked.role.map(Into::into)).await?;
-    Ok(Lookup { identification: asked.identification, role: asked.role, found })
+    let found = accounts::exists(&mut tx, &lookup.identification, lookup.role.map(Into::into)).await?;
+    Ok(Lookup { identification: lookup.identification, role: lookup.role, found })
 }

@@ -15,8 +15,8 @@ use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
 pub async fn list(ctx: &Ctx, filter: &AccountFilter) -> Result<Page<Account>> {
-    let found = store::list(&mut ctx.unit.read().await?, filter).await?;
-    Ok(filter.paging.page(found.total, found.rows.into_iter().map(view).collect()))
+    let page = store::list(&mut ctx.unit.read().await?, filter).await?;
+    Ok(filter.paging.page(page.total, page.rows.into_iter().map(view).collect()))
 }
 
 /// Creates an account. Every caller may create a customer; only a platform administrator may create an administrator.
@@ -87,15 +87,15 @@ pub fn view_for(caller: &Caller, row: AccountRow) -> Account {
 /// Returns an account as seen by other callers, who deal with its tickets or administer a host with it. It has the name and the
 /// e-mail address, but no date of birth, phone number or address.
 pub fn view_for_others(row: AccountRow) -> Account {
-    let none = String::new;
+    let empty = String::new;
     view(AccountRow {
         date_of_birth: None,
-        phone: none(),
-        country: none(),
-        first_address_line: none(),
-        second_address_line: none(),
-        city: none(),
-        state: none(),
+        phone: empty(),
+        country: empty(),
+        first_address_line: empty(),
+        second_address_line: empty(),
+        city: empty(),
+        state: empty(),
         ..row
     })
 }
@@ -189,6 +189,6 @@ async fn require_free(tx: &mut Tx, id: Id, username: Option<&str>, email: Option
     }
 }
 
-fn conflict_error(arguments: &[&str]) -> Error {
-    Code::AccountTaken.with_message(format!("Another account has this {}.", arguments.join(" and this ")))
+fn conflict_error(fields: &[&str]) -> Error {
+    Code::AccountTaken.with_message(format!("Another account has this {}.", fields.join(" and this ")))
 }

@@ -33,8 +33,8 @@ pub async fn find_by_numbers(tx: &mut Tx, numbers: Vec<String>) -> Result<Vec<Ac
 /// Returns the identifier of the account with this number, removed or not. Filters of orders and of the audit log use it, because
 /// those keep the data of removed accounts.
 pub async fn id_of(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<Id>> {
-    let found = tx.query("select id from accounts where number = $1").bind(number.as_ref().to_owned()).optional().await?;
-    Ok(found.map(|(id,): (Id,)| id))
+    let row = tx.query("select id from accounts where number = $1").bind(number.as_ref().to_owned()).optional().await?;
+    Ok(row.map(|(id,): (Id,)| id))
 }
 
 /// Locks and returns the account, unless it has been removed. The row includes all earlier changes; later changes by other
@@ -61,8 +61,8 @@ pub async fn lock_administrators(tx: &mut Tx) -> Result<()> {
 /// Returns the e-mail addresses of the active platform administrators, the oldest account first.
 pub async fn administrators_emails(tx: &mut Tx) -> Result<Vec<String>> {
     let emails = tx.query("select email from accounts where role = 'administrator' and activated order by id");
-    let found: Vec<(String,)> = emails.all().await?;
-    Ok(found.into_iter().map(|(email,)| email).collect())
+    let rows: Vec<(String,)> = emails.all().await?;
+    Ok(rows.into_iter().map(|(email,)| email).collect())
 }
 
 /// Returns whether a platform administrator other than this one is active.
@@ -73,8 +73,8 @@ pub async fn has_other_administrators(tx: &mut Tx, id: Id) -> Result<bool> {
 
 /// Locks and returns the account with this number if it is active. It stays active until this transaction ends.
 pub async fn lock_active(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
-    let hold = "update accounts set activated = activated where number = $1 and activated returning *";
-    tx.query(hold).bind(number.as_ref().to_owned()).optional().await
+    let lock = "update accounts set activated = activated where number = $1 and activated returning *";
+    tx.query(lock).bind(number.as_ref().to_owned()).optional().await
 }
 
 /// Returns the accounts with these identifiers, in no particular order.
@@ -94,7 +94,7 @@ pub async fn list(tx: &mut Tx, filter: &AccountFilter) -> Result<PagedRows<Accou
 
 /// Returns whether an account other than `id` has this username, and whether one has this e-mail address.
 pub async fn conflicting_fields(tx: &mut Tx, id: Id, username: Option<&str>, email: Option<&str>) -> Result<(bool, bool)> {
-    let taken: Option<(bool, bool)> = tx
+    let conflicts: Option<(bool, bool)> = tx
         .query(
             "select exists (select 1 from accounts where lower(username) = lower($2) and id <> $1),
              exists (select 1 from accounts where lower(email) = lower($3) and id <> $1)",
@@ -104,7 +104,7 @@ pub async fn conflicting_fields(tx: &mut Tx, id: Id, username: Option<&str>, ema
         .bind(email.map(str::to_owned))
         .optional()
         .await?;
-    Ok(taken.unwrap_or_default())
+    Ok(conflicts.unwrap_or_default())
 }
 
 /// Inserts an account. Returns false, and inserts nothing, if its number is taken.
@@ -213,12 +213,12 @@ pub async fn set_password(tx: &mut Tx, id: Id, password_hash: &str, now: Timesta
     end_sessions(tx, id, Id::NONE, now).await
 }
 
-/// Ends every session of the account except the one with the key `kept`.
-pub async fn end_sessions(tx: &mut Tx, account: Id, kept: Id, now: Timestamp) -> Result<()> {
+/// Ends every session of the account except the one with the key `except`.
+pub async fn end_sessions(tx: &mut Tx, account: Id, except: Id, now: Timestamp) -> Result<()> {
     tx.query("update api_keys set ended = $4 where account_id = $1 and kind = $2 and id <> $3 and ended is null")
         .bind(account)
         .bind(KeyKind::Session)
-        .bind(kept)
+        .bind(except)
         .bind(now)
         .execute()
         .await?;

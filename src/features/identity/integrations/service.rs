@@ -14,8 +14,8 @@ use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{App, Ctx};
 
 pub async fn list(ctx: &Ctx, paging: PageRequest) -> Result<Page<Integration>> {
-    let found = store::list(&mut ctx.unit.read().await?, paging).await?;
-    Ok(paging.page(found.total, found.rows.into_iter().map(view).collect()))
+    let page = store::list(&mut ctx.unit.read().await?, paging).await?;
+    Ok(paging.page(page.total, page.rows.into_iter().map(view).collect()))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: IntegrationCreate) -> Result<IntegrationWithKey> {
@@ -41,8 +41,8 @@ async fn make(app: &App, tx: &mut Tx, caller: &Caller, new: &IntegrationCreate) 
         // Required if the caller's own key has no account.
         None => caller.account.ok_or_else(|| FieldError::missing("account")),
         Some(number) => {
-            let found = accounts::find_by_number(tx, number).await?;
-            found.map(|account| account.id).ok_or_else(|| FieldError::invalid("account", "names no account"))
+            let account = accounts::find_by_number(tx, number).await?;
+            account.map(|account| account.id).ok_or_else(|| FieldError::invalid("account", "names no account"))
         }
     };
     let expires = new.expires.as_ref().map(|expires| match Timestamp::parse(&expires.0) {

@@ -31,24 +31,25 @@ pub async fn open(ctx: &Ctx, new: SessionCreate) -> Result<Session> {
 /// Opens a session. Returns `None` if the account was changed while its password was being verified, because that takes too long
 /// to hold a lock.
 async fn try_to_open(ctx: &Ctx, new: &SessionCreate) -> Result<Option<Session>> {
-    let found = store::credentials(&mut ctx.unit.read().await?, &new.identification).await?;
+    let credentials = store::credentials(&mut ctx.unit.read().await?, &new.identification).await?;
     let password = || new.password.0.clone();
-    let Some(found) = found else {
+    let Some(credentials) = credentials else {
         // Verify a dummy hash, so that the response time is the same for known and unknown names.
         ctx.app.passwords.verify(password(), dummy_hash(ctx).await?).await?;
         return Err(Code::AccountUnknown.into());
     };
-    if !ctx.app.passwords.verify(password(), found.password_hash.clone()).await? {
+    if !ctx.app.passwords.verify(password(), credentials.password_hash.clone()).await? {
         return Err(Code::SessionWrongPassword.into());
     }
-    if !found.account.activated {
+    if !credentials.account.activated {
         return Err(Code::AccountDeactivated.into());
     }
     // Replace an outdated hash now: the plain-text password is available only at log-in. If too many passwords are waiting to be
     // hashed, a later log-in replaces it.
-    let better = if auth::is_outdated(&found.password_hash) { ctx.app.passwords.hash(password()).await.ok() } else { None };
-    let issued = transaction!(ctx.unit, |tx| issue(&ctx.app, tx, &found, better.as_deref()).await)?;
-    Ok(issued.map(|(id, key, started)| view(id, key, started, found.account)))
+    let is_outdated = auth::is_outdated(&credentials.password_hash);
+    let new_hash = if is_outdated { ctx.app.passwords.hash(password()).await.ok() } else { None };
+    let issued = transaction!(ctx.unit, |tx| issue(&ctx.app, tx, &credentials, new_hash.as_deref()).await)?;
+    Ok(issued.map(|(id, key, started)| view(id, key, started, credentials.account)))
 }
 
 /// Returns the session of the caller's key.
@@ -71,9 +72,9 @@ pub async fn list(ctx: &Ctx, caller: &Caller, number: &AccountNumber, paging: Pa
     let now = ctx.app.clock.now();
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
-    let found = store::list(&mut tx, account.id, paging).await?;
+    let page = store::list(&mut tx, account.id, paging).await?;
     let account = accounts::view(account);
-    Ok(paging.page(found.total, found.rows.into_iter().map(|row| account_view(&row, account.clone(), now)).collect()))
+    Ok(paging.page(page.total, page.rows.into_iter().map(|row| account_view(&row, account.clone(), now)).collect()))
 }
 
 /// Returns one session of an account.
@@ -101,17 +102,23 @@ fn account_of(caller: &Caller) -> Result<Id> {
     caller.account.filter(|_| caller.is_session).ok_or(Error::NOT_FOUND)
 }
 
-/// Issues a session key. Returns `None` if the password has been changed or the account is not active. `better` is an up-to-date
-/// hash of the same password, if the stored one is outdated.
-async fn issue(app: &App, tx: &mut Tx, who: &Credentials, better: Option<&str>) -> Result<Option<(Id, String, Timestamp)>> {
-    if !store::lock(tx, who.account.id, &who.password_hash, better.unwrap_or(&who.password_hash)).await? {
+/// Issues a session key. Returns `None` if the password has been changed or the account is not active. `new_hash` is another hash
+/// of the same password, if the stored one is outdated.
+async fn issue(
+    app: &App,
+    tx: &mut Tx,
+    credentials: &Credentials,
+    new_hash: Option<&str>,
+) -> Result<Option<(Id, String, Timestamp)>> {
+    let Credentials { account, password_hash } = credentials;
+    if !store::lock(tx, account.id, password_hash, new_hash.unwrap_or(password_hash)).await? {
         return Ok(None);
     }
     let new = NewKey {
         kind: KeyKind::Session,
         name: "",
-        scope: who.account.role.into(),
-        account: Some(who.account.id),
+        scope: account.role.into(),
+        account: Some(account.id),
         token: None,
         expires: None,
     };

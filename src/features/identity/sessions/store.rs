@@ -22,18 +22,18 @@ pub async fn credentials(tx: &mut Tx, identification: &str) -> Result<Option<Cre
         .await
 }
 
-/// Locks the account and sets its password hash to `better`, if the hash is still `password_hash` and the account is active.
+/// Locks the account and sets its password hash to `new_hash`, if the hash is still `password_hash` and the account is active.
 /// Returns whether that was so. Later changes of the password or the activation wait until this transaction ends, and then end
 /// the new session too.
-pub async fn lock(tx: &mut Tx, account: Id, password_hash: &str, better: &str) -> Result<bool> {
-    let held = tx
+pub async fn lock(tx: &mut Tx, account: Id, password_hash: &str, new_hash: &str) -> Result<bool> {
+    let updated = tx
         .query("update accounts set password_hash = $3 where id = $1 and password_hash = $2 and activated")
         .bind(account)
         .bind(password_hash.to_owned())
-        .bind(better.to_owned())
+        .bind(new_hash.to_owned())
         .execute()
         .await?;
-    Ok(held == 1)
+    Ok(updated == 1)
 }
 
 /// Returns the creation time of this key.

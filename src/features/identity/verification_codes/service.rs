@@ -15,12 +15,12 @@ use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
 /// Validity period of a code.
-const LIFE: Duration = Duration::from_secs(15 * 60);
+const CODE_LIFETIME: Duration = Duration::from_secs(15 * 60);
 /// Maximum number of attempts at one code.
-const TRIES: i64 = 5;
+const MAX_ATTEMPTS: i64 = 5;
 /// Maximum number of attempts per day at all codes of one kind of an account. Without this limit, a client could request one code
 /// after another until it guesses one.
-const DAILY_TRIES: i64 = 50;
+const MAX_DAILY_ATTEMPTS: i64 = 50;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Creates a code for the account with this e-mail address and mails it. Closes the account's earlier codes of this kind.
@@ -40,7 +40,7 @@ async fn make(app: &App, tx: &mut Tx, kind: CodePurpose, email: &str, identifier
         kind,
         account_id: account.id,
         code_hash: code_hash(identifier, digits),
-        expires: app.clock.now().plus(LIFE),
+        expires: app.clock.now().plus(CODE_LIFETIME),
         tries: 0,
         status: CodeStatus::Pending,
         email: account.email.clone(),
@@ -63,7 +63,7 @@ async fn look_up(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result
     let account = accounts::find(&mut tx, row.account_id).await?.ok_or(Error::NOT_FOUND)?;
     let standing = match row.status {
         CodeStatus::Used => CodeValidity::Used,
-        CodeStatus::Pending if row.expires > now && row.tries < TRIES && email_unchanged(&account, &row) => {
+        CodeStatus::Pending if row.expires > now && row.tries < MAX_ATTEMPTS && email_unchanged(&account, &row) => {
             if within_attempt_limit(&mut tx, &row, now).await? {
                 CodeValidity::Open
             } else {
@@ -84,39 +84,39 @@ pub async fn redeem(
     ctx: &Ctx,
     kind: CodePurpose,
     identifier: Identifier,
-    given: Digits,
+    digits: Digits,
     password: Option<String>,
 ) -> Result<VerificationCode> {
     let (mut code, account) = look_up(ctx, kind, identifier).await?;
     if code.standing != CodeValidity::Open {
         return Err(kind.closed());
     }
-    let right = code_hash(&code.identifier.0, &given.0) == code.row.code_hash;
-    let given = match (right, password) {
+    let is_correct = code_hash(&code.identifier.0, &digits.0) == code.row.code_hash;
+    let outcome = match (is_correct, password) {
         (false, _) => Err(Error::invalid("code", "is not the one that was sent")),
         (true, None) => Ok(None),
         (true, Some(password)) => match auth::require_uncommon(&password, [&account.username, &account.email]) {
             Ok(()) => Ok(Some(ctx.app.passwords.hash(password).await?)),
-            Err(refusal) => Err(refusal),
+            Err(error) => Err(error),
         },
     };
-    transaction!(ctx.unit, |tx| record_attempt(&ctx.app, tx, &code.row, &given).await)?;
+    transaction!(ctx.unit, |tx| record_attempt(&ctx.app, tx, &code.row, &outcome).await)?;
     // Return the error only after the attempt has been committed.
-    given?;
+    outcome?;
     code.standing = CodeValidity::Used;
     Ok(code)
 }
 
 /// Counts an attempt. If the input was accepted, marks the code as used, and sets the password with this hash, or verifies the
 /// e-mail address if there is no hash. Locks the account first, like the creation of codes.
-async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, given: &Result<Option<String>>) -> Result<()> {
+async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, outcome: &Result<Option<String>>) -> Result<()> {
     let now = app.clock.now();
     let account = accounts::lock(tx, code.account_id).await?.ok_or(Error::NOT_FOUND)?;
     let counts = email_unchanged(&account, code) && within_attempt_limit(tx, code, now).await?;
-    if !counts || !store::count_try(tx, &code.hash, now, TRIES).await? {
+    if !counts || !store::count_try(tx, &code.hash, now, MAX_ATTEMPTS).await? {
         return Err(code.kind.closed());
     }
-    if let Ok(password_hash) = given {
+    if let Ok(password_hash) = outcome {
         store::set_used(tx, &code.hash).await?;
         match password_hash {
             Some(hash) => accounts::set_password(tx, account.id, hash, now).await?,
@@ -133,7 +133,7 @@ async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, given: &Result<O
 
 /// Returns whether the account has attempts left today for codes of this kind.
 async fn within_attempt_limit(tx: &mut Tx, code: &CodeRow, now: Timestamp) -> Result<bool> {
-    Ok(store::tries_since(tx, code.kind, code.account_id, now.minus(DAY)).await? < DAILY_TRIES)
+    Ok(store::tries_since(tx, code.kind, code.account_id, now.minus(DAY)).await? < MAX_DAILY_ATTEMPTS)
 }
 
 /// Returns whether the account still has the e-mail address that the code was sent to.
@@ -154,10 +154,10 @@ fn mail<'a>(app: &App, code: &'a CodeRow, account: &AccountRow, digits: &str) ->
     };
     let until = code.expires.to_minutes().replace('T', " ");
     let body = format!(
-        "Hello {username},\n\nthis code {purpose} at {place}:\n\n    {digits}\n\nIt counts until {until} UTC, and once.\n\n\
+        "Hello {username},\n\nthis code {purpose} at {base_url}:\n\n    {digits}\n\nIt counts until {until} UTC, and once.\n\n\
          If you did not ask for it, you need do nothing: without the code nothing changes.\n",
         username = account.username,
-        place = app.settings.public_url,
+        base_url = app.settings.public_url,
     );
     Mail { recipient: &code.email, subject, body }
 }

@@ -49,15 +49,15 @@ pub async fn close(tx: &mut Tx, kind: CodePurpose, account: Id) -> Result<()> {
 }
 
 /// Counts an attempt at a code. Returns false, and counts nothing, if the code is no longer valid.
-pub async fn count_try(tx: &mut Tx, hash: &str, now: Timestamp, most: i64) -> Result<bool> {
-    let counted = tx
+pub async fn count_try(tx: &mut Tx, hash: &str, now: Timestamp, max_attempts: i64) -> Result<bool> {
+    let updated = tx
         .query("update codes set tries = tries + 1 where hash = $1 and status = 'Pending' and expires > $2 and tries < $3")
         .bind(hash.to_owned())
         .bind(now)
-        .bind(most)
+        .bind(max_attempts)
         .execute()
         .await?;
-    Ok(counted == 1)
+    Ok(updated == 1)
 }
 
 pub async fn set_used(tx: &mut Tx, hash: &str) -> Result<()> {

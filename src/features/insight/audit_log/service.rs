@@ -18,6 +18,6 @@ pub async fn list(ctx: &Ctx, filter: &AuditFilter) -> Result<Page<AuditEntry>> {
         Some(number) => Some(accounts::id_of(&mut tx, number).await?.unwrap_or(Id::NONE)),
         None => None,
     };
-    let found = store::list(&mut tx, filter, account).await?;
-    Ok(filter.paging.page(found.total, found.rows.into_iter().map(AuditRow::view).collect()))
+    let page = store::list(&mut tx, filter, account).await?;
+    Ok(filter.paging.page(page.total, page.rows.into_iter().map(AuditRow::view).collect()))
 }

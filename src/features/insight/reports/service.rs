@@ -48,8 +48,8 @@ pub async fn event_sales(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesFi
     let mut problems = Vec::new();
     problems.extend(filter.period.problem().map(|problem| FieldError::invalid("to", problem)));
     if let Some(section) = &filter.section {
-        match find(&rows, event, section) {
-            Some(found) => rows.retain(|row| row.id == found),
+        match find_section(&rows, event, section) {
+            Some(id) => rows.retain(|row| row.id == id),
             None => problems.push(FieldError::invalid("section", "names no section of this event")),
         }
     }
@@ -66,8 +66,8 @@ pub async fn event_sales(ctx: &Ctx, caller: &Caller, event: Id, filter: &SalesFi
 }
 
 /// Returns the section with this identifier, URI or exact name.
-fn find(rows: &[SectionSalesRow], event: Id, text: &str) -> Option<Id> {
-    let uri = SectionUri::parse(text).filter(|uri| uri.event.is_none_or(|named| named == event));
+fn find_section(rows: &[SectionSalesRow], event: Id, text: &str) -> Option<Id> {
+    let uri = SectionUri::parse(text).filter(|uri| uri.event.is_none_or(|id| id == event));
     let id = uri.map(|uri| uri.section).or_else(|| Id::parse(text));
     let by_id = rows.iter().find(|row| Some(row.id) == id);
     by_id.or_else(|| rows.iter().find(|row| row.name == text)).map(|row| row.id)

@@ -24,8 +24,8 @@ pub async fn sold_by_event(tx: &mut Tx, event: Id) -> Result<SoldRow> {
 async fn sold(tx: &mut Tx, condition: &str, value: Id) -> Result<SoldRow> {
     let sums = "count(*) as tickets, count(distinct t.order_id) as orders, count(distinct o.account_id) as customers,
         coalesce(cast(sum(i.unit_price) as bigint), 0) as revenue";
-    let mut found = tx.select(&format!("{sums} from {SOLD} where true")).and_where(condition, Some(value)).all().await?;
-    found.pop().ok_or_else(|| anyhow::anyhow!("a row that was locked is missing").into())
+    let mut rows = tx.select(&format!("{sums} from {SOLD} where true")).and_where(condition, Some(value)).all().await?;
+    rows.pop().ok_or_else(|| anyhow::anyhow!("a row that was locked is missing").into())
 }
 
 /// Returns the number of events of a host, with any status.

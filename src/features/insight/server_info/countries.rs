@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_sorted_and_told_once() {
+    fn names_are_sorted_and_unique() {
         let names = names();
         assert_eq!(names.len(), 250);
         assert!(names.is_sorted_by(|a, b| a < b));

@@ -1,5 +1,5 @@
-//! Information that a client needs before a user logs in: the list of countries, the server's time and its settings. It doesn't use
-//! the database.
+//! Information that a client needs before a user logs in: the list of countries, the server's time and its settings. It doesn't
+//! use the database.
 
 mod countries;
 mod endpoints;

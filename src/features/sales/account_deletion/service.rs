@@ -23,8 +23,8 @@ use crate::state::{App, Ctx};
 /// a job retries refunds that fail.
 pub async fn delete(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<()> {
     accounts::load(&mut ctx.unit.read().await?, caller, number).await?;
-    let nobodys = ctx.app.passwords.hash(secret::api_key()).await?;
-    let cancelled = transaction!(ctx.unit, |tx| erase(&ctx.app, tx, caller, number, &nobodys).await)?;
+    let unusable_hash = ctx.app.passwords.hash(secret::api_key()).await?;
+    let cancelled = transaction!(ctx.unit, |tx| erase(&ctx.app, tx, caller, number, &unusable_hash).await)?;
     let background = ctx.background();
     ctx.unit.after_commit(async move { process_refunds(&background, cancelled).await }).await;
     Ok(())

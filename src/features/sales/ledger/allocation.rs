@@ -61,10 +61,10 @@ pub struct HostShare {
 impl AllocationLine {
     /// Creates the line that payments fill: all prices, then all fees.
     pub fn of(tickets: &[TicketCosts]) -> Self {
-        let pieces = |is_fee: bool, unit: fn(&TicketCosts) -> Money| {
+        let line_items = |is_fee: bool, unit: fn(&TicketCosts) -> Money| {
             tickets.iter().map(move |item| LineItem { host: item.host_id, amount: unit(item) * item.quantity, is_fee })
         };
-        Self(pieces(false, |item| item.unit_price).chain(pieces(true, |item| item.unit_fee)).collect())
+        Self(line_items(false, |item| item.unit_price).chain(line_items(true, |item| item.unit_fee)).collect())
     }
 
     /// Returns the same line in reverse order.
@@ -75,23 +75,23 @@ impl AllocationLine {
 
     /// Returns the sum of the line.
     pub fn total(&self) -> Money {
-        self.0.iter().map(|piece| piece.amount).sum()
+        self.0.iter().map(|item| item.amount).sum()
     }
 
-    /// Returns the allocation of the part of the line that begins at `start` and is `amount` long. A part beyond the end of the line
-    /// is allocated neither to fees nor to a host.
+    /// Returns the allocation of the part of the line that begins at `start` and is `amount` long. A part beyond the end of the
+    /// line is allocated neither to fees nor to a host.
     pub fn slice(&self, start: Money, amount: Money) -> Allocation {
         let end = start + amount;
         let mut shares: BTreeMap<Id, HostShare> = BTreeMap::new();
-        let mut reached = Money::ZERO;
-        for piece in &self.0 {
-            let inside = end.min(reached + piece.amount) - start.max(reached);
-            reached = reached + piece.amount;
-            if inside > Money::ZERO {
-                let none = HostShare { host: piece.host, amount: Money::ZERO, fees: Money::ZERO };
-                let share = shares.entry(piece.host).or_insert(none);
-                share.amount = share.amount + inside;
-                share.fees = share.fees + if piece.is_fee { inside } else { Money::ZERO };
+        let mut offset = Money::ZERO;
+        for item in &self.0 {
+            let overlap = end.min(offset + item.amount) - start.max(offset);
+            offset = offset + item.amount;
+            if overlap > Money::ZERO {
+                let empty = HostShare { host: item.host, amount: Money::ZERO, fees: Money::ZERO };
+                let share = shares.entry(item.host).or_insert(empty);
+                share.amount = share.amount + overlap;
+                share.fees = share.fees + if item.is_fee { overlap } else { Money::ZERO };
             }
         }
         let shares: Vec<HostShare> = shares.into_values().collect();
@@ -126,50 +126,50 @@ mod tests {
         vec![tickets(11, ACCRA, 2, (10_000, 199)), tickets(12, LEGON, 1, (0, 0)), tickets(13, LEGON, 1, (3000, 99))]
     }
 
-    fn part(amount: i64, fees: i64, shares: &[(Id, i64, i64)]) -> Allocation {
+    fn allocation(amount: i64, fees: i64, shares: &[(Id, i64, i64)]) -> Allocation {
         let share = |&(host, amount, fees): &_| HostShare { host, amount: Money(amount), fees: Money(fees) };
         Allocation { amount: Money(amount), fees: Money(fees), shares: shares.iter().map(share).collect() }
     }
 
     #[test]
-    fn payments_fill_the_prices_first_and_then_the_fees() {
+    fn payments_fill_the_prices_before_the_fees() {
         let line = AllocationLine::of(&tickets());
 
         assert_eq!(line.total(), Money(23_497));
-        assert_eq!(line.slice(Money(0), Money(19_999)), part(19_999, 0, &[(ACCRA, 19_999, 0)]));
-        assert_eq!(line.slice(Money(19_999), Money(3002)), part(3002, 1, &[(ACCRA, 2, 1), (LEGON, 3000, 0)]));
-        assert_eq!(line.slice(Money(23_001), Money(496)), part(496, 496, &[(ACCRA, 397, 397), (LEGON, 99, 99)]));
-        assert_eq!(line.slice(Money(0), Money(23_497)), part(23_497, 497, &[(ACCRA, 20_398, 398), (LEGON, 3099, 99)]));
+        assert_eq!(line.slice(Money(0), Money(19_999)), allocation(19_999, 0, &[(ACCRA, 19_999, 0)]));
+        assert_eq!(line.slice(Money(19_999), Money(3002)), allocation(3002, 1, &[(ACCRA, 2, 1), (LEGON, 3000, 0)]));
+        assert_eq!(line.slice(Money(23_001), Money(496)), allocation(496, 496, &[(ACCRA, 397, 397), (LEGON, 99, 99)]));
+        assert_eq!(line.slice(Money(0), Money(23_497)), allocation(23_497, 497, &[(ACCRA, 20_398, 398), (LEGON, 3099, 99)]));
     }
 
     #[test]
-    fn what_lies_beyond_the_line_is_nobodys() {
+    fn allocates_nothing_beyond_the_line() {
         let line = AllocationLine::of(&tickets());
 
-        assert_eq!(line.slice(Money(23_490), Money(100)), part(100, 7, &[(LEGON, 7, 7)]));
+        assert_eq!(line.slice(Money(23_490), Money(100)), allocation(100, 7, &[(LEGON, 7, 7)]));
         assert_eq!(line.slice(Money(30_000), Money(100)), Allocation::unallocated(Money(100)));
     }
 
     #[test]
-    fn however_it_is_cut_the_pieces_add_up() {
+    fn slices_add_up_to_the_line() {
         let line = AllocationLine::of(&tickets()).reversed();
         for step in [1, 7, 99, 1999, 10_000, 23_497] {
             let (mut amount, mut fees, mut of_accra) = (Money::ZERO, Money::ZERO, Money::ZERO);
             while amount < line.total() {
-                let piece = line.slice(amount, Money(step).min(line.total() - amount));
-                assert_eq!(piece.shares.iter().map(|share| share.amount).sum::<Money>(), piece.amount);
-                amount = amount + piece.amount;
-                fees = fees + piece.fees;
-                of_accra = of_accra + piece.shares.iter().filter(|share| share.host == ACCRA).map(|share| share.amount).sum();
+                let item = line.slice(amount, Money(step).min(line.total() - amount));
+                assert_eq!(item.shares.iter().map(|share| share.amount).sum::<Money>(), item.amount);
+                amount = amount + item.amount;
+                fees = fees + item.fees;
+                of_accra = of_accra + item.shares.iter().filter(|share| share.host == ACCRA).map(|share| share.amount).sum();
             }
             assert_eq!((amount, fees, of_accra), (Money(23_497), Money(497), Money(20_398)), "{step}");
         }
     }
 
     #[test]
-    fn a_return_takes_the_fees_first() {
+    fn returns_refund_the_fees_first() {
         let line = AllocationLine::of(&tickets()).reversed();
 
-        assert_eq!(line.slice(Money(0), Money(497)), part(497, 497, &[(ACCRA, 398, 398), (LEGON, 99, 99)]));
+        assert_eq!(line.slice(Money(0), Money(497)), allocation(497, 497, &[(ACCRA, 398, 398), (LEGON, 99, 99)]));
     }
 }

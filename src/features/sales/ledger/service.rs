@@ -28,7 +28,7 @@ pub struct Entry {
 /// Adds entries to the ledger. Call it in the transaction that confirms the payments or completes the refunds.
 ///
 /// # Errors
-/// When the database fails, or the ledger already has one of the entries.
+/// Returns an error if the database fails, or the ledger already has one of the entries.
 pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
     let now = app.clock.now();
     let (mut rows, mut shares) = (Vec::new(), Vec::new());
@@ -52,8 +52,8 @@ pub async fn record(app: &App, tx: &mut Tx, entries: Vec<Entry>) -> Result<()> {
 
 pub async fn list(ctx: &Ctx, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     check(filter)?;
-    let found = store::list(&mut ctx.unit.read().await?, filter).await?;
-    Ok(filter.paging.page(found.total, found.rows.into_iter().map(TransactionRow::view).collect()))
+    let page = store::list(&mut ctx.unit.read().await?, filter).await?;
+    Ok(filter.paging.page(page.total, page.rows.into_iter().map(TransactionRow::view).collect()))
 }
 
 pub async fn get(ctx: &Ctx, id: Id) -> Result<Transaction> {
@@ -67,8 +67,8 @@ pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &Transac
     let mut tx = ctx.unit.read().await?;
     hosts::require_can_manage(&mut tx, caller, host).await?;
     check(filter)?;
-    let found = store::list_of_host(&mut tx, host, filter).await?;
-    Ok(filter.paging.page(found.total, found.rows.into_iter().map(TransactionRow::view).collect()))
+    let page = store::list_of_host(&mut tx, host, filter).await?;
+    Ok(filter.paging.page(page.total, page.rows.into_iter().map(TransactionRow::view).collect()))
 }
 
 fn check(filter: &TransactionFilter) -> Result<()> {

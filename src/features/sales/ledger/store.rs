@@ -12,7 +12,7 @@ use crate::kernel::types::paging::PagedRows;
 
 /// Returns a page of all entries, the oldest first.
 pub async fn list(tx: &mut Tx, filter: &TransactionFilter) -> Result<PagedRows<TransactionRow>> {
-    narrowed(tx.list("t.*", "from transactions t where true"), filter).page("t.id", filter.paging).await
+    apply_filter(tx.list("t.*", "from transactions t where true"), filter).page("t.id", filter.paging).await
 }
 
 /// Returns a page of the entries in which a host has a share, with the amounts of that share, the oldest first.
@@ -21,10 +21,10 @@ pub async fn list_of_host(tx: &mut Tx, host: Id, filter: &TransactionFilter) -> 
         "t.id, t.type, t.order_id, t.payment_id, s.amount, s.fees, t.placed",
         "from transactions t join transaction_shares s on s.transaction_id = t.id where true",
     );
-    narrowed(entries.and_where("s.host_id = ?", Some(host)), filter).page("t.id", filter.paging).await
+    apply_filter(entries.and_where("s.host_id = ?", Some(host)), filter).page("t.id", filter.paging).await
 }
 
-fn narrowed<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> Statement<'a> {
+fn apply_filter<'a>(entries: Statement<'a>, filter: &TransactionFilter) -> Statement<'a> {
     entries
         .and_where("t.placed >= ?", filter.period.start())
         .and_where("t.placed < ?", filter.period.end())
@@ -44,11 +44,11 @@ pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) 
          from transactions t join transaction_shares s on s.transaction_id = t.id where t.type = 'Sale'",
     );
     let shares: Vec<ShareRow> = shares.and_in("t.payment_id", payments).push(" order by s.host_id").all().await?;
-    let part = |sale: TransactionRow| {
+    let allocation = |sale: TransactionRow| {
         let shares = shares.iter().filter(|share| share.id == sale.payment_id).map(|share| share.share()).collect();
         (sale.payment_id, Allocation { amount: sale.amount, fees: sale.fees, shares })
     };
-    Ok(sales.into_iter().map(part).collect())
+    Ok(sales.into_iter().map(allocation).collect())
 }
 
 /// Inserts entries, each with its refund if it has one.

@@ -40,29 +40,29 @@ pub async fn fulfill(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestam
         return Ok(HashSet::new());
     }
     let items = store::items(tx, orders.iter().map(|order| order.id)).await?;
-    let held = store::delete_reservations(tx, orders.iter().map(|order| order.id)).await?;
-    let held_by = |order: Id| held.iter().filter(|places| places.order_id == order).count();
-    let (fulfilled, lost): (Vec<&OrderRow>, Vec<&OrderRow>) =
-        orders.iter().partition(|order| held_by(order.id) == items_of(&items, order.id).count());
-    let lost: HashSet<Id> = lost.into_iter().map(|order| order.id).collect();
-    let (freed, bought): (Vec<ReservationRow>, Vec<ReservationRow>) =
-        held.into_iter().partition(|places| lost.contains(&places.order_id));
-    release_seats(tx, freed).await?;
-    for order in &lost {
+    let reservations = store::delete_reservations(tx, orders.iter().map(|order| order.id)).await?;
+    let reservation_count = |order: Id| reservations.iter().filter(|reservation| reservation.order_id == order).count();
+    let (fulfilled, unfulfilled): (Vec<&OrderRow>, Vec<&OrderRow>) =
+        orders.iter().partition(|order| reservation_count(order.id) == items_of(&items, order.id).count());
+    let unfulfilled: HashSet<Id> = unfulfilled.into_iter().map(|order| order.id).collect();
+    let (released, bought): (Vec<ReservationRow>, Vec<ReservationRow>) =
+        reservations.into_iter().partition(|reservation| unfulfilled.contains(&reservation.order_id));
+    release_seats(tx, released).await?;
+    for order in &unfulfilled {
         close(app, tx, *order, OrderStatus::TimedOut).await?;
     }
     let mut sold: BTreeMap<Id, (i64, i64)> = BTreeMap::new();
-    for places in bought {
-        let (reserved, sold) = sold.entry(places.section_id).or_default();
-        *reserved -= places.quantity;
-        *sold += places.quantity;
+    for reservation in bought {
+        let (reserved, sold) = sold.entry(reservation.section_id).or_default();
+        *reserved -= reservation.quantity;
+        *sold += reservation.quantity;
     }
     store::lock_sections(tx, sold.keys().copied()).await?;
     store::adjust_counts(tx, &sold).await?;
     store::set_fulfilled(tx, fulfilled.iter().map(|order| order.id), now).await?;
     let items = fulfilled.iter().flat_map(|order| items_of(&items, order.id).map(|item| (*order, item)));
     issue_tickets(app, tx, &items.collect::<Vec<_>>()).await?;
-    Ok(lost)
+    Ok(unfulfilled)
 }
 
 fn items_of(items: &[ItemRow], order: Id) -> impl Iterator<Item = &ItemRow> {
@@ -71,8 +71,8 @@ fn items_of(items: &[ItemRow], order: Id) -> impl Iterator<Item = &ItemRow> {
 
 /// Ends an open, locked order with `status`: releases its places and schedules refunds of its payments.
 pub async fn close(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
-    let held = store::delete_reservations(tx, [order]).await?;
-    release_seats(tx, held).await?;
+    let reservations = store::delete_reservations(tx, [order]).await?;
+    release_seats(tx, reservations).await?;
     store::set_ended(tx, order, status).await?;
     payments::schedule_refunds(app, tx, [order]).await
 }
@@ -81,8 +81,8 @@ pub async fn close(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Re
 /// process them after the commit. The account must be locked, so that no order is placed at the same time.
 pub async fn cancel_all(app: &App, tx: &mut Tx, account: Id) -> Result<Vec<Id>> {
     let orders = store::cancel_open(tx, account, app.clock.now()).await?;
-    let held = store::delete_reservations(tx, orders.clone()).await?;
-    release_seats(tx, held).await?;
+    let reservations = store::delete_reservations(tx, orders.clone()).await?;
+    release_seats(tx, reservations).await?;
     payments::schedule_refunds(app, tx, orders.clone()).await?;
     Ok(orders)
 }
@@ -106,9 +106,9 @@ async fn time_out(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     Ok(count)
 }
 
-async fn release_seats(tx: &mut Tx, held: Vec<ReservationRow>) -> Result<()> {
-    for places in held {
-        sections::release_seats(tx, places.section_id, places.quantity).await?;
+async fn release_seats(tx: &mut Tx, reservations: Vec<ReservationRow>) -> Result<()> {
+    for reservation in reservations {
+        sections::release_seats(tx, reservation.section_id, reservation.quantity).await?;
     }
     Ok(())
 }

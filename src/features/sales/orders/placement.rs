@@ -61,11 +61,11 @@ struct Placed<'a> {
 /// The data that decides about drafts. It is locked: no other transaction changes it before this one ends.
 struct Inventory {
     accounts: HashMap<Id, AccountRow>,
-    sellers: HashMap<Id, EventSaleRow>,
+    events: HashMap<Id, EventSaleRow>,
     /// The number of open orders of each account.
     open: HashMap<Id, i64>,
     /// The number of places left in each section.
-    left: HashMap<Id, i64>,
+    available: HashMap<Id, i64>,
     /// The places taken by this batch in each section: reserved, and sold.
     taken: BTreeMap<Id, (i64, i64)>,
 }
@@ -83,30 +83,32 @@ impl BatchOperation<App> for OrderRequest {
     }
 }
 
-async fn place_all(app: &App, tx: &mut Tx, wanted: &[&OrderRequest]) -> Result<Vec<Result<Order>>> {
+async fn place_all(app: &App, tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Vec<Result<Order>>> {
     let now = app.clock.now();
-    let customers = customers(tx, wanted).await?;
-    let named = wanted.iter().flat_map(|wanted| &wanted.order.items.0);
-    let named: BTreeSet<Id> = named.filter_map(|(key, _)| Some(SectionUri::parse(key)?.section)).collect();
-    let known = sections::find_by_ids(tx, named, now).await?;
-    let drafts = wanted.iter().zip(customers).map(|(wanted, customer)| validate(app, &known, wanted, customer?, now));
+    let customers = customers(tx, requests).await?;
+    let items = requests.iter().flat_map(|request| &request.order.items.0);
+    let section_ids: BTreeSet<Id> = items.filter_map(|(key, _)| Some(SectionUri::parse(key)?.section)).collect();
+    let sections_by_id = sections::find_by_ids(tx, section_ids, now).await?;
+    let drafts =
+        requests.iter().zip(customers).map(|(request, customer)| validate(app, &sections_by_id, request, customer?, now));
     let mut drafts: Vec<Result<Draft<'_>>> = drafts.collect();
 
-    let mut book = Inventory::open(tx, &drafts).await?;
+    let mut inventory = Inventory::open(tx, &drafts).await?;
     for draft in &mut drafts {
-        reject_unless(draft, |draft| book.check(draft, now));
+        reject_unless(draft, |draft| inventory.check(draft, now));
     }
-    book.load_counts(tx, &drafts, now).await?;
+    inventory.load_counts(tx, &drafts, now).await?;
     let mut outcomes = Vec::with_capacity(drafts.len());
     for draft in drafts {
         outcomes.push(draft.and_then(|draft| {
-            book.reserve(&draft)?;
+            inventory.reserve(&draft)?;
             Ok(draft.place(app, now))
         }));
     }
-    write(app, tx, &book, &outcomes.iter().flatten().collect::<Vec<_>>(), now).await?;
+    write(app, tx, &inventory, &outcomes.iter().flatten().collect::<Vec<_>>(), now).await?;
     let view = |placed: Placed<'_>| {
-        let customer = book.accounts.get(&placed.order.account_id).ok_or_else(|| anyhow::anyhow!("an order has no customer"))?;
+        let customer = inventory.accounts.get(&placed.order.account_id);
+        let customer = customer.ok_or_else(|| anyhow::anyhow!("an order has no customer"))?;
         let customer = accounts::view_for(placed.caller, customer.clone());
         let mut applied = placed.applied;
         Ok(service::to_view(placed.order, placed.items, &mut applied, customer, now))
@@ -116,28 +118,28 @@ async fn place_all(app: &App, tx: &mut Tx, wanted: &[&OrderRequest]) -> Result<V
 
 /// Replaces a draft by the error of `check`, if there is one.
 fn reject_unless(draft: &mut Result<Draft<'_>>, check: impl FnOnce(&Draft<'_>) -> Result<()>) {
-    if let Err(refusal) = draft.as_ref().map_or(Ok(()), check) {
-        *draft = Err(refusal);
+    if let Err(error) = draft.as_ref().map_or(Ok(()), check) {
+        *draft = Err(error);
     }
 }
 
 /// Returns the customer of each order: the caller's own account, unless the request names one. Only platform administrators may
 /// name another account.
-async fn customers(tx: &mut Tx, wanted: &[&OrderRequest]) -> Result<Vec<Result<Result<Id, FieldError>>>> {
-    let named: Vec<String> = wanted.iter().filter_map(|wanted| Some(wanted.order.customer.as_ref()?.0.clone())).collect();
-    let named = if named.is_empty() { Vec::new() } else { accounts::find_by_numbers(tx, named).await? };
-    let customer = |wanted: &&OrderRequest| {
-        let caller = &wanted.caller;
-        let Some(number) = &wanted.order.customer else {
+async fn customers(tx: &mut Tx, requests: &[&OrderRequest]) -> Result<Vec<Result<Result<Id, FieldError>>>> {
+    let numbers: Vec<String> = requests.iter().filter_map(|request| Some(request.order.customer.as_ref()?.0.clone())).collect();
+    let accounts = if numbers.is_empty() { Vec::new() } else { accounts::find_by_numbers(tx, numbers).await? };
+    let customer = |request: &&OrderRequest| {
+        let caller = &request.caller;
+        let Some(number) = &request.order.customer else {
             return Ok(caller.account.ok_or_else(|| FieldError::missing("customer")));
         };
-        let account = named.iter().find(|account| account.number == number.0).map(|account| account.id);
+        let account = accounts.iter().find(|account| account.number == number.0).map(|account| account.id);
         if !caller.is_administrator() && (account.is_none() || account != caller.account) {
             return Err(Error::FORBIDDEN);
         }
         Ok(account.ok_or_else(|| FieldError::invalid("customer", "names no account")))
     };
-    Ok(wanted.iter().map(customer).collect())
+    Ok(requests.iter().map(customer).collect())
 }
 
 /// Returns the draft of an order.
@@ -147,15 +149,15 @@ async fn customers(tx: &mut Tx, wanted: &[&OrderRequest]) -> Result<Vec<Result<R
 fn validate<'a>(
     app: &App,
     sections: &'a HashMap<Id, SectionRow>,
-    wanted: &'a OrderRequest,
+    request: &'a OrderRequest,
     customer: Result<Id, FieldError>,
     now: Timestamp,
 ) -> Result<Draft<'a>> {
-    match (lines(app, sections, &wanted.order.items, now), customer) {
+    match (lines(app, sections, &request.order.items, now), customer) {
         (Ok(lines), Ok(customer)) => {
             let subtotal = lines.iter().map(|line| line.unit.price * line.quantity).sum();
             let fees = lines.iter().map(|line| line.unit_fee * line.quantity).sum();
-            Ok(Draft { caller: &wanted.caller, customer, lines, subtotal, fees })
+            Ok(Draft { caller: &request.caller, customer, lines, subtotal, fees })
         }
         (lines, customer) => Err(Error::Invalid(lines.err().into_iter().chain(customer.err()).collect())),
     }
@@ -168,14 +170,14 @@ fn lines<'a>(
     items: &Items,
     now: Timestamp,
 ) -> Result<Vec<Line<'a>>, FieldError> {
-    let (mut unknown, mut repeated, mut known) = (Vec::new(), Vec::new(), HashSet::new());
+    let (mut unknown, mut repeated, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
     let mut lines = Vec::new();
     for (key, quantity) in &items.0 {
         let uri = SectionUri::parse(key);
         let section = uri.and_then(|uri| sections.get(&uri.section).filter(|section| uri.names(section)));
         match section {
             None => unknown.push(key.as_str()),
-            Some(section) if !known.insert(section.id) => repeated.push(key.as_str()),
+            Some(section) if !seen.insert(section.id) => repeated.push(key.as_str()),
             Some(section) => {
                 let unit = sections::unit_price(section, *quantity, now);
                 let unit_fee = app.settings.fee_steps.fee(unit.price);
@@ -219,9 +221,9 @@ impl Inventory {
             accounts::lock_all(tx, customers).await?.into_iter().map(|account| (account.id, account)).collect();
         let of_accounts = || drafts.iter().flatten().filter(|draft| accounts.contains_key(&draft.customer));
         store::lock_events(tx, of_accounts().filter(|draft| draft.is_free()).flat_map(Draft::events)).await?;
-        let events: BTreeSet<Id> = of_accounts().flat_map(Draft::events).collect();
-        let sellers = store::event_sale_status(tx, events).await?.into_iter().map(|seller| (seller.id, seller)).collect();
-        Ok(Self { accounts, sellers, open: HashMap::new(), left: HashMap::new(), taken: BTreeMap::new() })
+        let event_ids: BTreeSet<Id> = of_accounts().flat_map(Draft::events).collect();
+        let events = store::event_sale_status(tx, event_ids).await?.into_iter().map(|event| (event.id, event)).collect();
+        Ok(Self { accounts, events, open: HashMap::new(), available: HashMap::new(), taken: BTreeMap::new() })
     }
 
     /// Rejects a draft whose tickets are not on sale now. Doesn't check the number of places left.
@@ -229,7 +231,7 @@ impl Inventory {
         if !self.accounts.contains_key(&draft.customer) {
             return Err(Error::invalid("customer", "names no account"));
         }
-        draft.lines.iter().try_for_each(|line| check_on_sale(line.section, self.seller(line)?, now))
+        draft.lines.iter().try_for_each(|line| check_on_sale(line.section, self.event(line)?, now))
     }
 
     /// Loads the number of open orders and of places left. Locks the sections, in the lock order of [`lifecycle`].
@@ -238,28 +240,28 @@ impl Inventory {
         self.open = store::count_open(tx, to_pay, now).await?.into_iter().collect();
         let sections: BTreeSet<Id> = drafts.iter().flatten().flat_map(|draft| &draft.lines).map(|line| line.section.id).collect();
         sections::release_expired(tx, sections.iter().copied(), now).await?;
-        self.left = store::lock_sections(tx, sections).await?.into_iter().collect();
+        self.available = store::lock_sections(tx, sections).await?.into_iter().collect();
         Ok(())
     }
 
     /// Takes the places of a draft.
     ///
     /// # Errors
-    /// When a section has too few places left, or the customer already has the maximum of open orders.
+    /// Returns an error if a section has too few places left, or the customer already has the maximum of open orders.
     fn reserve(&mut self, draft: &Draft<'_>) -> Result<()> {
         let open = self.open.get(&draft.customer).copied().unwrap_or_default();
         if !draft.is_free() && open >= OPEN_MAXIMUM {
             let text = format!("This account has {OPEN_MAXIMUM} open orders, which is the most allowed.");
             return Err(Code::OrderTooMany.with_message(text));
         }
-        let is_short = |line: &&Line<'_>| self.left.get(&line.section.id).is_none_or(|left| *left < line.quantity);
+        let is_short = |line: &&Line<'_>| self.available.get(&line.section.id).is_none_or(|available| *available < line.quantity);
         if let Some(line) = draft.lines.iter().filter(is_short).min_by_key(|line| line.section.id) {
-            let title = &self.seller(line)?.title;
+            let title = &self.event(line)?.title;
             let text = format!("Too few places are left in the section {} of {title}.", line.section.name);
             return Err(Code::SectionSoldOut.with_message(text));
         }
         for line in &draft.lines {
-            *self.left.entry(line.section.id).or_default() -= line.quantity;
+            *self.available.entry(line.section.id).or_default() -= line.quantity;
             let (reserved, sold) = self.taken.entry(line.section.id).or_default();
             *(if draft.is_free() { sold } else { reserved }) += line.quantity;
         }
@@ -269,17 +271,17 @@ impl Inventory {
         Ok(())
     }
 
-    fn seller(&self, line: &Line<'_>) -> Result<&EventSaleRow> {
-        Ok(self.sellers.get(&line.section.event_id).ok_or_else(|| anyhow::anyhow!("a section has no event"))?)
+    fn event(&self, line: &Line<'_>) -> Result<&EventSaleRow> {
+        Ok(self.events.get(&line.section.event_id).ok_or_else(|| anyhow::anyhow!("a section has no event"))?)
     }
 }
 
 /// Writes the orders and the new counts of their sections.
-async fn write(app: &App, tx: &mut Tx, book: &Inventory, placed: &[&Placed<'_>], now: Timestamp) -> Result<()> {
+async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<'_>], now: Timestamp) -> Result<()> {
     let orders = placed.iter().map(|placed| (&placed.order, placed.order.is_fulfilled().then_some(now)));
     let items = placed.iter().flat_map(|placed| placed.items.iter().map(|item| (&placed.order, item)));
     let items: Vec<(&OrderRow, &ItemRow)> = items.collect();
-    store::adjust_counts(tx, &book.taken).await?;
+    store::adjust_counts(tx, &inventory.taken).await?;
     store::insert(tx, orders).await?;
     store::insert_items(tx, items.iter().map(|(_, item)| *item)).await?;
     store::insert_applied(tx, placed.iter().flat_map(|placed| &placed.applied)).await?;
@@ -288,18 +290,18 @@ async fn write(app: &App, tx: &mut Tx, book: &Inventory, placed: &[&Placed<'_>],
     lifecycle::issue_tickets(app, tx, &free).await
 }
 
-fn check_on_sale(section: &SectionRow, seller: &EventSaleRow, now: Timestamp) -> Result<()> {
-    let (name, title) = (&section.name, &seller.title);
-    if seller.status != EventStatus::Listed {
+fn check_on_sale(section: &SectionRow, event: &EventSaleRow, now: Timestamp) -> Result<()> {
+    let (name, title) = (&section.name, &event.title);
+    if event.status != EventStatus::Listed {
         // The title of an event that is not public must not be disclosed.
         let section =
-            if seller.status.is_public() { format!("{name}, {title},") } else { sections::uri(section.event_id, section.id).0 };
+            if event.status.is_public() { format!("{name}, {title},") } else { sections::uri(section.event_id, section.id).0 };
         return Err(Code::EventNotListed.with_message(format!("The event of the section {section} is not listed.")));
     }
-    if seller.ends <= now {
+    if event.ends <= now {
         return Err(Code::EventOver.with_message(format!("The event of the section {name}, {title}, is over.")));
     }
-    if seller.host_removed {
+    if event.host_removed {
         return Err(
             Code::HostRemoved.with_message(format!("The host of the section {name} of {title} can no longer sell tickets."))
         );

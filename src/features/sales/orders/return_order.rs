@@ -20,52 +20,52 @@ use crate::state::{App, Ctx};
 
 /// Returns the tickets that the request names, or all unused tickets of the order. Their cost is refunded after the commit,
 /// because no transaction waits for the gateway; a job retries refunds that fail.
-pub async fn return_tickets(ctx: &Ctx, caller: &Caller, id: Id, asked: &OrderReturnCreate) -> Result<Order> {
-    let order = transaction!(ctx.unit, |tx| return_in_tx(&ctx.app, tx, caller, id, asked).await)?;
+pub async fn return_tickets(ctx: &Ctx, caller: &Caller, id: Id, request: &OrderReturnCreate) -> Result<Order> {
+    let order = transaction!(ctx.unit, |tx| return_in_tx(&ctx.app, tx, caller, id, request).await)?;
     payments::process_after_commit(ctx, id).await;
     Ok(order)
 }
 
-async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, asked: &OrderReturnCreate) -> Result<Order> {
+async fn return_in_tx(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &OrderReturnCreate) -> Result<Order> {
     let order = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     require_hosts(tx, caller, id).await?;
-    let tickets = lock_tickets(app, tx, id, asked.tickets.as_deref()).await?;
-    let named = asked.tickets.as_deref().map(|serials| select_by_serial(&tickets, serials)).transpose()?;
+    let tickets = lock_tickets(app, tx, id, request.tickets.as_deref()).await?;
+    let selected = request.tickets.as_deref().map(|serials| select_by_serial(&tickets, serials)).transpose()?;
     require_fulfilled(&order, "returned")?;
-    let wanted: Vec<&TicketRow> = match named {
-        Some(named) => {
-            require_valid(&named)?;
-            named
+    let to_return: Vec<&TicketRow> = match selected {
+        Some(selected) => {
+            require_valid(&selected)?;
+            selected
         }
         None => tickets.iter().filter(|ticket| is_valid(ticket)).collect(),
     };
-    if wanted.is_empty() {
+    if to_return.is_empty() {
         return Err(Code::TicketNotIssued.with_message("None of this order's tickets can be returned: all of them were used."));
     }
 
-    let returned = void_tickets(app, tx, &wanted).await?;
+    let returned = void_tickets(app, tx, &to_return).await?;
     payments::schedule_ticket_refunds(app, tx, id, &returned).await?;
-    let gone = tickets.iter().filter(|ticket| ticket.status == TicketStatus::Void).count() + wanted.len();
-    let left = if gone < tickets.len() { OrderStatus::Fulfilled } else { OrderStatus::Returned };
-    store::set_ended(tx, id, left).await?;
-    let revocation = revocation(app, caller, id, wanted.len(), asked.reason.clone().unwrap_or_default());
+    let void_count = tickets.iter().filter(|ticket| ticket.status == TicketStatus::Void).count() + to_return.len();
+    let status = if void_count < tickets.len() { OrderStatus::Fulfilled } else { OrderStatus::Returned };
+    store::set_ended(tx, id, status).await?;
+    let revocation = revocation(app, caller, id, to_return.len(), request.reason.clone().unwrap_or_default());
     store::insert_revocation(tx, &revocation, "Return").await?;
-    service::view(tx, caller, order.ended(left), app.clock.now()).await
+    service::view(tx, caller, order.ended(status), app.clock.now()).await
 }
 
 /// Voids an order: voids all its unused tickets, without a refund.
-pub async fn void(ctx: &Ctx, caller: &Caller, id: Id, asked: &OrderVoidCreate) -> Result<Order> {
-    transaction!(ctx.unit, |tx| void_in(&ctx.app, tx, caller, id, asked).await)
+pub async fn void(ctx: &Ctx, caller: &Caller, id: Id, request: &OrderVoidCreate) -> Result<Order> {
+    transaction!(ctx.unit, |tx| void_in(&ctx.app, tx, caller, id, request).await)
 }
 
-async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, asked: &OrderVoidCreate) -> Result<Order> {
+async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &OrderVoidCreate) -> Result<Order> {
     let order = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     require_fulfilled(&order, "voided")?;
     let tickets = lock_tickets(app, tx, id, None).await?;
     let valid: Vec<&TicketRow> = tickets.iter().filter(|ticket| is_valid(ticket)).collect();
     void_tickets(app, tx, &valid).await?;
     store::set_ended(tx, id, OrderStatus::Voided).await?;
-    let revocation = revocation(app, caller, id, valid.len(), asked.reason.0.clone());
+    let revocation = revocation(app, caller, id, valid.len(), request.reason.0.clone());
     store::insert_revocation(tx, &revocation, "Void").await?;
     service::view(tx, caller, order.ended(OrderStatus::Voided), app.clock.now()).await
 }
@@ -75,8 +75,8 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, asked: &OrderV
 async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, serials: Option<&[Serial]>) -> Result<Vec<TicketRow>> {
     let events = store::events(tx, [order]).await?;
     store::lock_events(tx, events.into_iter().map(|(_, event)| event)).await?;
-    let is_wanted = |ticket: &TicketRow| serials.is_none_or(|serials| serials.iter().any(|serial| serial.0 == ticket.serial));
-    let is_offered = |ticket: &TicketRow| is_wanted(ticket) && ticket.status == TicketStatus::Pending;
+    let is_selected = |ticket: &TicketRow| serials.is_none_or(|serials| serials.iter().any(|serial| serial.0 == ticket.serial));
+    let is_offered = |ticket: &TicketRow| is_selected(ticket) && ticket.status == TicketStatus::Pending;
     let offered = tickets::find_by_order(tx, order).await?.into_iter().filter(is_offered).map(|ticket| ticket.id);
     transfers::cancel_for_tickets(app, tx, offered).await?;
     let tickets = tickets::lock_of_order(tx, order).await?;
@@ -97,14 +97,14 @@ async fn require_hosts(tx: &mut Tx, caller: &Caller, order: Id) -> Result<()> {
 /// Returns the tickets with these serial numbers, each once.
 ///
 /// # Errors
-/// When a serial number is not one of this order's tickets.
+/// Returns an error if a serial number is not one of this order's tickets.
 fn select_by_serial<'a>(tickets: &'a [TicketRow], serials: &[Serial]) -> Result<Vec<&'a TicketRow>> {
     let serials: BTreeSet<&str> = serials.iter().map(|serial| serial.0.as_str()).collect();
-    let named: Vec<&TicketRow> = tickets.iter().filter(|ticket| serials.contains(ticket.serial.as_str())).collect();
-    let known: BTreeSet<&str> = named.iter().map(|ticket| ticket.serial.as_str()).collect();
-    let unknown: Vec<&str> = serials.difference(&known).copied().collect();
+    let selected: Vec<&TicketRow> = tickets.iter().filter(|ticket| serials.contains(ticket.serial.as_str())).collect();
+    let selected_serials: BTreeSet<&str> = selected.iter().map(|ticket| ticket.serial.as_str()).collect();
+    let unknown: Vec<&str> = serials.difference(&selected_serials).copied().collect();
     if unknown.is_empty() {
-        return Ok(named);
+        return Ok(selected);
     }
     Err(Error::invalid("tickets", format!("names no tickets of this order (at {})", unknown.join(", "))))
 }

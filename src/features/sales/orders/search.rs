@@ -19,7 +19,7 @@ const SIZE_LIMIT: usize = 1 << 18;
 /// Compiles a `number` filter.
 ///
 /// # Errors
-/// When it is not a regular expression, or needs too much memory.
+/// Returns an error if it is not a regular expression, or needs too much memory.
 pub fn parse(number: &str) -> Result<Regex> {
     let pattern = RegexBuilder::new(number).size_limit(SIZE_LIMIT).dfa_size_limit(SIZE_LIMIT).build();
     pattern.map_err(|error| {
@@ -39,13 +39,13 @@ pub async fn page(
     paging: PageRequest,
     now: Timestamp,
 ) -> Result<PagedRows<OrderRow>> {
-    let wanted = paging.offset()..paging.offset() + paging.limit();
+    let range = paging.offset()..paging.offset() + paging.limit();
     let (mut total, mut ids): (i64, Vec<Id>) = (0, Vec::new());
     let mut after = None;
     loop {
         let batch = store::list_ids(tx, criteria, after, now).await?;
         for id in batch.iter().filter(|id| number.is_match(&id.to_string())) {
-            if wanted.contains(&total) {
+            if range.contains(&total) {
                 ids.push(*id);
             }
             total += 1;

@@ -31,11 +31,11 @@ pub async fn list(ctx: &Ctx, caller: &Caller, filter: &OrderFilter) -> Result<Pa
         None => None,
     };
     let criteria = Criteria::new(account, filter.status, filter.sort, filter.order);
-    let found = match number {
+    let page = match number {
         Some(number) => search::page(&mut tx, &number, criteria, filter.paging, now).await?,
         None => store::list(&mut tx, criteria, filter.paging, now).await?,
     };
-    Ok(filter.paging.page(found.total, views(&mut tx, caller, found.rows, now).await?))
+    Ok(filter.paging.page(page.total, views(&mut tx, caller, page.rows, now).await?))
 }
 
 pub async fn list_of_account(
@@ -48,8 +48,8 @@ pub async fn list_of_account(
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?.id;
     let criteria = Criteria::new(Some(account), filter.status, filter.sort, filter.order);
-    let found = store::list(&mut tx, criteria, filter.paging, now).await?;
-    Ok(filter.paging.page(found.total, views(&mut tx, caller, found.rows, now).await?))
+    let page = store::list(&mut tx, criteria, filter.paging, now).await?;
+    Ok(filter.paging.page(page.total, views(&mut tx, caller, page.rows, now).await?))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Order> {
@@ -141,8 +141,9 @@ pub fn to_view(
 
 /// Returns an item as a response. Removes its price modifiers from `applied`.
 fn item_view(item: ItemRow, applied: &mut Vec<AppliedModifierRow>) -> OrderItem {
-    let its_own = applied.extract_if(.., |row| (row.order_id, row.position) == (item.order_id, item.position));
-    let modifiers: Vec<Uri> = its_own.map(|row| price_modifiers::uri(item.event_id, item.section_id, row.modifier_id)).collect();
+    let item_modifiers = applied.extract_if(.., |row| (row.order_id, row.position) == (item.order_id, item.position));
+    let modifiers: Vec<Uri> =
+        item_modifiers.map(|row| price_modifiers::uri(item.event_id, item.section_id, row.modifier_id)).collect();
     OrderItem {
         event: Uri(format!("{}{}", Events::PATH, item.event_id)),
         section: sections::uri(item.event_id, item.section_id),

@@ -22,11 +22,11 @@ pub async fn list(tx: &mut Tx, criteria: Criteria, paging: PageRequest, now: Tim
 
 /// Returns the next identifiers after `after`, at most [`SEARCH_BATCH`].
 pub async fn list_ids(tx: &mut Tx, criteria: Criteria, after: Option<Id>, now: Timestamp) -> Result<Vec<Id>> {
-    let beyond = if criteria.is_ascending() { "o.id > ?" } else { "o.id < ?" };
-    let orders = apply_filter(tx.select("o.id from orders o where true"), criteria, now).and_where(beyond, after);
+    let condition = if criteria.is_ascending() { "o.id > ?" } else { "o.id < ?" };
+    let orders = apply_filter(tx.select("o.id from orders o where true"), criteria, now).and_where(condition, after);
     let orders = orders.push(" order by o.id").push(criteria.direction.sql());
-    let found: Vec<(Id,)> = orders.push(&format!(" limit {SEARCH_BATCH}")).all().await?;
-    Ok(found.into_iter().map(|(id,)| id).collect())
+    let rows: Vec<(Id,)> = orders.push(&format!(" limit {SEARCH_BATCH}")).all().await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 
 fn apply_filter<'a>(orders: Statement<'a>, criteria: Criteria, now: Timestamp) -> Statement<'a> {
@@ -76,13 +76,13 @@ pub async fn applied_modifiers(tx: &mut Tx, orders: impl IntoIterator<Item = Id>
 /// Locks the hosts in share mode: the removal of a host waits for the sales in progress, and sales don't block each other. SQLite
 /// needs no lock, because it runs one writing transaction at a time.
 pub async fn event_sale_status(tx: &mut Tx, events: impl IntoIterator<Item = Id>) -> Result<Vec<EventSaleRow>> {
-    let held = if tx.is_postgres() { " for share of h" } else { "" };
+    let share_lock = if tx.is_postgres() { " for share of h" } else { "" };
     tx.select(
         "e.id, e.title, e.status, e.ends, h.removed as host_removed
          from events e join hosts h on h.id = e.host_id where true",
     )
     .and_in("e.id", events)
-    .push(held)
+    .push(share_lock)
     .all()
     .await
 }
@@ -141,16 +141,16 @@ pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>)
 pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ReservationRow>> {
     let deleted = tx.delete("reservations where true").and_in("order_id", orders);
     let deleted = deleted.push(" returning order_id, section_id, quantity");
-    let mut places: Vec<ReservationRow> = deleted.all().await?;
-    places.sort_by_key(|places| places.section_id);
-    Ok(places)
+    let mut reservations: Vec<ReservationRow> = deleted.all().await?;
+    reservations.sort_by_key(|reservation| reservation.section_id);
+    Ok(reservations)
 }
 
 /// Returns the sections in which these orders have reservations, ascending.
 pub async fn reserved_sections(tx: &mut Tx, orders: Vec<Id>) -> Result<Vec<Id>> {
     let sections = tx.select("distinct section_id from reservations where true").and_in("order_id", orders);
-    let found: Vec<(Id,)> = sections.push(" order by section_id").all().await?;
-    Ok(found.into_iter().map(|(id,)| id).collect())
+    let rows: Vec<(Id,)> = sections.push(" order by section_id").all().await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
 }
 
 /// Locks these sections until the transaction ends, and returns the number of places left in each.

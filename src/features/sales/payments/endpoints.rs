@@ -12,8 +12,8 @@ use crate::state::{ApiRequest, App, Rq};
 /// Registers the payment endpoints.
 pub fn register(routes: &mut Routes<App>) {
     routes.add(order_payment_list, &[]);
-    let refusals = &[Code::OrderNotOpen, Code::EventCancelled, Code::PaymentDeclined, Code::PaymentGateway];
-    routes.add(order_payment_create, refusals);
+    let rejections = &[Code::OrderNotOpen, Code::EventCancelled, Code::PaymentDeclined, Code::PaymentGateway];
+    routes.add(order_payment_create, rejections);
     routes.add(order_payment_get, &[]);
 }
 

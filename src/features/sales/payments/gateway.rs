@@ -68,25 +68,25 @@ pub trait Gateway: Send + Sync {
     /// Makes a charge.
     ///
     /// # Errors
-    /// When the gateway fails. The result of the charge is then unknown, and the charge will be cancelled.
+    /// Returns an error if the gateway fails. The result of the charge is then unknown, and the charge will be cancelled.
     async fn charge(&self, charge: &Charge) -> anyhow::Result<Outcome>;
 
     /// Refunds a charge, in whole or in part.
     ///
-    /// It must be idempotent, because it is retried until it succeeds, perhaps by several servers: if the refund was made before or
-    /// the charge was cancelled, it succeeds and moves no money.
+    /// It must be idempotent, because it is retried until it succeeds, perhaps by several servers: if the refund was made
+    /// before or the charge was cancelled, it succeeds and moves no money.
     ///
     /// # Errors
-    /// When the gateway fails.
+    /// Returns an error if the gateway fails.
     async fn refund(&self, refund: &Refund) -> anyhow::Result<()>;
 
     /// Cancels the charge of a payment: returns all its money, and declines the charge if it arrives later.
     ///
-    /// It must be idempotent, because it is retried until it succeeds: if nothing was charged or the charge was cancelled before, it
-    /// succeeds and moves no money.
+    /// It must be idempotent, because it is retried until it succeeds: if nothing was charged or the charge was cancelled
+    /// before, it succeeds and moves no money.
     ///
     /// # Errors
-    /// When the gateway fails.
+    /// Returns an error if the gateway fails.
     async fn undo(&self, undo: &CancelCharge) -> anyhow::Result<()>;
 }
 
@@ -110,7 +110,7 @@ impl Gateway for Sandbox {
         match charge.token.as_str() {
             Self::APPROVE => Ok(Outcome::Approved { reference: format!("SBX-{:08}", charge.payment.0 % 100_000_000) }),
             Self::DECLINE => Ok(Outcome::Declined),
-            _ => anyhow::bail!("the sandbox was told to fail"),
+            _ => anyhow::bail!("the sandbox gateway failed, as the token requested"),
         }
     }
 

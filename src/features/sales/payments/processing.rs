@@ -1,7 +1,7 @@
 //! Beginning and confirming payments.
 //!
-//! Payments that arrive at the same time are executed in one batch, because most of them are for the same event. A batch loads its
-//! data once, decides on the payments in the order of their arrival, and writes all of them at once.
+//! Payments that arrive at the same time are executed in one batch, because most of them are for the same event. A batch loads
+//! its data once, decides on the payments in the order of their arrival, and writes all of them at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -34,7 +34,7 @@ struct OrderBalances {
     /// The orders with a cancelled event.
     cancelled: HashSet<Id>,
     /// The confirmed amount of each order, minus refunds that were made or scheduled.
-    taken: HashMap<Id, Money>,
+    paid: HashMap<Id, Money>,
     /// The pending amount of each order.
     pending: HashMap<Id, Money>,
 }
@@ -42,15 +42,15 @@ struct OrderBalances {
 /// Inserts a payment by card as pending, so that its amount counts before the gateway is called. It is committed on return.
 ///
 /// # Errors
-/// When the payment is not allowed, or the database fails.
+/// Returns an error if the payment is not allowed, or the database fails.
 pub async fn authorize(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) -> Result<PaymentRow> {
     let payment = ctx.app.payment_requests.submit(ctx, PaymentRequest { caller, order, new }).await?;
     ctx.unit.commit_now().await?;
     Ok(payment)
 }
 
-/// Confirms a payment that the gateway has charged. If its order is no longer open or one of its events is cancelled, it schedules
-/// a refund instead and returns the reason as `Ok(Some(error))`.
+/// Confirms a payment that the gateway has charged. If its order is no longer open or one of its events is cancelled, it
+/// schedules a refund instead and returns the reason as `Ok(Some(error))`.
 pub async fn capture(ctx: &Ctx, payment: PaymentRow) -> Result<Option<Error>> {
     ctx.app.payment_captures.submit(ctx, PaymentCapture(payment)).await
 }
@@ -58,19 +58,19 @@ pub async fn capture(ctx: &Ctx, payment: PaymentRow) -> Result<Option<Error>> {
 /// Records a payment that was made outside the platform.
 ///
 /// # Errors
-/// When the payment is not allowed, or the database fails.
+/// Returns an error if the payment is not allowed, or the database fails.
 pub async fn record(app: &App, tx: &mut Tx, caller: &Caller, order: Id, new: &PaymentCreate) -> Result<PaymentRow> {
     let now = app.clock.now();
-    let mut book = OrderBalances::open(tx, [order]).await?;
-    let order = book.authorized_order(caller, order)?;
+    let mut balances = OrderBalances::open(tx, [order]).await?;
+    let order = balances.authorized_order(caller, order)?;
     if !caller.is_administrator() {
         return Err(Error::FORBIDDEN);
     }
     let reference = non_blank(new.reference.as_deref()).ok_or_else(|| Error::Invalid(vec![FieldError::missing("reference")]))?;
-    let payment = book.payment(app, order, new, reference, now)?;
+    let payment = balances.payment(app, order, new, reference, now)?;
     store::insert(tx, [&payment], "Confirmed").await?;
-    let lost = post_to_ledger(app, tx, &mut book, &[&payment], now).await?;
-    if lost.is_empty() { Ok(payment) } else { Err(not_open()) }
+    let unfulfilled = post_to_ledger(app, tx, &mut balances, &[&payment], now).await?;
+    if unfulfilled.is_empty() { Ok(payment) } else { Err(order_not_open()) }
 }
 
 impl BatchOperation<App> for PaymentRequest {
@@ -81,12 +81,12 @@ impl BatchOperation<App> for PaymentRequest {
     }
 }
 
-async fn begin_all(app: &App, tx: &mut Tx, wanted: &[&PaymentRequest]) -> Result<Vec<Result<PaymentRow>>> {
+async fn begin_all(app: &App, tx: &mut Tx, requests: &[&PaymentRequest]) -> Result<Vec<Result<PaymentRow>>> {
     let now = app.clock.now();
-    let mut book = OrderBalances::open(tx, wanted.iter().map(|wanted| wanted.order)).await?;
-    let begun: Vec<Result<PaymentRow>> = wanted.iter().map(|wanted| book.begin(app, wanted, now)).collect();
-    store::insert(tx, begun.iter().flatten(), "Pending").await?;
-    Ok(begun)
+    let mut balances = OrderBalances::open(tx, requests.iter().map(|request| request.order)).await?;
+    let payments: Vec<Result<PaymentRow>> = requests.iter().map(|request| balances.begin(app, request, now)).collect();
+    store::insert(tx, payments.iter().flatten(), "Pending").await?;
+    Ok(payments)
 }
 
 /// A payment that the gateway has charged.
@@ -100,21 +100,21 @@ impl BatchOperation<App> for PaymentCapture {
     }
 }
 
-async fn confirm_all(app: &App, tx: &mut Tx, charged: &[&PaymentRow]) -> Result<Vec<Result<Option<Error>>>> {
+async fn confirm_all(app: &App, tx: &mut Tx, payments: &[&PaymentRow]) -> Result<Vec<Result<Option<Error>>>> {
     let now = app.clock.now();
-    let mut book = OrderBalances::open(tx, charged.iter().map(|payment| payment.order_id)).await?;
-    let mut refusals: HashMap<Id, Error> =
-        charged.iter().filter_map(|payment| Some((payment.id, book.refusal(payment.order_id, now)?))).collect();
-    let timely: Vec<&PaymentRow> = charged.iter().copied().filter(|payment| !refusals.contains_key(&payment.id)).collect();
-    let confirmed: HashSet<Id> = store::end_pending(tx, timely, "Confirmed").await?.into_iter().collect();
+    let mut balances = OrderBalances::open(tx, payments.iter().map(|payment| payment.order_id)).await?;
+    let mut errors: HashMap<Id, Error> =
+        payments.iter().filter_map(|payment| Some((payment.id, balances.capture_error(payment.order_id, now)?))).collect();
+    let payable: Vec<&PaymentRow> = payments.iter().copied().filter(|payment| !errors.contains_key(&payment.id)).collect();
+    let confirmed: HashSet<Id> = store::end_pending(tx, payable, "Confirmed").await?.into_iter().collect();
     // The other payments are refunded: their orders have ended, or a job has abandoned the payments in the meantime.
-    let (confirmed, unwanted): (Vec<&PaymentRow>, Vec<&PaymentRow>) =
-        charged.iter().partition(|payment| confirmed.contains(&payment.id));
-    let lost = post_to_ledger(app, tx, &mut book, &confirmed, now).await?;
-    schedule_refund(app, tx, &unwanted).await?;
-    let lost = lost.into_iter().chain(unwanted.iter().map(|payment| payment.id));
-    lost.for_each(|payment| _ = refusals.entry(payment).or_insert_with(closed));
-    Ok(charged.iter().map(|payment| Ok(refusals.remove(&payment.id))).collect())
+    let (confirmed, to_refund): (Vec<&PaymentRow>, Vec<&PaymentRow>) =
+        payments.iter().partition(|payment| confirmed.contains(&payment.id));
+    let unfulfilled = post_to_ledger(app, tx, &mut balances, &confirmed, now).await?;
+    schedule_refund(app, tx, &to_refund).await?;
+    let refunded = unfulfilled.into_iter().chain(to_refund.iter().map(|payment| payment.id));
+    refunded.for_each(|payment| _ = errors.entry(payment).or_insert_with(order_closed));
+    Ok(payments.iter().map(|payment| Ok(errors.remove(&payment.id))).collect())
 }
 
 /// Records confirmed payments in the ledger, one after the other, and fulfills the orders whose totals are reached.
@@ -124,37 +124,38 @@ async fn confirm_all(app: &App, tx: &mut Tx, charged: &[&PaymentRow]) -> Result<
 async fn post_to_ledger(
     app: &App,
     tx: &mut Tx,
-    book: &mut OrderBalances,
+    balances: &mut OrderBalances,
     confirmed: &[&PaymentRow],
     now: Timestamp,
 ) -> Result<Vec<Id>> {
     let tickets = store::tickets(tx, confirmed.iter().map(|payment| payment.order_id)).await?;
     let (mut entries, mut last) = (Vec::with_capacity(confirmed.len()), BTreeMap::new());
     for payment in confirmed {
-        let order = book.order(payment.order_id)?;
-        let taken = book.taken.get(&order.id).copied().unwrap_or(Money::ZERO);
-        entries.push(entry(payment, line(&tickets, order.id).slice(taken, payment.amount)));
-        if taken + payment.amount >= order.total() {
+        let order = balances.order(payment.order_id)?;
+        let paid = balances.paid.get(&order.id).copied().unwrap_or(Money::ZERO);
+        entries.push(entry(payment, line(&tickets, order.id).slice(paid, payment.amount)));
+        if paid + payment.amount >= order.total() {
             last.insert(order.id, payment.id);
         }
-        book.taken.insert(payment.order_id, taken + payment.amount);
+        balances.paid.insert(payment.order_id, paid + payment.amount);
     }
     ledger::record(app, tx, entries).await?;
-    let paid: Vec<&OrderRow> = last.keys().filter_map(|order| book.orders.get(order)).collect();
-    let lost = orders::fulfill(app, tx, &paid, now).await?;
-    Ok(lost.iter().filter_map(|order| last.remove(order)).collect())
+    let complete_orders: Vec<&OrderRow> = last.keys().filter_map(|order| balances.orders.get(order)).collect();
+    let unfulfilled = orders::fulfill(app, tx, &complete_orders, now).await?;
+    Ok(unfulfilled.iter().filter_map(|order| last.remove(order)).collect())
 }
 
 /// Records payments that pay for no order in the ledger, and schedules refunds of their full amounts.
-async fn schedule_refund(app: &App, tx: &mut Tx, unwanted: &[&PaymentRow]) -> Result<()> {
-    store::put(tx, unwanted, "Confirmed").await?;
-    ledger::record(app, tx, unwanted.iter().map(|payment| entry(payment, Allocation::unallocated(payment.amount))).collect())
+async fn schedule_refund(app: &App, tx: &mut Tx, to_refund: &[&PaymentRow]) -> Result<()> {
+    store::put(tx, to_refund, "Confirmed").await?;
+    ledger::record(app, tx, to_refund.iter().map(|payment| entry(payment, Allocation::unallocated(payment.amount))).collect())
         .await?;
     let whole = |payment: &&PaymentRow| {
-        let left = RefundableRow { id: payment.id, order_id: payment.order_id, method: payment.method, amount: payment.amount };
-        (left, Allocation::unallocated(payment.amount))
+        let refundable =
+            RefundableRow { id: payment.id, order_id: payment.order_id, method: payment.method, amount: payment.amount };
+        (refundable, Allocation::unallocated(payment.amount))
     };
-    refunds::insert(app, tx, unwanted.iter().map(whole).collect()).await
+    refunds::insert(app, tx, to_refund.iter().map(whole).collect()).await
 }
 
 /// Returns the line of amounts that the payments of an order fill.
@@ -173,13 +174,13 @@ impl OrderBalances {
         let orders = orders::lock_all(tx, orders.into_iter().collect::<BTreeSet<Id>>()).await?;
         let orders: HashMap<Id, OrderRow> = orders.into_iter().map(|order| (order.id, order)).collect();
         let cancelled = orders::cancelled(tx, orders.keys().copied()).await?;
-        let mut taken: HashMap<Id, Money> = HashMap::new();
+        let mut paid: HashMap<Id, Money> = HashMap::new();
         for payment in store::left(tx, orders.keys().copied()).await? {
-            let taken = taken.entry(payment.order_id).or_insert(Money::ZERO);
-            *taken = *taken + payment.amount;
+            let paid = paid.entry(payment.order_id).or_insert(Money::ZERO);
+            *paid = *paid + payment.amount;
         }
         let pending = store::pending(tx, orders.keys().copied()).await?.into_iter().collect();
-        Ok(Self { orders, cancelled, taken, pending })
+        Ok(Self { orders, cancelled, paid, pending })
     }
 
     fn order(&self, id: Id) -> Result<&OrderRow> {
@@ -194,13 +195,13 @@ impl OrderBalances {
     }
 
     /// Returns a new payment by card, and adds it to the pending amount of its order.
-    fn begin(&mut self, app: &App, wanted: &PaymentRequest, now: Timestamp) -> Result<PaymentRow> {
-        let order = self.authorized_order(&wanted.caller, wanted.order)?;
-        let token = non_blank(wanted.new.token.as_deref()).ok_or_else(|| Error::Invalid(vec![FieldError::missing("token")]))?;
+    fn begin(&mut self, app: &App, request: &PaymentRequest, now: Timestamp) -> Result<PaymentRow> {
+        let order = self.authorized_order(&request.caller, request.order)?;
+        let token = non_blank(request.new.token.as_deref()).ok_or_else(|| Error::Invalid(vec![FieldError::missing("token")]))?;
         if !app.gateway.accepts(token) {
             return Err(Error::invalid("token", "is none of the gateway's"));
         }
-        let payment = self.payment(app, order, &wanted.new, "", now)?;
+        let payment = self.payment(app, order, &request.new, "", now)?;
         let pending = self.pending.entry(payment.order_id).or_insert(Money::ZERO);
         *pending = *pending + payment.amount;
         Ok(payment)
@@ -209,12 +210,12 @@ impl OrderBalances {
     /// Returns a new payment for an order: of the requested amount, or else of the whole outstanding amount.
     fn payment(&self, app: &App, order: &OrderRow, new: &PaymentCreate, reference: &str, now: Timestamp) -> Result<PaymentRow> {
         if !order.is_open(now) {
-            return Err(not_open());
+            return Err(order_not_open());
         }
         if self.cancelled.contains(&order.id) {
             return Err(Code::EventCancelled.with_message("An event in this order is cancelled, so it can't be paid."));
         }
-        let counts = [&self.taken, &self.pending].map(|counts| counts.get(&order.id).copied().unwrap_or(Money::ZERO));
+        let counts = [&self.paid, &self.pending].map(|counts| counts.get(&order.id).copied().unwrap_or(Money::ZERO));
         let outstanding = order.total() - counts.into_iter().sum();
         if outstanding <= Money::ZERO {
             return Err(Code::OrderNotOpen.with_message("All of this order is being paid just now."));
@@ -235,9 +236,9 @@ impl OrderBalances {
     }
 
     /// Returns the reason why an order can't be paid although the gateway has charged the payment.
-    fn refusal(&self, order: Id, now: Timestamp) -> Option<Error> {
+    fn capture_error(&self, order: Id, now: Timestamp) -> Option<Error> {
         if !self.orders.get(&order).is_some_and(|order| order.is_open(now)) {
-            return Some(closed());
+            return Some(order_closed());
         }
         let text = "An event was cancelled before the payment was made, so the payment is given back.";
         self.cancelled.contains(&order).then(|| Code::EventCancelled.with_message(text))
@@ -249,10 +250,10 @@ fn non_blank(text: Option<&str>) -> Option<&str> {
     text.filter(|text| !text.trim().is_empty())
 }
 
-fn not_open() -> Error {
+fn order_not_open() -> Error {
     Code::OrderNotOpen.with_message("This order is no longer open, so it can't be paid.")
 }
 
-fn closed() -> Error {
+fn order_closed() -> Error {
     Code::OrderNotOpen.with_message("This order was closed before the payment was made, so the payment is given back.")
 }

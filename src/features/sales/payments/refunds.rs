@@ -1,8 +1,9 @@
 //! Refunds of orders that ended unpaid and of returned tickets, and cancellations of charges with an unknown result.
 //!
-//! A refund is inserted as owed in the transaction that causes it. The order is locked meanwhile, so that the refunds of a payment
-//! never exceed it. After the commit the gateway is called until it has made the refund; then the refund is done and recorded in
-//! the ledger. Payments made outside the platform are also refunded outside of it, so their refunds are done at once.
+//! A refund is inserted as owed in the transaction that causes it. The order is locked meanwhile, so that the refunds of a
+//! payment never exceed it. After the commit the gateway is called until it has made the refund; then the refund is done and
+//! recorded in the ledger. Payments made outside the platform are also refunded outside of it, so their refunds are done at
+//! once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -25,7 +26,7 @@ use crate::kernel::types::money::Money;
 use crate::state::{App, Ctx};
 
 /// Age at which a pending payment is abandoned. It is much longer than [`GATEWAY_TIMEOUT`].
-const PENDING: Duration = Duration::from_secs(2 * 60);
+const PENDING_TIMEOUT: Duration = Duration::from_secs(2 * 60);
 
 /// Schedules refunds of all payments of these orders. The orders must be locked and have ended unpaid.
 pub async fn schedule_refunds(app: &App, tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<()> {
@@ -45,22 +46,22 @@ pub async fn schedule_ticket_refunds(app: &App, tx: &mut Tx, order: Id, returned
         item.quantity = returned.get(&item.section_id).copied().unwrap_or(0);
     }
     let line = AllocationLine::of(&tickets).reversed();
-    let mut reached = Money::ZERO;
-    let mut owed = Vec::new();
+    let mut offset = Money::ZERO;
+    let mut allocations = Vec::new();
     for payment in store::left(tx, [order]).await? {
-        let part = line.slice(reached, payment.amount.min(line.total() - reached));
-        reached = reached + part.amount;
+        let part = line.slice(offset, payment.amount.min(line.total() - offset));
+        offset = offset + part.amount;
         if part.amount > Money::ZERO {
-            owed.push((payment, part));
+            allocations.push((payment, part));
         }
     }
-    insert(app, tx, owed).await
+    insert(app, tx, allocations).await
 }
 
 /// Inserts refunds of payments. Their orders must be locked.
-pub(super) async fn insert(app: &App, tx: &mut Tx, owed: Vec<(RefundableRow, Allocation)>) -> Result<()> {
+pub(super) async fn insert(app: &App, tx: &mut Tx, allocations: Vec<(RefundableRow, Allocation)>) -> Result<()> {
     let (mut refunds, mut shares, mut external) = (Vec::new(), Vec::new(), Vec::new());
-    for (payment, part) in owed {
+    for (payment, part) in allocations {
         let id = app.clock.next_id();
         let (order_id, payment_id) = (payment.order_id, payment.id);
         refunds.push(RefundRow { id, order_id, payment_id, amount: part.amount, fees: part.fees });
@@ -93,7 +94,7 @@ async fn complete(app: &App, tx: &mut Tx, refunds: Vec<Id>) -> Result<()> {
 pub async fn process_refunds(ctx: &Ctx, order: Id) {
     if let Err(error) = process_batch(ctx, Some(order), Id::NONE).await {
         let failure = ApiError::from(error);
-        warn!(ctx.app.log, "what is owed back could not be looked up"; "order" => %order,
+        warn!(ctx.app.log, "the refunds of an order could not be processed"; "order" => %order,
             "cause" => failure.cause().map(|cause| format!("{cause:#}")));
     }
 }
@@ -106,7 +107,7 @@ pub async fn process_after_commit(ctx: &Ctx, order: Id) {
 
 /// Job step: abandons payments that have been pending for too long, and has the gateway make all owed refunds and cancellations.
 pub async fn process_due(ctx: &Ctx) -> Result<()> {
-    let before = ctx.app.clock.now().minus(PENDING);
+    let before = ctx.app.clock.now().minus(PENDING_TIMEOUT);
     transaction!(ctx.unit, |tx| store::abandon_pending(tx, before).await)?;
     // Continue after the last one of the previous step, so that a few permanent failures don't block all others.
     let mut after = Id(ctx.app.refund_cursor.load(Ordering::Relaxed));
@@ -119,7 +120,7 @@ pub async fn process_due(ctx: &Ctx) -> Result<()> {
         match batch {
             Batch { last: None, .. } if wrapped => return Ok(()),
             Batch { last: None, .. } => wrapped = true,
-            Batch { settled: false, .. } => return Ok(()),
+            Batch { has_success: false, .. } => return Ok(()),
             Batch { .. } => {}
         }
     }
@@ -130,40 +131,41 @@ struct Batch {
     /// The last one; `None` for an empty batch.
     last: Option<Id>,
     /// True if the gateway completed at least one.
-    settled: bool,
+    has_success: bool,
 }
 
 /// Has the gateway process the next few refunds and cancellations after `after`.
 async fn process_batch(ctx: &Ctx, order: Option<Id>, after: Id) -> Result<Batch> {
-    let unsettled = refund_store::unsettled(&mut ctx.unit.read().await?, order, after).await?;
-    let settled = join_all(unsettled.iter().map(|what| call_gateway(ctx, what))).await;
-    for (what, _) in unsettled.iter().zip(&settled).filter(|(_, settled)| **settled) {
-        transaction!(ctx.unit, |tx| record_result(&ctx.app, tx, what).await)?;
+    let rows = refund_store::unsettled(&mut ctx.unit.read().await?, order, after).await?;
+    let results = join_all(rows.iter().map(|row| call_gateway(ctx, row))).await;
+    for (row, _) in rows.iter().zip(&results).filter(|(_, succeeded)| **succeeded) {
+        transaction!(ctx.unit, |tx| record_result(&ctx.app, tx, row).await)?;
     }
-    Ok(Batch { last: unsettled.last().map(|what| what.id), settled: settled.contains(&true) })
+    Ok(Batch { last: rows.last().map(|row| row.id), has_success: results.contains(&true) })
 }
 
 /// Calls the gateway for a refund or a cancellation. Returns whether it succeeded.
-async fn call_gateway(ctx: &Ctx, what: &PendingRefundRow) -> bool {
-    let (payment, amount) = (what.payment_id, what.amount);
-    let answer = if what.is_refund {
-        let refund = Refund { refund: what.id, payment, amount, reference: what.reference.clone() };
+async fn call_gateway(ctx: &Ctx, row: &PendingRefundRow) -> bool {
+    let (payment, amount) = (row.payment_id, row.amount);
+    let result = if row.is_refund {
+        let refund = Refund { refund: row.id, payment, amount, reference: row.reference.clone() };
         timeout(GATEWAY_TIMEOUT, ctx.app.gateway.refund(&refund)).await
     } else {
         timeout(GATEWAY_TIMEOUT, ctx.app.gateway.undo(&CancelCharge { payment, amount })).await
     };
-    let answer = answer.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time")));
-    if let Err(error) = &answer {
-        warn!(ctx.app.log, "a payment could not be given back yet"; "payment" => %payment, "cause" => format!("{error:#}"));
+    let result = result.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time")));
+    if let Err(error) = &result {
+        warn!(ctx.app.log, "a refund or cancellation failed and will be retried"; "payment" => %payment,
+            "cause" => format!("{error:#}"));
     }
-    answer.is_ok()
+    result.is_ok()
 }
 
 /// Records a refund or a cancellation that the gateway has made.
-async fn record_result(app: &App, tx: &mut Tx, what: &PendingRefundRow) -> Result<()> {
-    if !what.is_refund {
-        return store::forget_abandoned(tx, what.id).await;
+async fn record_result(app: &App, tx: &mut Tx, row: &PendingRefundRow) -> Result<()> {
+    if !row.is_refund {
+        return store::forget_abandoned(tx, row.id).await;
     }
-    orders::lock(tx, what.order_id).await?;
-    complete(app, tx, vec![what.id]).await
+    orders::lock(tx, row.order_id).await?;
+    complete(app, tx, vec![row.id]).await
 }

@@ -18,8 +18,8 @@ use crate::state::Ctx;
 pub async fn list(ctx: &Ctx, caller: &Caller, order: Id, paging: PageRequest) -> Result<Page<Payment>> {
     let mut tx = ctx.unit.read().await?;
     orders::find_authorized(&mut tx, caller, order).await?;
-    let found = store::list(&mut tx, order, paging).await?;
-    Ok(paging.page(found.total, found.rows.into_iter().map(PaymentViewRow::view).collect()))
+    let page = store::list(&mut tx, order, paging).await?;
+    Ok(paging.page(page.total, page.rows.into_iter().map(PaymentViewRow::view).collect()))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, order: Id, payment: Id) -> Result<Payment> {
@@ -44,20 +44,20 @@ pub async fn create(ctx: &Ctx, caller: Caller, order: Id, new: PaymentCreate) ->
 async fn charge(ctx: &Ctx, mut payment: PaymentRow, token: String) -> Result<PaymentRow> {
     let currency = ctx.app.settings.currency.clone();
     let charge = Charge { payment: payment.id, order: payment.order_id, amount: payment.amount, currency, token };
-    let answer = timeout(GATEWAY_TIMEOUT, ctx.app.gateway.charge(&charge)).await;
-    match answer.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time"))) {
+    let result = timeout(GATEWAY_TIMEOUT, ctx.app.gateway.charge(&charge)).await;
+    match result.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time"))) {
         Ok(Outcome::Approved { reference }) => {
             payment.reference = reference;
-            let Some(refusal) = processing::capture(ctx, payment.clone()).await? else { return Ok(payment) };
+            let Some(error) = processing::capture(ctx, payment.clone()).await? else { return Ok(payment) };
             refunds::process_after_commit(ctx, payment.order_id).await;
-            Err(refusal)
+            Err(error)
         }
         Ok(Outcome::Declined) => {
             transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], "Declined").await)?;
             Err(Code::PaymentDeclined.into())
         }
         Err(error) => {
-            warn!(ctx.app.log, "the gateway failed"; "payment" => %payment.id, "cause" => format!("{error:#}"));
+            warn!(ctx.app.log, "the payment gateway failed"; "payment" => %payment.id, "cause" => format!("{error:#}"));
             transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], "Abandoned").await)?;
             refunds::process_after_commit(ctx, payment.order_id).await;
             Err(Code::PaymentGateway.into())

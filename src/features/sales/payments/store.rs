@@ -16,22 +16,22 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-const SHOWN: &str = "p.*, p.status as shown";
-const FROM_SHOWN: &str = "from payments p where p.status not in ('Pending', 'Abandoned')";
+const VIEW_COLUMNS: &str = "p.*, p.status as shown";
+const FROM_VISIBLE: &str = "from payments p where p.status not in ('Pending', 'Abandoned')";
 
 /// Returns a page of the payments of an order, the oldest first.
 pub async fn list(tx: &mut Tx, order: Id, paging: PageRequest) -> Result<PagedRows<PaymentViewRow>> {
-    tx.list(SHOWN, FROM_SHOWN).and_where("p.order_id = ?", Some(order)).page("p.id", paging).await
+    tx.list(VIEW_COLUMNS, FROM_VISIBLE).and_where("p.order_id = ?", Some(order)).page("p.id", paging).await
 }
 
 pub async fn find(tx: &mut Tx, order: Id, id: Id) -> Result<Option<PaymentViewRow>> {
-    let mut found = tx
-        .select(&format!("{SHOWN} {FROM_SHOWN}"))
+    let mut rows = tx
+        .select(&format!("{VIEW_COLUMNS} {FROM_VISIBLE}"))
         .and_where("p.order_id = ?", Some(order))
         .and_where("p.id = ?", Some(id))
         .all()
         .await?;
-    Ok(found.pop())
+    Ok(rows.pop())
 }
 
 /// Returns the refundable rests of the payments of these orders, the newest first.
@@ -61,12 +61,12 @@ pub async fn tickets(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Resul
     tickets.and_in("i.order_id", orders).push(" order by i.order_id, i.position").all().await
 }
 
-const ROW: &str = "payments (id, order_id, method, amount, status, reference, placed)";
+const INSERT_COLUMNS: &str = "payments (id, order_id, method, amount, status, reference, placed)";
 
 /// Inserts new payments with this status. If another server has generated the same identifier, the primary key rejects it and the
 /// transaction is retried.
 pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, status: &'static str) -> Result<()> {
-    tx.insert_rows(ROW, rows, |row, values| bind(row, status, values)).await
+    tx.insert_rows(INSERT_COLUMNS, rows, |row, values| bind(row, status, values)).await
 }
 
 /// Inserts or updates payments with this status, because a job may have deleted them since their charges began.
@@ -74,7 +74,7 @@ pub async fn put(tx: &mut Tx, rows: &[&PaymentRow], status: &'static str) -> Res
     if rows.is_empty() {
         return Ok(());
     }
-    let insert = tx.insert(ROW).values(rows, |row, values| bind(row, status, values));
+    let insert = tx.insert(INSERT_COLUMNS).values(rows, |row, values| bind(row, status, values));
     insert.push(" on conflict (id) do update set status = excluded.status, reference = excluded.reference").execute().await?;
     Ok(())
 }
@@ -92,8 +92,8 @@ pub async fn end_pending(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow
     }
     let update = tx.update("payments").push_bind(" set status = ?", status).push(", reference = v.column2 from (");
     let update = update.values(rows, |row, values| _ = values.bind(row.id).bind(row.reference.clone()));
-    let own = ") as v where payments.id = v.column1 and payments.status = 'Pending' returning id";
-    let ended: Vec<(Id,)> = update.push(own).all().await?;
+    let condition = ") as v where payments.id = v.column1 and payments.status = 'Pending' returning id";
+    let ended: Vec<(Id,)> = update.push(condition).all().await?;
     Ok(ended.into_iter().map(|(id,)| id).collect())
 }
 

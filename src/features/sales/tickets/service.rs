@@ -21,19 +21,19 @@ use crate::state::{App, Ctx};
 pub async fn list_of_event(ctx: &Ctx, caller: &Caller, event: Id, filter: &EventTicketFilter) -> Result<Page<Ticket>> {
     let mut tx = ctx.unit.read().await?;
     let event = events::load(&mut tx, event).await?;
-    let reach = tokens::authorize(&mut tx, caller, &event).await?;
+    let scope = tokens::authorize(&mut tx, caller, &event).await?;
     let since = filter.modified_since.map(|since| since.0);
-    let found = store::list_of_event(&mut tx, event.id, reach, since, filter.paging).await?;
-    let entries = views(&mut tx, caller, found.rows, ctx.app.clock.now()).await?;
-    Ok(filter.paging.page(found.total, entries))
+    let page = store::list_of_event(&mut tx, event.id, scope, since, filter.paging).await?;
+    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    Ok(filter.paging.page(page.total, entries))
 }
 
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, paging: PageRequest) -> Result<Page<Ticket>> {
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
-    let found = store::list_of_account(&mut tx, account.id, paging).await?;
-    let entries = views(&mut tx, caller, found.rows, ctx.app.clock.now()).await?;
-    Ok(paging.page(found.total, entries))
+    let page = store::list_of_account(&mut tx, account.id, paging).await?;
+    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    Ok(paging.page(page.total, entries))
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, ticket: Id) -> Result<Ticket> {

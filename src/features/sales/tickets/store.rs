@@ -13,13 +13,13 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 pub async fn list_of_event(
     tx: &mut Tx,
     event: Id,
-    reach: AdmissionScope,
+    scope: AdmissionScope,
     modified_since: Option<Timestamp>,
     paging: PageRequest,
 ) -> Result<PagedRows<TicketRow>> {
     tx.list("*", "from tickets where status <> 'Void'")
         .and_where("event_id = ?", Some(event))
-        .and_where(&tokens::covers_sql("section_id"), reach.token())
+        .and_where(&tokens::covers_sql("section_id"), scope.token())
         .and_where("modified >= ?", modified_since)
         .page("id", paging)
         .await
@@ -36,10 +36,10 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
 
 /// Returns whether an account has an unused ticket for an event that is not cancelled and has not ended.
 pub async fn has_upcoming(tx: &mut Tx, account: Id, now: Timestamp) -> Result<bool> {
-    let held = "select exists (select 1 from tickets t join events e on e.id = t.event_id
+    let query = "select exists (select 1 from tickets t join events e on e.id = t.event_id
         where t.owner_id = $1 and t.status in ('Issued', 'Pending') and e.ends > $2
         and e.status <> 'Cancelled')";
-    tx.query(held).bind(account).bind(now).scalar().await
+    tx.query(query).bind(account).bind(now).scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, tickets: &[TicketRow]) -> Result<()> {
@@ -77,7 +77,7 @@ pub async fn redeem(
     tx: &mut Tx,
     event: Id,
     serials: Vec<String>,
-    reach: AdmissionScope,
+    scope: AdmissionScope,
     now: Timestamp,
 ) -> Result<Vec<TicketRow>> {
     tx.update("tickets")
@@ -86,7 +86,7 @@ pub async fn redeem(
         .push_bind(" where status = ?", TicketStatus::Issued)
         .and_where("event_id = ?", Some(event))
         .and_in("serial", serials)
-        .and_where(&tokens::covers_sql("section_id"), reach.token())
+        .and_where(&tokens::covers_sql("section_id"), scope.token())
         .push(" returning *")
         .all()
         .await
@@ -123,9 +123,6 @@ pub async fn mark_pending(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp
 
 /// Sets the Pending tickets of `from` to Issued with the owner `to`, which may be the same account. Returns whether all of them
 /// were Pending; otherwise the caller must roll the transaction back.
-///
-/// # Errors
-/// When the database fails.
 pub async fn return_to_owner(tx: &mut Tx, tickets: &[Id], from: Id, to: Id, now: Timestamp) -> Result<bool> {
     let for_update = for_update(tx);
     let locked = tx.select("id from tickets where true").and_in("id", tickets.to_vec()).push(" order by id");

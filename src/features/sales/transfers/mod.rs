@@ -1,7 +1,7 @@
 //! Transfers: an account offers tickets to another account, until the offer is claimed, rejected or cancelled.
 //!
-//! The owner of the tickets creates a transfer, the recipient claims or rejects it, and either of them can cancel it. The tickets of
-//! an open transfer are Pending, so that they can be neither redeemed nor offered again.
+//! The owner of the tickets creates a transfer, the recipient claims or rejects it, and either of them can cancel it. The
+//! tickets of an open transfer are Pending, so that they can be neither redeemed nor offered again.
 //!
 //! A request that ends a transfer updates the transfer first, on the condition that it is Pending, and then its tickets in
 //! ascending order. Of two concurrent requests one succeeds, and the tickets follow its result. A transfer is also cancelled when

@@ -29,9 +29,9 @@ pub async fn list_of_account(
 ) -> Result<Page<Transfer>> {
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
-    let found = store::list_of_account(&mut tx, account.id, filter).await?;
-    let entries = views(&mut tx, caller, found.rows, ctx.app.clock.now()).await?;
-    Ok(filter.paging.page(found.total, entries))
+    let page = store::list_of_account(&mut tx, account.id, filter).await?;
+    let entries = views(&mut tx, caller, page.rows, ctx.app.clock.now()).await?;
+    Ok(filter.paging.page(page.total, entries))
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
@@ -102,10 +102,10 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
     let now = app.clock.now();
     let ids: Vec<Id> = tickets.iter().map(|ticket| ticket.id).collect();
     let offered = tickets::mark_pending(tx, &ids, sender, now).await?;
-    let refused = tickets.iter().filter(|ticket| !offered.contains(&ticket.id));
-    let refused: Vec<&str> = refused.map(|ticket| ticket.serial.as_str()).collect();
-    if !refused.is_empty() {
-        return Err(not_issued(&refused));
+    let rejected = tickets.iter().filter(|ticket| !offered.contains(&ticket.id));
+    let rejected: Vec<&str> = rejected.map(|ticket| ticket.serial.as_str()).collect();
+    if !rejected.is_empty() {
+        return Err(not_issued(&rejected));
     }
     let id = app.clock.next_id();
     let row = TransferRow { id, status: TransferStatus::Pending, sender_id: sender, recipient_id: recipient };
@@ -116,8 +116,8 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
 
 /// Returns the recipient, locked so that it is not deactivated before the transfer exists.
 async fn recipient(tx: &mut Tx, sender: Id, number: &AccountNumber) -> Result<Result<Id, FieldError>> {
-    let found = accounts::lock_active(tx, number).await?;
-    Ok(match found {
+    let account = accounts::lock_active(tx, number).await?;
+    Ok(match account {
         None => Err(FieldError::invalid("recipient", "names no active account")),
         Some(account) if account.id == sender => Err(FieldError::invalid("recipient", "must be somebody else")),
         Some(account) => Ok(account.id),
@@ -128,8 +128,8 @@ async fn recipient(tx: &mut Tx, sender: Id, number: &AccountNumber) -> Result<Re
 /// unknown serial number.
 async fn own_tickets(tx: &mut Tx, owner: Id, serials: &[Serial]) -> Result<Result<Vec<TicketRow>, FieldError>> {
     let tickets = tickets::lock_own(tx, owner, serials.iter().map(|serial| serial.0.clone())).await?;
-    let known: HashSet<&str> = tickets.iter().map(|ticket| ticket.serial.as_str()).collect();
-    let unknown: Vec<&str> = serials.iter().map(|serial| serial.0.as_str()).filter(|serial| !known.contains(serial)).collect();
+    let owned: HashSet<&str> = tickets.iter().map(|ticket| ticket.serial.as_str()).collect();
+    let unknown: Vec<&str> = serials.iter().map(|serial| serial.0.as_str()).filter(|serial| !owned.contains(serial)).collect();
     if unknown.is_empty() {
         return Ok(Ok(tickets));
     }
@@ -198,8 +198,8 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timest
     transfers.collect()
 }
 
-/// Returns a ticket of a transfer as a response. Hides the serial number from a recipient that has not claimed the ticket, because
-/// the recipient could use it for admission.
+/// Returns a ticket of a transfer as a response. Hides the serial number from a recipient that has not claimed the ticket,
+/// because the recipient could use it for admission.
 fn ticket_view(caller: &Caller, row: &TransferRow, offer: TransferTicketRow, section: Section, owner: Account) -> TransferTicket {
     let is_hidden = caller.is(row.recipient_id) && row.status != TransferStatus::Claimed;
     let is_open = row.status == TransferStatus::Pending;
