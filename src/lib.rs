@@ -17,6 +17,7 @@ pub mod cli;
 pub mod config;
 pub mod contract;
 pub mod demo;
+/// The features of the platform, by group.
 pub mod features;
 pub mod kernel;
 pub mod routes;

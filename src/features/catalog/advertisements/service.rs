@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
-use futures::FutureExt;
 
 use super::booking::AdvertisementDraft;
 use super::model::{Advertisement, AdvertisementRow};

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use boxoffice_http::error::{Code, Error, FieldError, Result, ensure_no_field_errors};
 use boxoffice_openapi::Scope;
-use futures::FutureExt;
 
 use super::images::{EventImages, discard_replaced};
 use super::model::{Event, EventRow, EventStatus};

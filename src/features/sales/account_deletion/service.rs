@@ -1,7 +1,6 @@
 //! Business logic of account deletion.
 
 use boxoffice_http::error::{Code, Result};
-use futures::FutureExt;
 use futures::future::join_all;
 
 use crate::features::catalog::hosts;

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use boxoffice_http::error::{Code, Error, Result};
-use futures::FutureExt;
 
 use super::model::{Order, OrderReturnCreate, OrderRow, OrderStatus, OrderVoidCreate, Revocation};
 use super::{service, store};

@@ -2,7 +2,6 @@
 //! [`super::return_order`] for returning or voiding it.
 
 use boxoffice_http::error::{Code, Error, Result};
-use futures::FutureExt;
 
 use super::model::{
     AccountOrderFilter, AppliedModifierRow, Criteria, ItemRow, Order, OrderFilter, OrderItem, OrderNumber, OrderRow,

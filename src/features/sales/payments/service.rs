@@ -1,7 +1,6 @@
 //! Business logic of payments.
 
 use boxoffice_http::error::{Code, Error, Result};
-use futures::FutureExt;
 use slog::warn;
 use tokio::time::timeout;
 
