@@ -1,26 +1,28 @@
-//! Which characters a text may have, whatever its schema says: the platform's own contract tells it once, in its introduction.
+//! The characters that strings may contain. The built-in document states this rule once, in its introduction, instead of in each
+//! schema.
 
 use serde_json::Value;
 
-/// What is said of a text with the character NUL, which PostgreSQL cannot keep.
+/// Error message for a string with the character NUL, which PostgreSQL can't store.
 pub const NUL: &str = "must not contain the character NUL";
 
-/// Marks a text that may have several lines.
+/// Schema extension that allows line breaks in a string.
 const MULTILINE: &str = "x-multiline";
 
-/// Which characters a text may have.
+/// The set of characters that a string may contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AllowedCharacters {
-    /// Those of one line that can be seen. A name with others looks like another one, or changes the text around it.
+    /// Visible characters of a single line. Names with invisible characters could imitate other names or change the text around
+    /// them.
     Line,
-    /// Those, what parts lines, and blanks without a width, where some languages may break a line.
+    /// Visible characters, line breaks, tabs, and zero-width spaces, which some languages use for line breaking.
     Lines,
-    /// Any but NUL: of a password, and of what isn't shown as a text.
+    /// Any character except NUL: for passwords and data that isn't displayed as text.
     Any,
 }
 
 impl AllowedCharacters {
-    /// What a schema of the platform's own contract allows.
+    /// Returns the set for a schema of the built-in document.
     pub fn of(schema: &Value) -> Self {
         match schema["format"].as_str() {
             Some("password" | "image") => Self::Any,
@@ -29,29 +31,32 @@ impl AllowedCharacters {
         }
     }
 
-    /// What is wrong with the texts in a value, if anything is.
-    pub fn wrong(self, value: &Value) -> Option<String> {
+    /// Returns an error message for the first forbidden character in the strings of a value, including property names.
+    pub fn violation(self, value: &Value) -> Option<String> {
         match value {
-            Value::String(text) => self.refused(text).map(|character| match character {
-                '\0' => NUL.to_owned(),
-                _ => format!("must not contain the character U+{:04X}", u32::from(character)),
-            }),
-            Value::Array(items) => items.iter().find_map(|item| self.wrong(item)),
+            Value::String(text) => self.text_violation(text),
+            Value::Array(items) => items.iter().find_map(|item| self.violation(item)),
             Value::Object(object) => {
-                object.iter().find_map(|(name, value)| self.wrong(&Value::from(name.as_str())).or_else(|| self.wrong(value)))
+                object.iter().find_map(|(name, value)| self.text_violation(name).or_else(|| self.violation(value)))
             }
             _ => None,
         }
     }
 
-    /// The first character of a text that it may not have.
-    fn refused(self, text: &str) -> Option<char> {
+    fn text_violation(self, text: &str) -> Option<String> {
+        self.forbidden_character(text).map(|character| match character {
+            '\0' => NUL.to_owned(),
+            _ => format!("must not contain the character U+{:04X}", u32::from(character)),
+        })
+    }
+
+    fn forbidden_character(self, text: &str) -> Option<char> {
         text.chars().find(|character| match (self, character) {
             (_, '\0') => true,
             (Self::Any, _) => false,
             (Self::Lines, '\t' | '\n' | '\r') => false,
             (Self::Line, '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}' | '\u{feff}') => true,
-            // They turn the text that follows, that of others too (Unicode Technical Report 36, section 2.6).
+            // Bidirectional controls reverse the text that follows, even in other fields (Unicode Technical Report 36, section 2.6).
             (_, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => true,
             (_, character) => character.is_control(),
         })
@@ -65,15 +70,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_language_can_be_written_and_nothing_hidden() {
+    fn allows_all_languages_and_rejects_invisible_characters() {
         let name = AllowedCharacters::of(&json!({ "type": "string" }));
         let description = AllowedCharacters::of(&json!({ "type": "string", "x-multiline": true }));
         let password = AllowedCharacters::of(&json!({ "type": "string", "format": "password" }));
-        // Arabic with a mark of direction, Persian and an emoji with joiners, Hebrew, combining accents.
+        // Arabic with a direction mark, Persian and an emoji with joiners, Hebrew, combining accents.
         for text in ["\u{200f}مسرح 3", "می\u{200c}خواهم", "👩\u{200d}🎤", "תיאטרון", "Cafe\u{301}", "Ɔdɔ & Co."]
         {
             assert_eq!(
-                [name, description, password].map(|characters| characters.wrong(&json!(text))),
+                [name, description, password].map(|characters| characters.violation(&json!(text))),
                 [None, None, None],
                 "{text}"
             );
@@ -89,9 +94,9 @@ mod tests {
             ("a\u{200b}b", [true, false, false]),
             ("a\u{feff}b", [true, false, false]),
         ] {
-            let found = [name, description, password].map(|characters| characters.wrong(&json!(text)).is_some());
+            let found = [name, description, password].map(|characters| characters.violation(&json!(text)).is_some());
             assert_eq!(found, refused, "{text:?}");
         }
-        assert_eq!(name.wrong(&json!(["a", { "b\u{202e}": 1 }])).as_deref(), Some("must not contain the character U+202E"));
+        assert_eq!(name.violation(&json!(["a", { "b\u{202e}": 1 }])).as_deref(), Some("must not contain the character U+202E"));
     }
 }

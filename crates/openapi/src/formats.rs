@@ -2,19 +2,20 @@
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 
-/// Reads a date and time with or without seconds, fraction and zone; UTC if there is no zone. In UTC the year must have four
-/// digits, because it is written with four.
+/// Parses a date and time with optional seconds, fraction and zone. Without a zone it is UTC. The year in UTC must have at most four
+/// digits, because responses format it with four.
 pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
     let text = text.replacen(' ', "T", 1);
     let zoned = ["%Y-%m-%dT%H:%M%#z", "%Y-%m-%dT%H:%M:%S%.f%#z"];
     let plain = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"];
-    let utc = zoned.iter().find_map(|format| DateTime::parse_from_str(&text, format).ok()).map(|time| time.to_utc()).or_else(
-        || plain.iter().find_map(|format| NaiveDateTime::parse_from_str(&text, format).ok()).map(|time| time.and_utc()),
-    )?;
+    let utc =
+        zoned.iter().find_map(|format| DateTime::parse_from_str(&text, format).ok()).map(|time| time.to_utc()).or_else(|| {
+            plain.iter().find_map(|format| NaiveDateTime::parse_from_str(&text, format).ok()).map(|time| time.and_utc())
+        })?;
     (0..=9999).contains(&utc.year()).then_some(utc)
 }
 
-/// Reads a date of birth as `YYYY-MM-DD` or `DD-MM-YYYY` and returns it as `YYYY-MM-DD`.
+/// Parses a date of birth in the form `YYYY-MM-DD` or `DD-MM-YYYY`. Returns it in the form `YYYY-MM-DD`.
 pub fn parse_birth_date(text: &str) -> Option<String> {
     let date = match text.find('-') {
         Some(4) => NaiveDate::parse_from_str(text, "%Y-%m-%d"),

@@ -1,31 +1,31 @@
-//! Values just outside of what a schema allows. Those just inside are [`Sampler::boundaries`](super::Sampler::boundaries).
+//! Invalid values for a schema, as test data. [`Sampler::boundaries`](crate::Sampler::boundaries) returns valid boundary values.
 
 use serde_json::{Value, json};
 
-use super::charset_policy::AllowedCharacters;
-use super::compile;
+use crate::charset_policy::AllowedCharacters;
+use crate::compile;
 
-/// What is wrong about a value.
+/// The reason why a value is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InvalidKind {
-    /// Null or blank where something is required, which counts as missing (wire facts), whatever the schema says.
+    /// Null or blank for a required argument. It counts as missing, even if the schema allows it.
     Missing,
-    /// Another type.
+    /// Wrong type.
     Type,
-    /// Too long, too short, too large, too small, too many, too few, or between the steps.
+    /// Out of range: length, size, number of items, or not a multiple.
     Bounds,
-    /// Not one of the enumeration.
+    /// Not a value of the enumeration.
     Enum,
-    /// A text of another pattern or format, or with characters that the front door refuses whatever the schema says.
+    /// Wrong pattern or format, or a character that [`AllowedCharacters`] forbids even if the schema allows it.
     Form,
 }
 
-/// A value that is refused.
+/// A value that the server must reject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InvalidValue {
     /// The value.
     pub value: Value,
-    /// Why it isn't allowed.
+    /// The reason.
     pub kind: InvalidKind,
 }
 
@@ -35,36 +35,42 @@ impl InvalidValue {
     }
 }
 
-/// Every way in which a value can be wrong by its schema, which has no references any more ([`super::resolve`]). What only looks
-/// wrong, such as a text of a format that nobody checks, is not among them; nor is anything, where the schema is none.
+/// Returns values that violate a schema in every possible way. The schema must not contain references (see [`crate::resolve`]).
+///
+/// Values that only seem invalid are left out, such as a string of a format that isn't validated. Returns nothing if the schema can't
+/// be compiled.
 pub fn wrong_values(schema: &Value, required: bool) -> Vec<InvalidValue> {
     let Ok(validator) = compile(schema) else { return Vec::new() };
     let characters = AllowedCharacters::of(schema);
-    let is_refused_anyway = |wrong: &InvalidValue| wrong.kind == InvalidKind::Missing || characters.wrong(&wrong.value).is_some();
-    let mut wrong = candidates(schema, required);
-    wrong.retain(|wrong| is_refused_anyway(wrong) || !validator.is_valid(&wrong.value));
-    wrong
+    let mut values = candidates(schema, required);
+    values.retain(|candidate| {
+        candidate.kind == InvalidKind::Missing
+            || characters.violation(&candidate.value).is_some()
+            || !validator.is_valid(&candidate.value)
+    });
+    values
 }
 
-/// Texts with NUL, with a bell, in two lines, and with what turns the text that follows.
-const UNSEEN: [&str; 4] = ["a\0b", "a\u{7}b", "a\nb", "a\u{202e}b"];
+/// Strings with NUL, a bell, a line break, and a bidirectional control.
+const INVISIBLE: [&str; 4] = ["a\0b", "a\u{7}b", "a\nb", "a\u{202e}b"];
 
+/// Returns values that are likely to be invalid.
 fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
-    let mut wrong = Vec::new();
+    let mut values = Vec::new();
     if required {
-        wrong.extend([json!(null), json!(""), json!(" \t")].map(|value| InvalidValue::new(InvalidKind::Missing, value)));
+        values.extend([json!(null), json!(""), json!(" \t")].map(|value| InvalidValue::new(InvalidKind::Missing, value)));
     }
-    wrong.extend(wrong_types(schema));
+    values.extend(wrong_types(schema));
     let number = |keyword: &str| schema[keyword].as_f64();
     let bounds = |value: Value| InvalidValue::new(InvalidKind::Bounds, value);
     if schema["type"] == "string" {
-        wrong.extend(UNSEEN.map(|text| InvalidValue::new(InvalidKind::Form, text)));
-        wrong.extend(number("maxLength").map(|max| bounds("x".repeat(max as usize + 1).into())));
-        wrong.extend(number("minLength").filter(|min| *min > 1.0).map(|min| bounds("x".repeat(min as usize - 1).into())));
+        values.extend(INVISIBLE.map(|text| InvalidValue::new(InvalidKind::Form, text)));
+        values.extend(number("maxLength").map(|max| bounds("x".repeat(max as usize + 1).into())));
+        values.extend(number("minLength").filter(|min| *min > 1.0).map(|min| bounds("x".repeat(min as usize - 1).into())));
         for (keyword, kind) in [("pattern", InvalidKind::Form), ("enum", InvalidKind::Enum), ("format", InvalidKind::Form)] {
-            let is_checked =
-                |value: &Value| compile(&json!({ keyword: value })).is_ok_and(|alone| !alone.is_valid(&json!("?! no")));
-            wrong.extend(schema.get(keyword).filter(|value| is_checked(value)).map(|_| InvalidValue::new(kind, "?! no")));
+            let is_validated =
+                |value: &Value| compile(&json!({ keyword: value })).is_ok_and(|validator| !validator.is_valid(&json!("?! no")));
+            values.extend(schema.get(keyword).filter(|value| is_validated(value)).map(|_| InvalidValue::new(kind, "?! no")));
         }
         let impossible: &[&str] = match schema["format"].as_str() {
             Some("event-time") => &["2026-13-01T10:00", "2026-02-30T10:00", "2026-01-01T25:00", "2026-01-01"],
@@ -73,33 +79,34 @@ fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
             Some("date-time") => &["2026-02-30T10:00:00Z", "2026-01-01T25:00:00Z"],
             _ => &[],
         };
-        wrong.extend(impossible.iter().map(|text| InvalidValue::new(InvalidKind::Form, *text)));
+        values.extend(impossible.iter().map(|text| InvalidValue::new(InvalidKind::Form, *text)));
     }
-    wrong.extend(number("minimum").map(|min| bounds(plain(min - 1.0))));
-    wrong.extend(number("maximum").map(|max| bounds(plain(max + 1.0))));
+    values.extend(number("minimum").map(|min| bounds(to_number(min - 1.0))));
+    values.extend(number("maximum").map(|max| bounds(to_number(max + 1.0))));
     for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
-        wrong.extend(number(bound).filter(|_| schema[exclusive] == true).map(|bound| bounds(plain(bound))));
+        values.extend(number(bound).filter(|_| schema[exclusive] == true).map(|bound| bounds(to_number(bound))));
     }
-    wrong.extend(number("multipleOf").map(|step| bounds(json!(1.0 + step / 10.0))));
+    values.extend(number("multipleOf").map(|step| bounds(json!(1.0 + step / 10.0))));
     if schema["type"] == "integer" {
-        let known = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_i64).max();
-        wrong.extend(known.map(|most| InvalidValue::new(InvalidKind::Enum, most.saturating_add(1))));
+        let largest = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_i64).max();
+        values.extend(largest.map(|largest| InvalidValue::new(InvalidKind::Enum, largest.saturating_add(1))));
     }
     if schema["type"] == "array" {
-        wrong.extend(number("minItems").filter(|min| *min > 0.0).map(|_| bounds(json!([]))));
-        wrong.extend(number("maxItems").map(|max| bounds(json!(vec![json!("x"); max as usize + 1]))));
-        wrong.extend(wrong_types(&schema["items"]).map(|item| InvalidValue::new(item.kind, json!([item.value]))));
-        let texts = UNSEEN.iter().filter(|_| schema["items"]["type"] == "string");
-        wrong.extend(texts.map(|text| InvalidValue::new(InvalidKind::Form, json!([text]))));
+        values.extend(number("minItems").filter(|min| *min > 0.0).map(|_| bounds(json!([]))));
+        values.extend(number("maxItems").map(|max| bounds(json!(vec![json!("x"); max as usize + 1]))));
+        values.extend(wrong_types(&schema["items"]).map(|item| InvalidValue::new(item.kind, json!([item.value]))));
+        let texts = INVISIBLE.iter().filter(|_| schema["items"]["type"] == "string");
+        values.extend(texts.map(|text| InvalidValue::new(InvalidKind::Form, json!([text]))));
     }
     if schema["type"] == "object" {
-        wrong.extend(number("minProperties").map(|_| bounds(json!({}))));
-        let inside = candidates(&schema["additionalProperties"], false);
-        wrong.extend(inside.into_iter().map(|each| InvalidValue::new(each.kind, json!({ "x": each.value }))));
+        values.extend(number("minProperties").map(|_| bounds(json!({}))));
+        let entries = candidates(&schema["additionalProperties"], false);
+        values.extend(entries.into_iter().map(|entry| InvalidValue::new(entry.kind, json!({ "x": entry.value }))));
     }
-    wrong
+    values
 }
 
+/// Returns values of other types than the schema's.
 fn wrong_types(schema: &Value) -> impl Iterator<Item = InvalidValue> {
     let values = match schema["type"].as_str() {
         Some("string") => vec![json!(7), json!(true), json!(["x"]), json!({ "x": "y" })],
@@ -113,8 +120,8 @@ fn wrong_types(schema: &Value) -> impl Iterator<Item = InvalidValue> {
     values.into_iter().map(|value| InvalidValue::new(InvalidKind::Type, value))
 }
 
-/// A number as it is usually written: a whole one without a fraction, as long as it is exact.
-fn plain(number: f64) -> Value {
+/// Converts a number to JSON: to an integer if it is a whole number that is represented exactly.
+fn to_number(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 9e15 { json!(number as i64) } else { json!(number) }
 }
 
@@ -122,12 +129,12 @@ fn plain(number: f64) -> Value {
 mod tests {
     use super::*;
 
-    fn wrong(schema: Value) -> Vec<(InvalidKind, Value)> {
-        wrong_values(&schema, false).into_iter().map(|wrong| (wrong.kind, wrong.value)).collect()
+    fn invalid(schema: Value) -> Vec<(InvalidKind, Value)> {
+        wrong_values(&schema, false).into_iter().map(|invalid| (invalid.kind, invalid.value)).collect()
     }
 
     #[test]
-    fn a_value_is_wrong_in_the_way_that_is_told() {
+    fn returns_invalid_values_with_their_kind() {
         for (schema, kind, value) in [
             (json!({ "type": "string" }), InvalidKind::Type, json!(7)),
             (json!({ "type": "string", "minLength": 3, "maxLength": 4 }), InvalidKind::Bounds, json!("xx")),
@@ -146,43 +153,43 @@ mod tests {
             (json!({ "type": "object", "minProperties": 1 }), InvalidKind::Bounds, json!({})),
             (json!({ "type": "object", "additionalProperties": { "type": "boolean" } }), InvalidKind::Type, json!({ "x": 1 })),
         ] {
-            let found = wrong(schema.clone());
+            let found = invalid(schema.clone());
             assert!(found.contains(&(kind, value.clone())), "{schema} lacks {value}: {found:?}");
         }
     }
 
     #[test]
-    fn a_text_has_characters_that_it_may_not_have() {
-        let unseen =
-            |schema: Value| wrong(schema).into_iter().filter(|(_, value)| UNSEEN.iter().any(|text| value == text)).count();
-        assert_eq!(unseen(json!({ "type": "string" })), 4);
-        assert_eq!(unseen(json!({ "type": "string", "x-multiline": true })), 3);
-        assert_eq!(unseen(json!({ "type": "string", "format": "password" })), 1);
-        let items = wrong(json!({ "type": "array", "items": { "type": "string" } }));
+    fn returns_forbidden_characters() {
+        let invisible =
+            |schema: Value| invalid(schema).into_iter().filter(|(_, value)| INVISIBLE.iter().any(|text| value == text)).count();
+        assert_eq!(invisible(json!({ "type": "string" })), 4);
+        assert_eq!(invisible(json!({ "type": "string", "x-multiline": true })), 3);
+        assert_eq!(invisible(json!({ "type": "string", "format": "password" })), 1);
+        let items = invalid(json!({ "type": "array", "items": { "type": "string" } }));
         assert!(items.contains(&(InvalidKind::Form, json!(["a\u{202e}b"]))), "{items:?}");
     }
 
     #[test]
-    fn what_only_looks_wrong_is_left_out() {
+    fn leaves_out_values_that_are_not_rejected() {
         for schema in [
             json!({ "type": "string", "format": "password" }),
             json!({ "type": "string", "format": "image", "minLength": 9 }),
             json!({ "type": "string", "pattern": "no" }),
         ] {
             assert!(
-                !wrong(schema.clone()).iter().any(|(kind, value)| *kind == InvalidKind::Form && value == "?! no"),
+                !invalid(schema.clone()).iter().any(|(kind, value)| *kind == InvalidKind::Form && value == "?! no"),
                 "{schema}"
             );
         }
-        assert_eq!(wrong(json!({})), []);
-        assert_eq!(wrong(json!({ "type": "no such type" })), []);
+        assert_eq!(invalid(json!({})), []);
+        assert_eq!(invalid(json!({ "type": "no such type" })), []);
     }
 
     #[test]
-    fn what_is_required_is_wrong_without_a_value() {
+    fn returns_missing_values_only_if_required() {
         let missing = |required| {
-            let wrong = wrong_values(&json!({ "type": "string" }), required);
-            wrong.into_iter().filter(|wrong| wrong.kind == InvalidKind::Missing).map(|wrong| wrong.value).collect::<Vec<_>>()
+            let values = wrong_values(&json!({ "type": "string" }), required).into_iter();
+            values.filter(|invalid| invalid.kind == InvalidKind::Missing).map(|invalid| invalid.value).collect::<Vec<_>>()
         };
         assert_eq!(missing(true), [json!(null), json!(""), json!(" \t")]);
         assert_eq!(missing(false), [json!(null); 0]);

@@ -1,4 +1,4 @@
-//! JSON as a stranger sends it. It nests 128 levels deep at the most, which serde_json sees to, and its numbers are finite.
+//! Parser of untrusted JSON. serde_json limits the nesting to 128 levels and rejects numbers that are not finite.
 
 use std::cell::Cell;
 use std::fmt;
@@ -9,26 +9,27 @@ use serde_json::{Map, Value};
 
 use crate::error::{RequestError, Result};
 
-/// The most characters of a name that an error repeats.
-const SHOWN: usize = 64;
-/// The most values of a body, those within others included. One of two bytes takes up to forty times as many in memory, so that
-/// the size of a body alone doesn't bound what it costs. The contract tells of it.
-const MOST_VALUES: usize = 100_000;
+/// Maximum number of characters of a property name in an error message.
+const NAME_LIMIT: usize = 64;
+/// Maximum number of values in a body, including nested ones. A value of two bytes takes up to forty times as much memory, so the
+/// size limit alone doesn't limit the memory. The limit is documented in the built-in document.
+const VALUE_LIMIT: usize = 100_000;
 
-/// Reads a body. A name that stands in one object twice makes it malformed: of two readers one would take the first value and the
-/// other the last (RFC 8259, section 4), and one of them may be what guards this server. More than 100,000 values do, too.
+/// Parses a request body. Rejects duplicate property names: parsers disagree on them (RFC 8259, section 4), so a proxy in front of
+/// the server could check one value and the server use the other. Also rejects more than 100,000 values.
 ///
 /// # Errors
-/// [`RequestError::MalformedBody`], with where.
-pub fn read(bytes: &[u8]) -> Result<Value> {
-    let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let left = Cell::new(Some(MOST_VALUES));
-    let value = StrictValue { left: &left }.deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    value.map_err(|error| if left.get().is_none() { too_many() } else { malformed(error) })
+/// [`RequestError::MalformedBody`] with the position.
+pub fn parse(bytes: &[u8]) -> Result<Value> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let remaining = Cell::new(Some(VALUE_LIMIT));
+    let value = StrictValue { remaining: &remaining }.deserialize(&mut deserializer);
+    let value = value.and_then(|value| deserializer.end().map(|()| value));
+    value.map_err(|error| if remaining.get().is_none() { too_many_values() } else { malformed(error) })
 }
 
-fn too_many() -> RequestError {
-    RequestError::MalformedBody(format!("The request's body has more than {MOST_VALUES} values. Send fewer at once."))
+fn too_many_values() -> RequestError {
+    RequestError::MalformedBody(format!("The request's body has more than {VALUE_LIMIT} values. Send fewer at once."))
 }
 
 fn malformed(error: serde_json::Error) -> RequestError {
@@ -39,19 +40,19 @@ fn malformed(error: serde_json::Error) -> RequestError {
     RequestError::MalformedBody(format!("The request's body is not valid JSON: line {line}, column {column}."))
 }
 
-/// Any value, in whose objects each name stands once.
+/// Deserializer seed and visitor of any JSON value. Fails on duplicate property names and too many values.
 #[derive(Clone, Copy)]
 struct StrictValue<'a> {
-    /// How many values may still come; none once there was one too many.
-    left: &'a Cell<Option<usize>>,
+    /// Number of values that are still allowed; `None` after the limit was exceeded.
+    remaining: &'a Cell<Option<usize>>,
 }
 
 impl<'de> DeserializeSeed<'de> for StrictValue<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.left.set(self.left.get().and_then(|left| left.checked_sub(1)));
-        if self.left.get().is_none() {
+        self.remaining.set(self.remaining.get().and_then(|count| count.checked_sub(1)));
+        if self.remaining.get().is_none() {
             return Err(D::Error::custom("too many values"));
         }
         deserializer.deserialize_any(self)
@@ -105,9 +106,9 @@ impl<'de> Visitor<'de> for StrictValue<'_> {
         let mut object = Map::new();
         while let Some(name) = entries.next_key::<String>()? {
             match object.entry(name) {
-                Entry::Vacant(place) => place.insert(entries.next_value_seed(self)?),
-                Entry::Occupied(known) => {
-                    let name: String = known.key().chars().take(SHOWN).collect();
+                Entry::Vacant(vacant) => vacant.insert(entries.next_value_seed(self)?),
+                Entry::Occupied(occupied) => {
+                    let name: String = occupied.key().chars().take(NAME_LIMIT).collect();
                     return Err(A::Error::custom(format!("{name:?} stands in one object more than once")));
                 }
             };
@@ -123,7 +124,7 @@ mod tests {
 
     use super::*;
 
-    fn text_of(error: Error) -> String {
+    fn malformed_text(error: RequestError) -> String {
         match error {
             RequestError::MalformedBody(text) => text,
             other => panic!("{other:?}"),
@@ -131,37 +132,37 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_in_an_object_once() {
+    fn rejects_duplicate_property_names() {
         for body in [r#"{"a":1,"b":2,"a":3}"#, r#"{"a":1,"\u0061":1}"#, r#"[{"b":{"a":null,"a":null}}]"#] {
-            let text = text_of(read(body.as_bytes()).unwrap_err());
+            let text = malformed_text(parse(body.as_bytes()).unwrap_err());
             assert!(text.contains(r#""a" stands in one object more than once at line 1 column"#), "{text}");
         }
         let long = format!(r#"{{"{0}":1,"{0}":2}}"#, "\\u202e".repeat(5000));
-        assert!(text_of(read(long.as_bytes()).unwrap_err()).len() < 1000);
-        assert!(read(br#"{"a":{"a":1},"A":2,"a ":3}"#).is_ok());
+        assert!(malformed_text(parse(long.as_bytes()).unwrap_err()).len() < 1000);
+        assert!(parse(br#"{"a":{"a":1},"A":2,"a ":3}"#).is_ok());
     }
 
     #[test]
-    fn it_nests_a_hundred_levels_and_no_thousand() {
+    fn limits_nesting() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(read(nested(100).as_bytes()).is_ok());
+        assert!(parse(nested(100).as_bytes()).is_ok());
         for body in [nested(1000), "[".repeat(1 << 20), r#"{"a":"#.repeat(1 << 18)] {
-            assert!(text_of(read(body.as_bytes()).unwrap_err()).contains("line 1, column"));
+            assert!(malformed_text(parse(body.as_bytes()).unwrap_err()).contains("line 1, column"));
         }
     }
 
     #[test]
-    fn it_has_a_hundred_thousand_values_at_the_most() {
+    fn limits_number_of_values() {
         let list = |count: usize| format!("[{}0]", "0,".repeat(count - 1));
         let object = |count: usize| {
             let members: Vec<_> = (0..count).map(|name| format!(r#""{name}":[]"#)).collect();
             format!("{{{}}}", members.join(","))
         };
-        // The list or object itself is one of them.
-        assert!(read(list(99_999).as_bytes()).is_ok());
-        assert!(read(object(99_999).as_bytes()).is_ok());
+        // The outer list or object counts as a value too.
+        assert!(parse(list(99_999).as_bytes()).is_ok());
+        assert!(parse(object(99_999).as_bytes()).is_ok());
         for body in [list(100_000), object(100_000), format!("[{}]", vec![list(10); 9_999].join(","))] {
-            let text = text_of(read(body.as_bytes()).unwrap_err());
+            let text = malformed_text(parse(body.as_bytes()).unwrap_err());
             assert_eq!(text, "The request's body has more than 100000 values. Send fewer at once.");
         }
     }
@@ -185,9 +186,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_serde_json_writes_is_read_alike(value in values()) {
+        fn parses_serialized_values_like_serde_json(value in values()) {
             let text = serde_json::to_vec(&value).unwrap();
-            prop_assert_eq!(read(&text).unwrap(), serde_json::from_slice::<Value>(&text).unwrap());
+            prop_assert_eq!(parse(&text).unwrap(), serde_json::from_slice::<Value>(&text).unwrap());
         }
     }
 }

@@ -1,23 +1,35 @@
-//! The contract at run time: `spec/openapi.yaml`, or any OpenAPI 3.0 document, as a table of operations that knows who may call
-//! each, what a request must look like, and what it may be answered with.
+//! An OpenAPI 3.0 document at run time, as a table of operations.
 //!
-//! Nothing here knows the server: [`drift`] alone holds the two against each other.
+//! [`Contract`] parses a document once, for example `spec/openapi.yaml`. The server, the mock server and the conformance tests then
+//! share one interpretation of it: they route requests, validate requests and responses, and generate sample data with it.
+//!
+//! ```text
+//! document ── resolver (follows $ref) ──► Contract ── find(method, path) ──► Operation
+//!                                                                            ├─ check: request ──► ParsedRequest
+//!                                                                            └─ violations: response ──► Violation …
+//!
+//! schema ─┬─ Schema: validation, compiled on first use
+//!         ├─ Sampler: valid values
+//!         └─ wrong_values: invalid values
+//! ```
+//!
+//! The crate doesn't depend on the server. [`drift`] compares the document with the one that the server's code generates.
 
-pub mod response;
-mod request_body;
-pub mod invalid_values;
 mod charset_policy;
 pub mod drift;
 mod error;
 mod formats;
+pub mod invalid_values;
 mod json;
-mod schema_registry;
 mod parameter;
 mod path;
-mod resolver;
 mod request;
+mod request_body;
+mod resolver;
+pub mod response;
 mod sample;
 mod schema;
+mod schema_registry;
 mod scope;
 mod security;
 
@@ -29,168 +41,168 @@ use anyhow::{Context, anyhow, bail};
 use http::HeaderMap;
 use serde_json::{Map, Value};
 
-use response::{ResponseSpec, Violation, ViolationKind};
-pub use request_body::{RequestBody, is_blank};
-pub use parameter::{Parameter, ParameterLocation, Style};
-pub use path::{PathTemplate, segments};
 use resolver::{References, remove_unsupported};
-pub use resolver::{escape, resolve};
-pub use request::ParsedRequest;
-pub use sample::Sampler;
-pub use schema::{Direction, Schema, compile, to_plain_string};
-pub use security::SecurityScheme;
+use response::{ResponseSpec, Violation, ViolationKind};
 
 pub use error::{FieldError, FieldErrorKind, RequestError};
 pub use formats::{parse_birth_date, parse_date_time};
+pub use parameter::{Parameter, ParameterLocation, Style};
+pub use path::{PathTemplate, segments};
+pub use request::ParsedRequest;
+pub use request_body::{RequestBody, is_blank};
+pub use resolver::{escape, resolve};
+pub use sample::Sampler;
+pub use schema::{Direction, Schema, compile, to_plain_string};
 pub use scope::Scope;
+pub use security::SecurityScheme;
 
-/// The methods that a contract's operations have.
+/// The HTTP methods that operations can have.
 pub const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// An OpenAPI document, read for serving it.
+/// An OpenAPI document, parsed for routing and validation.
 #[derive(Debug)]
 pub struct Contract {
-    /// The document as it stands, but for patterns that can't be read.
+    /// The parsed document, without unsupported patterns.
     pub document: Value,
-    /// What of the document is not held to, in sentences for whoever has chosen it.
+    /// Parts of the document that are ignored, one sentence each for the operator.
     pub warnings: Vec<String>,
     operations: Vec<Operation>,
     by_id: HashMap<String, usize>,
-    /// By how many segments paths have: the operations of each, paths with literals before those with variables.
+    /// By number of path segments: the operations of each path, paths with literals before those with variables.
     by_length: Vec<Vec<Vec<usize>>>,
-    /// What may stand before every path: the paths of the document's servers, but for the empty one, the longest first.
+    /// The non-empty base paths of the document's servers, longest first.
     prefixes: Vec<String>,
 }
 
-/// A request's path and method lead to no operation.
+/// The reason why no operation matches a request's method and path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RouteError {
     /// No such path.
     NotFound,
-    /// The path has these methods alone.
+    /// The path exists, but only with these methods.
     MethodNotAllowed(Vec<String>),
 }
 
-/// One operation of the contract.
+/// An operation of the document.
 #[derive(Debug)]
 pub struct Operation {
-    /// Its operationId, which is also the name of its endpoint.
+    /// The `operationId`, which is also the name of the server's endpoint.
     pub id: String,
-    /// Its method, in capitals.
+    /// The method, in capitals.
     pub method: String,
-    /// Its path, with variables in braces.
+    /// The path, with variables in braces.
     pub path: String,
-    /// Its place in the document, as a JSON pointer.
+    /// Location in the document, as a JSON pointer.
     pub pointer: String,
-    /// What it is for, in a line.
+    /// The one-line summary.
     pub summary: String,
-    /// What it is grouped under.
+    /// The tags that group operations.
     pub tags: Vec<String>,
     /// The scopes whose keys may call it (`x-scopes`).
     pub scopes: Vec<Scope>,
-    /// Whether it asks for a key: on the platform, `X-API-Key`.
+    /// Whether a credential is required: in the built-in document, `X-API-Key`.
     pub needs_key: bool,
-    /// How a request may prove itself: by any one of these, each of which is everything that it takes together. One that takes
-    /// nothing lets everybody in, as does none at all.
+    /// Alternative security requirements. A request must satisfy all schemes of one of them. An empty alternative allows anonymous
+    /// requests, and so does an empty list.
     pub security: Vec<Vec<SecurityScheme>>,
-    /// Whether it asks for `X-Client-Version`.
+    /// Whether `X-Client-Version` is declared.
     pub needs_version: bool,
-    /// The argument that tells whose password or code it tries, or whom it asks for (`x-guessing`): a variable of its path, or a
-    /// property of its body. Only what can be used for guessing has one.
+    /// The argument that identifies the target of a guess (`x-guessing`): the account whose password or code the request tries. It
+    /// is a path variable or a body property. `None` if the operation can't be used for guessing.
     pub credential_param: Option<String>,
-    /// Whether its answer carries a key or a code that no cache may keep (`x-secret`).
+    /// Whether the response contains a key or a code that must not be cached (`x-secret`).
     pub is_secret: bool,
-    /// Every status that it may be answered with.
+    /// Every declared status.
     pub statuses: BTreeSet<u16>,
-    /// Every answer that it may give.
+    /// Every declared response.
     pub answers: Vec<ResponseSpec>,
-    /// What a request says beside its body, in the document's order.
+    /// The parameters that are validated here, in the document's order.
     pub parameters: Vec<Parameter>,
-    /// The body that it takes, if any.
+    /// The request body, if one is declared.
     pub body: Option<RequestBody>,
-    /// Its path, to be held against requested ones.
+    /// The parsed path, for matching requests.
     pub template: PathTemplate,
-    /// Whether it is the platform's own, as its `x-scopes` say: then the platform's rules of what is blank hold.
+    /// Whether it belongs to the built-in document, which is recognized by `x-scopes`. Its rules for blank values then apply.
     is_builtin: bool,
 }
 
 impl Contract {
-    /// Reads an OpenAPI 3.0 document from a file, YAML or JSON.
+    /// Loads an OpenAPI 3.0 document from a YAML or JSON file.
     ///
     /// # Errors
-    /// When the file can't be read, or it is no such document.
+    /// If the file can't be read or parsed, or [`Contract::new`] rejects the document.
     pub fn read(file: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        // All JSON is YAML, but a large document is read much faster as what it is, and its faults are told better.
+        // JSON is also YAML, but the JSON parser is much faster on a large document and its errors are clearer.
         let text = text.trim_start_matches('\u{feff}');
         let is_json = text.trim_start().starts_with('{');
-        let read_yaml = |no_json: serde_json::Error| {
-            serde_yaml_ng::from_str(text).map_err(|no_yaml| if is_json { anyhow!(no_json) } else { anyhow!(no_yaml) })
+        let parse_yaml = |json_error: serde_json::Error| {
+            serde_yaml_ng::from_str(text).map_err(|yaml_error| if is_json { anyhow!(json_error) } else { anyhow!(yaml_error) })
         };
-        let document = serde_json::from_str(text).or_else(read_yaml);
+        let document = serde_json::from_str(text).or_else(parse_yaml);
         let document = document.with_context(|| format!("{} is neither YAML nor JSON", file.display()))?;
         Self::new(document).with_context(|| format!("{} can't be used", file.display()))
     }
 
-    /// Reads an OpenAPI 3.0 document.
+    /// Builds the operation table of an OpenAPI 3.0 document.
     ///
     /// # Errors
-    /// When it is of another version, has no paths, or something of an operation is not as OpenAPI has it.
+    /// If the document has another version or no paths, or an operation or a reference is invalid.
     pub fn new(mut document: Value) -> anyhow::Result<Self> {
         check_version(&document)?;
         let mut warnings = remove_unsupported(&mut document);
         let references = References::read(&document)?;
         let mut operations = Vec::new();
         let paths = document["paths"].as_object().context("the document has no paths")?;
-        let lost = paths.keys().filter(|path| !path.starts_with('/') && !path.starts_with("x-"));
-        warnings.extend(lost.map(|path| format!("the path {path} is left out: it must begin with /")));
+        let invalid_paths = paths.keys().filter(|path| !path.starts_with('/') && !path.starts_with("x-"));
+        warnings.extend(invalid_paths.map(|path| format!("the path {path} is left out: it must begin with /")));
         for (path, item) in paths.iter().filter(|(path, _)| path.starts_with('/')) {
             let item = references.follow(item);
             for (method, operation) in METHODS.iter().filter_map(|method| Some((method, item.get(method)?))) {
                 let operation = Operation::new(&references, &document, (path, method), item, operation, &mut warnings);
                 operations.push(operation.with_context(|| format!("{} {path}", method.to_uppercase()))?);
             }
-            let unserved = ["head", "options", "trace"].iter().filter(|method| item.get(method).is_some());
-            warnings
-                .extend(unserved.map(|method| format!("{} {path} is left out: the method isn't served", method.to_uppercase())));
+            let unsupported = ["head", "options", "trace"].iter().filter(|method| item.get(method).is_some());
+            let warning = |method: &&str| format!("{} {path} is left out: the method isn't served", method.to_uppercase());
+            warnings.extend(unsupported.map(warning));
         }
         let by_id = operations.iter().enumerate().map(|(index, operation)| (operation.id.clone(), index)).collect();
         let by_length = by_length(&operations);
         Ok(Self { prefixes: prefixes(&document), document, warnings, operations, by_id, by_length })
     }
 
-    /// The operation of this operationId.
+    /// Returns the operation with this `operationId`.
     pub fn operation(&self, id: &str) -> Option<&Operation> {
         self.by_id.get(id).map(|index| &self.operations[*index])
     }
 
-    /// Every operation, in the document's order.
+    /// Iterates over all operations, in the document's order.
     pub fn operations(&self) -> impl Iterator<Item = &Operation> {
         self.operations.iter()
     }
 
-    /// A requested path as the document writes paths: without the path of the server before it.
+    /// Strips the base path of a server in the document from a request's path.
     pub fn without_prefix<'a>(&self, path: &'a str) -> &'a str {
-        let rest = |prefix: &String| path.strip_prefix(prefix.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'));
-        self.prefixes.iter().find_map(rest).unwrap_or(path)
+        let strip = |prefix: &String| path.strip_prefix(prefix.as_str()).filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        self.prefixes.iter().find_map(strip).unwrap_or(path)
     }
 
-    /// The operation of a method, in capitals or not, at a path without a prefix.
+    /// Returns the operation for a method, in any case, and a path without a prefix.
     ///
     /// # Errors
-    /// When there is none.
+    /// If no operation matches.
     pub fn find(&self, method: &str, path: &str) -> Result<&Operation, RouteError> {
         let path: Vec<_> = segments(path).collect();
         let paths = self.by_length.get(path.len()).map(Vec::as_slice).unwrap_or_default();
         let operation = |index: &usize| &self.operations[*index];
-        let is_asked_for = |indexes: &&Vec<usize>| indexes.first().is_some_and(|first| operation(first).template.matches(&path));
-        let at_path = paths.iter().find(is_asked_for).ok_or(RouteError::NotFound)?;
+        let is_match = |indexes: &&Vec<usize>| indexes.first().is_some_and(|first| operation(first).template.matches(&path));
+        let at_path = paths.iter().find(is_match).ok_or(RouteError::NotFound)?;
         let found = at_path.iter().map(operation).find(|operation| operation.method.eq_ignore_ascii_case(method));
         found.ok_or_else(|| RouteError::MethodNotAllowed(at_path.iter().map(|index| operation(index).method.clone()).collect()))
     }
 
-    /// The operation that answers a method at a path, and all that is wrong with an answer of it. An operation that the contract
-    /// doesn't have may answer as it likes.
+    /// Returns the operation at a method and path, with all violations of a response to it. `None` if no operation matches, because
+    /// the document then doesn't restrict the response.
     pub fn validate_response(
         &self,
         method: &str,
@@ -216,23 +228,23 @@ impl Operation {
         let text = |key: &str| operation[key].as_str().map(str::to_owned);
         let pointer = format!("/paths/{}/{method}", escape(path));
         let parameters = parameters(references, item, operation)?;
-        let own_scopes = operation["x-scopes"].as_array();
+        let declared_scopes = operation["x-scopes"].as_array();
         let mut scopes = Vec::new();
-        for scope in own_scopes.into_iter().flatten() {
+        for scope in declared_scopes.into_iter().flatten() {
             match serde_json::from_value(scope.clone()) {
                 Ok(scope) => scopes.push(scope),
                 Err(_) => warnings.push(format!("{} {path}: the scope {scope} is not known", method.to_uppercase())),
             }
         }
-        let is_own = own_scopes.is_some();
-        let body = operation.get("requestBody").map(|body| RequestBody::new(references, references.follow(body), is_own));
+        let is_builtin = declared_scopes.is_some();
+        let body = operation.get("requestBody").map(|body| RequestBody::new(references, references.follow(body), is_builtin));
         let security = security::alternatives(references, document, operation)?;
         let responses = operation["responses"].as_object().context("has no responses")?;
         let responses = || responses.iter().filter(|(status, _)| !status.starts_with("x-"));
         if responses().next().is_none() {
-            warnings.push(format!("{} {path} declares no answer, and is answered with a failure", method.to_uppercase()));
+            warnings.push(format!("{} {path} declares no response: the server returns an error", method.to_uppercase()));
         }
-        let answer = |(status, node): (&String, &'a Value)| {
+        let response = |(status, node): (&String, &'a Value)| {
             ResponseSpec::new(references, format!("{pointer}/responses/{status}"), status, node)
         };
         Ok(Self {
@@ -243,58 +255,58 @@ impl Operation {
             tags: serde_json::from_value(operation["tags"].clone()).unwrap_or_default(),
             scopes,
             needs_key: !security.is_empty() && security.iter().all(|all| !all.is_empty()),
-            needs_version: is_own && parameters.iter().any(|parameter| parameter.name == "X-Client-Version"),
+            needs_version: is_builtin && parameters.iter().any(|parameter| parameter.name == "X-Client-Version"),
             security,
             credential_param: text("x-guessing"),
             is_secret: operation["x-secret"] == true,
             statuses: responses().filter_map(|(status, _)| status.parse().ok()).collect(),
-            answers: responses().map(answer).collect::<anyhow::Result<_>>()?,
-            // Told elsewhere in the document (OpenAPI 3.0, Parameter Object), or asked for by the front door.
-            parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter, is_own)).collect(),
+            answers: responses().map(response).collect::<anyhow::Result<_>>()?,
+            parameters: parameters.into_iter().filter(|parameter| !is_checked_elsewhere(parameter, is_builtin)).collect(),
             body: body.transpose()?,
             template: PathTemplate::new(path),
-            is_builtin: is_own,
+            is_builtin,
             pointer,
         })
     }
 
-    /// The answer that the document declares for a status: the one that names it most closely.
+    /// Returns the declared response for a status: the exact status wins over `4XX`, and `4XX` over `default`.
     pub fn answer(&self, status: u16) -> Option<&ResponseSpec> {
-        let declared = self.answers.iter().filter(|answer| answer.statuses.contains(&status));
-        declared.min_by_key(|answer| answer.statuses.end() - answer.statuses.start())
+        let declared = self.answers.iter().filter(|response| response.statuses.contains(&status));
+        declared.min_by_key(|response| response.statuses.end() - response.statuses.start())
     }
 
-    /// All that is wrong with an answer.
+    /// Returns all differences between a response and the document.
     pub fn violations(&self, status: u16, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
-        self.answer(status).map_or_else(
-            || {
-                let text = format!("may not be answered: {}", String::from_utf8_lossy(body));
-                let (pointer, normalized) = (format!("{}/responses", self.pointer), "is not declared".to_owned());
-                vec![Violation { kind: ViolationKind::Status, pointer, text, normalized }]
-            },
-            |answer| answer.wrong(headers, body),
-        )
+        let Some(response) = self.answer(status) else {
+            return vec![Violation {
+                kind: ViolationKind::Status,
+                pointer: format!("{}/responses", self.pointer),
+                text: format!("may not be answered: {}", String::from_utf8_lossy(body)),
+                normalized: "is not declared".to_owned(),
+            }];
+        };
+        response.wrong(headers, body)
     }
 
-    /// The examples of its body in a media type, by name; one that has none is called `example`.
+    /// Returns the examples of the request body in a media type, by name. An unnamed one is called `example`.
     pub fn request_examples(&self, media_type: &str) -> Map<String, Value> {
         let contents = self.body.as_ref().map(|body| body.contents.as_slice()).unwrap_or_default();
         let content = contents.iter().find(|content| response::matches_range(&content.media_type, media_type));
         content.map(|content| content.examples.clone()).unwrap_or_default()
     }
 
-    /// Whether it has a parameter of this name.
+    /// Returns whether a parameter has this name.
     pub fn has_parameter(&self, name: &str) -> bool {
         self.parameters.iter().any(|parameter| parameter.name == name)
     }
 
-    /// The largest body that it takes, in bytes; `None` where it takes none.
+    /// Returns the maximum size of the request body in bytes, or `None` if no body is declared.
     pub fn body_limit(&self) -> Option<usize> {
         self.body.as_ref().map(|body| body.limit)
     }
 }
 
-/// Refuses a document that says that it is of another version. Nothing in the rest of it would be as it is read here.
+/// Rejects a document of another version, because its keywords have other meanings. A document without a version is accepted.
 fn check_version(document: &Value) -> anyhow::Result<()> {
     if let Some(version) = document.get("swagger") {
         bail!("it is Swagger {version}, not OpenAPI 3.0; convert it first: npx swagger2openapi FILE -o openapi.yaml");
@@ -308,27 +320,29 @@ fn check_version(document: &Value) -> anyhow::Result<()> {
     }
 }
 
-/// The parameters of an operation. Its own go before those of its path of the same name and place.
+/// Returns the parameters of an operation. They override parameters of the path item with the same name and location.
 fn parameters<'a>(references: &References<'a>, item: &'a Value, operation: &'a Value) -> anyhow::Result<Vec<Parameter>> {
     let mut parameters: Vec<Parameter> = Vec::new();
     for node in [&item["parameters"], &operation["parameters"]].into_iter().filter_map(Value::as_array).flatten() {
         let parameter = Parameter::new(references, references.follow(node))?;
-        match parameters.iter_mut().find(|known| (&known.name, known.place) == (&parameter.name, parameter.place)) {
-            Some(known) => *known = parameter,
+        match parameters.iter_mut().find(|shared| (&shared.name, shared.place) == (&parameter.name, parameter.place)) {
+            Some(shared) => *shared = parameter,
             None => parameters.push(parameter),
         }
     }
     Ok(parameters)
 }
 
-fn is_checked_elsewhere(parameter: &Parameter, is_own: bool) -> bool {
-    let everywhere = ["accept", "content-type", "authorization"];
-    let own = if is_own { ["x-client-version", "x-api-key"].as_slice() } else { &[] };
+/// Returns whether a parameter is not validated as a parameter: OpenAPI 3.0 declares these headers elsewhere in the document
+/// (Parameter Object), and the server checks those of the built-in document itself.
+fn is_checked_elsewhere(parameter: &Parameter, is_builtin: bool) -> bool {
+    let standard = ["accept", "content-type", "authorization"];
+    let builtin = if is_builtin { ["x-client-version", "x-api-key"].as_slice() } else { &[] };
     let is = |name: &&str| parameter.name.eq_ignore_ascii_case(name);
-    parameter.place == ParameterLocation::Header && everywhere.iter().chain(own).any(is)
+    parameter.place == ParameterLocation::Header && standard.iter().chain(builtin).any(is)
 }
 
-/// For each number of segments, the operations of each path: literals go before variables.
+/// Groups operations by number of path segments, then by path. Literals sort before variables.
 fn by_length(operations: &[Operation]) -> Vec<Vec<Vec<usize>>> {
     let shape = |index: &usize| &operations[*index].template.shape;
     let mut indexes: Vec<_> = (0..operations.len()).collect();
@@ -340,7 +354,7 @@ fn by_length(operations: &[Operation]) -> Vec<Vec<Vec<usize>>> {
     by_length
 }
 
-/// The paths of the document's servers, with the defaults of their variables.
+/// Returns the base paths of the document's servers, longest first. Server variables have their default values.
 fn prefixes(document: &Value) -> Vec<String> {
     let path_of = |server: &Value| {
         let mut url = server["url"].as_str()?.to_owned();

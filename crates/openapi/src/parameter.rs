@@ -1,30 +1,33 @@
-//! What stands in a request beside its body: in the path, the query, the headers and the cookies.
+//! Parameters in the path, query, headers and cookies of a request: parsing the serialization styles of OpenAPI into JSON values.
+//!
+//! A parameter's raw text doesn't show its type: `7` may be a number or a string. So [`Parameter::parse`] converts the text to each
+//! type that the schema allows, the most specific type first, and takes the first value that is valid.
 
 use std::borrow::Cow;
 
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
-use super::response::examples;
-use super::charset_policy::{AllowedCharacters, NUL};
-use super::resolver::{References, reference};
-use super::schema::{Direction, Schema, error_message};
+use crate::charset_policy::{AllowedCharacters, NUL};
 use crate::error::FieldError;
+use crate::resolver::{References, reference};
+use crate::response::examples;
+use crate::schema::{Direction, Schema, client_message};
 
-/// Where a parameter stands.
+/// The part of a request that contains a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterLocation {
-    /// In the path.
+    /// A path variable.
     Path,
-    /// In the query.
+    /// A query parameter.
     Query,
-    /// Among the headers.
+    /// A header.
     Header,
-    /// Among the cookies.
+    /// A cookie.
     Cookie,
 }
 
-/// How a value of several parts is written (OpenAPI 3.0, Style Values).
+/// The serialization of arrays and objects (OpenAPI 3.0, Style Values).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// `a,b` in a path or a header.
@@ -46,36 +49,36 @@ pub enum Style {
 /// A parameter of an operation.
 #[derive(Debug)]
 pub struct Parameter {
-    /// Its name, as the document writes it.
+    /// The name, as written in the document.
     pub name: String,
-    /// Where it stands.
+    /// The location in the request.
     pub place: ParameterLocation,
     /// Whether a request must have it.
     pub required: bool,
-    /// What its value may be.
+    /// The schema of the value.
     pub schema: Schema,
-    /// Its examples, by name; one that has none is called `example`.
+    /// The examples, by name. An unnamed one is called `example`.
     pub examples: Map<String, Value>,
-    /// How a value of several parts is written.
+    /// The serialization of arrays and objects.
     pub style: Style,
-    /// Whether each part of a value stands for itself.
+    /// Whether each item of an array or property of an object is a separate parameter.
     pub explode: bool,
-    /// Whether who knows its value may do something by that alone (`x-secret`), so that it is written down nowhere.
+    /// Whether the value is a secret, such as a token code (`x-secret`). Secrets must not be logged.
     pub is_secret: bool,
-    /// Which characters its texts may have on the platform.
+    /// The characters that strings may contain, if this is the built-in document.
     pub characters: AllowedCharacters,
     allows_empty: bool,
     kinds: Vec<ValueKind>,
 }
 
-/// What is given in one place of a request: names and texts, decoded, in their order. Headers have the names that the document
-/// gives them.
+/// The names and decoded texts in one location of a request, in the order sent. Headers have the names of the document.
 pub type RawValues<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
-/// What a text can be read as. Those that take less are tried before the others.
+/// The type of a value that a text can be converted to. The variants are ordered from specific to general, the order in which they
+/// are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum ValueKind {
-    /// JSON, whatever the style.
+    /// Serialized JSON, regardless of the style.
     Json,
     Boolean,
     Integer,
@@ -86,10 +89,10 @@ enum ValueKind {
 }
 
 impl ParameterLocation {
-    /// A place by its name in the document.
+    /// Parses the value of `in`.
     ///
     /// # Errors
-    /// When OpenAPI has none of this name.
+    /// If it is not a location of OpenAPI.
     pub fn new(name: &Value) -> anyhow::Result<Self> {
         Ok(match name.as_str() {
             Some("path") => Self::Path,
@@ -102,16 +105,16 @@ impl ParameterLocation {
 }
 
 impl Parameter {
-    /// Reads a parameter of the document.
+    /// Parses a Parameter Object.
     ///
     /// # Errors
-    /// When it has no name, or a place or a style that OpenAPI doesn't have.
+    /// If the name is missing, or the location or style is not one of OpenAPI.
     pub fn new<'a>(references: &References<'a>, node: &'a Value) -> anyhow::Result<Self> {
         let name = node["name"].as_str().context("a parameter has no name")?;
         let content = node["content"].as_object().and_then(|content| content.values().next());
         let schema = Schema::new(references, &content.unwrap_or(node)["schema"], Direction::Request);
         let parameter = ParameterLocation::new(&node["in"])
-            .and_then(|place| Self::from_parts(name, place, node["required"] == true, schema, node));
+            .and_then(|location| Self::from_parts(name, location, node["required"] == true, schema, node));
         let parameter = parameter.with_context(|| format!("parameter {name}"))?;
         let is_secret = node["x-secret"] == true;
         let examples = examples(references, content.unwrap_or(node));
@@ -119,18 +122,18 @@ impl Parameter {
         Ok(Self { kinds, is_secret, examples, ..parameter })
     }
 
-    /// A parameter that is written as `node` says: a Parameter Object or an Encoding Object.
+    /// Creates a parameter. `node` has its style: a Parameter Object or an Encoding Object.
     ///
     /// # Errors
-    /// When OpenAPI doesn't have its style.
+    /// If the style is not one of OpenAPI.
     pub fn from_parts(
         name: &str,
-        place: ParameterLocation,
+        location: ParameterLocation,
         required: bool,
         schema: Schema,
         node: &Value,
     ) -> anyhow::Result<Self> {
-        let style = match (node["style"].as_str(), place) {
+        let style = match (node["style"].as_str(), location) {
             (Some("simple"), _) | (None, ParameterLocation::Path | ParameterLocation::Header) => Style::Simple,
             (Some("form"), _) | (None, ParameterLocation::Query | ParameterLocation::Cookie) => Style::Form,
             (Some("spaceDelimited"), _) => Style::SpaceDelimited,
@@ -142,7 +145,7 @@ impl Parameter {
         };
         Ok(Self {
             name: name.to_owned(),
-            place,
+            place: location,
             required,
             characters: AllowedCharacters::of(&schema.resolved),
             kinds: kinds(&schema.resolved),
@@ -155,107 +158,108 @@ impl Parameter {
         })
     }
 
-    /// Reads its value, and adds what is wrong with it to the problems. `None` when it isn't there, or isn't as it should be.
+    /// Parses and validates the value in `raw`. Appends errors to `errors`. Returns `None` if the value is absent or invalid.
     ///
     /// # Errors
-    /// When its schema can't be used.
-    pub fn read(&self, given: &RawValues, problems: &mut Vec<FieldError>) -> anyhow::Result<Option<Value>> {
-        if (self.allows_empty && self.texts(given).eq([""])) || self.is_nested(given) {
+    /// If the schema can't be compiled.
+    pub fn parse(&self, raw: &RawValues, errors: &mut Vec<FieldError>) -> anyhow::Result<Option<Value>> {
+        if (self.allows_empty && self.texts(raw).eq([""])) || self.is_nested(raw) {
             return Ok(None);
         }
-        let mut refusal = None;
-        for candidate in self.kinds.iter().filter_map(|kind| self.candidate(*kind, given)) {
-            let found = match candidate {
+        let mut first_error = None;
+        for candidate in self.kinds.iter().filter_map(|kind| self.candidate(*kind, raw)) {
+            let message = match candidate {
                 Ok(value) => match self.schema.errors(&value)?.first() {
                     None => return Ok(Some(value)),
-                    Some((_, error)) => error_message(error),
+                    Some((pointer, error)) => client_message(error, self.example().filter(|_| pointer.is_empty())),
                 },
-                Err(text) => text,
+                Err(message) => message,
             };
-            refusal.get_or_insert(found);
+            first_error.get_or_insert(message);
         }
-        match refusal {
-            Some(refusal) => problems.push(FieldError::invalid(&self.name, refusal)),
-            // A path has every variable that it has a place for.
-            None if self.required && self.place != ParameterLocation::Path => problems.push(FieldError::missing(&self.name)),
+        match first_error {
+            Some(message) => errors.push(FieldError::invalid(&self.name, message)),
+            // A matching path has a value for every variable.
+            None if self.required && self.place != ParameterLocation::Path => errors.push(FieldError::missing(&self.name)),
             None => {}
         }
         Ok(None)
     }
 
-    /// Whether it is given with more than one level of brackets, of which OpenAPI doesn't say what they mean: it is not checked.
-    fn is_nested(&self, given: &RawValues) -> bool {
+    fn example(&self) -> Option<&Value> {
+        self.examples.values().next().or_else(|| self.schema.resolved.get("example"))
+    }
+
+    /// Returns whether the name has several levels of brackets. OpenAPI doesn't define them, so such a value isn't validated.
+    fn is_nested(&self, raw: &RawValues) -> bool {
         let is_nested =
             |name: &Cow<str>| name.strip_prefix(&self.name).is_some_and(|rest| rest.starts_with('[') && rest.contains("]["));
-        self.style == Style::DeepObject && given.iter().any(|(name, _)| is_nested(name))
+        self.style == Style::DeepObject && raw.iter().any(|(name, _)| is_nested(name))
     }
 
-    /// The texts that are given for it.
-    fn texts<'a>(&'a self, given: &'a RawValues) -> impl Iterator<Item = &'a str> {
-        given.iter().filter(|(name, _)| *name == self.name).map(|(_, text)| text.as_ref())
+    /// Returns the texts sent under the parameter's name.
+    fn texts<'a>(&'a self, raw: &'a RawValues) -> impl Iterator<Item = &'a str> {
+        raw.iter().filter(|(name, _)| *name == self.name).map(|(_, text)| text.as_ref())
     }
 
-    /// What its texts mean as a value of a kind; nothing where it isn't given.
-    fn candidate(&self, kind: ValueKind, given: &RawValues) -> Option<Result<Value, String>> {
+    /// Converts the texts to a value of one type. Returns `None` if the parameter is absent.
+    fn candidate(&self, kind: ValueKind, raw: &RawValues) -> Option<Result<Value, String>> {
         match kind {
-            ValueKind::Array => self.items(given).map(Ok),
-            ValueKind::Object => self.object(given).map(Ok),
+            ValueKind::Array => self.array(raw).map(Ok),
+            ValueKind::Object => self.object(raw).map(Ok),
             scalar => {
-                let mut texts = self.texts(given);
+                let mut texts = self.texts(raw);
                 let text = texts.next()?;
-                let is_alone = texts.next().is_none();
-                Some(if is_alone {
-                    scalar.read(self.strip_style_prefix(text))
-                } else {
-                    Err("is given more than once".to_owned())
+                Some(match texts.next() {
+                    None => scalar.parse(self.strip_style_prefix(text)),
+                    Some(_) => Err("is given more than once".to_owned()),
                 })
             }
         }
     }
 
-    fn items(&self, given: &RawValues) -> Option<Value> {
+    fn array(&self, raw: &RawValues) -> Option<Value> {
         let schema = &self.schema.resolved["items"];
-        let read = |text: &str| coerce(schema, text);
         if self.style == Style::DeepObject {
-            let parts: Vec<Value> = self.bracketed(given).map(|(_, text)| read(text)).collect();
-            return (!parts.is_empty()).then(|| parts.into());
+            let items: Vec<Value> = self.bracketed(raw).map(|(_, text)| coerce(schema, text)).collect();
+            return (!items.is_empty()).then(|| items.into());
         }
-        self.texts(given).next()?;
-        Some(self.split_values(given).into_iter().map(read).collect())
+        self.texts(raw).next()?;
+        Some(self.split_values(raw).into_iter().map(|text| coerce(schema, text)).collect())
     }
 
-    fn object(&self, given: &RawValues) -> Option<Value> {
+    fn object(&self, raw: &RawValues) -> Option<Value> {
         let properties = &self.schema.resolved["properties"];
-        let read = |(name, text): (&str, &str)| (name.to_owned(), coerce(&properties[name], text));
+        let entry = |(name, text): (&str, &str)| (name.to_owned(), coerce(&properties[name], text));
         let object: Map<String, Value> = match (self.style, self.explode) {
-            (Style::DeepObject, _) => self.bracketed(given).map(read).collect(),
+            (Style::DeepObject, _) => self.bracketed(raw).map(entry).collect(),
             (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
                 let names = properties.as_object().into_iter().flat_map(Map::keys);
-                let first = |name: &String| given.iter().find(|(given, _)| given == name).map(|(_, text)| text.as_ref());
-                names.filter_map(|name| Some((name.as_str(), first(name)?))).map(read).collect()
+                let first = |name: &String| raw.iter().find(|(sent, _)| sent == name).map(|(_, text)| text.as_ref());
+                names.filter_map(|name| Some((name.as_str(), first(name)?))).map(entry).collect()
             }
-            (_, true) => self.split_values(given).into_iter().filter_map(|piece| piece.split_once('=')).map(read).collect(),
+            (_, true) => self.split_values(raw).into_iter().filter_map(|pair| pair.split_once('=')).map(entry).collect(),
             (_, false) => {
-                let pairs = self.split_values(given);
-                pairs.chunks(2).map(|pair| read((pair[0], pair.get(1).copied().unwrap_or_default()))).collect()
+                let values = self.split_values(raw);
+                values.chunks(2).map(|pair| entry((pair[0], pair.get(1).copied().unwrap_or_default()))).collect()
             }
         };
-        (!object.is_empty() || self.texts(given).next().is_some()).then(|| object.into())
+        (!object.is_empty() || self.texts(raw).next().is_some()).then(|| object.into())
     }
 
-    /// What is given as `name[part]=text`.
-    fn bracketed<'a>(&'a self, given: &'a RawValues) -> impl Iterator<Item = (&'a str, &'a str)> {
-        given.iter().filter_map(|(name, text)| {
-            let part = name.strip_prefix(&self.name)?.strip_prefix('[')?.strip_suffix(']')?;
-            Some((part, text.as_ref()))
+    /// Returns the keys and texts of `name[key]=text`.
+    fn bracketed<'a>(&'a self, raw: &'a RawValues) -> impl Iterator<Item = (&'a str, &'a str)> {
+        raw.iter().filter_map(|(name, text)| {
+            let key = name.strip_prefix(&self.name)?.strip_prefix('[')?.strip_suffix(']')?;
+            Some((key, text.as_ref()))
         })
     }
 
-    /// The parts of a value of several. A separator that was percent-encoded separates as well, because many clients encode it.
-    fn split_values<'a>(&'a self, given: &'a RawValues) -> Vec<&'a str> {
+    /// Splits the texts at the separator of the style. Percent-encoded separators count too, because many clients encode them.
+    fn split_values<'a>(&'a self, raw: &'a RawValues) -> Vec<&'a str> {
         let separator = match (self.style, self.explode) {
             (Style::Form | Style::SpaceDelimited | Style::PipeDelimited, true) => {
-                return self.texts(given).collect();
+                return self.texts(raw).collect();
             }
             (Style::SpaceDelimited, false) => ' ',
             (Style::PipeDelimited, false) => '|',
@@ -263,15 +267,15 @@ impl Parameter {
             (Style::Matrix, true) => ';',
             _ => ',',
         };
-        let texts = self.texts(given).map(|text| match self.style {
+        let texts = self.texts(raw).map(|text| match self.style {
             Style::Label | Style::Matrix => text.trim_start_matches(['.', ';']),
             _ => text,
         });
-        let pieces = texts.filter(|text| !text.is_empty()).flat_map(|text| text.split(separator));
-        pieces.map(|piece| if self.style == Style::Matrix { self.strip_style_prefix(piece) } else { piece.trim() }).collect()
+        let values = texts.filter(|text| !text.is_empty()).flat_map(|text| text.split(separator));
+        values.map(|value| if self.style == Style::Matrix { self.strip_style_prefix(value) } else { value.trim() }).collect()
     }
 
-    /// A text without what its style writes before it.
+    /// Removes the prefix of the styles `label` and `matrix` from a text.
     fn strip_style_prefix<'a>(&self, text: &'a str) -> &'a str {
         match self.style {
             Style::Label => text.trim_start_matches('.'),
@@ -285,9 +289,9 @@ impl Parameter {
 }
 
 impl ValueKind {
-    /// A text as a value of this kind.
-    fn read(self, text: &str) -> Result<Value, String> {
-        let (value, wanted) = match self {
+    /// Converts a text to a value of this type. The error is a message for the client.
+    fn parse(self, text: &str) -> Result<Value, String> {
+        let (value, message) = match self {
             Self::Json => return serde_json::from_str(text).map_err(|error| format!("must be JSON ({error})")),
             Self::Integer => (text.parse::<i64>().ok().map(Value::from), "must be an integer"),
             Self::Number => (text.parse::<f64>().ok().map(Value::from), "must be a number"),
@@ -295,20 +299,19 @@ impl ValueKind {
             _ => (Some(Value::from(text)), "must be a string"),
         };
         match value {
-            None => Err(wanted.to_owned()),
+            None => Err(message.to_owned()),
             Some(_) if text.contains('\0') => Err(NUL.to_owned()),
             Some(value) => Ok(value),
         }
     }
 }
 
-/// A text as the likeliest value of a schema; as a text where it can be nothing else.
+/// Converts a text to the most specific type that the schema allows, or else to a string.
 fn coerce(schema: &Value, text: &str) -> Value {
-    let values = kinds(schema).into_iter().filter_map(|kind| kind.read(text).ok());
-    values.into_iter().next().unwrap_or_else(|| Value::from(text))
+    kinds(schema).into_iter().find_map(|kind| kind.parse(text).ok()).unwrap_or_else(|| Value::from(text))
 }
 
-/// What values of a schema can be written as.
+/// Returns the types that a schema allows, the most specific first.
 fn kinds(schema: &Value) -> Vec<ValueKind> {
     let mut kinds = Vec::new();
     collect_kinds(schema, &mut kinds);
@@ -325,7 +328,7 @@ fn collect_kinds(schema: &Value, kinds: &mut Vec<ValueKind>) {
         Some("array") => kinds.push(ValueKind::Array),
         Some("object") => kinds.push(ValueKind::Object),
         Some(_) => kinds.push(ValueKind::Text),
-        // What leads into a circle has parts.
+        // Recursive schemas are objects in practice.
         None if schema["properties"].is_object() || reference(schema).is_some() => kinds.push(ValueKind::Object),
         None if schema["items"].is_object() => kinds.push(ValueKind::Array),
         None => {

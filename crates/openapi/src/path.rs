@@ -1,68 +1,69 @@
-//! Paths of the document, and which of them a requested path is.
+//! Path templates such as `/events/{id}`, and matching a request's path against them.
 
 use percent_encoding::percent_decode_str;
 
-/// A path of the document. A literal goes before a variable (OpenAPI 3.0, Paths Object): hence the order of the shapes.
+/// A path of the document. Shapes sort literals before variables, because a literal path takes precedence (OpenAPI 3.0, Paths
+/// Object).
 #[derive(Debug, Clone)]
 pub struct PathTemplate {
-    /// What it looks like, whatever its variables are called.
+    /// The segments, without the names of the variables.
     pub shape: Vec<Segment>,
-    /// The names of each segment's variables.
+    /// The names of the variables in each segment.
     names: Vec<Vec<String>>,
 }
 
-/// What stands between two slashes.
+/// A path segment: the text between two slashes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Segment {
-    /// This text.
+    /// A fixed text.
     Literal(String),
-    /// Variables, and the texts around them: `{id}`, `{name}.json`, `{from}..{to}`.
+    /// Variables, with the texts around them: `{id}`, `{name}.json`, `{from}..{to}`.
     Variables(Vec<String>),
 }
 
 impl PathTemplate {
-    /// Reads a path as the document writes it.
+    /// Parses a path of the document.
     pub fn new(path: &str) -> Self {
-        let (shape, names) = segments(path).map(Segment::read).unzip();
+        let (shape, names) = segments(path).map(Segment::parse).unzip();
         Self { shape, names }
     }
 
-    /// Whether a path of these segments is one of it.
+    /// Returns whether a path with these segments matches.
     pub fn matches(&self, path: &[&str]) -> bool {
         self.shape.len() == path.len() && self.shape.iter().zip(path).all(|(segment, text)| segment.values(text).is_some())
     }
 
-    /// Its variables with what a path has in their place, as it was sent.
+    /// Returns the variables with their values in a path, still percent-encoded.
     pub fn variables<'a>(&'a self, path: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
         let values = self.shape.iter().zip(segments(path)).map(|(segment, text)| segment.values(text).unwrap_or_default());
         let names = self.names.iter().map(|names| names.iter().map(String::as_str));
         names.zip(values).flat_map(|(names, values)| names.zip(values))
     }
 
-    /// A path of it with other texts in its variables' places: what `told` gives for a variable's name and its text, as it was sent.
-    pub fn with(&self, path: &str, told: impl Fn(&str, &str) -> String) -> String {
-        let mut shown = String::new();
+    /// Returns a matching path with new variable values: `replace` gets each variable's name and its percent-encoded value.
+    pub fn with(&self, path: &str, replace: impl Fn(&str, &str) -> String) -> String {
+        let mut replaced = String::new();
         for ((segment, names), text) in self.shape.iter().zip(&self.names).zip(segments(path)) {
-            shown.push('/');
+            replaced.push('/');
             match segment {
-                Segment::Literal(literal) => shown.push_str(literal),
+                Segment::Literal(literal) => replaced.push_str(literal),
                 Segment::Variables(texts) => {
-                    shown.push_str(&texts[0]);
+                    replaced.push_str(&texts[0]);
                     let values = segment.values(text).unwrap_or_default();
                     for ((name, value), after) in names.iter().zip(values).zip(&texts[1..]) {
-                        shown.push_str(&told(name, value));
-                        shown.push_str(after);
+                        replaced.push_str(&replace(name, value));
+                        replaced.push_str(after);
                     }
                 }
             }
         }
-        shown
+        replaced
     }
 }
 
 impl Segment {
-    /// A segment as the document writes it, and the names of its variables.
-    fn read(text: &str) -> (Self, Vec<String>) {
+    /// Parses a segment of the document. Also returns the names of its variables.
+    fn parse(text: &str) -> (Self, Vec<String>) {
         let (mut texts, mut names, mut rest) = (Vec::new(), Vec::new(), text);
         while let Some((before, name, after)) =
             rest.split_once('{').and_then(|(before, rest)| rest.split_once('}').map(|(name, after)| (before, name, after)))
@@ -78,7 +79,7 @@ impl Segment {
         (Self::Variables(texts), names)
     }
 
-    /// The values of its variables in a text; `None` when the text is none of this segment.
+    /// Returns the values of the variables in a text, or `None` if the text doesn't match.
     fn values<'a>(&self, text: &'a str) -> Option<Vec<&'a str>> {
         let texts = match self {
             Self::Literal(literal) => return is_literal(literal, text).then(Vec::new),
@@ -101,12 +102,12 @@ impl Segment {
     }
 }
 
-/// Whether a text is this literal, some of whose characters may be percent-encoded (RFC 3986, section 6.2.2.2).
+/// Returns whether a text equals a literal. Characters of the text may be percent-encoded (RFC 3986, section 6.2.2.2).
 fn is_literal(literal: &str, text: &str) -> bool {
     literal == text || text.contains('%') && percent_decode_str(text).eq(literal.bytes())
 }
 
-/// What stands between a path's slashes. Nothing between two of them doesn't count, as dropshot has it.
+/// Returns the segments of a path. Empty segments are skipped, as in dropshot's router.
 pub fn segments(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter(|segment| !segment.is_empty())
 }

@@ -1,62 +1,62 @@
-//! A request held against the contract: everything that is missing or invalid, at once, in the document's order.
+//! Validation of a request: collects all missing and invalid arguments, in the document's order.
 
 use http::{HeaderMap, header};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
-use super::Operation;
-use super::parameter::{Parameter, ParameterLocation, RawValues};
+use crate::Operation;
 use crate::error::{FieldError, RequestError, Result};
+use crate::parameter::{Parameter, ParameterLocation, RawValues};
 
-/// What a request that fits the contract says, in the types that the contract gives it.
+/// The arguments of a valid request, converted to the types of their schemas.
 #[derive(Debug, Default)]
 pub struct ParsedRequest {
-    /// The path's variables.
+    /// The variables of the path.
     pub path: Map<String, Value>,
-    /// The query's parameters; those that were absent or blank are not there.
+    /// The query parameters, without absent and blank ones.
     pub query: Map<String, Value>,
-    /// The body, without the optional properties that were null; null where it is none, or neither JSON nor a form.
+    /// The body, without optional properties that were null. Null if there is no body, or it is neither JSON nor a form.
     pub body: Value,
 }
 
 impl Operation {
-    /// Holds a request against the contract. `path` is the requested one, without the path of the document's server.
+    /// Validates and parses a request. `path` is the request's path without the base path of the document's server.
     ///
     /// # Errors
-    /// When something is missing or invalid, or the body is of another media type or none at all.
+    /// [`RequestError`] for missing or invalid arguments, a malformed body, or a body of another media type.
     pub fn check(&self, path: &str, query: Option<&str>, headers: &HeaderMap, body: &[u8]) -> Result<ParsedRequest> {
-        let mut problems = Vec::new();
-        let mut arguments = ParsedRequest::default();
-        for place in [ParameterLocation::Path, ParameterLocation::Query, ParameterLocation::Header, ParameterLocation::Cookie] {
-            let mut parameters = self.parameters.iter().filter(|parameter| parameter.place == place).peekable();
+        let mut errors = Vec::new();
+        let mut parsed = ParsedRequest::default();
+        for location in [ParameterLocation::Path, ParameterLocation::Query, ParameterLocation::Header, ParameterLocation::Cookie]
+        {
+            let mut parameters = self.parameters.iter().filter(|parameter| parameter.place == location).peekable();
             if parameters.peek().is_none() {
                 continue;
             }
-            let given = self.given(place, path, query.unwrap_or_default(), headers);
+            let raw = self.raw_values(location, path, query.unwrap_or_default(), headers);
             for parameter in parameters {
-                let Some(value) = parameter.read(&given, &mut problems)? else { continue };
-                // A tab is white space in a header, which HTTP keeps free of other control characters.
-                let has_rules = self.is_builtin && place != ParameterLocation::Header;
-                let wrong = if has_rules { parameter.characters.wrong(&value) } else { None };
-                if let Some(detail) = wrong {
-                    problems.push(FieldError::invalid(&parameter.name, detail));
+                let Some(value) = parameter.parse(&raw, &mut errors)? else { continue };
+                // Headers are exempt: HTTP allows a tab in them and rejects all other control characters.
+                let is_restricted = self.is_builtin && location != ParameterLocation::Header;
+                if let Some(detail) = is_restricted.then(|| parameter.characters.violation(&value)).flatten() {
+                    errors.push(FieldError::invalid(&parameter.name, detail));
                     continue;
                 }
-                match place {
-                    ParameterLocation::Path => arguments.path.insert(parameter.name.clone(), value),
-                    ParameterLocation::Query => arguments.query.insert(parameter.name.clone(), value),
+                match location {
+                    ParameterLocation::Path => parsed.path.insert(parameter.name.clone(), value),
+                    ParameterLocation::Query => parsed.query.insert(parameter.name.clone(), value),
                     ParameterLocation::Header | ParameterLocation::Cookie => None,
                 };
             }
         }
-        if let Some(expected) = &self.body {
-            arguments.body = expected.check(headers, body, &mut problems)?;
+        if let Some(declared) = &self.body {
+            parsed.body = declared.parse(headers, body, &mut errors)?;
         }
-        if problems.is_empty() { Ok(arguments) } else { Err(RequestError::InvalidFields(problems)) }
+        if errors.is_empty() { Ok(parsed) } else { Err(RequestError::InvalidFields(errors)) }
     }
 
-    /// The value of the argument that [`guessing`](Self::guessing) names, whatever else is wrong with the request; empty where it
-    /// has none that is a text.
+    /// Returns the value of [`credential_param`](Self::credential_param), even if the request is otherwise invalid. Empty if the
+    /// value is absent or not a string.
     pub fn guessed(&self, path: &str, body: &[u8]) -> String {
         let Some(argument) = &self.credential_param else { return String::new() };
         if let Some((_, text)) = self.template.variables(path).find(|(name, _)| name == argument) {
@@ -66,27 +66,34 @@ impl Operation {
         body[argument].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What a request says in one place.
-    fn given<'a>(&'a self, place: ParameterLocation, path: &'a str, query: &'a str, headers: &'a HeaderMap) -> RawValues<'a> {
-        match place {
+    /// Returns the unparsed values of a request in one location.
+    fn raw_values<'a>(
+        &'a self,
+        location: ParameterLocation,
+        path: &'a str,
+        query: &'a str,
+        headers: &'a HeaderMap,
+    ) -> RawValues<'a> {
+        match location {
             ParameterLocation::Path => {
                 let variables = self.template.variables(path);
                 variables.map(|(name, text)| (name.into(), percent_decode_str(text).decode_utf8_lossy())).collect()
             }
-            // What is blank counts as absent on the platform (wire facts).
+            // In the built-in document, a blank query parameter counts as absent.
             ParameterLocation::Query => {
                 let pairs = form_urlencoded::parse(query.as_bytes());
                 pairs.filter(|(_, text)| !self.is_builtin || !text.trim().is_empty()).collect()
             }
-            // Those alone that are declared, on every request's way. Several lines say the same as one (RFC 9110, section 5.3).
+            // Only declared headers, to save the work of converting the others. Several lines of one header are equivalent to one
+            // line with commas (RFC 9110, section 5.3).
             ParameterLocation::Header => {
                 let declared = self.parameters.iter().filter(|parameter| parameter.place == ParameterLocation::Header);
-                let given = |parameter: &'a Parameter| {
+                let raw_value = |parameter: &'a Parameter| {
                     let mut lines = headers.get_all(&parameter.name).iter().map(|line| String::from_utf8_lossy(line.as_bytes()));
                     let first = lines.next()?;
                     Some((parameter.name.as_str().into(), lines.fold(first, |all, line| all + ", " + line)))
                 };
-                declared.filter_map(given).collect()
+                declared.filter_map(raw_value).collect()
             }
             ParameterLocation::Cookie => {
                 let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());

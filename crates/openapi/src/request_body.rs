@@ -1,4 +1,12 @@
-//! The body of a request, held against the contract.
+//! Parsing and validation of a request's body, by the media type that the client sends.
+//!
+//! ```text
+//! Content-Type ── parser() ──► BodyParser ─┬─ BuiltinObject: JSON object of the built-in document, with its rules for blank values
+//!                                          ├─ Json: any other JSON
+//!                                          ├─ Form: URL-encoded form
+//!                                          ├─ Multipart: only the names of the parts
+//!                                          └─ Opaque: not validated
+//! ```
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,157 +16,160 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-use super::response::{Content, essence, is_json, matches_range, normalize};
-use super::charset_policy::AllowedCharacters;
-use super::json;
-use super::parameter::{Parameter, ParameterLocation, RawValues};
-use super::resolver::{References, unescape};
-use super::schema::{Direction, Schema, error_message};
+use crate::charset_policy::AllowedCharacters;
 use crate::error::{FieldError, RequestError, Result};
+use crate::json;
+use crate::parameter::{Parameter, ParameterLocation, RawValues};
+use crate::resolver::{References, unescape};
+use crate::response::{Content, essence, find_content, is_json};
+use crate::schema::{Direction, Schema, client_message, counted};
 
-/// Largest body of an operation, in bytes (decisions).
+/// Maximum size of a body, in bytes.
 const BODY_LIMIT: usize = 64 * 1024;
-/// Largest body of an operation whose body carries images, or is no JSON.
+/// Maximum size of a body with images or of a media type other than JSON, in bytes.
 const IMAGES_LIMIT: usize = 8 * 1024 * 1024;
 
-/// The codings that pack (IANA's registry, and what is in use beside it). None of them is unpacked.
+/// Compressing codings (IANA's registry and common aliases). The server doesn't decompress any of them.
 const CONTENT_ENCODINGS: [&str; 7] = ["gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"];
 
-/// What a problem with the body as a whole is named.
+/// The field name in errors about the whole body.
 const BODY: &str = "body";
 
-/// The body that an operation takes.
+/// The request body of an operation.
 #[derive(Debug)]
 pub struct RequestBody {
-    /// Its largest size in bytes.
+    /// The maximum size in bytes.
     pub limit: usize,
-    /// Whether a request must have one.
+    /// Whether a request must have a body.
     pub required: bool,
-    /// The forms in which it may come.
+    /// The accepted media types.
     pub contents: Vec<Content>,
-    readers: Vec<BodyParser>,
+    /// The parsers of `contents`, in the same order.
+    parsers: Vec<BodyParser>,
 }
 
-/// What reads a body of one media type.
+/// Parser of a body of one media type.
 #[derive(Debug)]
 enum BodyParser {
-    /// An object whose properties are read as the platform reads its own: see [`Arguments`].
-    Arguments(ObjectValidator),
-    /// Any JSON. The properties that it names, in their order.
+    /// A JSON object of the built-in document.
+    BuiltinObject(ObjectValidator),
+    /// Any other JSON, with the declared property names in the document's order.
     Json(Schema, Vec<String>),
-    /// A form, whose properties are written as the parameters of a query.
+    /// A URL-encoded form, whose properties are serialized like query parameters.
     Form(Vec<Parameter>),
-    /// A form in parts, of which those of these names must be there.
-    Parts(Vec<String>),
-    /// What is not looked into.
-    Any,
+    /// A multipart form, with the names of the required parts.
+    Multipart(Vec<String>),
+    /// A body that isn't validated.
+    Opaque,
 }
 
-/// A JSON object of the platform's own contract, in which what is blank counts as missing where it is required, and as absent
-/// where it is not and doesn't fit (wire facts).
+/// Validator of a JSON object of the built-in document. A blank value counts as missing if the property is required. Otherwise it
+/// counts as absent unless the schema allows it.
 #[derive(Debug)]
 struct ObjectValidator {
-    /// In the document's order.
-    all: Vec<Property>,
-    /// The schema without its own `required`, which is checked here.
+    /// Required properties first, then the others in the document's order.
+    properties: Vec<Property>,
+    /// The schema without its top-level `required`, which is checked here.
     schema: Schema,
 }
 
-/// A property of the body, and what is asked of it before its schema is.
+/// A property of the body, with the checks that precede the schema's.
 #[derive(Debug)]
 struct Property {
     name: String,
     presence: Presence,
-    /// How many items or entries it has at the most. One that has more is looked at no further: a body full of wrong items would
-    /// make an error of each.
-    most: Option<u64>,
+    /// Maximum number of items or entries. A longer value isn't validated further, so that invalid items don't cause an error each.
+    count_limit: Option<u64>,
     characters: AllowedCharacters,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Presence {
     Required,
-    /// May be left out, but not blanked: what a resource cannot be without (`x-not-blank`).
+    /// May be absent, but not blank, because the resource can't exist without it (`x-not-blank`).
     NotBlank,
     Optional,
 }
 
 impl RequestBody {
-    /// Reads a Request Body Object. `is_own` says whether the platform's own rules of what is blank hold.
+    /// Parses a Request Body Object. `is_builtin` applies the built-in document's rules for blank values.
     ///
     /// # Errors
-    /// When it has no content, or a form's property a style that OpenAPI doesn't have.
-    pub fn new<'a>(references: &References<'a>, node: &'a Value, is_own: bool) -> anyhow::Result<Self> {
+    /// If `content` is missing, or a form property has a style that is not one of OpenAPI.
+    pub fn new<'a>(references: &References<'a>, node: &'a Value, is_builtin: bool) -> anyhow::Result<Self> {
         let declared = node["content"].as_object().context("a body has no content")?;
         let content = |(media_type, node): (&String, &'a Value)| Content::new(references, media_type, node, Direction::Request);
         let contents: Vec<_> = declared.iter().map(content).collect();
-        let reader = |(media_type, node): (&String, &'a Value)| BodyParser::new(references, media_type, node, is_own);
-        let readers = declared.iter().map(reader).collect::<anyhow::Result<Vec<_>>>()?;
+        let parser = |(media_type, node): (&String, &'a Value)| BodyParser::new(references, media_type, node, is_builtin);
+        let parsers = declared.iter().map(parser).collect::<anyhow::Result<Vec<_>>>()?;
         let is_large = |content: &Content| {
             let properties = content.schema.as_ref().and_then(|schema| schema.resolved["properties"].as_object());
             !content.is_json() || properties.is_some_and(|all| all.values().any(|property| property["format"] == "image"))
         };
         let limit = if contents.iter().any(is_large) { IMAGES_LIMIT } else { BODY_LIMIT };
-        Ok(Self { limit, required: node["required"] == true, contents, readers })
+        Ok(Self { limit, required: node["required"] == true, contents, parsers })
     }
 
-    /// What reads a body with these headers; `None` where there is nothing to read.
+    /// Selects the parser by the headers. An empty body or one without a media type counts as JSON. `None` if no media type is
+    /// declared.
     ///
     /// # Errors
-    /// When its media type is not declared, or it is packed.
-    fn reader(&self, headers: &HeaderMap, bytes: &[u8]) -> Result<Option<&BodyParser>> {
+    /// If the media type isn't declared, or the body is compressed.
+    fn parser(&self, headers: &HeaderMap, bytes: &[u8]) -> Result<Option<&BodyParser>> {
         if [header::CONTENT_ENCODING, header::TRANSFER_ENCODING].iter().any(|name| is_compressed(headers, name)) {
             let text = "The request's body must not be compressed: it is taken as it is, without Content-Encoding.";
             return Err(RequestError::UnsupportedMediaType(text.to_owned()));
         }
-        let Some(given) = headers.get(header::CONTENT_TYPE).filter(|_| !bytes.is_empty()) else {
+        let Some(media_type) = headers.get(header::CONTENT_TYPE).filter(|_| !bytes.is_empty()) else {
             let json = self.contents.iter().position(Content::is_json).unwrap_or_default();
-            return Ok(self.readers.get(json));
+            return Ok(self.parsers.get(json));
         };
-        let given = given.to_str().unwrap_or_default();
-        let with_parameters = self.contents.iter().position(|content| normalize(&content.media_type) == normalize(given));
-        let index = with_parameters
-            .or_else(|| self.contents.iter().position(|content| matches_range(&content.media_type, essence(given))));
-        let declared = || self.contents.iter().map(|content| content.media_type.as_str()).collect::<Vec<_>>().join(" or ");
-        let refusal = || RequestError::UnsupportedMediaType(format!("The request's body must be {}.", declared()));
-        index.map(|index| self.readers.get(index)).ok_or_else(refusal)
+        let index = find_content(&self.contents, media_type.to_str().unwrap_or_default()).ok_or_else(|| {
+            let declared: Vec<_> = self.contents.iter().map(|content| content.media_type.as_str()).collect();
+            RequestError::UnsupportedMediaType(format!("The request's body must be {}.", declared.join(" or ")))
+        })?;
+        Ok(self.parsers.get(index))
     }
 
-    /// Reads a body. What is wrong with it is added to the problems.
+    /// Parses and validates a body. Appends invalid and missing properties to `errors`.
     ///
     /// # Errors
-    /// When it can't be read at all, or its schema can't be used.
-    pub fn check(&self, headers: &HeaderMap, bytes: &[u8], problems: &mut Vec<FieldError>) -> Result<Value> {
-        let Some(reader) = self.reader(headers, bytes)? else { return Ok(Value::Null) };
-        let is_empty = bytes.iter().all(u8::is_ascii_whitespace);
-        match reader {
-            BodyParser::Arguments(arguments) if self.required || !is_empty => arguments.check(bytes, problems),
+    /// If the body is malformed or of another media type, or the schema can't be compiled.
+    pub fn parse(&self, headers: &HeaderMap, bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<Value> {
+        let Some(parser) = self.parser(headers, bytes)? else { return Ok(Value::Null) };
+        let is_empty = is_empty(bytes);
+        match parser {
+            BodyParser::BuiltinObject(validator) if self.required || !is_empty => validator.parse(bytes, errors),
             _ if is_empty => {
                 if self.required {
-                    problems.extend(reader.missing());
+                    errors.extend(parser.missing_fields());
                 }
                 Ok(Value::Null)
             }
-            BodyParser::Json(schema, names) => check_json(schema, names, bytes, problems),
-            BodyParser::Form(properties) => check_form(properties, bytes, problems),
-            BodyParser::Parts(required) => {
-                let given = part_names(&String::from_utf8_lossy(bytes));
-                problems.extend(required.iter().filter(|name| !given.contains(*name)).map(|name| FieldError::missing(name)));
+            BodyParser::Json(schema, names) => parse_json(schema, names, bytes, errors),
+            BodyParser::Form(properties) => parse_form(properties, bytes, errors),
+            BodyParser::Multipart(required) => {
+                let sent = part_names(&String::from_utf8_lossy(bytes));
+                errors.extend(required.iter().filter(|name| !sent.contains(*name)).map(|name| FieldError::missing(name)));
                 Ok(Value::Null)
             }
-            BodyParser::Arguments(_) | BodyParser::Any => Ok(Value::Null),
+            BodyParser::BuiltinObject(_) | BodyParser::Opaque => Ok(Value::Null),
         }
     }
 }
 
-/// Whether a header names a coding that packs. Other names, such as `utf-8`, are a client's mistake and change nothing.
+fn is_empty(bytes: &[u8]) -> bool {
+    bytes.iter().all(u8::is_ascii_whitespace)
+}
+
+/// Returns whether a header names a compressing coding. Other values, such as `utf-8`, are mistakes of the client and are ignored.
 fn is_compressed(headers: &HeaderMap, name: &HeaderName) -> bool {
     let codings = headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    codings.map(str::trim).any(|coding| CONTENT_ENCODINGS.iter().any(|packing| coding.eq_ignore_ascii_case(packing)))
+    codings.map(str::trim).any(|coding| CONTENT_ENCODINGS.iter().any(|known| coding.eq_ignore_ascii_case(known)))
 }
 
 impl BodyParser {
-    fn new<'a>(references: &References<'a>, media_type: &str, node: &'a Value, is_own: bool) -> anyhow::Result<Self> {
+    fn new<'a>(references: &References<'a>, media_type: &str, node: &'a Value, is_builtin: bool) -> anyhow::Result<Self> {
         let media_type = essence(media_type);
         let schema = Schema::new(references, &node["schema"], Direction::Request);
         if media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
@@ -176,24 +187,27 @@ impl BodyParser {
             return Ok(Self::Form(properties.map(property).collect::<anyhow::Result<_>>()?));
         }
         if media_type.eq_ignore_ascii_case("multipart/form-data") {
-            return Ok(Self::Parts(string_list(&schema.resolved["required"])));
+            return Ok(Self::Multipart(string_list(&schema.resolved["required"])));
         }
         if !is_json(media_type) {
-            return Ok(Self::Any);
+            return Ok(Self::Opaque);
         }
         let names = schema.resolved["properties"].as_object().into_iter().flat_map(Map::keys).cloned().collect::<Vec<_>>();
-        Ok(if is_own && !names.is_empty() { Self::Arguments(ObjectValidator::new(schema)) } else { Self::Json(schema, names) })
+        Ok(match is_builtin && !names.is_empty() {
+            true => Self::BuiltinObject(ObjectValidator::new(schema)),
+            false => Self::Json(schema, names),
+        })
     }
 
-    /// What a request lacks that has no body at all.
-    fn missing(&self) -> Vec<FieldError> {
+    /// Returns the errors for a request without a body.
+    fn missing_fields(&self) -> Vec<FieldError> {
         let names = match self {
             Self::Json(schema, _) => string_list(&schema.resolved["required"]),
-            Self::Parts(required) => required.clone(),
+            Self::Multipart(required) => required.clone(),
             Self::Form(properties) => {
                 properties.iter().filter(|property| property.required).map(|property| property.name.clone()).collect()
             }
-            Self::Arguments(_) | Self::Any => Vec::new(),
+            Self::BuiltinObject(_) | Self::Opaque => Vec::new(),
         };
         if names.is_empty() {
             vec![FieldError::missing(BODY)]
@@ -212,114 +226,118 @@ impl ObjectValidator {
             let presence = if not_blank.contains(name) { Presence::NotBlank } else { Presence::Optional };
             (name, presence)
         });
-        let all = required.iter().map(|name| (name, Presence::Required)).chain(optional).map(|(name, presence)| {
+        let properties = required.iter().map(|name| (name, Presence::Required)).chain(optional).map(|(name, presence)| {
             let property = &schema.resolved["properties"][name];
-            let most = property["maxItems"].as_u64().or_else(|| property["maxProperties"].as_u64());
-            Property { name: name.clone(), presence, most, characters: AllowedCharacters::of(property) }
+            let count_limit = property["maxItems"].as_u64().or_else(|| property["maxProperties"].as_u64());
+            Property { name: name.clone(), presence, count_limit, characters: AllowedCharacters::of(property) }
         });
-        let all = all.collect();
-        let schema = schema.with(|open| {
-            open.as_object_mut().into_iter().for_each(|open| drop(open.remove("required")));
-            let properties = open["properties"].as_object_mut().into_iter().flat_map(|properties| properties.values_mut());
+        let properties = properties.collect();
+        let schema = schema.with(|resolved| {
+            resolved.as_object_mut().into_iter().for_each(|resolved| drop(resolved.remove("required")));
+            let properties = resolved["properties"].as_object_mut().into_iter().flat_map(|properties| properties.values_mut());
             for property in properties.filter_map(Value::as_object_mut) {
-                // A null is taken out before; without it the other errors come out plainly.
+                // `parse` handles nulls itself. A schema that isn't nullable yields simpler error messages.
                 property.remove("nullable");
                 let values = property.get_mut("enum").and_then(Value::as_array_mut);
                 values.into_iter().for_each(|values| values.retain(|value| !value.is_null()));
             }
         });
-        Self { all, schema }
+        Self { properties, schema }
     }
 
-    /// Reads the body. No body at all is one without any argument.
-    fn check(&self, bytes: &[u8], problems: &mut Vec<FieldError>) -> Result<Value> {
-        let empty = bytes.iter().all(u8::is_ascii_whitespace);
-        let value = if empty { Value::Object(Map::new()) } else { json::read(bytes)? };
+    /// Parses and validates the body. An empty body counts as `{}`.
+    fn parse(&self, bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<Value> {
+        let value = if is_empty(bytes) { Value::Object(Map::new()) } else { json::parse(bytes)? };
         let Value::Object(mut object) = value else {
             return Err(RequestError::MalformedBody("The request's body must be a JSON object.".to_owned()));
         };
-        let (mut found, mut blank) = (BTreeMap::new(), Vec::new());
-        for Property { name, presence, most, characters } in &self.all {
-            let given = object.get(name);
-            let absent = given.is_none_or(is_blank);
-            let missing = match presence {
-                Presence::Required => absent,
-                Presence::NotBlank => given.is_some() && absent,
+        let (mut found, mut ignored) = (BTreeMap::new(), Vec::new());
+        for Property { name, presence, count_limit, characters } in &self.properties {
+            let value = object.get(name);
+            let is_absent = value.is_none_or(is_blank);
+            let is_missing = match presence {
+                Presence::Required => is_absent,
+                Presence::NotBlank => value.is_some() && is_absent,
                 Presence::Optional => false,
             };
-            if missing {
+            if is_missing {
                 found.insert(name.as_str(), FieldError::missing(name));
-            } else if given.is_some_and(Value::is_null) {
+            } else if value.is_some_and(Value::is_null) {
                 object.shift_remove(name);
-            } else if let Some(detail) = most.zip(given).and_then(|(most, given)| too_many(given, most)) {
+            } else if let Some(detail) = count_limit.zip(value).and_then(|(limit, value)| count_violation(value, limit)) {
                 found.insert(name.as_str(), FieldError::invalid(name, detail));
                 object.shift_remove(name);
-            } else if let Some(detail) = given.and_then(|given| characters.wrong(given)) {
-                if absent && *presence == Presence::Optional {
-                    blank.push(name.as_str());
+            } else if let Some(detail) = value.and_then(|value| characters.violation(value)) {
+                if is_absent && *presence == Presence::Optional {
+                    ignored.push(name.as_str());
                 } else {
                     found.insert(name.as_str(), FieldError::invalid(name, detail));
                 }
             }
         }
         let mut value = Value::Object(object);
-        for (place, error) in self.schema.errors(&value)? {
-            let (name, text) = field_error(&place, &error);
-            let Some(Property { name, presence, .. }) = self.all.iter().find(|argument| argument.name == name) else { continue };
+        for (pointer, error) in self.schema.errors(&value)? {
+            let (name, inner) = split_pointer(&pointer);
+            let Some(Property { name, presence, .. }) = self.properties.iter().find(|property| property.name == name) else {
+                continue;
+            };
             if *presence == Presence::Optional && is_blank(&value[name]) {
-                blank.push(name.as_str());
+                ignored.push(name.as_str());
                 continue;
             }
-            found.entry(name).or_insert_with(|| FieldError::invalid(name, text));
+            found.entry(name).or_insert_with(|| FieldError::invalid(name, detail(&self.schema, name, inner, &error)));
         }
         if let Some(object) = value.as_object_mut() {
-            // What has no place for a blank is not set by one: a client may send back a resource as it was read.
-            object.retain(|name, _| !blank.contains(&name.as_str()));
+            // An invalid blank leaves an optional property unset, so that a client may send a resource back as it was read.
+            object.retain(|name, _| !ignored.contains(&name.as_str()));
         }
-        problems.extend(self.all.iter().filter_map(|argument| found.remove(argument.name.as_str())));
+        errors.extend(self.properties.iter().filter_map(|property| found.remove(property.name.as_str())));
         Ok(value)
     }
 }
 
-/// Holds JSON against its schema: one problem for each property, in the document's order, those that it doesn't name at the end.
-fn check_json(schema: &Schema, names: &[String], bytes: &[u8], problems: &mut Vec<FieldError>) -> Result<Value> {
-    let value = json::read(bytes)?;
-    let (mut found, mut told_of) = (Vec::new(), HashSet::new());
-    for (place, error) in schema.errors(&value)? {
-        let (name, text) = if value.is_object() {
-            field_error(&place, &error)
+/// Parses and validates any JSON. Reports one error for each property, in the document's order, undeclared properties last.
+fn parse_json(schema: &Schema, names: &[String], bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<Value> {
+    let value = json::parse(bytes)?;
+    let (mut found, mut reported) = (Vec::new(), HashSet::new());
+    for (pointer, error) in schema.errors(&value)? {
+        let (name, inner) = if value.is_object() {
+            split_pointer(&pointer)
         } else {
-            (BODY.to_owned(), with_location(&error, place.strip_prefix('/')))
+            (String::new(), pointer.strip_prefix('/').unwrap_or_default())
         };
-        let told = match error.kind() {
-            ValidationErrorKind::Required { property } if name.is_empty() => {
+        let field_errors = match error.kind() {
+            ValidationErrorKind::Required { property } if pointer.is_empty() => {
                 vec![FieldError::missing(property.as_str().unwrap_or(BODY))]
             }
-            ValidationErrorKind::AdditionalProperties { unexpected } if name.is_empty() => {
+            ValidationErrorKind::AdditionalProperties { unexpected } if pointer.is_empty() => {
                 unexpected.iter().map(|name| FieldError::invalid(name, "is not among the properties of the body")).collect()
             }
-            _ => vec![FieldError::invalid(if name.is_empty() { BODY } else { &name }, text)],
+            _ => {
+                let field = if name.is_empty() { BODY } else { &name };
+                vec![FieldError::invalid(field, detail(schema, &name, inner, &error))]
+            }
         };
-        found.extend(told.into_iter().filter(|problem| told_of.insert(problem.name.clone())));
+        found.extend(field_errors.into_iter().filter(|error| reported.insert(error.name.clone())));
     }
-    found.sort_by_cached_key(|problem| names.iter().position(|name| *name == problem.name).unwrap_or(names.len()));
-    problems.extend(found);
+    found.sort_by_cached_key(|error| names.iter().position(|name| *name == error.name).unwrap_or(names.len()));
+    errors.extend(found);
     Ok(value)
 }
 
-/// Holds a form against its properties.
-fn check_form(properties: &[Parameter], bytes: &[u8], problems: &mut Vec<FieldError>) -> Result<Value> {
-    let given: RawValues = form_urlencoded::parse(bytes).collect();
+/// Parses and validates a URL-encoded form.
+fn parse_form(properties: &[Parameter], bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<Value> {
+    let raw: RawValues = form_urlencoded::parse(bytes).collect();
     let mut object = Map::new();
     for property in properties {
-        if let Some(value) = property.read(&given, problems)? {
+        if let Some(value) = property.parse(&raw, errors)? {
             object.insert(property.name.clone(), value);
         }
     }
     Ok(object.into())
 }
 
-/// The names of the parts of a form (RFC 7578, section 4.2). What is in them is not looked into.
+/// Returns the names of the parts of a multipart form (RFC 7578, section 4.2). Their content isn't validated.
 fn part_names(form: &str) -> Vec<String> {
     let headers = form.lines().filter_map(|line| line.split_once(':'));
     let dispositions = headers.filter(|(name, _)| name.eq_ignore_ascii_case("content-disposition"));
@@ -327,18 +345,18 @@ fn part_names(form: &str) -> Vec<String> {
     names.map(|name| name.trim_matches('"').to_owned()).collect()
 }
 
-/// The top-level property that an error is about, empty for the whole, and what is wrong there.
-fn field_error(place: &str, error: &ValidationError<'_>) -> (String, String) {
-    let mut steps = place.trim_start_matches('/').splitn(2, '/');
-    let name = unescape(steps.next().unwrap_or_default());
-    (name, with_location(error, steps.next()))
+/// Splits a JSON pointer into the top-level property, empty for the whole body, and the path within the property.
+fn split_pointer(pointer: &str) -> (String, &str) {
+    let pointer = pointer.trim_start_matches('/');
+    let (name, inner) = pointer.split_once('/').unwrap_or((pointer, ""));
+    (unescape(name), inner)
 }
 
-/// What is wrong, and where within what it is said of.
-fn with_location(error: &ValidationError<'_>, place: Option<&str>) -> String {
-    match place.filter(|place| !place.is_empty()) {
-        Some(place) => format!("{} (at {})", error_message(error), unescape(place)),
-        None => error_message(error),
+/// Describes an error in a property to the client. `inner` is the path within the property.
+fn detail(schema: &Schema, name: &str, inner: &str, error: &ValidationError<'_>) -> String {
+    match inner {
+        "" => client_message(error, schema.resolved["properties"][name].get("example")),
+        _ => format!("{} (at {})", client_message(error, None), unescape(inner)),
     }
 }
 
@@ -346,17 +364,19 @@ fn string_list(names: &Value) -> Vec<String> {
     names.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Whether a required argument of this value counts as missing, whatever its type (wire facts).
+/// Returns whether a value is blank: null, or a string of white space alone. A required argument with such a value is missing.
 pub fn is_blank(value: &Value) -> bool {
     value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty())
 }
 
-/// What is wrong with a value of more than so many items or entries.
-fn too_many(value: &Value, most: u64) -> Option<String> {
-    let (count, what) = match value {
-        Value::Array(items) => (items.len(), "items"),
-        Value::Object(entries) => (entries.len(), "entries"),
+/// Returns an error message if an array or object has more items or entries than the limit.
+fn count_violation(value: &Value, limit: u64) -> Option<String> {
+    let (count, singular, plural) = match value {
+        Value::Array(items) => (items.len(), "item", "items"),
+        Value::Object(entries) => (entries.len(), "entry", "entries"),
         _ => return None,
     };
-    (u64::try_from(count).is_ok_and(|count| count > most)).then(|| format!("must have at most {most} {what}"))
+    u64::try_from(count)
+        .is_ok_and(|count| count > limit)
+        .then(|| format!("must have at most {}", counted(limit, singular, plural)))
 }

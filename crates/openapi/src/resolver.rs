@@ -1,7 +1,7 @@
-//! What the references of a document lead to.
+//! Resolution of the references (`$ref`) in a document.
 //!
-//! A reference gives way to what it leads to where that is finite and not large. One that leads into a circle stays, and is
-//! followed when a value gets there ([`Kept`]): otherwise a document whose schemas all know each other would never end.
+//! A reference is replaced by its target if the target is neither recursive nor large. All others remain, and their targets are
+//! compiled once and shared ([`SchemaRegistry`]), because inlining them would take endless time or too much memory.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -11,20 +11,20 @@ use anyhow::{Context, bail};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use super::schema_registry::SchemaRegistry;
-use super::schema::compile;
+use crate::schema::compile;
+use crate::schema_registry::SchemaRegistry;
 
-/// What a reference gives way to has this many values at the most, counted with all that it refers to itself.
+/// Maximum number of JSON values in an inlined target, including nested targets.
 const INLINE_LIMIT: usize = 5_000;
 
-/// More references in a row than any sensible document has: beyond it they lead in a circle.
+/// Maximum length of a chain of references. Longer chains are circular.
 const MAX_HOPS: usize = 64;
 
-/// Keywords whose values are data, in which nothing is a reference.
-const DATA: [&str; 4] = ["default", "enum", "example", "value"];
+/// Keywords whose values are data and contain no references.
+const DATA_KEYWORDS: [&str; 4] = ["default", "enum", "example", "value"];
 
-/// Keywords whose values have names for keys, and no keywords.
-const NAMED: [&str; 12] = [
+/// Keywords whose values are maps from names: their keys are not keywords.
+const MAP_KEYWORDS: [&str; 12] = [
     "paths",
     "properties",
     "examples",
@@ -39,43 +39,42 @@ const NAMED: [&str; 12] = [
     "encoding",
 ];
 
-/// A document whose references can be followed.
+/// The references of a document.
 #[derive(Debug)]
 pub struct References<'a> {
     document: &'a Value,
-    /// Those of the document that stay.
-    pub kept: Arc<SchemaRegistry>,
-    /// How many values each reference comes to; `None` where it stays.
+    /// The targets of the references that are not inlined.
+    pub registry: Arc<SchemaRegistry>,
+    /// Number of JSON values in the target of each reference; `None` if the target isn't inlined.
     sizes: RefCell<HashMap<&'a str, Option<usize>>>,
 }
 
 impl<'a> References<'a> {
-    /// A document's references, none of which have been looked at.
     fn new(document: &'a Value) -> Self {
-        Self { document, kept: Arc::default(), sizes: RefCell::default() }
+        Self { document, registry: Arc::default(), sizes: RefCell::default() }
     }
 
-    /// Reads all references of a document.
+    /// Collects and checks all references of a document, and registers the targets that are not inlined.
     ///
     /// # Errors
-    /// When one leads nowhere, or out of the document.
+    /// If the target of a reference doesn't exist or is outside of the document.
     pub fn read(document: &'a Value) -> anyhow::Result<Self> {
         let mut references = Self::new(document);
         let mut all = HashSet::new();
-        references_in(document, false, &mut all);
+        collect_references(document, false, &mut all);
         for reference in &all {
             references.target(reference)?;
         }
-        let stay = all.into_iter().filter(|reference| references.size(reference).is_none());
-        // A circle of nothing but references says nothing.
-        let target = |reference| Some(references.follow_text(reference)).filter(|target| self::reference(target).is_none());
-        let open = |reference| target(reference).map_or_else(|| json!({}), |target| references.inline(target));
-        let kept = stay.map(|reference| (reference.to_owned(), open(reference)));
-        references.kept = Arc::new(SchemaRegistry::new(kept));
+        let remaining = all.into_iter().filter(|reference| references.size(reference).is_none());
+        // A circle of references without any schema allows every value.
+        let target = |reference| Some(references.follow_to_target(reference)).filter(|target| self::reference(target).is_none());
+        let resolved = |reference| target(reference).map_or_else(|| json!({}), |target| references.inline(target));
+        let schemas = remaining.map(|reference| (reference.to_owned(), resolved(reference)));
+        references.registry = Arc::new(SchemaRegistry::new(schemas));
         Ok(references)
     }
 
-    /// What a reference leads to.
+    /// Returns the direct target of a reference.
     fn target(&self, reference: &str) -> anyhow::Result<&'a Value> {
         let Some(pointer) = reference.strip_prefix('#') else {
             bail!(
@@ -86,11 +85,11 @@ impl<'a> References<'a> {
         self.document.pointer(&pointer).with_context(|| format!("the reference `{reference}` leads nowhere in the document"))
     }
 
-    fn follow_text(&self, reference: &str) -> &'a Value {
+    fn follow_to_target(&self, reference: &str) -> &'a Value {
         self.target(reference).map_or(&Value::Null, |target| self.follow(target))
     }
 
-    /// Follows references until something else is found.
+    /// Follows a chain of references to its end. Returns the node itself if it is not a reference.
     pub fn follow(&self, node: &'a Value) -> &'a Value {
         let mut node = node;
         for _ in 0..MAX_HOPS {
@@ -102,57 +101,56 @@ impl<'a> References<'a> {
         node
     }
 
-    /// A value with its references followed, but for those that stay. Itself, it is no reference any more.
+    /// Returns a copy of a value with its references inlined, except recursive and large ones. The value itself is always inlined.
     pub fn inline(&self, value: &'a Value) -> Value {
-        let followed = self.inline_in(self.follow(value), false);
-        if value["nullable"] == true && followed["nullable"] != true { nullable(followed) } else { followed }
+        let inlined = self.inline_in(self.follow(value), false);
+        if value["nullable"] == true && inlined["nullable"] != true { nullable(inlined) } else { inlined }
     }
 
-    fn inline_in(&self, value: &'a Value, is_named: bool) -> Value {
+    fn inline_in(&self, value: &'a Value, is_map: bool) -> Value {
         match value {
-            Value::Object(_) if !is_named && reference(value).is_some_and(|reference| self.size(reference).is_some()) => {
+            Value::Object(_) if !is_map && reference(value).is_some_and(|reference| self.size(reference).is_some()) => {
                 self.inline(value)
             }
-            // Strictly, nothing counts beside a reference; but everybody who writes this means it.
-            Value::Object(object) if !is_named && reference(value).is_some() => {
-                let kept = json!({ "$ref": object["$ref"] });
-                if value["nullable"] == true { nullable(kept) } else { kept }
+            // OpenAPI 3.0 ignores all keywords beside a reference, but documents with `nullable` there rely on it.
+            Value::Object(object) if !is_map && reference(value).is_some() => {
+                let remaining = json!({ "$ref": object["$ref"] });
+                if value["nullable"] == true { nullable(remaining) } else { remaining }
             }
             Value::Object(object) => {
-                let inner = object.iter().map(|(key, value)| {
-                    let inner =
-                        if is_data(key, is_named) { value.clone() } else { self.inline_in(value, is_names(key, is_named)) };
-                    (key.clone(), inner)
+                let entries = object.iter().map(|(key, value)| {
+                    let copy = if is_data(key, is_map) { value.clone() } else { self.inline_in(value, has_names(key, is_map)) };
+                    (key.clone(), copy)
                 });
-                inner.collect::<Map<_, _>>().into()
+                entries.collect::<Map<_, _>>().into()
             }
             Value::Array(items) => items.iter().map(|item| self.inline_in(item, false)).collect(),
             _ => value.clone(),
         }
     }
 
-    /// How many values a reference comes to; `None` when it stays. While it is being counted it counts as staying, so that what
-    /// leads into a circle does.
+    /// Counts the JSON values in the target of a reference. `None` if the target is recursive or large.
     fn size(&self, reference: &'a str) -> Option<usize> {
         if let Some(size) = self.sizes.borrow().get(reference) {
             return *size;
         }
+        // Until the size is known, nested occurrences of the same reference find this entry: they are recursive.
         self.sizes.borrow_mut().insert(reference, None);
-        // What leads nowhere is told where references are read.
+        // `References::read` reports a missing target.
         let size =
             self.target(reference).map_or(Some(1), |target| self.size_of(target, false)).filter(|size| *size <= INLINE_LIMIT);
         self.sizes.borrow_mut().insert(reference, size);
         size
     }
 
-    fn size_of(&self, value: &'a Value, is_named: bool) -> Option<usize> {
+    fn size_of(&self, value: &'a Value, is_map: bool) -> Option<usize> {
         match value {
-            Value::Object(object) => match reference(value).filter(|_| !is_named) {
+            Value::Object(object) => match reference(value).filter(|_| !is_map) {
                 Some(reference) => self.size(reference),
                 None => object
                     .iter()
-                    .filter(|(key, _)| !is_data(key, is_named))
-                    .try_fold(1, |sum, (key, value)| Some(sum + self.size_of(value, is_names(key, is_named))?)),
+                    .filter(|(key, _)| !is_data(key, is_map))
+                    .try_fold(1, |sum, (key, value)| Some(sum + self.size_of(value, has_names(key, is_map))?)),
             },
             Value::Array(items) => items.iter().try_fold(1, |sum, item| Some(sum + self.size_of(item, false)?)),
             _ => Some(1),
@@ -160,109 +158,110 @@ impl<'a> References<'a> {
     }
 }
 
-/// `value` with its references replaced by what they refer to. One that leads into a circle, or to something large, stays, and
-/// what it leads to stands at the same place of the result as in the document: the result can be compiled without it.
+/// Returns a self-contained copy of a value of the document: references are inlined, and the targets of recursive and large ones are
+/// copied to the same pointers as in the document, so that the copy can be compiled without the document.
 pub fn resolve(document: &Value, value: &Value) -> Value {
     let references = References::new(document);
     let mut resolved = references.inline(value);
-    let mut kept = BTreeMap::new();
-    let mut open = HashSet::new();
-    references_in(&resolved, false, &mut open);
-    let mut open: Vec<String> = open.into_iter().map(str::to_owned).collect();
-    while let Some(reference) = open.pop() {
-        kept.entry(reference).or_insert_with_key(|reference| {
-            let target = references.inline(references.follow_text(reference));
-            let mut inner = HashSet::new();
-            references_in(&target, false, &mut inner);
-            open.extend(inner.into_iter().map(str::to_owned));
+    let mut targets = BTreeMap::new();
+    let mut found = HashSet::new();
+    collect_references(&resolved, false, &mut found);
+    let mut pending: Vec<String> = found.into_iter().map(str::to_owned).collect();
+    while let Some(reference) = pending.pop() {
+        targets.entry(reference).or_insert_with_key(|reference| {
+            let target = references.inline(references.follow_to_target(reference));
+            let mut nested = HashSet::new();
+            collect_references(&target, false, &mut nested);
+            pending.extend(nested.into_iter().map(str::to_owned));
             target
         });
     }
-    // The outer ones go before the inner ones, which are in their places then.
-    for (reference, target) in kept {
-        put(&mut resolved, reference.trim_start_matches('#'), target);
+    // In ascending order, so that an outer target doesn't overwrite one inside it.
+    for (reference, target) in targets {
+        insert_at(&mut resolved, reference.trim_start_matches('#'), target);
     }
     resolved
 }
 
-/// Takes the patterns out of a document that the regex engine can't read, and says which those are; and which examples aren't in
-/// the document.
+/// Removes the patterns that the regex engine doesn't support. Returns warnings about them and about external examples.
 pub fn remove_unsupported(document: &mut Value) -> Vec<String> {
-    let (mut seen, mut warnings) = (HashMap::new(), Vec::new());
-    remove_invalid_patterns(document, false, String::new(), &mut seen, &mut warnings);
+    let (mut pattern_errors, mut warnings) = (HashMap::new(), Vec::new());
+    remove_invalid_patterns(document, false, String::new(), &mut pattern_errors, &mut warnings);
     warnings
 }
 
+/// Implements [`remove_unsupported`] for the value at `pointer`. `pattern_errors` caches the compiler's error for each pattern.
 fn remove_invalid_patterns(
     value: &mut Value,
-    is_named: bool,
+    is_map: bool,
     pointer: String,
-    seen: &mut HashMap<String, Option<String>>,
+    pattern_errors: &mut HashMap<String, Option<String>>,
     warnings: &mut Vec<String>,
 ) {
     match value {
         Value::Object(object) => {
-            if let Some(pattern) = object.get("pattern").and_then(Value::as_str).filter(|_| !is_named) {
-                let unreadable = || compile(&json!({ "pattern": pattern })).err().map(|error| format!("{error:#}"));
-                if let Some(why) = seen.entry(pattern.to_owned()).or_insert_with(unreadable) {
-                    warnings.push(format!("the pattern at {pointer}/pattern is not checked: {why}"));
+            if let Some(pattern) = object.get("pattern").and_then(Value::as_str).filter(|_| !is_map) {
+                let compile_error = || compile(&json!({ "pattern": pattern })).err().map(|error| format!("{error:#}"));
+                if let Some(error) = pattern_errors.entry(pattern.to_owned()).or_insert_with(compile_error) {
+                    warnings.push(format!("the pattern at {pointer}/pattern is not checked: {error}"));
                     object.remove("pattern");
                 }
             }
-            if !is_named && object.get("externalValue").is_some_and(Value::is_string) {
+            if !is_map && object.get("externalValue").is_some_and(Value::is_string) {
                 warnings
                     .push(format!("the example at {pointer} is not served: put its externalValue into the document, as `value`"));
             }
-            for (key, value) in object.iter_mut().filter(|(key, _)| !is_data(key, is_named)) {
-                remove_invalid_patterns(value, is_names(key, is_named), format!("{pointer}/{}", escape(key)), seen, warnings);
+            for (key, value) in object.iter_mut().filter(|(key, _)| !is_data(key, is_map)) {
+                let pointer = format!("{pointer}/{}", escape(key));
+                remove_invalid_patterns(value, has_names(key, is_map), pointer, pattern_errors, warnings);
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                remove_invalid_patterns(item, false, format!("{pointer}/{index}"), seen, warnings);
+                remove_invalid_patterns(item, false, format!("{pointer}/{index}"), pattern_errors, warnings);
             }
         }
         _ => {}
     }
 }
 
-fn references_in<'a>(value: &'a Value, is_named: bool, found: &mut HashSet<&'a str>) {
+fn collect_references<'a>(value: &'a Value, is_map: bool, found: &mut HashSet<&'a str>) {
     match value {
-        Value::Object(object) => match reference(value).filter(|_| !is_named) {
+        Value::Object(object) => match reference(value).filter(|_| !is_map) {
             Some(reference) => {
                 found.insert(reference);
             }
             None => {
-                let inner = object.iter().filter(|(key, _)| !is_data(key, is_named));
-                inner.for_each(|(key, value)| references_in(value, is_names(key, is_named), found));
+                let entries = object.iter().filter(|(key, _)| !is_data(key, is_map));
+                entries.for_each(|(key, value)| collect_references(value, has_names(key, is_map), found));
             }
         },
-        Value::Array(items) => items.iter().for_each(|item| references_in(item, false, found)),
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, false, found)),
         _ => {}
     }
 }
 
-/// Where a node leads, if it is a reference.
+/// Returns the `$ref` of a node, if it is a reference.
 pub fn reference(node: &Value) -> Option<&str> {
     node.get("$ref")?.as_str()
 }
 
-/// Whether the value of this key is data, or a vendor's own.
-fn is_data(key: &str, is_named: bool) -> bool {
-    !is_named && (DATA.contains(&key) || key.starts_with("x-"))
+/// Returns whether the value of a key is data or an extension. `is_map` is true if the key is a name and not a keyword.
+fn is_data(key: &str, is_map: bool) -> bool {
+    !is_map && (DATA_KEYWORDS.contains(&key) || key.starts_with("x-"))
 }
 
-/// Whether the keys of this key's value are names.
-fn is_names(key: &str, is_named: bool) -> bool {
-    !is_named && NAMED.contains(&key)
+/// Returns whether the keys in the value of a key are names. `is_map` is true if the key itself is a name.
+fn has_names(key: &str, is_map: bool) -> bool {
+    !is_map && MAP_KEYWORDS.contains(&key)
 }
 
 fn nullable(schema: Value) -> Value {
     json!({ "nullable": true, "allOf": [schema] })
 }
 
-/// Sets what a pointer leads to, unless it leads into an array.
-fn put(root: &mut Value, pointer: &str, target: Value) {
+/// Inserts a value at a pointer and creates missing objects on the way. Does nothing if the pointer leads into an array.
+fn insert_at(root: &mut Value, pointer: &str, target: Value) {
     let mut node = root;
     for step in pointer.split('/').skip(1) {
         let Value::Object(object) = node else { return };
@@ -271,12 +270,12 @@ fn put(root: &mut Value, pointer: &str, target: Value) {
     *node = target;
 }
 
-/// A name as a step of a JSON pointer (RFC 6901).
+/// Escapes a name for a JSON pointer (RFC 6901).
 pub fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// A step of a JSON pointer as it was written in the document (RFC 6901).
+/// Reverses [`escape`].
 pub fn unescape(step: &str) -> String {
     step.replace("~1", "/").replace("~0", "~")
 }

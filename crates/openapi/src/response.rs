@@ -1,4 +1,4 @@
-//! What an operation may answer, and an answer held against it.
+//! Declared responses, and validation of a response: status, media type, headers and body.
 
 use std::ops::RangeInclusive;
 
@@ -8,76 +8,76 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value, json};
 
-use super::resolver::{References, escape};
-use super::schema::{Direction, Schema, error_message};
+use crate::resolver::{References, escape};
+use crate::schema::{Direction, Schema, error_message};
 
-/// One answer that an operation may give.
+/// A declared response of an operation.
 #[derive(Debug)]
 pub struct ResponseSpec {
-    /// The statuses that it may have: one, a hundred (`4XX`), or all (`default`).
+    /// The statuses: a single one, a hundred (`4XX`), or all (`default`).
     pub statuses: RangeInclusive<u16>,
-    /// Its place in the document, as a JSON pointer (RFC 6901).
+    /// Location in the document, as a JSON pointer (RFC 6901).
     pub pointer: String,
-    /// What its body may be; nothing where it has none.
+    /// The declared bodies. Empty if the response has no body.
     pub contents: Vec<Content>,
-    /// The headers that it has besides that of its media type.
+    /// The declared headers, except `Content-Type`.
     pub headers: Vec<Header>,
 }
 
-/// A body that a request or an answer may have.
+/// A declared body of a request or response: a Media Type Object.
 #[derive(Debug)]
 pub struct Content {
-    /// Its media type, as the document writes it: `application/json`, `image/*`.
+    /// The media type or range, as written in the document: `application/json`, `image/*`.
     pub media_type: String,
-    /// The examples, by name; one that has none is called `example`.
+    /// The examples, by name. An unnamed one is called `example`.
     pub examples: Map<String, Value>,
-    /// What the document says of it, with references followed.
+    /// The schema, if one is declared.
     pub schema: Option<Schema>,
 }
 
-/// A header that an answer may have.
+/// A declared header of a response.
 #[derive(Debug)]
 pub struct Header {
-    /// Its name, as the document writes it.
+    /// The name, as written in the document.
     pub name: String,
-    /// Whether it is always there.
+    /// Whether every response must have it.
     pub is_required: bool,
     /// The example, if there is one.
     pub example: Option<Value>,
-    /// What the document says of it.
+    /// The schema of the value.
     pub schema: Schema,
 }
 
-/// Something about an answer that is not as the document says.
+/// A difference between a response and the document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// What kind of thing.
+    /// The violated part of the declaration.
     pub kind: ViolationKind,
-    /// Where in the document it is said, as a JSON pointer.
+    /// Location of the declaration in the document, as a JSON pointer.
     pub pointer: String,
-    /// What is wrong, as the end of a sentence that the answer begins.
+    /// The description. It completes a sentence that begins with the response.
     pub text: String,
-    /// The same without a value and without the number of an item: what stays as it is from answer to answer.
+    /// The description without values and item numbers, so that it is the same for every response with this violation.
     pub normalized: String,
 }
 
-/// What kind of thing can be wrong with an answer.
+/// The kind of a [`Violation`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ViolationKind {
-    /// No answer of this status is declared.
+    /// The status isn't declared.
     Status,
-    /// A body of another media type, a body where none is declared, or none where one is.
+    /// The media type isn't declared, or a body is missing or unexpected.
     MediaType,
-    /// A header is missing, or not as its schema says.
+    /// A header is missing or invalid.
     Header,
-    /// The body is not as its schema says.
+    /// The body doesn't match its schema.
     Body,
-    /// The body has a property that its schema doesn't name.
+    /// The body has an undeclared property.
     Undeclared,
 }
 
 impl ResponseSpec {
-    /// Reads an answer of the document that stands at `pointer`. `status` is its key there.
+    /// Parses the Response Object at `pointer`. `status` is its key in the document.
     pub(super) fn new<'a>(references: &References<'a>, pointer: String, status: &str, node: &'a Value) -> anyhow::Result<Self> {
         let node = references.follow(node);
         let contents = node["content"].as_object().into_iter().flatten();
@@ -88,7 +88,7 @@ impl ResponseSpec {
             pointer,
             contents: contents.map(content).collect(),
             headers: headers
-                // Its media type is told where its content is (OpenAPI 3.0, Response Object).
+                // OpenAPI ignores this header: `content` declares the media types (OpenAPI 3.0, Response Object).
                 .filter(|(name, _)| !name.eq_ignore_ascii_case(header::CONTENT_TYPE.as_str()))
                 .map(|(name, header)| (name, references.follow(header)))
                 .map(|(name, header)| Header {
@@ -101,84 +101,89 @@ impl ResponseSpec {
         })
     }
 
-    /// All that is wrong with the headers and the body of an answer.
+    /// Returns all violations in the headers and the body of a response.
     pub fn wrong(&self, headers: &HeaderMap, body: &[u8]) -> Vec<Violation> {
-        let text = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let mut wrong = self.wrong_body(&text(header::CONTENT_TYPE.as_str()).unwrap_or_default(), body);
+        let text_of = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let mut violations = self.body_violations(&text_of(header::CONTENT_TYPE.as_str()).unwrap_or_default(), body);
         for header in &self.headers {
             let pointer = format!("{}/headers/{}", self.pointer, escape(&header.name));
-            let mut say = |text: String, gist| {
-                wrong.push(Violation { kind: ViolationKind::Header, pointer: pointer.clone(), text, normalized: gist })
-            };
-            match text(&header.name) {
+            let name = &header.name;
+            let violation =
+                |text, normalized| Violation { kind: ViolationKind::Header, pointer: pointer.clone(), text, normalized };
+            match text_of(name) {
                 None if header.is_required => {
-                    let text = format!("lacks the header {}", header.name);
-                    say(text.clone(), text);
+                    let text = format!("lacks the header {name}");
+                    violations.push(violation(text.clone(), text));
                 }
                 None => {}
-                Some(text) => {
-                    let found = header.schema.problems(&header.value(&text)).into_iter();
-                    let name = &header.name;
-                    found.for_each(|found| {
-                        say(format!("{name}{}", found.text), format!("has a header {name} that {}", found.gist))
-                    });
-                }
+                Some(text) => violations.extend(header.schema.violations(&header.parse(&text)).into_iter().map(|found| {
+                    violation(format!("{name}{}", found.text), format!("has a header {name} that {}", found.normalized))
+                })),
             }
         }
-        wrong
+        violations
     }
 
-    fn wrong_body(&self, media_type: &str, body: &[u8]) -> Vec<Violation> {
-        let about =
-            |kind, pointer: String, text, gist: &str| vec![Violation { kind, pointer, text, normalized: gist.to_owned() }];
+    fn body_violations(&self, media_type: &str, body: &[u8]) -> Vec<Violation> {
+        let violation = |kind, pointer: String, text, normalized: &str| {
+            vec![Violation { kind, pointer, text, normalized: normalized.to_owned() }]
+        };
         let essence = essence(media_type);
         if self.contents.is_empty() {
-            let has_body = || format!("has a body: {}", String::from_utf8_lossy(body));
+            let pointer = self.pointer.clone();
             return match (body.is_empty(), media_type) {
                 (true, "") => Vec::new(),
                 (true, _) => {
                     let text = format!("is `{media_type}`, where nothing is declared");
-                    about(ViolationKind::MediaType, self.pointer.clone(), text, "has a media type and no body")
+                    violation(ViolationKind::MediaType, pointer, text, "has a media type and no body")
                 }
-                (false, _) => about(ViolationKind::MediaType, self.pointer.clone(), has_body(), "has a body"),
+                (false, _) => {
+                    let text = format!("has a body: {}", String::from_utf8_lossy(body));
+                    violation(ViolationKind::MediaType, pointer, text, "has a body")
+                }
             };
         }
-        let with_parameters = self.contents.iter().find(|content| normalize(&content.media_type) == normalize(media_type));
-        let covering = || self.contents.iter().find(|content| matches_range(&content.media_type, essence));
-        let Some(content) = with_parameters.or_else(covering) else {
+        let Some(content) = find_content(&self.contents, media_type).map(|index| &self.contents[index]) else {
             let declared: Vec<_> = self.contents.iter().map(|content| &content.media_type).collect();
             let text = format!("is `{essence}` and not one of {declared:?}");
-            let gist = if body.is_empty() { "has no body".to_owned() } else { format!("is `{essence}`") };
-            return about(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &gist);
+            let normalized = if body.is_empty() { "has no body".to_owned() } else { format!("is `{essence}`") };
+            return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &normalized);
         };
         if let Some(charset) = charset(media_type).filter(|charset| is_json(essence) && !charset.eq_ignore_ascii_case("utf-8")) {
             let text = format!("is `{media_type}`, and JSON is UTF-8 (RFC 8259)");
-            let gist = format!("is JSON with the charset {charset}");
-            return about(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &gist);
+            let normalized = format!("is JSON with the charset {charset}");
+            return violation(ViolationKind::MediaType, format!("{}/content", self.pointer), text, &normalized);
         }
         let pointer = format!("{}/content/{}/schema", self.pointer, escape(&content.media_type));
         let (Some(schema), true) = (&content.schema, is_json(essence)) else { return Vec::new() };
         match serde_json::from_slice(body) {
             Ok(body) => {
-                let wrong = schema.problems(&body).into_iter().map(|problem| Violation {
-                    kind: problem.kind,
+                let violations = schema.violations(&body).into_iter().map(|found| Violation {
+                    kind: found.kind,
                     pointer: pointer.clone(),
-                    text: format!("body{} in {body}", problem.text),
-                    normalized: format!("has a body that {}", problem.gist),
+                    text: format!("body{} in {body}", found.text),
+                    normalized: format!("has a body that {}", found.normalized),
                 });
-                wrong.collect()
+                violations.collect()
             }
             Err(error) => {
                 let text = format!("body is no JSON: {error}: {}", String::from_utf8_lossy(body));
-                about(ViolationKind::Body, pointer, text, "has a body that is no JSON")
+                violation(ViolationKind::Body, pointer, text, "has a body that is no JSON")
             }
         }
     }
 }
 
+/// Returns the index of the content that declares a media type: one with equal parameters, or else one whose range includes it.
+pub(crate) fn find_content(contents: &[Content], media_type: &str) -> Option<usize> {
+    let normalized = normalize(media_type);
+    let exact = contents.iter().position(|content| normalize(&content.media_type) == normalized);
+    exact.or_else(|| contents.iter().position(|content| matches_range(&content.media_type, essence(media_type))))
+}
+
 impl Header {
-    /// A text as a value of its schema.
-    fn value(&self, text: &str) -> Value {
+    /// Converts the text of a header to a value of its schema's type.
+    fn parse(&self, text: &str) -> Value {
         match self.schema.resolved["type"].as_str() {
             Some("string") | None => json!(text),
             Some("array") => text.split(',').map(|item| json!(item.trim())).collect(),
@@ -188,7 +193,7 @@ impl Header {
 }
 
 impl Content {
-    /// Reads a Media Type Object.
+    /// Parses a Media Type Object.
     pub(super) fn new<'a>(references: &References<'a>, media_type: &str, node: &'a Value, direction: Direction) -> Self {
         Self {
             media_type: media_type.to_owned(),
@@ -197,80 +202,69 @@ impl Content {
         }
     }
 
-    /// Whether its body is XML that the document shows no text of: none is made from its schema.
+    /// Returns whether the body is XML without an example as text. Sample data can't be generated for it.
     pub fn is_xml_unseen(&self) -> bool {
         let is_xml = essence(&self.media_type).to_lowercase().ends_with("xml");
         is_xml && !self.examples.values().next().is_some_and(Value::is_string)
     }
 
-    /// Whether its body is JSON.
+    /// Returns whether the body is JSON.
     pub fn is_json(&self) -> bool {
         is_json(essence(&self.media_type))
     }
 }
 
 impl Schema {
-    /// What is wrong with a value: where and what, as `/name: 7 is not of type "string"`.
+    /// Returns all violations in a value, with location and description: `/name: 7 is not of type "string"`.
     pub fn wrong(&self, value: &Value) -> Vec<(ViolationKind, String)> {
-        self.problems(value).into_iter().map(|problem| (problem.kind, problem.text)).collect()
+        self.violations(value).into_iter().map(|violation| (violation.kind, violation.text)).collect()
     }
 
-    fn problems(&self, value: &Value) -> Vec<SchemaViolation> {
+    fn violations(&self, value: &Value) -> Vec<SchemaViolation> {
         match self.errors(value) {
-            Ok(errors) => {
-                let problem = |(place, error): (String, ValidationError<'_>)| SchemaViolation {
-                    kind: kind_of(error.kind()),
-                    text: format!("{place}: {error}"),
-                    gist: gist(&place, &error),
-                };
-                errors.into_iter().map(problem).collect()
-            }
-            Err(error) => {
-                let text = format!(" can't be held against its schema: {error:#}");
-                vec![SchemaViolation { kind: ViolationKind::Body, text, gist: "can't be held against its schema".to_owned() }]
-            }
+            Ok(errors) => errors.into_iter().map(|(pointer, error)| SchemaViolation::new(&pointer, &error)).collect(),
+            Err(error) => vec![SchemaViolation {
+                kind: ViolationKind::Body,
+                text: format!(" can't be validated against its schema: {error:#}"),
+                normalized: "can't be validated against its schema".to_owned(),
+            }],
         }
     }
 }
 
-/// Something about a value that is not as its schema says: see [`Wrong`].
+/// A difference between a value and its schema. The fields are those of [`Violation`].
 struct SchemaViolation {
     kind: ViolationKind,
     text: String,
-    gist: String,
+    normalized: String,
 }
 
-/// What is wrong, and where, without a value and with `*` for the number of an item: `/entries/*/name must be a string`.
-fn gist(place: &str, error: &ValidationError<'_>) -> String {
-    let steps = place.split('/').map(|step| if step.parse::<usize>().is_ok() { "*" } else { step });
-    let place = steps.collect::<Vec<_>>().join("/");
-    let what = match error.kind() {
-        ValidationErrorKind::AdditionalProperties { unexpected } | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            format!("has the undeclared {}", unexpected.join(", "))
-        }
-        _ => error_message(error),
-    };
-    if place.is_empty() { what } else { format!("at {place} {what}") }
-}
-
-/// The examples of a Media Type Object or a Parameter Object, by name; one that has none is called `example`.
-pub(super) fn examples<'a>(references: &References<'a>, node: &'a Value) -> Map<String, Value> {
-    let named = node["examples"].as_object().into_iter().flatten();
-    let named = named.filter_map(|(name, example)| Some((name.clone(), references.follow(example).get("value")?.clone())));
-    let alone = node.get("example").map(|example| ("example".to_owned(), example.clone()));
-    alone.into_iter().chain(named).collect()
-}
-
-fn kind_of(kind: &ValidationErrorKind) -> ViolationKind {
-    match kind {
-        ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. } => {
-            ViolationKind::Undeclared
-        }
-        _ => ViolationKind::Body,
+impl SchemaViolation {
+    /// Describes an error at a location in the value. Item numbers are normalized to `*`: `at /entries/*/name must be a string`.
+    fn new(pointer: &str, error: &ValidationError<'_>) -> Self {
+        let (kind, message) = match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                (ViolationKind::Undeclared, format!("has the undeclared {}", unexpected.join(", ")))
+            }
+            _ => (ViolationKind::Body, error_message(error)),
+        };
+        let steps = pointer.split('/').map(|step| if step.parse::<usize>().is_ok() { "*" } else { step });
+        let normalized =
+            if pointer.is_empty() { message } else { format!("at {} {message}", steps.collect::<Vec<_>>().join("/")) };
+        Self { kind, text: format!("{pointer}: {error}"), normalized }
     }
 }
 
-/// The statuses that a key of the document's responses means.
+/// Returns the examples of a Media Type Object or a Parameter Object, by name. An unnamed one is called `example`.
+pub(super) fn examples<'a>(references: &References<'a>, node: &'a Value) -> Map<String, Value> {
+    let named = node["examples"].as_object().into_iter().flatten();
+    let named = named.filter_map(|(name, example)| Some((name.clone(), references.follow(example).get("value")?.clone())));
+    let unnamed = node.get("example").map(|example| ("example".to_owned(), example.clone()));
+    unnamed.into_iter().chain(named).collect()
+}
+
+/// Parses the key of a response: a status, `4XX` or `default`.
 fn statuses(key: &str) -> anyhow::Result<RangeInclusive<u16>> {
     if key == "default" {
         return Ok(100..=599);
@@ -278,37 +272,37 @@ fn statuses(key: &str) -> anyhow::Result<RangeInclusive<u16>> {
     if let Some(hundred) = key.strip_suffix("XX").and_then(|digit| digit.parse::<u16>().ok()) {
         return Ok(hundred * 100..=hundred * 100 + 99);
     }
-    let status = key.parse::<u16>().with_context(|| format!("{key} is no status"))?;
+    let status = key.parse::<u16>().with_context(|| format!("{key} is not a status"))?;
     Ok(status..=status)
 }
 
-/// A media type without its parameters.
+/// Returns a media type without its parameters.
 pub fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// The charset that a media type names.
+/// Returns the parameter `charset` of a media type.
 fn charset(media_type: &str) -> Option<&str> {
     let mut parameters = media_type.split(';').skip(1).filter_map(|parameter| parameter.split_once('='));
     let (_, charset) = parameters.find(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))?;
     Some(charset.trim().trim_matches('"'))
 }
 
-/// A media type with its parameters, without what makes no difference: blanks, quotes and capitals (RFC 9110, section 8.3.1).
+/// Normalizes a media type with its parameters: spaces, quotes and case are not significant (RFC 9110, section 8.3.1).
 pub fn normalize(media_type: &str) -> String {
     media_type.chars().filter(|character| !" \t\"".contains(*character)).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether a media type of the document, which may be a range, covers this one.
-pub fn matches_range(declared: &str, given: &str) -> bool {
+/// Returns whether a declared media type or range includes a media type without parameters.
+pub fn matches_range(declared: &str, media_type: &str) -> bool {
     let declared = essence(declared);
     let range = declared.strip_suffix('*').filter(|range| range.ends_with('/'));
     declared == "*/*"
-        || declared.eq_ignore_ascii_case(given)
-        || range.is_some_and(|range| given.to_lowercase().starts_with(range))
+        || declared.eq_ignore_ascii_case(media_type)
+        || range.is_some_and(|range| media_type.to_lowercase().starts_with(range))
 }
 
-/// Whether a body of this media type is JSON (RFC 6839 for the suffix).
+/// Returns whether a media type without parameters is JSON (RFC 6839 for the suffix).
 pub fn is_json(essence: &str) -> bool {
     essence.eq_ignore_ascii_case("application/json") || essence.to_lowercase().ends_with("+json")
 }

@@ -1,4 +1,4 @@
-//! Schemas of OpenAPI 3.0 as JSON Schema, and what is wrong with a value in words.
+//! Schemas of OpenAPI 3.0: conversion to JSON Schema, validation, and messages for validation errors.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -9,127 +9,134 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, EmailOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::schema_registry::{KEYWORD, SchemaRegistry, ValidationMode, ref_keyword};
-use super::resolver::References;
-use super::formats::{parse_birth_date, parse_date_time};
+use crate::formats::{parse_birth_date, parse_date_time};
+use crate::resolver::References;
+use crate::schema_registry::{KEYWORD, SchemaRegistry, ValidationMode, ref_keyword};
 
-/// Which way a value goes.
+/// The direction in which a value is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// To the server: what is `readOnly` is neither required nor looked at (OpenAPI 3.0, Schema Object).
+    /// To the server: `readOnly` properties are neither required nor validated (OpenAPI 3.0, Schema Object).
     Request,
-    /// From the server: what is `writeOnly` is not required, and what isn't described is forbidden.
+    /// From the server: `writeOnly` properties are not required, and undeclared properties are rejected.
     Response,
 }
 
-/// A schema of the document. It is compiled when it is first needed.
+/// A schema of the document. The validator is compiled on first use.
 #[derive(Debug)]
 pub struct Schema {
-    /// As the document has it, with its references followed. Those that lead into a circle or to something large stay, and lead
-    /// into the document.
+    /// The schema with its references inlined. References to recursive or large schemas remain and point into the document.
     pub resolved: Value,
-    /// As the document has it: a discriminator's mapping names what its references say.
+    /// The schema as written in the document. The mapping of a discriminator refers to its references.
     pub raw: Value,
-    kept: Arc<SchemaRegistry>,
+    registry: Arc<SchemaRegistry>,
     direction: Direction,
     validator: OnceLock<Result<Validator, String>>,
 }
 
 impl Schema {
-    /// A schema of a document. One that isn't there allows everything.
+    /// Creates a schema from a node of the document. A missing node allows every value.
     pub fn new<'a>(references: &References<'a>, node: &'a Value, direction: Direction) -> Self {
         let resolved = if node.is_null() { json!({}) } else { references.inline(node) };
         let raw = if node.is_null() { json!({}) } else { node.clone() };
-        Self { resolved, raw, kept: references.kept.clone(), direction, validator: OnceLock::new() }
+        Self { resolved, raw, registry: references.registry.clone(), direction, validator: OnceLock::new() }
     }
 
-    /// The same schema, changed.
+    /// Returns the schema with a change to its resolved form.
     pub fn with(mut self, change: impl FnOnce(&mut Value)) -> Self {
         change(&mut self.resolved);
         self
     }
 
-    /// All that is wrong with a value, each with its place in the value as a JSON pointer.
+    /// Validates a value. Returns each error with its location in the value, as a JSON pointer.
     ///
     /// # Errors
-    /// When the schema can't be used, with the reason.
+    /// If the schema can't be compiled.
     pub fn errors(&self, value: &Value) -> anyhow::Result<Vec<(String, ValidationError<'static>)>> {
-        let form = if self.direction == Direction::Request { ValidationMode::Request } else { ValidationMode::Closed };
-        let compile = || self.kept.compile(&self.resolved, form).map_err(|error| format!("{error:#}"));
+        let mode = if self.direction == Direction::Request { ValidationMode::Request } else { ValidationMode::Closed };
+        let compile = || self.registry.compile(&self.resolved, mode).map_err(|error| format!("{error:#}"));
         let validator = self.validator.get_or_init(compile).as_ref().map_err(|text| anyhow!("{text}"))?;
-        Ok(self.kept.errors(validator, value))
+        Ok(self.registry.errors(validator, value))
     }
 
-    /// The properties that it describes, with those of all that it is put together from, each by its name.
+    /// Returns the declared properties by name, including those of `allOf`, `anyOf` and `oneOf`.
     pub fn properties(&self) -> Vec<(&str, &Value)> {
-        let follow = |schema| self.kept.target(schema).unwrap_or(schema);
-        let (mut properties, mut seen, mut next): (_, Vec<&Value>, _) = (Vec::new(), Vec::new(), vec![&self.resolved]);
-        while let Some(schema) = next.pop().map(follow) {
-            // What is put together from itself has no end.
-            if seen.iter().any(|known| std::ptr::eq(*known, schema)) {
+        let follow = |schema| self.registry.target(schema).unwrap_or(schema);
+        let (mut properties, mut seen, mut pending): (_, Vec<&Value>, _) = (Vec::new(), Vec::new(), vec![&self.resolved]);
+        while let Some(schema) = pending.pop().map(follow) {
+            // A schema may contain itself.
+            if seen.iter().any(|other| std::ptr::eq(*other, schema)) {
                 continue;
             }
             seen.push(schema);
-            let own = schema["properties"].as_object().into_iter().flatten();
-            properties.extend(own.map(|(name, property)| (name.as_str(), follow(property))));
-            let arms = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema[keyword].as_array());
-            next.extend(arms.flatten());
+            let declared = schema["properties"].as_object().into_iter().flatten();
+            properties.extend(declared.map(|(name, property)| (name.as_str(), follow(property))));
+            let subschemas = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema[keyword].as_array());
+            pending.extend(subschemas.flatten());
         }
         properties
     }
 
-    /// A schema that stands in this one.
-    pub fn part(&self, part: &Value) -> Self {
-        let open = self.kept.target(part).unwrap_or(part).clone();
-        Self { raw: part.clone(), resolved: open, kept: self.kept.clone(), direction: self.direction, validator: OnceLock::new() }
+    /// Creates the schema of a subschema of this one.
+    pub fn part(&self, subschema: &Value) -> Self {
+        Self {
+            resolved: self.registry.target(subschema).unwrap_or(subschema).clone(),
+            raw: subschema.clone(),
+            registry: self.registry.clone(),
+            direction: self.direction,
+            validator: OnceLock::new(),
+        }
     }
 }
 
-/// The schemas that stand in a schema, each with the keyword that it stands under.
+/// Returns the direct subschemas of a schema, each with its keyword.
 pub fn subschemas_mut(schema: &mut Map<String, Value>) -> Vec<(&str, &mut Value)> {
-    let mut parts = Vec::new();
+    let mut subschemas = Vec::new();
     for (keyword, value) in schema {
         let keyword = keyword.as_str();
         match (keyword, value) {
-            ("properties" | "$defs", Value::Object(named)) => parts.extend(named.values_mut().map(|part| (keyword, part))),
-            ("allOf" | "anyOf" | "oneOf", Value::Array(several)) => parts.extend(several.iter_mut().map(|part| (keyword, part))),
-            ("items" | "additionalProperties" | "not", part @ Value::Object(_)) => parts.push((keyword, part)),
-            // Where `resolve` puts what stays a reference.
+            ("properties" | "$defs", Value::Object(named)) => {
+                subschemas.extend(named.values_mut().map(|subschema| (keyword, subschema)));
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(list)) => {
+                subschemas.extend(list.iter_mut().map(|subschema| (keyword, subschema)));
+            }
+            ("items" | "additionalProperties" | "not", subschema @ Value::Object(_)) => subschemas.push((keyword, subschema)),
+            // `resolve` adds the targets of remaining references here.
             ("components", Value::Object(components)) => {
                 let schemas = components.get_mut("schemas").and_then(Value::as_object_mut).into_iter().flatten();
-                parts.extend(schemas.map(|(_, part)| (keyword, part)));
+                subschemas.extend(schemas.map(|(_, subschema)| (keyword, subschema)));
             }
             _ => {}
         }
     }
-    parts
+    subschemas
 }
 
-/// A validator of a schema without references but those into itself. Formats are checked, with the two that the contract adds to
-/// the common ones; a format that nobody knows is not.
+/// Compiles a schema whose references all point into itself. Validates the common formats and the custom `event-time` and
+/// `birth-date`; other formats are ignored.
 pub fn compile(schema: &Value) -> anyhow::Result<Validator> {
     compile_with(schema, Weak::new())
 }
 
-/// A validator of a schema, some parts of which are kept elsewhere.
-pub fn compile_with(schema: &Value, kept: Weak<SchemaRegistry>) -> anyhow::Result<Validator> {
+/// Compiles a schema that may refer to schemas in the registry.
+pub fn compile_with(schema: &Value, registry: Weak<SchemaRegistry>) -> anyhow::Result<Validator> {
     let mut schema = schema.clone();
     to_json_schema(&mut schema);
     jsonschema::options()
         .with_draft(Draft::Draft202012)
         .should_validate_formats(true)
-        // An address alone, as somebody signs up with it: no name before it, which would make one address many.
+        // A bare address without a display name, because the address identifies an account.
         .with_email_options(EmailOptions::default().without_display_text().without_domain_literal())
         .with_format("byte", |text: &str| BASE64_STANDARD.decode(text).is_ok())
         .with_format("event-time", |text: &str| parse_date_time(text).is_some())
         .with_format("birth-date", |text: &str| parse_birth_date(text).is_some())
-        .with_keyword(KEYWORD, ref_keyword(kept))
+        .with_keyword(KEYWORD, ref_keyword(registry))
         .build(&schema)
         .map_err(|error| anyhow!("a schema cannot be used: {error}"))
 }
 
-/// OpenAPI 3.0 writes `nullable` and boolean exclusive bounds where JSON Schema has a type and numbers, and a whole number's size
-/// as its format.
+/// Converts a schema of OpenAPI 3.0 to JSON Schema: `nullable`, boolean exclusive bounds, and the format `int32`.
 fn to_json_schema(schema: &mut Value) {
     let Value::Object(object) = schema else { return };
     for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
@@ -141,7 +148,7 @@ fn to_json_schema(schema: &mut Value) {
             };
         }
     }
-    // Written for a property by mistake, where it means nothing.
+    // A frequent mistake: a boolean `required` at a property has no meaning.
     if object.get("required").is_some_and(Value::is_boolean) {
         object.remove("required");
     }
@@ -149,7 +156,7 @@ fn to_json_schema(schema: &mut Value) {
         object.entry("minimum").or_insert(json!(i32::MIN));
         object.entry("maximum").or_insert(json!(i32::MAX));
     }
-    subschemas_mut(object).into_iter().for_each(|(_, part)| to_json_schema(part));
+    subschemas_mut(object).into_iter().for_each(|(_, subschema)| to_json_schema(subschema));
     if object.remove("nullable") == Some(Value::Bool(true)) {
         let definitions = ["$defs", "components"].map(|key| (key, object.remove(key)));
         let inner = Value::Object(std::mem::take(object));
@@ -158,9 +165,25 @@ fn to_json_schema(schema: &mut Value) {
     }
 }
 
-/// What is wrong with a value, as the end of a sentence that its name begins. Never repeats the value.
+/// Describes an error to a client of the API, without regular expressions. `example` is the example of the schema.
+///
+/// Otherwise like [`error_message`].
+pub fn client_message(error: &ValidationError<'_>, example: Option<&Value>) -> String {
+    match (error.kind(), example) {
+        (ValidationErrorKind::Pattern { .. }, Some(example)) => {
+            format!("has the wrong form; a valid example is {}", to_plain_string(example))
+        }
+        (ValidationErrorKind::Pattern { .. }, None) => "has the wrong form".to_owned(),
+        _ => error_message(error),
+    }
+}
+
+/// Describes an error as the end of a sentence that begins with the name of the value. Never contains the value, which may be secret.
 pub fn error_message(error: &ValidationError<'_>) -> String {
     use ValidationErrorKind as Kind;
+    let characters = |limit| counted(limit, "character", "characters");
+    let items = |limit| counted(limit, "item", "items");
+    let entries = |limit| counted(limit, "entry", "entries");
     match error.kind() {
         Kind::Type { kind } => match kind {
             jsonschema::error::TypeKind::Single(kind) => format!("must be {}", with_article(&kind.to_string())),
@@ -174,12 +197,12 @@ pub fn error_message(error: &ValidationError<'_>) -> String {
         Kind::Maximum { limit } => format!("must be at most {limit}"),
         Kind::ExclusiveMinimum { limit } => format!("must be more than {limit}"),
         Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
-        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
-        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
-        Kind::MinItems { limit } => format!("must have at least {limit} items"),
-        Kind::MaxItems { limit } => format!("must have at most {limit} items"),
-        Kind::MinProperties { limit } => format!("must have at least {limit} entries"),
-        Kind::MaxProperties { limit } => format!("must have at most {limit} entries"),
+        Kind::MinLength { limit } => format!("must have at least {}", characters(*limit)),
+        Kind::MaxLength { limit } => format!("must have at most {}", characters(*limit)),
+        Kind::MinItems { limit } => format!("must have at least {}", items(*limit)),
+        Kind::MaxItems { limit } => format!("must have at most {}", items(*limit)),
+        Kind::MinProperties { limit } => format!("must have at least {}", entries(*limit)),
+        Kind::MaxProperties { limit } => format!("must have at most {}", entries(*limit)),
         Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
         Kind::UniqueItems => "must not repeat an item".to_owned(),
         Kind::Pattern { pattern } => format!("must match {pattern}"),
@@ -192,7 +215,12 @@ pub fn error_message(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// A value as it stands in a path, a query, a header or a sentence: a text is itself, anything else as JSON has it.
+/// Formats a count with its noun in the singular or plural.
+pub fn counted(count: u64, singular: &str, plural: &str) -> String {
+    format!("{count} {}", if count == 1 { singular } else { plural })
+}
+
+/// Formats a value for a path, query, header or sentence: a string without quotes, anything else as JSON.
 pub fn to_plain_string(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

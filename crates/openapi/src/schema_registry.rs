@@ -1,5 +1,11 @@
-//! What references lead to that stay where they are. Each is compiled once for the whole document, when a value first gets there,
-//! however many schemas refer to it: where all know each other, each of them would hold all of them otherwise.
+//! Registry of the schemas behind references that are not inlined: recursive and large ones.
+//!
+//! Each schema is compiled once per document and mode, on first use, and shared by all schemas that refer to it. If every schema
+//! contained a copy, a document whose schemas all refer to each other would need memory for all pairs of them.
+//!
+//! ```text
+//! $ref ── SchemaRewriter ──► RefKeyword ── on validation ──► validator of the registered schema
+//! ```
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,106 +16,109 @@ use jsonschema::paths::Location;
 use jsonschema::{Keyword, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use super::resolver::reference;
-use super::schema::{compile_with, subschemas_mut};
+use crate::resolver::reference;
+use crate::schema::{compile_with, subschemas_mut};
 
-/// The keyword that stands in the place of a reference: how what it leads to is read, and the reference.
-pub const KEYWORD: &str = "$kept";
+/// The custom keyword that replaces a reference. Its value is the [`RefKeyword::target`].
+pub const KEYWORD: &str = "$registered";
 
-/// An `allOf` takes in no more than this many of what is kept: what takes in itself has no end.
-const MAX_TAKEN_IN: usize = 64;
+/// Maximum number of registered schemas that are inlined into an `allOf`, which may contain itself.
+const INLINED_SCHEMAS_LIMIT: usize = 64;
 
-/// How a schema is read.
+/// The rules for a validator of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValidationMode {
-    /// For a request: what is `readOnly` is neither required nor looked at (OpenAPI 3.0, Schema Object).
+    /// For a request: `readOnly` properties are neither required nor validated (OpenAPI 3.0, Schema Object).
     Request,
-    /// For an answer: what is `writeOnly` is not required.
+    /// For a response: `writeOnly` properties are not required.
     Response,
-    /// For an answer, closed: what isn't described is forbidden as well, because a client's document may not know less than the
-    /// server tells.
+    /// For a response, like `Response`, but undeclared properties are rejected: clients must find every property in the document.
     Closed,
 }
 
-/// What references lead to that stay where they are.
+/// Registered schemas, by reference.
 #[derive(Debug, Default)]
 pub struct SchemaRegistry(HashMap<String, RegisteredSchema>);
 
 #[derive(Debug)]
 struct RegisteredSchema {
-    open: Value,
-    /// By [`Form`]; nothing where it can't be compiled.
+    resolved: Value,
+    /// By [`ValidationMode`]; `None` if the schema can't be compiled.
     validators: [OnceLock<Option<Validator>>; 3],
 }
 
-/// The keyword in a schema.
+/// Implementation of [`KEYWORD`] in a compiled schema.
 struct RefKeyword {
-    kept: Weak<SchemaRegistry>,
-    name: String,
+    registry: Weak<SchemaRegistry>,
+    /// The name of the validation mode and the reference, separated by a space.
+    target: String,
 }
 
 impl SchemaRegistry {
-    /// What each reference leads to.
-    pub fn new(targets: impl Iterator<Item = (String, Value)>) -> Self {
-        Self(targets.map(|(reference, open)| (reference, RegisteredSchema { open, validators: Default::default() })).collect())
+    /// Creates a registry from references and the schemas that they refer to.
+    pub fn new(schemas: impl Iterator<Item = (String, Value)>) -> Self {
+        let register = |(reference, resolved)| (reference, RegisteredSchema { resolved, validators: Default::default() });
+        Self(schemas.map(register).collect())
     }
 
-    /// What a schema refers to, if it is a reference that is kept.
+    /// Returns the registered schema that a schema refers to.
     pub fn target(&self, schema: &Value) -> Option<&Value> {
-        self.0.get(reference(schema)?).map(|target| &target.open)
+        self.0.get(reference(schema)?).map(|target| &target.resolved)
     }
 
-    /// A validator of a schema whose references are kept here.
+    /// Compiles a schema whose references are registered.
     ///
     /// # Errors
-    /// When the schema is none.
-    pub fn compile(self: &Arc<Self>, schema: &Value, form: ValidationMode) -> anyhow::Result<Validator> {
+    /// If the schema is invalid.
+    pub fn compile(self: &Arc<Self>, schema: &Value, mode: ValidationMode) -> anyhow::Result<Validator> {
         let mut schema = schema.clone();
-        SchemaRewriter { kept: self, form, taken_in: 0 }.read(&mut schema, form == ValidationMode::Closed, &[]);
+        SchemaRewriter { registry: self, mode, inlined: 0 }.rewrite(&mut schema, mode == ValidationMode::Closed, &[]);
         compile_with(&schema, Arc::downgrade(self))
     }
 
-    /// All that is wrong with a value, each with its place in the value as a JSON pointer.
+    /// Validates a value. Returns each error with its location in the value, as a JSON pointer.
     pub fn errors(self: &Arc<Self>, validator: &Validator, value: &Value) -> Vec<(String, ValidationError<'static>)> {
-        // Much the quicker question, and the answer is nearly always this.
+        // `is_valid` is much faster than collecting errors, and most values are valid.
         if validator.is_valid(value) { Vec::new() } else { self.errors_in(validator, value, "", &mut Vec::new()) }
     }
 
-    /// The same of the value at a place, and of what leads there: nothing that is kept is asked about a place twice.
+    /// Collects the errors of the value at `location`, including those within registered schemas. `visited` contains the targets
+    /// being expanded, with their locations, and prevents endless recursion.
     fn errors_in(
         self: &Arc<Self>,
         validator: &Validator,
         value: &Value,
-        at: &str,
-        way: &mut Vec<(String, String)>,
+        location: &str,
+        visited: &mut Vec<(String, String)>,
     ) -> Vec<(String, ValidationError<'static>)> {
         let mut errors = Vec::new();
         for error in validator.iter_errors(value) {
-            let place = format!("{at}{}", error.instance_path());
+            let pointer = format!("{location}{}", error.instance_path());
             let step = match error.kind() {
-                ValidationErrorKind::Custom { keyword, message } if keyword == KEYWORD => Some((message.clone(), place.clone())),
+                ValidationErrorKind::Custom { keyword, message } if keyword == KEYWORD => {
+                    Some((message.clone(), pointer.clone()))
+                }
                 _ => None,
             };
-            match step.filter(|step| !way.contains(step)).and_then(|step| Some((self.validator(&step.0)?, step))) {
+            match step.filter(|step| !visited.contains(step)).and_then(|step| Some((self.validator(&step.0)?, step))) {
                 Some((validator, step)) => {
-                    way.push(step);
-                    errors.extend(self.errors_in(validator, error.instance(), &place, way));
-                    way.pop();
+                    visited.push(step);
+                    errors.extend(self.errors_in(validator, error.instance(), &pointer, visited));
+                    visited.pop();
                 }
-                None => errors.push((place, error.to_owned())),
+                None => errors.push((pointer, error.to_owned())),
             }
         }
         errors
     }
 
-    /// The validator that the keyword names. What can't be compiled isn't checked.
-    fn validator(self: &Arc<Self>, name: &str) -> Option<&Validator> {
-        let (form, reference) = name.split_once(' ')?;
-        let form = *[ValidationMode::Request, ValidationMode::Response, ValidationMode::Closed]
-            .iter()
-            .find(|known| known.name() == form)?;
-        let target = self.0.get(reference)?;
-        target.validators[form as usize].get_or_init(|| self.compile(&target.open, form).ok()).as_ref()
+    /// Returns the validator of a [`RefKeyword::target`]. `None` if the schema can't be compiled: it is not validated then.
+    fn validator(self: &Arc<Self>, target: &str) -> Option<&Validator> {
+        let (mode_name, reference) = target.split_once(' ')?;
+        let modes = [ValidationMode::Request, ValidationMode::Response, ValidationMode::Closed];
+        let mode = modes.into_iter().find(|mode| mode.name() == mode_name)?;
+        let schema = self.0.get(reference)?;
+        schema.validators[mode as usize].get_or_init(|| self.compile(&schema.resolved, mode).ok()).as_ref()
     }
 }
 
@@ -123,125 +132,129 @@ impl ValidationMode {
     }
 }
 
-/// What a schema's keyword becomes.
+/// The result of compiling a custom keyword.
 type KeywordResult<'a> = Result<Box<dyn for<'i> Keyword<'i>>, ValidationError<'a>>;
 
-/// What makes the keyword for a schema that is being compiled.
+/// Returns the factory of [`RefKeyword`] for the schema compiler.
 pub fn ref_keyword(
-    kept: Weak<SchemaRegistry>,
+    registry: Weak<SchemaRegistry>,
 ) -> impl for<'a> Fn(&'a Map<String, Value>, &'a Value, Location) -> KeywordResult<'a> {
-    move |_, name, _| {
-        let name = name.as_str().unwrap_or_default().to_owned();
-        Ok(Box::new(RefKeyword { kept: Weak::clone(&kept), name }))
+    move |_, target, _| {
+        let target = target.as_str().unwrap_or_default().to_owned();
+        Ok(Box::new(RefKeyword { registry: Weak::clone(&registry), target }))
     }
 }
 
 impl<'i> Keyword<'i> for RefKeyword {
     fn validate(&self, value: &'i Value) -> Result<(), ValidationError<'i>> {
-        if self.is_valid(value) { Ok(()) } else { Err(ValidationError::custom(self.name.as_str())) }
+        if self.is_valid(value) { Ok(()) } else { Err(ValidationError::custom(self.target.as_str())) }
     }
 
-    /// A schema that is met again while it is held against the very same value asks nothing new: it counts as fulfilled, or the
-    /// question would have no end (`Cat` is all of `Pet`, which is one of `Cat` and `Dog`).
+    /// Validates a value against the registered schema. If the same validation is already running, for example because `Cat` is
+    /// all of `Pet` and `Pet` is one of `Cat` and `Dog`, the inner one passes to prevent endless recursion.
     fn is_valid(&self, value: &'i Value) -> bool {
-        let Some(kept) = self.kept.upgrade() else { return true };
-        let Some(validator) = kept.validator(&self.name) else { return true };
-        let step = (std::ptr::from_ref(validator).addr(), address(value));
-        if ASKED.with_borrow(|asked| asked.contains(&step)) {
+        let Some(registry) = self.registry.upgrade() else { return true };
+        let Some(validator) = registry.validator(&self.target) else { return true };
+        let validation = (std::ptr::from_ref(validator).addr(), std::ptr::from_ref(value).addr());
+        if RUNNING.with_borrow(|running| running.contains(&validation)) {
             return true;
         }
-        ASKED.with_borrow_mut(|asked| asked.push(step));
+        RUNNING.with_borrow_mut(|running| running.push(validation));
         let is_valid = validator.is_valid(value);
-        ASKED.with_borrow_mut(|asked| asked.pop());
+        RUNNING.with_borrow_mut(|running| running.pop());
         is_valid
     }
 }
 
 thread_local! {
-    /// Which validators are being asked about which values, by their addresses.
-    static ASKED: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
+    /// The running validations of this thread: addresses of validator and value.
+    static RUNNING: RefCell<Vec<(usize, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// What tells a value from all others while it is held.
-fn address(value: &Value) -> usize {
-    std::ptr::from_ref(value).addr()
-}
-
-/// Reads schemas in one form.
+/// Rewrites a schema for one mode: replaces references, removes properties of the other direction, and rejects undeclared
+/// properties.
 struct SchemaRewriter<'a> {
-    kept: &'a SchemaRegistry,
-    form: ValidationMode,
-    taken_in: usize,
+    registry: &'a SchemaRegistry,
+    mode: ValidationMode,
+    /// Number of schemas inlined so far, see [`INLINED_SCHEMAS_LIMIT`].
+    inlined: usize,
 }
 
 impl SchemaRewriter<'_> {
-    /// What is put together from several schemas is closed as a whole, because each of them alone would forbid what the others
-    /// describe. `beside` are the properties that go the other way by what it is put together with.
-    fn read(&mut self, schema: &mut Value, is_closed: bool, beside: &[String]) {
-        if self.kept.target(schema).is_some() {
-            let form = if self.form == ValidationMode::Closed && !is_closed { ValidationMode::Response } else { self.form };
-            *schema = json!({ KEYWORD: format!("{} {}", form.name(), reference(schema).unwrap_or_default()) });
+    /// Rewrites a schema and its subschemas. `siblings` are the properties of the other direction that sibling schemas of an
+    /// `allOf` declare.
+    ///
+    /// A combination such as `allOf` is closed as a whole with `unevaluatedProperties: false`, because `additionalProperties: false`
+    /// in each branch would reject the properties of the others.
+    fn rewrite(&mut self, schema: &mut Value, is_closed: bool, siblings: &[String]) {
+        if self.registry.target(schema).is_some() {
+            let mode = if self.mode == ValidationMode::Closed && !is_closed { ValidationMode::Response } else { self.mode };
+            *schema = json!({ KEYWORD: format!("{} {}", mode.name(), reference(schema).unwrap_or_default()) });
             return;
         }
         let Value::Object(object) = schema else { return };
-        let mut names = beside.to_vec();
+        let mut names = siblings.to_vec();
         self.strip_direction(object, &mut names);
         let has = |keyword: &str| object.contains_key(keyword);
-        let arms = |keyword: &str| object.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-        let is_put_together = has("allOf") || has("anyOf") || has("oneOf");
-        // What is of one part at a time is closed by closing each part.
-        let one_at_a_time = match (has("properties"), arms("allOf").len(), arms("anyOf").len(), arms("oneOf").len()) {
-            (false, 1, 0, 0) => true,
-            (false, 0, _, 0) | (false, 0, 0, _) => {
-                arms("anyOf").iter().chain(arms("oneOf")).any(|arm| self.kept.target(arm).is_some())
-            }
-            _ => false,
-        };
-        if is_closed && is_put_together && !one_at_a_time && !has("additionalProperties") {
+        let branches = |keyword: &str| object.get(keyword).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let is_combined = has("allOf") || has("anyOf") || has("oneOf");
+        // A single branch declares all properties of a value here, so each branch is closed by itself. `anyOf` and `oneOf` need this
+        // only for registered branches, because `unevaluatedProperties` doesn't see properties behind the custom keyword.
+        let has_exclusive_branches =
+            match (has("properties"), branches("allOf").len(), branches("anyOf").len(), branches("oneOf").len()) {
+                (false, 1, 0, 0) => true,
+                (false, 0, _, 0) | (false, 0, 0, _) => {
+                    branches("anyOf").iter().chain(branches("oneOf")).any(|branch| self.registry.target(branch).is_some())
+                }
+                _ => false,
+            };
+        if is_closed && is_combined && !has_exclusive_branches && !has("additionalProperties") {
             object.insert("unevaluatedProperties".to_owned(), json!(false));
         } else if is_closed && has("properties") {
             object.entry("additionalProperties").or_insert(json!(false));
         }
-        for arm in object.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten().filter(|_| !one_at_a_time) {
-            self.inline(arm);
+        if !has_exclusive_branches {
+            // Makes the properties of the branches visible to `unevaluatedProperties`.
+            object.get_mut("allOf").and_then(Value::as_array_mut).into_iter().flatten().for_each(|branch| self.inline(branch));
         }
-        for (keyword, part) in subschemas_mut(object) {
-            let is_arm = matches!(keyword, "allOf" | "anyOf" | "oneOf");
-            let is_closed = is_closed && (!is_arm || one_at_a_time) && keyword != "not";
-            self.read(part, is_closed, if keyword == "allOf" { &names } else { &[] });
-        }
-    }
-
-    /// Puts what a part refers to into its place, where the whole sees what it describes.
-    fn inline(&mut self, part: &mut Value) {
-        while let (Some(target), true) = (self.kept.target(part), self.taken_in < MAX_TAKEN_IN) {
-            self.taken_in += 1;
-            *part = target.clone();
+        for (keyword, subschema) in subschemas_mut(object) {
+            let is_branch = matches!(keyword, "allOf" | "anyOf" | "oneOf");
+            let is_closed = is_closed && (!is_branch || has_exclusive_branches) && keyword != "not";
+            self.rewrite(subschema, is_closed, if keyword == "allOf" { &names } else { &[] });
         }
     }
 
-    /// Forgets what goes the other way; `names` are such properties already known.
+    /// Replaces a reference with the registered schema.
+    fn inline(&mut self, schema: &mut Value) {
+        while let (Some(target), true) = (self.registry.target(schema), self.inlined < INLINED_SCHEMAS_LIMIT) {
+            self.inlined += 1;
+            *schema = target.clone();
+        }
+    }
+
+    /// Makes the properties of the other direction optional, and unvalidated in a request. Adds them to `names`, which contains
+    /// those of sibling schemas.
     fn strip_direction(&self, object: &mut Map<String, Value>, names: &mut Vec<String>) {
-        let flag = if self.form == ValidationMode::Request { "readOnly" } else { "writeOnly" };
-        self.properties_with_flag(object, flag, names);
+        let flag = if self.mode == ValidationMode::Request { "readOnly" } else { "writeOnly" };
+        self.collect_properties_with_flag(object, flag, names);
         if let Some(required) = object.get_mut("required").and_then(Value::as_array_mut) {
             required.retain(|name| !names.iter().any(|flagged| name == flagged));
         }
         let properties = object.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten();
-        for (_, property) in properties.filter(|(name, _)| self.form == ValidationMode::Request && names.contains(name)) {
+        for (_, property) in properties.filter(|(name, _)| self.mode == ValidationMode::Request && names.contains(name)) {
             *property = json!({});
         }
     }
 
-    /// The properties of an object, and of all that it is put together from, that have this flag.
-    fn properties_with_flag(&self, object: &Map<String, Value>, flag: &str, names: &mut Vec<String>) {
+    /// Appends the names of properties with a flag, including those in `allOf`.
+    fn collect_properties_with_flag(&self, object: &Map<String, Value>, flag: &str, names: &mut Vec<String>) {
         for (name, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
-            if property[flag] == true || self.kept.target(property).is_some_and(|property| property[flag] == true) {
+            if property[flag] == true || self.registry.target(property).is_some_and(|property| property[flag] == true) {
                 names.push(name.clone());
             }
         }
-        for part in object.get("allOf").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
-            self.properties_with_flag(part, flag, names);
+        for subschema in object.get("allOf").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
+            self.collect_properties_with_flag(subschema, flag, names);
         }
     }
 }

@@ -13,7 +13,7 @@ pub enum Scope {
     Public,
     /// A person.
     Customer,
-    /// The platform's staff.
+    /// A member of the platform's staff.
     Administrator,
     /// A holder of an admission token.
     Redeemer,

@@ -1,18 +1,18 @@
-//! What a request has to prove itself with.
+//! Security schemes: finding the credential of a request.
 
 use anyhow::{Context, bail};
 use http::{HeaderMap, header};
 use serde_json::Value;
 
-use super::parameter::ParameterLocation;
-use super::resolver::References;
+use crate::parameter::ParameterLocation;
+use crate::resolver::References;
 
-/// One way for a request to prove itself (OpenAPI 3.0, Security Scheme Object).
+/// A way to authenticate a request (OpenAPI 3.0, Security Scheme Object).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecurityScheme {
-    /// A key in a header, in the query or in a cookie of this name.
+    /// A key in a header, query parameter or cookie of this name.
     Key(ParameterLocation, String),
-    /// The header `Authorization` of this scheme (RFC 9110): `Basic`, `Bearer` …; OAuth 2 and OpenID Connect have `Bearer`.
+    /// The header `Authorization` with this scheme (RFC 9110), for example `Basic`. OAuth 2 and OpenID Connect use `Bearer`.
     Authorization(String),
 }
 
@@ -27,34 +27,34 @@ impl SecurityScheme {
         })
     }
 
-    /// What a request proves itself with in this way; `None` when it doesn't, or it is blank.
+    /// Returns the credential that a request sends for this scheme, or `None` if it is absent or blank.
     pub fn credential(&self, headers: &HeaderMap, query: Option<&str>) -> Option<String> {
         let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("unreadable").to_owned());
         let credential = match self {
             Self::Key(ParameterLocation::Query, name) => {
                 let mut pairs = form_urlencoded::parse(query?.as_bytes());
-                pairs.find(|(given, _)| given == name).map(|(_, key)| key.into_owned())
+                pairs.find(|(key_name, _)| key_name == name).map(|(_, key)| key.into_owned())
             }
             Self::Key(ParameterLocation::Cookie, name) => {
                 let cookies = header(header::COOKIE.as_str())?;
                 let mut pairs = cookies.split(';').filter_map(|cookie| cookie.trim().split_once('='));
-                pairs.find(|(given, _)| given == name).map(|(_, key)| key.to_owned())
+                pairs.find(|(key_name, _)| key_name == name).map(|(_, key)| key.to_owned())
             }
             Self::Key(_, name) => header(name),
             Self::Authorization(scheme) => {
-                let given = header(header::AUTHORIZATION.as_str())?;
-                let (given, credential) = given.trim().split_once(' ')?;
-                given.eq_ignore_ascii_case(scheme).then(|| credential.to_owned())
+                let authorization = header(header::AUTHORIZATION.as_str())?;
+                let (sent_scheme, credential) = authorization.trim().split_once(' ')?;
+                sent_scheme.eq_ignore_ascii_case(scheme).then(|| credential.to_owned())
             }
         };
         credential.map(|credential| credential.trim().to_owned()).filter(|credential| !credential.is_empty())
     }
 }
 
-/// The alternatives of an operation, each of which is everything that it asks for together.
+/// Returns the alternative security requirements of an operation. A request must satisfy all schemes of one of them.
 ///
 /// # Errors
-/// When the document has no scheme of a name, or one that OpenAPI doesn't have.
+/// If a requirement names an undeclared scheme, or a scheme has an unknown type.
 pub fn alternatives<'a>(
     references: &References<'a>,
     document: &'a Value,

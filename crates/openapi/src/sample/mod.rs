@@ -1,7 +1,7 @@
 //! Data made from schemas: values that a schema allows, the same ones for the same seed.
 
-mod bundle;
 mod boundary_values;
+mod bundle;
 mod generator;
 mod merge;
 mod number;

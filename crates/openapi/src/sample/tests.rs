@@ -1,10 +1,11 @@
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::{Direction, Sampler};
-use crate::cases::wrong_values;
-use crate::characters::AllowedCharacters;
+use crate::charset_policy::AllowedCharacters;
+use crate::invalid_values::wrong_values;
 use crate::{Contract, METHODS, compile, resolve};
 
 /// The schemas of the contract that stand under a name, and those of all bodies, answers and parameters.

@@ -2,6 +2,8 @@
 
 mod requests;
 
+use std::path::Path;
+
 use http::{HeaderMap, HeaderName};
 use serde_json::{Value, json};
 
