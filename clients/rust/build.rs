@@ -1,4 +1,4 @@
-//! Generates the client from the contract, after bringing the document into the form that progenitor takes.
+//! Generates the client from the contract, after simplifying the document for progenitor.
 
 use std::path::Path;
 use std::{env, fs};
@@ -16,11 +16,11 @@ fn main() {
             simplify(operation);
         }
     }
-    plain(&mut document);
+    remove_constraints(&mut document);
     let document = serde_json::from_value(document).expect("spec/openapi.yaml is OpenAPI 3.0");
     let mut settings = GenerationSettings::default();
     settings.with_interface(InterfaceStyle::Builder).with_tag(TagStyle::Merged).with_derive("PartialEq");
-    // What a client carries with it, and reads when it sends.
+    // Every client contains a retry policy.
     settings.with_inner_type(syn::parse_quote!(crate::RetryPolicy));
     let tokens = Generator::new(&settings).generate_tokens(&document).expect("the contract can be generated from");
     let code = prettyplease::unparse(&syn::parse2(tokens).expect("what is generated is Rust"));
@@ -28,7 +28,8 @@ fn main() {
     fs::write(Path::new(&folder).join("generated.rs"), code).expect("the build folder can be written");
 }
 
-/// progenitor knows one type of success and one of error for each operation. The client sends the version itself.
+/// Reduces the responses to one success type and one error type, because progenitor supports only one of each per operation. Removes the
+/// version parameter, because the client sends it with every request.
 fn simplify(operation: &mut Value) {
     if let Some(parameters) = operation.get_mut("parameters").and_then(Value::as_array_mut) {
         parameters.retain(|parameter| parameter["$ref"] != "#/components/parameters/ClientVersion");
@@ -38,13 +39,13 @@ fn simplify(operation: &mut Value) {
     for response in responses.values_mut() {
         let content = response.get_mut("content").and_then(Value::as_object_mut);
         if let Some(content) = content.filter(|content| !content.contains_key("application/json")) {
-            // Images of several kinds: the caller reads Content-Type.
+            // Images in several formats: the caller reads `Content-Type`.
             content.clear();
             content.insert("*/*".to_owned(), json!({ "schema": { "type": "string", "format": "binary" } }));
         }
     }
     let error = json!({
-        "description": "What went wrong.",
+        "description": "The error.",
         "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
     });
     for statuses in ["4XX", "5XX"] {
@@ -52,9 +53,9 @@ fn simplify(operation: &mut Value) {
     }
 }
 
-/// What a caller passes and gets are plain texts and numbers. Bounds, lengths and patterns would give each its own type, to be
-/// parsed at every call; the server names everything that it refuses anyway. An amount with two decimals needs 64 bits.
-fn plain(value: &mut Value) {
+/// Removes bounds, lengths and patterns, so that values are plain strings and numbers. Otherwise each would get its own type, which
+/// callers would have to construct; the server validates them anyway. Amounts with two decimals need 64 bits.
+fn remove_constraints(value: &mut Value) {
     match value {
         Value::Object(object) => {
             if object.get("type").is_some_and(Value::is_string) {
@@ -65,9 +66,9 @@ fn plain(value: &mut Value) {
                     object.insert("format".to_owned(), json!("double"));
                 }
             }
-            object.values_mut().for_each(plain);
+            object.values_mut().for_each(remove_constraints);
         }
-        Value::Array(items) => items.iter_mut().for_each(plain),
+        Value::Array(items) => items.iter_mut().for_each(remove_constraints),
         _ => {}
     }
 }

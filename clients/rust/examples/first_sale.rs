@@ -1,11 +1,11 @@
-//! Carries a sale through a running server, from sign-up to the gate, and prints each step.
+//! Runs a sale on a running server, from sign-up to admission, and prints each step.
 //!
 //! ```sh
-//! cargo run --release -- serve        # in another terminal; prints the administrator's key at its first start
+//! cargo run --release -- serve        # in another terminal; prints the administrator's key on its first start
 //! cargo run -p boxoffice-client --example first_sale -- http://127.0.0.1:8080 ADMINISTRATOR_KEY
 //! ```
 
-#![expect(clippy::print_stdout, reason = "it prints each step")]
+#![expect(clippy::print_stdout, reason = "the example prints each step")]
 
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -19,43 +19,44 @@ async fn main() -> anyhow::Result<()> {
     let address = arguments.next().context("usage: first_sale ADDRESS ADMINISTRATOR_KEY")?;
     let key = arguments.next().context("usage: first_sale ADDRESS ADMINISTRATOR_KEY")?;
     let staff = Client::connect(&address, &key)?;
-    // Names must be unique, so that the example can be run again.
+    // Names must be unique, also when the example runs again.
     let run = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
 
     let region = staff.region_create().body_map(|body| body.name(format!("Greater Accra {run}")).country("Ghana")).send().await?;
     let venue = staff.venue_create().body_map(|body| {
-        let place = body.longitude(-0.2009).latitude(5.5527).address("Liberia Road, Accra");
-        place.name(format!("National Theatre {run}")).region(region.self_.clone())
+        let location = body.longitude(-0.2009).latitude(5.5527).address("Liberia Road, Accra");
+        location.name(format!("National Theatre {run}")).region(region.self_.clone())
     });
     let venue = venue.send().await?;
     let category = staff.category_create();
     let category = category.body_map(|body| body.name(format!("Music {run}")).subcategories(vec!["Jazz".to_owned()]));
     let category = category.send().await?;
-    println!("The staff have made {}, {} and {}.", region.name, venue.name, category.name);
+    println!("The staff created {}, {} and {}.", region.name, venue.name, category.name);
 
     let kofi = sign_up(&staff, &address, &format!("kofi{run}")).await?;
     let host = kofi.host_create();
     let host = host.body_map(|body| body.name(format!("Accra Live {run}")).contact("Kofi").email("kofi@example.com"));
     let host = host.send().await?;
     let event = kofi.event_create().body_map(|body| {
-        let what = body.host(host.self_.clone()).title(format!("Harmattan Jazz Night {run}")).description("Jazz, outdoors.");
-        let kind = what.type_("Standard").public(true).category(category.self_.clone()).subcategory("Jazz");
-        kind.venue(venue.self_.clone()).start("2999-12-20T19:00".to_owned()).end("2999-12-20T23:00".to_owned())
+        let description =
+            body.host(host.self_.clone()).title(format!("Harmattan Jazz Night {run}")).description("Jazz, outdoors.");
+        let details = description.type_("Standard").public(true).category(category.self_.clone()).subcategory("Jazz");
+        details.venue(venue.self_.clone()).start("2999-12-20T19:00".to_owned()).end("2999-12-20T23:00".to_owned())
     });
     let event = event.send().await?;
-    println!("Kofi has made the host {} and the event {}, {}.", host.name, event.title, event.self_);
+    println!("Kofi created the host {} and the event {}, {}.", host.name, event.title, event.self_);
 
     let event_id = last_segment(&event.self_);
     let section = kofi.section_create().event(event_id).body_map(|body| {
-        let sold = body.sales_start("2020-01-01T00:00").sales_end("2999-12-20T19:00");
-        sold.name("VIP").base_price(120.0).capacity(60)
+        let sales = body.sales_start("2020-01-01T00:00").sales_end("2999-12-20T19:00");
+        sales.name("VIP").base_price(120.0).capacity(60)
     });
     let section = section.send().await?;
-    println!("It has the section {} at {:.2}, of which {} are left.", section.name, section.price.current, section.remaining);
+    println!("Its section {} costs {:.2}; {} tickets remain.", section.name, section.price.current, section.remaining);
 
     let submission = kofi.event_submission_create().event(event_id).send().await?;
     let decision = staff.submission_delete().submission(last_segment(&submission.self_)).approved(true).send().await?;
-    println!("Kofi has submitted it; the staff's decision: {}.", decision.status);
+    println!("Kofi submitted the event for review; the staff's decision: {}.", decision.status);
 
     let ama = sign_up(&staff, &address, &format!("ama{run}")).await?;
     let items = HashMap::from([(format!("{}{}", event.self_, section.self_), 2)]);
@@ -73,26 +74,26 @@ async fn main() -> anyhow::Result<()> {
 
     let token = kofi.event_token_create().event(event_id);
     let token = token.body_map(|body| body.sections(vec![format!("{}{}", event.self_, section.self_)])).send().await?;
-    let gate = staff.token_authentication_get().code(token.code.as_str()).send().await?;
-    let gate = Client::connect(&address, &gate.key)?;
-    let admitted = gate.event_admission_create().event(event_id);
+    let redeemer = staff.token_authentication_get().code(token.code.as_str()).send().await?;
+    let redeemer = Client::connect(&address, &redeemer.key)?;
+    let admitted = redeemer.event_admission_create().event(event_id);
     let admitted = admitted.body_map(|body| body.serials(serials.clone()).device("Gate 1".to_owned())).send().await?;
-    println!("At the gate, with the token {}, {} are admitted.", token.code, admitted.len());
-    match gate.event_admission_create().event(event_id).body_map(|body| body.serials(serials)).send().await {
+    println!("With the admission token {}, {} tickets are admitted.", token.code, admitted.len());
+    match redeemer.event_admission_create().event(event_id).body_map(|body| body.serials(serials)).send().await {
         Ok(_) => anyhow::bail!("the same tickets were admitted twice"),
-        Err(refusal) => println!("A second time: {}.", refusal.status().context("no answer")?),
+        Err(error) => println!("A second admission returns {}.", error.status().context("no response")?),
     }
     Ok(())
 }
 
-/// Makes an account and logs in with it.
-async fn sign_up(anyone: &Client, address: &str, name: &str) -> anyhow::Result<Client> {
+/// Creates an account and logs in.
+async fn sign_up(application: &Client, address: &str, name: &str) -> anyhow::Result<Client> {
     let password = "correct horse battery";
-    let account = anyone.account_create();
+    let account = application.account_create();
     let account = account.body_map(|body| body.username(name).email(format!("{name}@example.com")).password(password));
     let number = account.send().await?.number.clone();
-    let session = anyone.session_create().body_map(|body| body.identification(name).password(password)).send().await?;
-    println!("{name} has the account {number}.");
+    let session = application.session_create().body_map(|body| body.identification(name).password(password)).send().await?;
+    println!("{name} has account {number}.");
     Ok(Client::connect(address, &session.key)?)
 }
 

@@ -1,32 +1,32 @@
-//! Tags of what was read, and answers to requests that name them.
+//! Entity tags and responses to conditional requests.
 
 use progenitor_client::{Error, ResponseValue};
 use reqwest::StatusCode;
 use reqwest::header::ETAG;
 
-/// What was read, with the tag of its content.
+/// A response that may have an entity tag.
 pub trait HasEtag {
-    /// The tag, for `if_none_match` and `if_match`; nothing where the operation has none.
-    fn tag(&self) -> Option<&str>;
+    /// Returns the entity tag for `if_none_match` and `if_match`; `None` if the operation has none.
+    fn etag(&self) -> Option<&str>;
 }
 
 impl<T> HasEtag for ResponseValue<T> {
-    fn tag(&self) -> Option<&str> {
+    fn etag(&self) -> Option<&str> {
         self.headers().get(ETAG)?.to_str().ok()
     }
 }
 
-/// An answer to a request with `if_none_match`, whose content the caller may have already.
+/// The result of a request with `if_none_match`.
 pub trait IfChanged: Sized {
-    /// What is read where it has changed.
+    /// The response if the content has changed.
     type Changed;
-    /// What goes wrong.
+    /// The error of the request.
     type Error;
 
-    /// The answer; `None` where the content is still the one of that tag (304).
+    /// Returns the response; `None` if the content hasn't changed (304).
     ///
     /// # Errors
-    /// With whatever else went wrong.
+    /// Any other error of the request.
     fn if_changed(self) -> Result<Option<Self::Changed>, Self::Error>;
 }
 
@@ -37,7 +37,7 @@ impl<T, E> IfChanged for Result<ResponseValue<T>, Error<E>> {
     fn if_changed(self) -> Result<Option<ResponseValue<T>>, Error<E>> {
         match self {
             Err(Error::UnexpectedResponse(response)) if response.status() == StatusCode::NOT_MODIFIED => Ok(None),
-            answer => answer.map(Some),
+            result => result.map(Some),
         }
     }
 }

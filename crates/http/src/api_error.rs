@@ -1,4 +1,4 @@
-//! What a client sees of an error: the one place that knows its status and its body.
+//! API error response: the one place that maps an error to a status and a body.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use boxoffice_openapi::{FieldError, FieldErrorKind};
 
 use crate::error::{Code, Error};
 
-/// An error as it is answered. The cause of a failure inside goes to the log, never into the body.
+/// An error response. The cause of an internal error is logged and never sent.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     code: Code,
@@ -64,7 +64,7 @@ impl Code {
         }
     }
 
-    /// Whether clients read this error's text from `message`, as the requirement's table has it, and not from `error`.
+    /// Returns whether the body has the text in `message`, as the requirement's table does, instead of `error`.
     fn is_message(self) -> bool {
         matches!(self, Self::KeyMissing | Self::KeyRefused | Self::EndpointUnknown | Self::ServerError)
     }
@@ -81,7 +81,7 @@ impl ApiError {
         self.code
     }
 
-    /// What failed inside, for the log.
+    /// The cause of an internal error, for the log.
     pub fn cause(&self) -> Option<&anyhow::Error> {
         self.cause.as_deref()
     }
@@ -111,7 +111,7 @@ impl From<Code> for ApiError {
     }
 }
 
-/// Every 400 has fields (decisions), also where no single argument is wrong.
+/// Fields of the body. Every 400 has the property (decisions), even if no single argument is wrong.
 fn fields_of(code: Code) -> Option<Vec<FieldError>> {
     match code {
         Code::AdmissionNone => Some(vec![FieldError::invalid("serials", "name no ticket that can be admitted")]),
@@ -120,7 +120,7 @@ fn fields_of(code: Code) -> Option<Vec<FieldError>> {
     }
 }
 
-/// What dropshot itself refuses. The contract is checked before, so this is left for what the contract cannot say.
+/// Errors of dropshot itself. Requests are validated before, so these are only cases that the contract can't express.
 impl From<HttpError> for ApiError {
     fn from(error: HttpError) -> Self {
         if error.status_code.is_client_error() {
@@ -130,7 +130,7 @@ impl From<HttpError> for ApiError {
     }
 }
 
-/// `Missing: name, country. Invalid: city (must be a string).`
+/// Returns a summary such as `Missing: name, country. Invalid: city (must be a string).`
 fn sentence(problems: &[FieldError]) -> String {
     let of = |kind| problems.iter().filter(move |problem| problem.problem == kind);
     let missing: Vec<_> = of(FieldErrorKind::Missing).map(|problem| problem.name.as_str()).collect();

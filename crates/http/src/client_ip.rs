@@ -1,4 +1,4 @@
-//! Who a request comes from, as an address: the connection's own, or the one that a trusted proxy names.
+//! IP address of a request's client: the connection's peer, or the address that a trusted proxy forwards.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -10,27 +10,27 @@ use ipnet::IpNet;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The proxies that are believed when they name a client.
+/// Networks of the proxies whose forwarding headers are trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// The address of the client at the end of a connection. A trusted peer names it in `Forwarded` (RFC 7239) or in
-    /// `X-Forwarded-For`: the rightmost that isn't a trusted proxy's itself, as whatever stands left of it may be made up.
+    /// Returns the address of the client. If the peer is trusted, that is the rightmost address in `Forwarded` (RFC 7239) or
+    /// `X-Forwarded-For` that isn't a trusted proxy itself: the client can forge everything left of it.
     ///
-    /// It is the peer's where the headers can't be read, and where they disagree: a proxy writes one of them, and passes on the
-    /// other as it came from the client.
+    /// Returns the peer if the headers are malformed or disagree. A proxy writes only one of the two headers and passes on the other
+    /// as the client sent it.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {
             return peer;
         }
-        let forwarded = join_lines(headers, &FORWARDED).map(|text| self.nearest(forwarded_for(&text)?));
+        let forwarded = join_lines(headers, &FORWARDED).map(|text| self.client_hop(forwarded_for(&text)?));
         let x_forwarded_for =
-            join_lines(headers, &X_FORWARDED_FOR).map(|text| self.nearest(text.split(',').map(parse_node).collect()));
+            join_lines(headers, &X_FORWARDED_FOR).map(|text| self.client_hop(text.split(',').map(parse_node).collect()));
         match (forwarded, x_forwarded_for) {
-            (Some(Some(one)), None) | (None, Some(Some(one))) => one,
-            (Some(Some(one)), Some(Some(other))) if one == other => one,
+            (Some(Some(client)), None) | (None, Some(Some(client))) => client,
+            (Some(Some(client)), Some(Some(other))) if client == other => client,
             _ => peer,
         }
     }
@@ -39,29 +39,29 @@ impl TrustedProxies {
         self.0.iter().any(|network| network.contains(&address))
     }
 
-    /// The first address from the right that isn't trusted; the leftmost where all are. What can't be read is not skipped.
-    fn nearest(&self, hops: Vec<Option<IpAddr>>) -> Option<IpAddr> {
+    /// Returns the rightmost address that isn't trusted, or the leftmost if all are. A malformed one is not skipped.
+    fn client_hop(&self, hops: Vec<Option<IpAddr>>) -> Option<IpAddr> {
         let is_trusted = |hop: &Option<IpAddr>| hop.is_some_and(|address| self.trusts(address));
-        let stranger = hops.iter().rev().find(|hop| !is_trusted(hop));
-        *stranger.or_else(|| hops.first())?
+        let untrusted = hops.iter().rev().find(|hop| !is_trusted(hop));
+        *untrusted.or_else(|| hops.first())?
     }
 }
 
 impl FromStr for TrustedProxies {
     type Err = anyhow::Error;
 
-    /// Addresses and networks, separated by commas.
+    /// Parses addresses and networks, separated by commas.
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        let read = |part: &str| {
+        let parse = |part: &str| {
             let network = part.parse().or_else(|_| part.parse::<IpAddr>().map(IpNet::from));
             network.with_context(|| format!("neither an address nor a network such as 10.0.0.0/8: {part}"))
         };
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
-        parts.map(read).collect::<anyhow::Result<_>>().map(Self)
+        parts.map(parse).collect::<anyhow::Result<_>>().map(Self)
     }
 }
 
-/// What is one sender among addresses: of IPv6 the network of 64 bits that a single customer has to itself.
+/// Returns the address under which requests are counted. For IPv6 that is the /64 network, which usually belongs to one customer.
 pub fn rate_limit_key(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),
@@ -69,13 +69,13 @@ pub fn rate_limit_key(address: IpAddr) -> IpAddr {
     }
 }
 
-/// All values of a header as one list; `None` where there is none. What is no text is read as something that is no address.
+/// Returns all lines of a header as one list; `None` if there is none. A value that isn't text becomes an invalid address.
 fn join_lines(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let values: Vec<_> = headers.get_all(name).iter().map(|value| value.to_str().unwrap_or("?")).collect();
     (!values.is_empty()).then(|| values.join(","))
 }
 
-/// The `for` of every element of a `Forwarded` header; `None` where quotation marks don't end.
+/// Returns the `for` address of every element of a `Forwarded` header; `None` if a quotation mark isn't closed.
 fn forwarded_for(text: &str) -> Option<Vec<Option<IpAddr>>> {
     let element = |element: &str| {
         let pairs = split(element, ';')?;
@@ -89,7 +89,7 @@ fn forwarded_for(text: &str) -> Option<Vec<Option<IpAddr>>> {
     Some(split(text, ',')?.into_iter().map(element).collect())
 }
 
-/// The parts between separators that don't stand in quotation marks; `None` where those don't end.
+/// Splits at separators outside quotation marks; `None` if a quotation mark isn't closed.
 fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     let (mut parts, mut start, mut is_quoted, mut is_escaped) = (Vec::new(), 0, false, false);
     for (index, character) in text.char_indices() {
@@ -108,12 +108,12 @@ fn split(text: &str, separator: char) -> Option<Vec<&str>> {
     (!is_quoted).then_some(parts)
 }
 
-/// An address as a proxy writes it: `192.0.2.43`, `192.0.2.43:4711`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:4711`.
+/// Parses an address as a proxy writes it: `192.0.2.43`, `192.0.2.43:4711`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:4711`.
 fn parse_node(text: &str) -> Option<IpAddr> {
     let text = text.trim();
-    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-    let address = match bare {
-        Some(bare) => bare.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+    let bracketed = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let address = match bracketed {
+        Some(address) => address.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
         None => text.parse().or_else(|_| text.parse::<SocketAddr>().map(|address| address.ip())).ok(),
     };
     address.map(|address| address.to_canonical())
@@ -128,7 +128,7 @@ mod tests {
     const PROXY: &str = "10.1.2.3";
 
     fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {
-        lines.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a header's value"))).collect()
+        lines.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a header value"))).collect()
     }
 
     fn client(peer: &str, lines: &[(&'static str, &str)]) -> String {
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_not_believed() {
+    fn ignores_headers_of_untrusted_peers() {
         assert_eq!(client("203.0.113.9", &[("x-forwarded-for", "198.51.100.7")]), "203.0.113.9");
         assert_eq!(client("203.0.113.9", &[("forwarded", "for=198.51.100.7")]), "203.0.113.9");
         assert_eq!(client("192.0.2.2", &[("x-forwarded-for", "198.51.100.7")]), "192.0.2.2");
     }
 
     #[test]
-    fn a_trusted_proxy_names_the_rightmost_stranger() {
+    fn returns_rightmost_untrusted_address_of_trusted_proxy() {
         for (name, value, expected) in [
             ("x-forwarded-for", "198.51.100.7", "198.51.100.7"),
             ("x-forwarded-for", "6.6.6.6, 198.51.100.7, 10.9.9.9,192.0.2.1", "198.51.100.7"),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_or_disagrees_leaves_the_peer() {
+    fn returns_peer_if_headers_are_malformed_or_disagree() {
         for lines in [
             [("x-forwarded-for", "unknown")].as_slice(),
             &[("x-forwarded-for", "198.51.100.7, ")],
@@ -183,49 +183,49 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_of_a_header_are_one_list() {
+    fn reads_all_lines_of_a_header_as_one_list() {
         let mut lines = headers(&[("x-forwarded-for", "6.6.6.6")]);
-        lines.append(X_FORWARDED_FOR, "198.51.100.7".parse().expect("a header's value"));
+        lines.append(X_FORWARDED_FOR, "198.51.100.7".parse().expect("a header value"));
         let trusted: TrustedProxies = PROXY.parse().expect("an address");
 
         assert_eq!(trusted.client(PROXY.parse().expect("an address"), &lines).to_string(), "198.51.100.7");
     }
 
     #[test]
-    fn networks_are_read_or_told_to_be_wrong() {
+    fn parses_networks_and_rejects_other_text() {
         assert_eq!("".parse::<TrustedProxies>().ok(), Some(TrustedProxies::default()));
-        let wrong = "10.0.0.0/8,proxy.example".parse::<TrustedProxies>().expect_err("no address").to_string();
-        assert!(wrong.contains("proxy.example"), "{wrong}");
+        let error = "10.0.0.0/8,proxy.example".parse::<TrustedProxies>().expect_err("no address").to_string();
+        assert!(error.contains("proxy.example"), "{error}");
         assert!("10.0.0.0/33".parse::<TrustedProxies>().is_err());
     }
 
     #[test]
-    fn a_sender_of_ipv6_is_a_network() {
-        let of = |text: &str| rate_limit_key(text.parse().expect("an address")).to_string();
-        assert_eq!(of("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
-        assert_eq!(of("::ffff:198.51.100.7"), "198.51.100.7");
-        assert_eq!(of("198.51.100.7"), "198.51.100.7");
+    fn rate_limit_key_of_ipv6_is_its_network() {
+        let key = |text: &str| rate_limit_key(text.parse().expect("an address")).to_string();
+        assert_eq!(key("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
+        assert_eq!(key("::ffff:198.51.100.7"), "198.51.100.7");
+        assert_eq!(key("198.51.100.7"), "198.51.100.7");
     }
 
     proptest! {
         #[test]
-        fn any_header_gives_some_address(forwarded in "[ -~]{0,60}", x_forwarded_for in "[0-9a-f:.,\\[\\] ]{0,60}") {
+        fn any_header_yields_an_address(forwarded in "[ -~]{0,60}", x_forwarded_for in "[0-9a-f:.,\\[\\] ]{0,60}") {
             let peer = client(PROXY, &[("forwarded", forwarded.as_str()), ("x-forwarded-for", x_forwarded_for.as_str())]);
             prop_assert!(peer.parse::<IpAddr>().is_ok());
         }
 
         #[test]
-        fn what_a_client_writes_before_the_proxy_changes_nothing(made_up in "[!#-+\\--~ ]{0,40}", real: [u8; 4]) {
+        fn forged_addresses_left_of_the_client_are_ignored(forged in "[!#-+\\--~ ]{0,40}", real: [u8; 4]) {
             let real = IpAddr::from(real);
             prop_assume!(!client(PROXY, &[("x-forwarded-for", &real.to_string())]).starts_with("10."));
-            let (list, element) = (format!("{made_up}, {real}"), format!("{made_up}, for={real}"));
+            let (list, element) = (format!("{forged}, {real}"), format!("{forged}, for={real}"));
 
             prop_assert_eq!(client(PROXY, &[("x-forwarded-for", &list)]), real.to_string());
             prop_assert_eq!(client(PROXY, &[("forwarded", &element)]), real.to_string());
         }
 
         #[test]
-        fn an_address_is_read_as_it_is_written(bits: u128, port: u16, four: [u8; 4]) {
+        fn parses_addresses_with_and_without_port(bits: u128, port: u16, four: [u8; 4]) {
             let (six, four) = (IpAddr::from(bits.to_be_bytes()), IpAddr::from(four));
             for address in [six, four] {
                 prop_assert_eq!(parse_node(&address.to_string()), Some(address.to_canonical()));

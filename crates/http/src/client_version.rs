@@ -1,4 +1,4 @@
-//! Versions of the API that clients expect.
+//! API version that a client expects.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use schemars::schema::Schema;
 
 use crate::text_schema;
 
-/// A client's version: one to three numbers, of which those left out are 0.
+/// A client's version: one to three numbers; missing ones are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClientVersion([u32; 3]);
 
@@ -18,15 +18,15 @@ impl FromStr for ClientVersion {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        const SHAPE: &str = "a version is one to three numbers, such as 3.0.0";
+        const EXPECTED: &str = "a version is one to three numbers, such as 3.0.0";
         let mut version = [0; 3];
         let mut parts = text.trim().split('.');
-        for place in &mut version {
+        for number in &mut version {
             let Some(part) = parts.next() else { break };
-            ensure!(part.bytes().all(|byte| byte.is_ascii_digit()), SHAPE);
-            *place = part.parse().context(SHAPE)?;
+            ensure!(part.bytes().all(|byte| byte.is_ascii_digit()), EXPECTED);
+            *number = part.parse().context(EXPECTED)?;
         }
-        ensure!(parts.next().is_none(), SHAPE);
+        ensure!(parts.next().is_none(), EXPECTED);
         Ok(Self(version))
     }
 }

@@ -1,7 +1,8 @@
-//! The front door: what every request passes before its endpoint and after it.
+//! Dispatcher: the pipeline around every endpoint.
 //!
-//! dropshot answers unknown paths, other methods and its extractors' refusals in its own words. So one catch-all endpoint
-//! takes every request here, the contract tells which operation is asked for, and an endpoint or the mock answers it.
+//! dropshot's own errors for unknown paths, wrong methods and invalid arguments don't match the contract. So one catch-all
+//! endpoint passes every request to the dispatcher, which finds the operation in the contract and calls the handler (the
+//! platform or the mock).
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -24,21 +25,21 @@ use boxoffice_openapi::{Contract, Operation, ParsedRequest, RouteError};
 use crate::error::{Code, Error};
 use crate::log::Throttle;
 
-/// What the front door leads to.
+/// Application behind the dispatcher: the platform or the mock.
 pub trait RequestHandler: Send + Sync + 'static {
-    /// What dropshot gives along with each request.
+    /// The application's state, which dropshot passes along with each request.
     type Context: ServerContext;
-    /// What answers an operation.
+    /// The endpoint of an operation.
     type Route: Send + Sync;
-    /// Who was let in.
+    /// The authenticated caller.
     type Principal: Send + Sync;
-    /// Whether an answer that the contract doesn't declare is a failure.
+    /// If true, a development build rejects responses that the contract doesn't declare.
     const VALIDATES_RESPONSES: bool;
 
-    /// What answers an operation of the contract, if anything does.
+    /// Returns the endpoint of an operation of the contract, if there is one.
     fn look_up(&self, operation: &Operation) -> Option<Self::Route>;
 
-    /// Steps 2 and 3 of the order of checks: the client's version, and its key.
+    /// Checks the client's version and its key (steps 2 and 3 of the order of checks).
     fn authenticate(
         &self,
         context: &Self::Context,
@@ -47,96 +48,96 @@ pub trait RequestHandler: Send + Sync + 'static {
         head: &Parts,
     ) -> impl Future<Output = Result<Self::Principal, ApiError>> + Send;
 
-    /// The rest of step 4: whether who was let in may ask for this operation.
+    /// Checks that the principal's scope covers this operation (the rest of step 4).
     ///
     /// # Errors
-    /// When the key doesn't reach it.
+    /// 403 if it doesn't.
     fn authorize(&self, _operation: &Operation, _guest: &Self::Principal) -> Result<(), ApiError> {
         Ok(())
     }
 
-    /// Step 4: counts a request for the limit that holds for it, if any.
+    /// Counts a request against its rate limit, if it has one (step 4).
     fn count(&self, _: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
         None
     }
 
-    /// Answers a request that didn't pass the checks of its operation: with the failure itself, unless it has another answer.
+    /// Handles a request that failed a check: returns the error, or a response in its place.
     ///
     /// # Errors
-    /// With the failure to be told.
+    /// The error to send.
     fn refuse(
         &self,
         request: RejectedRequest<'_, Self>,
         failure: ApiError,
     ) -> impl Future<Output = Result<Response<Body>, ApiError>> + Send;
 
-    /// Answers a request that fits the contract. Its body has been read.
+    /// Handles a request that is valid by the contract. Its body has been read.
     fn answer(&self, request: AuthorizedRequest<'_, Self>) -> impl Future<Output = Result<Response<Body>, ApiError>> + Send;
 }
 
-/// A request without its body. Boxed, because it goes from one to the next and is large.
+/// A request without its body. Boxed because it is large and moved through several layers.
 pub struct IncomingRequest<C: ServerContext> {
-    /// What dropshot knows of it.
+    /// dropshot's context of the request.
     pub rq: RequestContext<C>,
-    /// Its method, address and headers.
+    /// Its method, URI and headers.
     pub head: Parts,
-    /// What it says: nothing until it has been held against the contract.
+    /// Its parsed arguments; empty until the request has been validated.
     pub arguments: ParsedRequest,
 }
 
-/// A request that has passed the front door.
+/// A request that passed all checks.
 pub struct AuthorizedRequest<'a, B: RequestHandler + ?Sized> {
     /// The request.
     pub asked: Box<IncomingRequest<B::Context>>,
-    /// What it was held against.
+    /// The contract that it was validated against.
     pub contract: &'a Contract,
-    /// What it asks for.
+    /// The requested operation.
     pub operation: &'a Operation,
-    /// What was found for it.
+    /// The operation's endpoint.
     pub found: B::Route,
-    /// Whose it is.
+    /// The authenticated caller.
     pub guest: B::Principal,
 }
 
-/// A request that is counted.
+/// Input of the rate limiter.
 pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
-    /// What dropshot gave along with it.
+    /// The application's state.
     pub context: &'a B::Context,
-    /// Whose it is.
+    /// The authenticated caller.
     pub guest: &'a B::Principal,
-    /// The other end of its connection.
+    /// The address of the connection's other end.
     pub peer: IpAddr,
     /// Its headers.
     pub headers: &'a HeaderMap,
-    /// About whom it guesses, where its operation can be used for that and is within the key's reach.
+    /// The identity whose credentials are being tried, if the operation can be used for that and the key's scope covers it.
     pub brute_force_target: Option<String>,
 }
 
-/// A request that has not passed the front door.
+/// A request that failed a check.
 pub struct RejectedRequest<'a, B: RequestHandler + ?Sized> {
-    /// What dropshot gives along with it.
+    /// The application's state.
     pub context: &'a B::Context,
-    /// What it was held against.
+    /// The contract that it was validated against.
     pub contract: &'a Contract,
-    /// What it asks for.
+    /// The requested operation.
     pub operation: &'a Operation,
-    /// Whose it is, if that was known already.
+    /// The authenticated caller; `None` if authentication failed.
     pub guest: Option<&'a B::Principal>,
-    /// Its address.
+    /// Its URI.
     pub uri: &'a Uri,
     /// Its identifier.
     pub id: &'a str,
 }
 
-/// Where a request leads.
+/// Result of routing.
 enum Destination<'a, F> {
-    /// To an endpoint, through the rest of the checks.
+    /// An endpoint, which the rest of the checks precede.
     Operation(&'a Operation, F),
-    /// No further than this answer.
+    /// A final response.
     Nowhere(Response<Body>),
 }
 
-/// Everything that stands between the socket and what answers.
+/// Runs every check before a [`RequestHandler`] and adds the common headers to its response.
 pub struct Dispatcher<B> {
     contract: Contract,
     backend: B,
@@ -148,7 +149,7 @@ pub struct Dispatcher<B> {
 }
 
 impl<B: RequestHandler> Dispatcher<B> {
-    /// A front that leads there, behind these doors.
+    /// Creates a dispatcher for this handler.
     pub fn new(
         contract: Contract,
         backend: B,
@@ -160,14 +161,14 @@ impl<B: RequestHandler> Dispatcher<B> {
         Self { contract, backend, doors, body_time, is_tls, log, outage: Throttle::default() }
     }
 
-    /// Answers a request, whatever it is, unless the server is about to stop.
+    /// Returns the response to any request; 503 once the server is closed.
     pub fn answer(
         self: Arc<Self>,
         rq: RequestContext<B::Context>,
         request: Request<Body>,
     ) -> impl Future<Output = Response<Body>> + Send {
         let (head, body) = request.into_parts();
-        // Not within the future, which would be larger by all of it.
+        // Outside the future, which would otherwise be larger by the whole request.
         let asked = Box::new(IncomingRequest { rq, head, arguments: ParsedRequest::default() });
         async move {
             let is_http_1 = asked.head.version <= Version::HTTP_11;
@@ -185,18 +186,18 @@ impl<B: RequestHandler> Dispatcher<B> {
             if let Some(standing) = standing {
                 standing.write_headers(response.headers_mut());
             }
-            // HTTP/2 says it in another way, and forbids this one.
+            // HTTP/2 closes a connection with GOAWAY and forbids this header.
             if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.doors.is_draining()) {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
-            // The operation and not the path, in which an admission token's code may stand.
+            // The operation instead of the path, which may contain an admission token's code.
             let operation = operation.map_or("none", |operation| &operation.id);
             debug!(self.log, "answered"; "operation" => operation, "status" => response.status().as_u16(), "request" => request_id);
             response
         }
     }
 
-    /// Answers a request by what it leads to; tells the operation, if it is one.
+    /// Routes and handles a request; a panic becomes a 500. Returns the operation too, if there is one.
     async fn dispatch(
         &self,
         asked: Box<IncomingRequest<B::Context>>,
@@ -215,7 +216,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         }
     }
 
-    /// Step 1 of the order of checks: the head's size, the path and the method.
+    /// Checks the head's size, the path and the method (step 1 of the order of checks).
     fn route(&self, head: &Parts) -> Destination<'_, B::Route> {
         if let Err(failure) = request_head::check_size(&head.uri, &head.headers) {
             return Destination::Nowhere(error_response(&failure));
@@ -234,8 +235,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         }
     }
 
-    /// Refuses a request that doesn't get as far as [`answer`](Self::answer), because dropshot's router can't lead it there; with
-    /// the headers of the refusal.
+    /// Returns the error and its headers for a request that dropshot's router can't pass to [`answer`](Self::answer).
     pub fn reject_unroutable(&self, request: &Request<Body>) -> (ApiError, HeaderMap) {
         let path = request.uri().path();
         let (failure, mut headers) = request_head::check_size(request.uri(), request.headers()).err().map_or_else(
@@ -254,7 +254,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         Ok((operation, self.backend.look_up(operation).ok_or(RouteError::NotFound)?))
     }
 
-    /// The other steps, and the endpoint.
+    /// Runs the remaining checks and the endpoint.
     async fn handle(
         &self,
         operation: &Operation,
@@ -278,7 +278,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         if B::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
     }
 
-    /// What follows once it is known who asks: the key's reach, how often it has asked, and what the request says.
+    /// Runs the checks after authentication: the key's scope, the rate limit and the request's arguments.
     async fn check(
         &self,
         operation: &Operation,
@@ -288,13 +288,13 @@ impl<B: RequestHandler> Dispatcher<B> {
         standing: &mut Option<RateLimitStatus>,
     ) -> Result<ParsedRequest, ApiError> {
         let IncomingRequest { rq, head, .. } = asked;
-        // Asked first, and told once it is counted: one who is refused asks no more often than anybody else.
+        // Checked before the rate limit but returned after it, so that unauthorized requests count too.
         let reach = self.backend.authorize(operation, guest);
         let path = self.contract.without_prefix(head.uri.path());
         let peer = rq.request.remote_addr().ip();
         let mut bytes = None;
         if operation.credential_param.is_some() && reach.is_ok() {
-            // Whom it guesses about may stand in the body.
+            // The identity may be in the body.
             bytes = Some(self.body_time.read(operation, &mut body).await?);
         }
         let guessed = bytes.as_deref().map(|bytes| operation.guessed(path, bytes));
@@ -317,7 +317,7 @@ impl<B: RequestHandler> Dispatcher<B> {
     fn refuse(&self, failure: &ApiError, operation: &str, request_id: &str) -> Response<Body> {
         if let Some(cause) = failure.cause() {
             let cause = format!("{cause:#}");
-            // While what the server stands on is away, everything fails alike: a line a second tells it, and how many it stands for.
+            // During an outage every request fails alike: one line per second is logged, with the number of suppressed lines.
             match (failure.code() == Code::ServerUnavailable).then(|| self.outage.line()) {
                 None => error!(self.log, "failed"; "operation" => operation, "cause" => cause, "request" => request_id),
                 Some(Some(untold)) => error!(self.log, "unavailable"; "operation" => operation, "cause" => cause,
@@ -333,21 +333,21 @@ impl<B: RequestHandler> Dispatcher<B> {
 
 const CLIENT_VERSION: HeaderName = HeaderName::from_static("x-client-version");
 
-/// Step 2 of the order of checks: the client's version.
+/// Checks the client's version (step 2 of the order of checks).
 ///
 /// # Errors
-/// When it is missing, unreadable or below `minimum`.
+/// 412 if it is missing, malformed or below `minimum`.
 pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), ApiError> {
     let version = headers.get(CLIENT_VERSION).and_then(|value| value.to_str().ok());
     let version = version.and_then(|text| text.parse::<ClientVersion>().ok());
     if version.is_some_and(|version| version >= minimum) { Ok(()) } else { Err(Code::ClientOutdated.into()) }
 }
 
-/// Seconds after which whoever was told that the server can't is to ask again. Short, because an outage that is over is soon
-/// noticed; the waiting for what is away bounds how often anybody can ask.
+/// `Retry-After` of a 503, in seconds. Short, so that clients return soon after an outage; the timeouts of the failing dependency
+/// limit how often a client can retry.
 const RETRY_AFTER: &str = "1";
 
-/// Why a request leads nowhere, with the header of the methods that would have led somewhere.
+/// Returns the error for a routing failure, with an `Allow` header for 405.
 fn routing_error(astray: RouteError, path: &str) -> (ApiError, HeaderMap) {
     match astray {
         RouteError::MethodNotAllowed(allowed) => {
@@ -361,7 +361,7 @@ fn routing_error(astray: RouteError, path: &str) -> (ApiError, HeaderMap) {
     }
 }
 
-/// In a development build, an answer that the contract doesn't declare is a failure, so that a test shows it.
+/// Turns a response that the contract doesn't declare into an error. Development builds only, so that tests find it.
 fn assert_documented(operation: &Operation, response: Result<Response<Body>, ApiError>) -> Result<Response<Body>, ApiError> {
     let status = response.as_ref().map_or_else(ApiError::status, Response::status);
     if operation.statuses.contains(&status.as_u16()) {
@@ -375,7 +375,7 @@ fn assert_documented(operation: &Operation, response: Result<Response<Body>, Api
     .into())
 }
 
-/// What a failure is answered with.
+/// Returns the response for an error.
 pub fn error_response(failure: &ApiError) -> Response<Body> {
     let body = failure.body().unwrap_or_default();
     let mut response = Response::new(Body::from(body));
@@ -387,14 +387,14 @@ pub fn error_response(failure: &ApiError) -> Response<Body> {
     response
 }
 
-/// Tells a browser that any origin may send any of the API's requests: keys are sent by programs, never by the browser itself.
+/// CORS preflight response that allows any origin. That is safe because a browser never attaches API keys by itself.
 fn preflight() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    // `*` means every header but this one (Fetch, section 4.9).
+    // `*` covers every header except this one (Fetch, section 4.9).
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*, Authorization"));
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
     response

@@ -1,4 +1,4 @@
-//! What can go wrong, without HTTP in it. `http::failure` alone knows what a client sees of it.
+//! Domain errors, independent of HTTP. [`ApiError`](crate::ApiError) maps them to a status and a body.
 
 use std::borrow::Cow;
 
@@ -8,22 +8,22 @@ pub use boxoffice_openapi::{FieldError, FieldErrorKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Declares the stable codes with the text a client reads where nothing more exact is said.
+/// Declares the stable codes with their default texts.
 macro_rules! codes {
     ($($variant:ident = $code:literal: $text:literal,)*) => {
-        /// The stable code of an error. Programs tell errors apart by it; texts may change.
+        /// The stable code of an error, by which clients distinguish errors. Texts may change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
         pub enum Code {
             $(#[doc = $text] #[serde(rename = $code)] $variant,)*
         }
 
         impl Code {
-            /// The code as it is written on the wire.
+            /// The code as it is sent to clients.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $code,)* }
             }
 
-            /// What it means, for the client to read.
+            /// The default text.
             pub const fn text(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
@@ -106,40 +106,40 @@ codes! {
     PaymentGateway = "payment.gateway": "The payment gateway failed. Nothing was taken; try again later.",
 }
 
-/// Why an operation was not carried out. But for what [`Error::Unavailable`] says of a commit, nothing was changed.
+/// The error of an operation. Nothing was changed, except possibly for [`Error::Unavailable`].
 #[derive(Debug)]
 pub enum Error {
-    /// Arguments are missing or invalid: all of them, in the contract's order.
+    /// Missing and invalid arguments, in the contract's order.
     Invalid(Vec<FieldError>),
-    /// A rule, a state or a permission stands against it.
+    /// A business rule, the resource's state or a missing permission rejects the operation.
     Rejected(Code, Cow<'static, str>),
     /// The database failed. The cause is an `sqlx::Error`.
     Database(Box<dyn std::error::Error + Send + Sync>),
-    /// What the server stands on, such as its database, can't do it at the moment. Nothing was changed, or, where the answer to a
-    /// commit was lost, nobody can tell. The cause is for the log alone.
+    /// A dependency, such as the database, is unavailable. Nothing was changed, unless the response to a commit was lost: then the
+    /// outcome is unknown. The cause is only logged.
     Unavailable(anyhow::Error),
-    /// Something inside failed. The cause is for the log alone.
+    /// An internal error. The cause is only logged.
     Internal(anyhow::Error),
 }
 
-/// The result of whatever can fail as [`Error`] says.
+/// A result whose error is [`Error`] by default.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// No such resource, or none that this caller may know of.
+    /// 404: the resource doesn't exist, or the caller may not see it.
     pub const NOT_FOUND: Error = Error::Rejected(Code::ResourceNotFound, Cow::Borrowed(Code::ResourceNotFound.text()));
-    /// The caller has not the relation to the resource that the operation asks for.
+    /// 403: the caller lacks the required relation to the resource.
     pub const FORBIDDEN: Error = Error::Rejected(Code::ResourceNotYours, Cow::Borrowed(Code::ResourceNotYours.text()));
 
-    /// Whether nothing was changed for certain, so that what was prepared for the change can be thrown away.
+    /// Returns whether it is certain that nothing was changed, so that files prepared for the change can be deleted.
     pub fn is_definite(&self) -> bool {
         !matches!(self, Self::Unavailable(_))
     }
 
-    /// Tells a refusal, which is an outcome, from a failure.
+    /// Separates a rejection, which is a valid outcome, from a failure.
     ///
     /// # Errors
-    /// With the failure.
+    /// The failure.
     pub fn split_rejection<T>(result: Result<T>) -> Result<Result<T>> {
         match result {
             Err(failure @ (Self::Database(_) | Self::Unavailable(_) | Self::Internal(_))) => Err(failure),
@@ -147,7 +147,7 @@ impl Error {
         }
     }
 
-    /// The same for another who has waited for the same work.
+    /// Returns a copy for another request of the same batch. Causes can't be cloned and become text.
     pub fn clone_lossy(&self) -> Self {
         match self {
             Self::Invalid(problems) => Self::Invalid(problems.clone()),
@@ -158,14 +158,14 @@ impl Error {
         }
     }
 
-    /// One invalid argument; `detail` completes the sentence that its name begins.
+    /// Creates an error about one invalid argument. `detail` continues a sentence that begins with its name.
     pub fn invalid(name: &str, detail: impl Into<String>) -> Self {
         Self::Invalid(vec![FieldError::invalid(name, detail)])
     }
 }
 
 impl Code {
-    /// This refusal with a text that says exactly what stood against it.
+    /// Creates an error with this code and a more specific text.
     pub fn with_message(self, text: impl Into<Cow<'static, str>>) -> Error {
         Error::Rejected(self, text.into())
     }

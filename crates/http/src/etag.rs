@@ -1,4 +1,4 @@
-//! Entity tags, and the conditions of requests that name them (RFC 9110, sections 8.8.3 and 13.1).
+//! Entity tags and conditional requests (RFC 9110, sections 8.8.3 and 13.1).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,63 +9,67 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body_util::BodyExt;
 use sha2::{Digest, Sha256};
 
+use crate::error::Error;
 use crate::string_newtype;
 use boxoffice_openapi::response;
-use crate::error::Error;
 
-/// How much of a body's hash is its tag, in bytes: two bodies of the same tag are not found by trying.
-const LENGTH: usize = 16;
+/// Number of bytes of the body's hash in its tag: enough that collisions can't be found by search.
+const TAG_BYTES: usize = 16;
 
 string_newtype!(
-    /// A tag that is made here.
-    Tag, None, Some(r#"^"[A-Za-z0-9_-]{22}"$"#), None, None
+    /// An entity tag of this server.
+    EntityTag, None, Some(r#"^"[A-Za-z0-9_-]{22}"$"#), None, None
 );
 
-/// The strong tag of a body, in its quotation marks: other bytes have another one.
+/// Returns the strong entity tag of a body, with its quotation marks.
 pub fn etag_of(body: &[u8]) -> String {
     let hash = Sha256::digest(body);
-    format!("\"{}\"", URL_SAFE_NO_PAD.encode(hash.get(..LENGTH).unwrap_or(&hash)))
+    format!("\"{}\"", URL_SAFE_NO_PAD.encode(hash.get(..TAG_BYTES).unwrap_or(&hash)))
 }
 
-/// Whether these lines of `If-None-Match` name a tag. Its comparison is weak: a cache on the way may have added `W/`.
+/// Returns whether these lines of `If-None-Match` contain a tag. The comparison is weak: a cache may have added `W/`.
 pub fn matches_weak<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, tag: &str) -> bool {
-    parse_tags(lines).any(|named| named == "*" || named.strip_prefix("W/").unwrap_or(named) == tag)
+    parse_tags(lines).any(|listed| listed == "*" || listed.strip_prefix("W/").unwrap_or(listed) == tag)
 }
 
-/// Whether these lines of `If-Match` name a tag. Its comparison is strong: a tag with `W/` only tells what is much the same.
+/// Returns whether these lines of `If-Match` contain a tag. The comparison is strong: a tag with `W/` never matches.
 pub fn matches_strong<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>, tag: &str) -> bool {
-    parse_tags(lines).any(|named| named == "*" || named == tag)
+    parse_tags(lines).any(|listed| listed == "*" || listed == tag)
 }
 
-/// The tags that a header names. No tag of ours has a comma in it, so a comma parts all that could be ours.
+/// Returns the tags in a header. Splitting at every comma is safe because no tag of this server contains one.
 fn parse_tags<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> impl Iterator<Item = &'a str> {
     let lines = lines.into_iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim)
 }
 
-/// The lines of `If-None-Match`.
+/// Returns the lines of `If-None-Match`.
 pub fn if_none_match(headers: &HeaderMap) -> Vec<HeaderValue> {
     headers.get_all(IF_NONE_MATCH).into_iter().cloned().collect()
 }
 
-/// A success with its tag; or 304 in its place, where the tag is `known` by these lines of `If-None-Match`. The tag of JSON is made
-/// here, unless it was made when the body was; anything else, an image, has its own. `is_of_key` tells what is answered to a key.
+/// Adds an `ETag` to a successful JSON response that has none, and returns 304 if the tag matches these lines of `If-None-Match`.
+/// Other media types, such as images, bring their own tag. `needs_key` adds `Vary: x-api-key`.
 ///
 /// # Errors
-/// When the body can't be read.
-pub async fn with_etag(response: Response<Body>, is_of_key: bool, known: &[HeaderValue]) -> Result<Response<Body>, Error> {
+/// [`Error::Internal`] if the body can't be read.
+pub async fn with_etag(
+    response: Response<Body>,
+    needs_key: bool,
+    if_none_match: &[HeaderValue],
+) -> Result<Response<Body>, Error> {
     let (mut head, mut body) = response.into_parts();
     if is_json(&head.headers) && !head.headers.contains_key(ETAG) {
-        let whole = collect_body(body).await?;
-        head.headers.insert(ETAG, HeaderValue::try_from(etag_of(&whole)).map_err(anyhow::Error::from)?);
-        body = whole.into();
+        let bytes = collect_body(body).await?;
+        head.headers.insert(ETAG, HeaderValue::try_from(etag_of(&bytes)).map_err(anyhow::Error::from)?);
+        body = bytes.into();
     }
-    if is_of_key {
-        // Whoever sends another key may see something else.
+    if needs_key {
+        // The response may differ for another key.
         head.headers.append(VARY, HeaderValue::from_static("x-api-key"));
     }
     let tag = head.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
-    if tag.is_some_and(|tag| matches_weak(known, tag)) {
+    if tag.is_some_and(|tag| matches_weak(if_none_match, tag)) {
         head.status = StatusCode::NOT_MODIFIED;
         head.headers.remove(CONTENT_TYPE);
         body = Body::empty();
@@ -73,15 +77,15 @@ pub async fn with_etag(response: Response<Body>, is_of_key: bool, known: &[Heade
     Ok(Response::from_parts(head, body))
 }
 
-/// A body that is at hand as a whole.
+/// Returns a body's bytes.
 ///
 /// # Errors
-/// When it is not.
+/// [`Error::Internal`] if the body can't be read.
 pub async fn collect_body(body: Body) -> Result<Bytes, Error> {
-    Ok(body.collect().await.map_err(|error| anyhow::anyhow!("an answer's body: {error}"))?.to_bytes())
+    Ok(body.collect().await.map_err(|error| anyhow::anyhow!("cannot read a response's body: {error}"))?.to_bytes())
 }
 
-/// Whether these are the headers of JSON.
+/// Returns whether the media type is JSON.
 pub fn is_json(headers: &HeaderMap) -> bool {
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     response::is_json(response::essence(media_type))
@@ -91,13 +95,13 @@ pub fn is_json(headers: &HeaderMap) -> bool {
 mod tests {
     use super::*;
 
-    fn known(lines: &[&'static str]) -> bool {
+    fn is_weak_match(lines: &[&'static str]) -> bool {
         matches_weak(&lines.iter().map(|line| HeaderValue::from_static(line)).collect::<Vec<_>>(), "\"a\"")
     }
 
     #[test]
-    fn a_tag_is_found_in_every_form_of_both_headers() {
-        for (line, weakly, strongly) in [
+    fn finds_tag_in_every_form_of_both_headers() {
+        for (line, weak, strong) in [
             ("\"a\"", true, true),
             ("W/\"a\"", true, false),
             ("\"b\", \"a\"", true, true),
@@ -107,14 +111,14 @@ mod tests {
             ("a", false, false),
             ("", false, false),
         ] {
-            let matched = matches_strong(&[HeaderValue::from_static(line)], "\"a\"");
-            assert_eq!((known(&[line]), matched), (weakly, strongly), "{line}");
+            let is_strong_match = matches_strong(&[HeaderValue::from_static(line)], "\"a\"");
+            assert_eq!((is_weak_match(&[line]), is_strong_match), (weak, strong), "{line}");
         }
-        assert!(known(&["\"b\"", "\"a\""]) && !known(&[]));
+        assert!(is_weak_match(&["\"b\"", "\"a\""]) && !is_weak_match(&[]));
     }
 
     #[test]
-    fn a_tag_follows_from_the_body() {
+    fn tag_depends_on_body_bytes() {
         assert_eq!(etag_of(b"{}"), "\"RBNvo1WzZ4oRRq0W9-hkng\"");
         assert_ne!(etag_of(b"{}"), etag_of(b"{ }"));
     }

@@ -1,7 +1,7 @@
-//! The HTTP server in front of the endpoints and of the mock: routing, limits, validation against an OpenAPI document, errors, TLS.
+//! The HTTP server of the platform and of the mock: routing, limits, validation against an OpenAPI document, errors, TLS.
 //!
-//! dropshot accepts connections and parses HTTP. One catch-all endpoint passes every request to the [`Dispatcher`], which asks a
-//! [`RequestHandler`] to authenticate, authorize and answer it.
+//! dropshot accepts connections and parses HTTP. One catch-all endpoint passes every request to the [`Dispatcher`], which calls a
+//! [`RequestHandler`] to authenticate and authorize it and to produce the response.
 
 mod api_error;
 pub mod client_ip;

@@ -1,4 +1,4 @@
-//! The log: to standard error, for people at a terminal and as JSON lines elsewhere.
+//! Log on standard error: readable text at a terminal, JSON lines elsewhere.
 
 use std::io::{IsTerminal, stderr};
 use std::sync::{Mutex, PoisonError};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use slog::{Drain, Key, Level, LevelFilter, Logger, OwnedKVList, Record, Serializer, o};
 use slog_async::{Async, AsyncGuard, OverflowStrategy};
 
-/// Lines that may wait to be written; what comes when they are full is dropped, and the log says how much.
-const QUEUE: usize = 16 * 1024;
+/// Maximum number of queued lines. Lines beyond that are dropped, and their number is logged.
+const QUEUE_LINES: usize = 16 * 1024;
 
-/// A log of this level and above. What was logged is written when the guard is dropped at the latest.
+/// Opens a log of this level and above. Dropping the guard writes all queued lines.
 pub fn open(level: Level) -> (Logger, AsyncGuard) {
     let (drain, guard) = if stderr().is_terminal() {
         let decorator = slog_term::TermDecorator::new().stderr().build();
@@ -18,18 +18,19 @@ pub fn open(level: Level) -> (Logger, AsyncGuard) {
     } else {
         queue(Mutex::new(slog_json::Json::default(stderr())).fuse())
     };
-    // The filter stands before the queue, so that a line which isn't wanted costs nothing.
+    // The filter comes before the queue, so that a filtered line costs nothing.
     (Logger::root(LevelFilter::new(drain, level).fuse(), o!()), guard)
 }
 
 fn queue(drain: impl Drain<Err = slog::Never, Ok = ()> + Send + 'static) -> (slog::Fuse<Async>, AsyncGuard) {
-    let (queue, guard) = Async::new(drain).chan_size(QUEUE).overflow_strategy(OverflowStrategy::DropAndReport).build_with_guard();
+    let (queue, guard) =
+        Async::new(drain).chan_size(QUEUE_LINES).overflow_strategy(OverflowStrategy::DropAndReport).build_with_guard();
     (queue.fuse(), guard)
 }
 
-/// The same log for dropshot, which is to be heard only when something is wrong, and never of a single request: the front door
-/// tells of those, without their paths, in which an admission token's code may stand.
-pub fn of_dropshot(log: &Logger) -> Logger {
+/// Returns the log for dropshot: warnings and errors, without those about a single request. The dispatcher logs requests itself,
+/// without their paths, because a path may contain an admission token's code.
+pub fn for_dropshot(log: &Logger) -> Logger {
     Logger::root(LevelFilter::new(DropRequestLines(log.clone()), Level::Warning).fuse(), o!())
 }
 
@@ -40,49 +41,49 @@ impl Drain for DropRequestLines {
     type Err = slog::Never;
 
     fn log(&self, record: &Record, values: &OwnedKVList) -> Result<(), slog::Never> {
-        let mut names = KeyProbe { has_uri: false };
-        // It fails no more than looking at names can.
-        let _looked_at = slog::KV::serialize(values, record, &mut names);
-        if names.has_uri { Ok(()) } else { Drain::log(&self.0, record, values) }
+        let mut probe = KeyProbe { has_uri: false };
+        // The probe never returns an error.
+        let _infallible = slog::KV::serialize(values, record, &mut probe);
+        if probe.has_uri { Ok(()) } else { Drain::log(&self.0, record, values) }
     }
 }
 
-/// Looks for the name under which dropshot logs the address of a request.
+/// Detects the key under which dropshot logs a request's URI.
 struct KeyProbe {
     has_uri: bool,
 }
 
 impl Serializer for KeyProbe {
-    fn emit_arguments(&mut self, name: Key, _: &std::fmt::Arguments) -> slog::Result {
-        self.has_uri |= name == "uri";
+    fn emit_arguments(&mut self, key: Key, _: &std::fmt::Arguments) -> slog::Result {
+        self.has_uri |= key == "uri";
         Ok(())
     }
 }
 
-/// Lets something be told once a second, however often it happens.
+/// Limits repeated log lines to one per second.
 #[derive(Debug, Default)]
 pub struct Throttle(Mutex<Suppressed>);
 
 #[derive(Debug, Default)]
 struct Suppressed {
-    told: Option<Instant>,
+    logged_at: Option<Instant>,
     count: u64,
 }
 
 impl Throttle {
-    /// Whether it may be told now: then how often it happened untold since it was told last.
+    /// Returns the number of lines suppressed since the last one; `None` if this line is to be suppressed too.
     pub fn line(&self) -> Option<u64> {
-        let mut untold = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if untold.told.is_some_and(|told| told.elapsed() < Duration::from_secs(1)) {
-            untold.count += 1;
+        let mut suppressed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if suppressed.logged_at.is_some_and(|logged_at| logged_at.elapsed() < Duration::from_secs(1)) {
+            suppressed.count += 1;
             return None;
         }
-        untold.told = Some(Instant::now());
-        Some(std::mem::take(&mut untold.count))
+        suppressed.logged_at = Some(Instant::now());
+        Some(std::mem::take(&mut suppressed.count))
     }
 }
 
-/// A log that goes nowhere.
+/// Returns a log that discards everything.
 pub fn silent() -> Logger {
     Logger::root(slog::Discard, o!())
 }
@@ -95,28 +96,28 @@ mod tests {
 
     use super::*;
 
-    /// Keeps the texts of what is logged.
-    struct Kept(Arc<Mutex<Vec<String>>>);
+    /// Collects the messages.
+    struct Messages(Arc<Mutex<Vec<String>>>);
 
-    impl Drain for Kept {
+    impl Drain for Messages {
         type Ok = ();
         type Err = slog::Never;
 
         fn log(&self, record: &Record, _: &OwnedKVList) -> Result<(), slog::Never> {
-            self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(record.msg().to_string());
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(record.msg().to_string());
             Ok(())
         }
     }
 
     #[test]
-    fn dropshot_tells_nothing_of_a_request() {
-        let kept = Arc::default();
-        let server = of_dropshot(&Logger::root(Kept(Arc::clone(&kept)), o!())).new(o!("local_addr" => "127.0.0.1:8080"));
+    fn dropshot_lines_about_requests_are_dropped() {
+        let messages = Arc::default();
+        let server = for_dropshot(&Logger::root(Messages(Arc::clone(&messages)), o!())).new(o!("local_addr" => "127.0.0.1:8080"));
         let request = server.new(o!("method" => "GET", "uri" => "/tokens/4K7QW2MZ")).new(o!());
 
         warn!(request, "request handling cancelled (client disconnected)"; "latency_us" => 12);
         warn!(server, "accept error"; "error" => "too many open files");
 
-        assert_eq!(*kept.lock().unwrap_or_else(std::sync::PoisonError::into_inner), ["accept error"]);
+        assert_eq!(*messages.lock().unwrap_or_else(PoisonError::into_inner), ["accept error"]);
     }
 }

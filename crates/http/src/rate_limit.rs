@@ -1,6 +1,7 @@
-//! How many requests may come in a minute: for each key, for each address that tries or asks about one identification, and for
-//! each that does so about any (decisions). Counted by the generic cell rate algorithm: as many as are allowed in a minute may
-//! come at once, and then one each time that as much of the minute has passed.
+//! Rate limits per minute: requests per key, credential attempts per address and identification, and credential attempts per address.
+//!
+//! A credential attempt is a request that can be used to guess a password or a code, or to find out if an account exists.
+//! They use the generic cell rate algorithm: the whole limit may be used at once, and is then restored at a constant rate.
 
 use std::cmp::Reverse;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -19,58 +20,59 @@ use super::ApiError;
 use crate::client_ip::rate_limit_key;
 use crate::error::Code;
 
-/// In how many slots guesses are counted. Anybody can make up identifications, so their number must have an end: those that fall
-/// into one slot, which nobody can choose, share it. So do addresses. What is in use is some 40 MB at the most for either.
+/// Number of hash slots in which attempts are counted. Clients can invent any number of identifications and addresses, so memory must
+/// be bounded: those in the same slot share one limit. A random hash seed keeps clients from choosing a slot. About 40 MB at most for
+/// each of the two limits.
 const SLOTS: u64 = 1 << 20;
-/// How many times as many guesses one address may make about everybody as about one. Behind one address may be many people, and
-/// who tries one password with every name is one.
+/// Ratio of the limit of one address to the limit of one address and identification. Many people may share an address, but a single
+/// client may also try one password with every name.
 const PER_ADDRESS_FACTOR: u32 = 10;
-/// After so many requests those are forgotten that count no longer.
+/// Number of requests after which expired entries are removed.
 const PURGE_INTERVAL: u32 = 4096;
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 
-/// What a refused request is told of its limit by.
+/// Headers of a rejected request.
 pub const HEADERS: [HeaderName; 3] = [RATE_LIMIT_POLICY, RATE_LIMIT, RETRY_AFTER];
 
-/// The limits of a server.
+/// Rate limits of a server. A limit of 0 is off.
 pub struct Limits {
     keys: Option<Limit>,
-    guesses: Option<Limit>,
-    addresses: Option<Limit>,
+    attempts: Option<Limit>,
+    attempts_of_address: Option<Limit>,
 }
 
-/// One limit, for as many as it is counted for.
+/// One rate limit, counted per key.
 struct Limit {
     name: &'static str,
     per_minute: NonZeroU32,
     slots: u64,
-    /// Of a seed of its own, so that nobody can look for what shares a slot with somebody else.
+    /// Randomly seeded, so that clients can't find keys that share a slot.
     hasher: RandomState,
-    counted: AtomicU32,
+    count_since_purge: AtomicU32,
     limiter: RateLimiter<u64, HashMapStateStore<u64>, DefaultClock, StateInformationMiddleware>,
 }
 
-/// How a caller stands to the limit that a request was counted for.
+/// State of the rate limit that a request was counted against.
 #[derive(Debug)]
 pub struct RateLimitStatus {
     name: &'static str,
     per_minute: NonZeroU32,
-    left: u32,
-    /// Until the whole limit is there again.
+    remaining: u32,
+    /// Time until the whole limit is restored.
     reset: Duration,
-    /// What a refused request has to wait for.
-    wait: Option<Duration>,
+    /// Time until the next request is allowed; `None` if this one was.
+    retry_after: Option<Duration>,
 }
 
 impl Limits {
-    /// So many requests a minute for each key, and so many guesses about one identification; 0 for any number.
-    pub fn new(keys: u32, guesses: u32) -> Self {
+    /// Creates limits per minute: requests per key, and credential attempts per address and identification.
+    pub fn new(requests: u32, attempts: u32) -> Self {
         Self {
-            keys: Limit::new("key", keys, u64::MAX),
-            guesses: Limit::new("guesses", guesses, SLOTS),
-            addresses: Limit::new("address", guesses.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
+            keys: Limit::new("key", requests, u64::MAX),
+            attempts: Limit::new("guesses", attempts, SLOTS),
+            attempts_of_address: Limit::new("address", attempts.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
         }
     }
 
@@ -79,11 +81,14 @@ impl Limits {
         self.keys.as_ref().map(|limit| limit.count(key))
     }
 
-    /// Counts a guess from an address. Identifications are told apart as the accounts' names are, which are ASCII.
-    pub fn count_guess(&self, from: IpAddr, identification: &str) -> Option<RateLimitStatus> {
-        let from = rate_limit_key(from);
-        let about_one = self.guesses.as_ref().map(|limit| limit.count((from, identification.trim().to_ascii_lowercase())));
-        RateLimitStatus::most_restrictive([about_one, self.addresses.as_ref().map(|limit| limit.count(from))])
+    /// Counts a credential attempt. Identifications are compared like accounts' names: ASCII, ignoring case.
+    pub fn count_attempt(&self, address: IpAddr, identification: &str) -> Option<RateLimitStatus> {
+        let address = rate_limit_key(address);
+        let key = (address, identification.trim().to_ascii_lowercase());
+        RateLimitStatus::most_restrictive([
+            self.attempts.as_ref().map(|limit| limit.count(key)),
+            self.attempts_of_address.as_ref().map(|limit| limit.count(address)),
+        ])
     }
 }
 
@@ -91,51 +96,50 @@ impl Limit {
     fn new(name: &'static str, per_minute: u32, slots: u64) -> Option<Self> {
         let per_minute = NonZeroU32::new(per_minute)?;
         let limiter = RateLimiter::hashmap(Quota::per_minute(per_minute)).with_middleware();
-        Some(Self { name, per_minute, slots, hasher: RandomState::new(), counted: AtomicU32::new(0), limiter })
+        Some(Self { name, per_minute, slots, hasher: RandomState::new(), count_since_purge: AtomicU32::new(0), limiter })
     }
 
-    fn count(&self, whose: impl Hash) -> RateLimitStatus {
-        if self.counted.fetch_add(1, Ordering::Relaxed) % PURGE_INTERVAL == PURGE_INTERVAL - 1 {
+    fn count(&self, key: impl Hash) -> RateLimitStatus {
+        if self.count_since_purge.fetch_add(1, Ordering::Relaxed) % PURGE_INTERVAL == PURGE_INTERVAL - 1 {
             self.limiter.retain_recent();
         }
-        let (left, wait) = match self.limiter.check_key(&(self.hasher.hash_one(whose) % self.slots)) {
+        let (remaining, retry_after) = match self.limiter.check_key(&(self.hasher.hash_one(key) % self.slots)) {
             Ok(state) => (state.remaining_burst_capacity(), None),
             Err(not_until) => (0, Some(not_until.wait_time_from(self.limiter.clock().now()))),
         };
-        let reset = Duration::from_secs(60) / self.per_minute.get() * (self.per_minute.get() - left);
-        RateLimitStatus { name: self.name, per_minute: self.per_minute, left, reset, wait }
+        let reset = Duration::from_secs(60) / self.per_minute.get() * (self.per_minute.get() - remaining);
+        RateLimitStatus { name: self.name, per_minute: self.per_minute, remaining, reset, retry_after }
     }
 }
 
 impl RateLimitStatus {
-    /// Of the limits that a request was counted for, the one that is nearest to its end; of those that refuse it, the one that it
-    /// has to wait for longest.
-    pub fn most_restrictive(standings: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
-        standings.into_iter().flatten().max_by_key(|standing| (Reverse(standing.left), standing.wait))
+    /// Returns the limit with the fewest remaining requests; among exceeded ones, that with the longest wait.
+    pub fn most_restrictive(statuses: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
+        statuses.into_iter().flatten().max_by_key(|status| (Reverse(status.remaining), status.retry_after))
     }
 
-    /// Refuses a request that was one too many.
+    /// Rejects a request that exceeds the limit.
     ///
     /// # Errors
     /// 429.
     pub fn check(&self) -> Result<(), ApiError> {
-        let refusal =
-            |wait| Code::RequestsTooMany.with_message(format!("Too many requests. Try again in {} seconds.", seconds(wait)));
-        self.wait.map_or(Ok(()), |wait| Err(refusal(wait).into()))
+        let Some(retry_after) = self.retry_after else { return Ok(()) };
+        let text = format!("Too many requests. Try again in {} seconds.", whole_seconds(retry_after));
+        Err(Code::RequestsTooMany.with_message(text).into())
     }
 
-    /// Tells it in an answer's headers (RFC 6585, draft-ietf-httpapi-ratelimit-headers).
+    /// Writes the rate limit headers of a response (RFC 6585, draft-ietf-httpapi-ratelimit-headers).
     pub fn write_headers(&self, headers: &mut HeaderMap) {
-        let Self { name, per_minute, left, reset, .. } = self;
+        let Self { name, per_minute, remaining, reset, .. } = self;
         let policy = HeaderValue::try_from(format!("\"{name}\";q={per_minute};w=60")).ok();
-        let standing = HeaderValue::try_from(format!("\"{name}\";r={left};t={}", seconds(*reset))).ok();
-        let wait = self.wait.map(|wait| HeaderValue::from(seconds(wait)));
-        headers.extend(HEADERS.into_iter().zip([policy, standing, wait]).filter_map(|(name, value)| Some((name, value?))));
+        let status = HeaderValue::try_from(format!("\"{name}\";r={remaining};t={}", whole_seconds(*reset))).ok();
+        let retry_after = self.retry_after.map(|duration| HeaderValue::from(whole_seconds(duration)));
+        headers.extend(HEADERS.into_iter().zip([policy, status, retry_after]).filter_map(|(name, value)| Some((name, value?))));
     }
 }
 
-/// Whole seconds, none of which is too few, and never none.
-fn seconds(duration: Duration) -> u64 {
+/// Rounds up to whole seconds, at least 1.
+fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0 || duration.is_zero())
 }
 
@@ -145,45 +149,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_as_are_allowed_may_come_at_once() {
+    fn whole_limit_may_be_used_at_once() {
         let limit = Limit::new("key", 3, u64::MAX).unwrap();
 
-        let standings: Vec<_> = (0..4).map(|_| limit.count("ama")).collect();
+        let statuses: Vec<_> = (0..4).map(|_| limit.count("ama")).collect();
 
-        assert_eq!(standings.iter().map(|standing| standing.left).collect::<Vec<_>>(), [2, 1, 0, 0]);
-        assert_eq!(standings.iter().map(|standing| standing.check().is_ok()).collect::<Vec<_>>(), [true, true, true, false]);
+        assert_eq!(statuses.iter().map(|status| status.remaining).collect::<Vec<_>>(), [2, 1, 0, 0]);
+        assert_eq!(statuses.iter().map(|status| status.check().is_ok()).collect::<Vec<_>>(), [true, true, true, false]);
         assert!(limit.count("kofi").check().is_ok());
         let mut headers = HeaderMap::new();
-        standings[3].write_headers(&mut headers);
+        statuses[3].write_headers(&mut headers);
         assert_eq!(headers["ratelimit-policy"], "\"key\";q=3;w=60");
         assert_eq!(headers["ratelimit"], "\"key\";r=0;t=60");
         assert!((1..=20).contains(&headers["retry-after"].to_str().unwrap().parse().unwrap()));
     }
 
     #[test]
-    fn none_is_any_number() {
+    fn limit_of_zero_is_off() {
         let limits = Limits::new(0, 0);
 
         assert!(limits.count(1).is_none());
-        assert!(limits.count_guess([127, 0, 0, 1].into(), "ama").is_none());
+        assert!(limits.count_attempt([127, 0, 0, 1].into(), "ama").is_none());
     }
 
     #[test]
-    fn who_guesses_about_many_is_refused_in_the_end() {
+    fn attempts_on_many_accounts_exceed_the_address_limit() {
         let limits = Limits::new(0, 2);
-        let from = |last| [127, 0, 0, last].into();
-        let guess = |name: u32| limits.count_guess(from(1), &name.to_string()).unwrap();
+        let address = |last| [127, 0, 0, last].into();
+        let attempt = |name: u32| limits.count_attempt(address(1), &name.to_string()).unwrap();
 
-        let standings: Vec<_> = (0..21).map(guess).collect();
+        let statuses: Vec<_> = (0..21).map(attempt).collect();
 
-        assert!(standings[..20].iter().all(|standing| standing.check().is_ok()));
-        assert_eq!((standings[0].name, standings[18].name, standings[18].left), ("guesses", "address", 1));
-        assert_eq!((standings[20].name, standings[20].per_minute.get(), standings[20].check().is_err()), ("address", 20, true));
-        assert!(limits.count_guess(from(2), "20").unwrap().check().is_ok());
+        assert!(statuses[..20].iter().all(|status| status.check().is_ok()));
+        assert_eq!((statuses[0].name, statuses[18].name, statuses[18].remaining), ("guesses", "address", 1));
+        assert_eq!((statuses[20].name, statuses[20].per_minute.get(), statuses[20].check().is_err()), ("address", 20, true));
+        assert!(limits.count_attempt(address(2), "20").unwrap().check().is_ok());
     }
 
     #[test]
-    fn the_longest_wait_is_told() {
+    fn most_restrictive_has_the_longest_wait() {
         let (slow, quick) = (Limit::new("slow", 1, u64::MAX).unwrap(), Limit::new("quick", 60, u64::MAX).unwrap());
         for _ in 0..60 {
             quick.count("ama");
@@ -192,32 +196,32 @@ mod tests {
 
         let both = [slow.count("ama"), quick.count("ama")].map(Some);
 
-        assert_eq!(RateLimitStatus::most_restrictive(both).map(|standing| standing.name), Some("slow"));
+        assert_eq!(RateLimitStatus::most_restrictive(both).map(|status| status.name), Some("slow"));
         assert!(RateLimitStatus::most_restrictive([None, None]).is_none());
     }
 
     #[test]
-    fn names_are_told_apart_as_those_of_accounts() {
+    fn identifications_ignore_ascii_case_only() {
         let limits = Limits::new(0, 1);
-        let is_first = |name| limits.count_guess([127, 0, 0, 1].into(), name).unwrap().check().is_ok();
+        let is_first = |name| limits.count_attempt([127, 0, 0, 1].into(), name).unwrap().check().is_ok();
 
-        // Accounts' names are ASCII. The sign of kelvins is no K, though its small letter is k in Unicode.
+        // U+212A, the kelvin sign, is not K, although its lowercase form in Unicode is k.
         assert_eq!(["kofi", " KOFI ", "\u{212a}ofi"].map(is_first), [true, false, true]);
     }
 
     #[test]
-    fn strangers_fill_no_more_than_the_slots() {
+    fn memory_is_bounded_by_slots() {
         let limit = Limit::new("guesses", 1, 8).unwrap();
 
-        let refused = (0..1000).filter(|number| limit.count(number).check().is_err()).count();
+        let rejected = (0..1000).filter(|number| limit.count(number).check().is_err()).count();
 
-        assert_eq!((limit.limiter.len(), refused), (8, 992));
+        assert_eq!((limit.limiter.len(), rejected), (8, 992));
     }
 
     #[test]
-    fn who_counts_no_longer_is_forgotten() {
-        let as_good_as_at_once = 60_000_000;
-        let limit = Limit::new("key", as_good_as_at_once, u64::MAX).unwrap();
+    fn expired_keys_are_purged() {
+        let restored_within_microseconds = 60_000_000;
+        let limit = Limit::new("key", restored_within_microseconds, u64::MAX).unwrap();
 
         for number in 0..PURGE_INTERVAL {
             limit.count(number);
@@ -227,9 +231,9 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_in_whole_seconds() {
-        for (milliseconds, told) in [(0, 1), (1, 1), (1000, 1), (1001, 2), (59_999, 60)] {
-            assert_eq!(seconds(Duration::from_millis(milliseconds)), told, "{milliseconds}");
+    fn wait_is_rounded_up_to_seconds() {
+        for (milliseconds, expected) in [(0, 1), (1, 1), (1000, 1), (1001, 2), (59_999, 60)] {
+            assert_eq!(whole_seconds(Duration::from_millis(milliseconds)), expected, "{milliseconds}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The body of a request: how large it may be, and how long it may take to arrive.
+//! Body of a request: size limit and timeouts.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use hyper::body::Body as _;
 use tokio::time::{Instant, timeout_at};
 
 use super::ApiError;
-use boxoffice_openapi::Operation;
 use crate::error::Code;
+use boxoffice_openapi::Operation;
 
-/// What is read at the most of a body that is too large, so that its sender gets to read why it was refused.
-const DISCARDED: usize = 16 * 1024 * 1024;
+/// Maximum number of bytes read and discarded of a body that is too large, so that the client can read the error response.
+const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
 
-/// How many bytes of what an operation may be sent give its sender a second more.
-const BYTES_A_SECOND: usize = 32 * 1024;
+/// Minimum upload rate: the total timeout grows by a second for each of these bytes of the operation's limit.
+const BYTES_PER_SECOND: usize = 32 * 1024;
 
-/// How long a body may take to arrive. Whoever sends slowly holds a connection, and memory with it.
+/// Timeouts of a body. They bound how long a slow client holds a connection and its memory.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyTimeouts {
-    /// All of it, beside a second for each 32 KiB that the operation may be sent.
+    /// For the whole body, plus a second per 32 KiB of the operation's size limit.
     pub total: Duration,
-    /// Until more of it comes.
+    /// Between two parts of the body.
     pub idle: Duration,
 }
 
@@ -33,42 +33,42 @@ impl Default for BodyTimeouts {
 }
 
 impl BodyTimeouts {
-    /// How long the body may take of an operation that takes so many bytes.
-    fn whole_of(self, limit: usize) -> Duration {
-        self.total + Duration::from_secs((limit / BYTES_A_SECOND) as u64)
+    /// The total timeout for an operation with this size limit.
+    fn total_for(self, limit: usize) -> Duration {
+        self.total + Duration::from_secs((limit / BYTES_PER_SECOND) as u64)
     }
 
-    /// The whole body, unless it is too large or too slow. What an operation without a body is sent is not read.
+    /// Reads the whole body. Returns an empty one without reading if the operation takes no body.
     ///
     /// # Errors
-    /// 413 and 408; 400 where the body ends before it is whole.
+    /// 413 if it is too large, 408 if it is too slow, 400 if it ends early.
     pub async fn read(self, operation: &Operation, body: &mut Body) -> Result<Vec<u8>, ApiError> {
         let Some(limit) = operation.body_limit() else { return Ok(Vec::new()) };
         let too_large = || Code::BodyTooLarge.with_message(format!("The request's body is larger than {limit} bytes.")).into();
-        // Who asks first (`Expect: 100-continue`) need not send it.
-        if body.size_hint().lower() > DISCARDED as u64 {
+        // A client that sends `Expect: 100-continue` then doesn't send the body.
+        if body.size_hint().lower() > MAX_DISCARDED_BYTES as u64 {
             return Err(too_large());
         }
-        let (mut bytes, mut seen) = (Vec::new(), 0);
-        let end = Instant::now() + self.whole_of(limit);
+        let (mut bytes, mut received) = (Vec::new(), 0);
+        let deadline = Instant::now() + self.total_for(limit);
         loop {
-            let frame = timeout_at(end.min(Instant::now() + self.idle), body.frame()).await;
+            let frame = timeout_at(deadline.min(Instant::now() + self.idle), body.frame()).await;
             let frame = match frame {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
-                Err(_) if seen > limit => break,
+                Err(_) if received > limit => break,
                 Err(_) => return Err(Code::BodyTooSlow.into()),
             };
             let frame = frame.map_err(|_| Code::BodyMalformed.with_message("The request's body ended before it was whole."))?;
             let Ok(data) = frame.into_data() else { continue };
-            seen += data.len();
-            if seen <= limit {
+            received += data.len();
+            if received <= limit {
                 bytes.extend_from_slice(&data);
-            } else if seen > DISCARDED {
+            } else if received > MAX_DISCARDED_BYTES {
                 break;
             }
         }
-        if seen > limit { Err(too_large()) } else { Ok(bytes) }
+        if received > limit { Err(too_large()) } else { Ok(bytes) }
     }
 }
 
@@ -77,9 +77,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_larger_body_has_more_time() {
-        let most = |limit| BodyTimeouts::default().whole_of(limit).as_secs();
+    fn total_timeout_grows_with_size_limit() {
+        let seconds = |limit| BodyTimeouts::default().total_for(limit).as_secs();
 
-        assert_eq!((most(64 * 1024), most(8 * 1024 * 1024)), (62, 316));
+        assert_eq!((seconds(64 * 1024), seconds(8 * 1024 * 1024)), (62, 316));
     }
 }

@@ -1,4 +1,4 @@
-//! The head of a request: how large it may be, and what dropshot would refuse in words of its own.
+//! Head of a request: size limits, and rejection of requests that dropshot's router can't route.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,13 +14,12 @@ use super::ApiError;
 use super::dispatcher::{Dispatcher, RequestHandler};
 use crate::error::Code;
 
-/// Largest path and query, in bytes as they are sent: the longest text that a query may have is one of 2,000 characters, each of
-/// which may be twelve bytes.
-const URI_LIMIT: usize = 32 * 1024;
-/// Largest headers together, in bytes, with the separators of HTTP/1.1.
-const HEADERS_LIMIT: usize = 32 * 1024;
+/// Maximum size of path and query in bytes. The longest text in a query has 2,000 characters of up to twelve percent-encoded bytes.
+const MAX_URI_BYTES: usize = 32 * 1024;
+/// Maximum size of all headers together in bytes, with the separators of HTTP/1.1.
+const MAX_HEADER_BYTES: usize = 32 * 1024;
 
-/// The methods that dropshot leads to the front door: those of IANA's registry, where all but a few are answered with 405.
+/// Methods registered with IANA. dropshot passes all of them to the dispatcher, which returns 405 for most.
 #[rustfmt::skip]
 pub const METHODS: [&str; 40] = [
     "ACL", "BASELINE-CONTROL", "BIND", "CHECKIN", "CHECKOUT", "CONNECT", "COPY", "DELETE", "GET", "HEAD", "LABEL", "LINK",
@@ -29,57 +28,58 @@ pub const METHODS: [&str; 40] = [
     "UNCHECKOUT", "UNLINK", "UNLOCK", "UPDATE", "UPDATEREDIRECTREF", "VERSION-CONTROL",
 ];
 
-/// Refuses a head that is too large.
+/// Rejects a head that is too large.
 ///
 /// # Errors
 /// 414 for the path and the query, 431 for the headers.
 pub fn check_size(uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
-    let uri = uri.path_and_query().map_or(0, |uri| uri.as_str().len());
-    if uri > URI_LIMIT {
+    let uri_bytes = uri.path_and_query().map_or(0, |uri| uri.as_str().len());
+    if uri_bytes > MAX_URI_BYTES {
         return Err(Code::UriTooLong
-            .with_message(format!("The request's path and query are longer than {URI_LIMIT} bytes."))
+            .with_message(format!("The request's path and query are longer than {MAX_URI_BYTES} bytes."))
             .into());
     }
-    let line = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + ": ".len() + value.len() + "\r\n".len();
-    if headers.iter().map(line).sum::<usize>() > HEADERS_LIMIT {
-        let text = format!("The request's headers together are larger than {HEADERS_LIMIT} bytes.");
+    let line_bytes = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + ": ".len() + value.len() + "\r\n".len();
+    if headers.iter().map(line_bytes).sum::<usize>() > MAX_HEADER_BYTES {
+        let text = format!("The request's headers together are larger than {MAX_HEADER_BYTES} bytes.");
         return Err(Code::HeadersTooLarge.with_message(text).into());
     }
     Ok(())
 }
 
-/// Whether dropshot's router can read a path. It decodes every segment, and knows neither `.` nor `..`.
+/// Returns whether dropshot's router can parse a path. It percent-decodes every segment and rejects `.` and `..`.
 pub fn is_readable(path: &str) -> bool {
-    let is_segment = |segment: &str| !matches!(segment, "." | "..") && percent_decode_str(segment).decode_utf8().is_ok();
-    path.split('/').all(is_segment)
+    let is_valid = |segment: &str| !matches!(segment, "." | "..") && percent_decode_str(segment).decode_utf8().is_ok();
+    path.split('/').all(is_valid)
 }
 
-/// What stands before dropshot's router, whose only hook there is the choice of a version. What that router would refuse is
-/// refused here, as the front door would: status, text, code and headers. The body alone is dropshot's, which has the text in
-/// `message` and the code in `error_code`.
+/// Rejects requests that dropshot's router would reject, with the dispatcher's status, text, code and headers. The body's format is
+/// dropshot's: the text is in `message` and the code in `error_code`.
+///
+/// dropshot's only hook before routing is the choice of an API version, which this filter implements.
 pub struct UnroutableRequestFilter<B>(pub Arc<Dispatcher<B>>);
 
 impl<B> fmt::Debug for UnroutableRequestFilter<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Gate")
+        f.write_str("UnroutableRequestFilter")
     }
 }
 
 impl<B: RequestHandler> DynamicVersionPolicy for UnroutableRequestFilter<B> {
     fn request_extract_version(&self, request: &Request<Body>, _: &Logger) -> Result<Version, HttpError> {
-        // In capitals or not, as the router takes them.
-        let is_known = METHODS.iter().any(|method| method.eq_ignore_ascii_case(request.method().as_str()));
-        if is_known && is_readable(request.uri().path()) {
-            // Any: the one endpoint is of all versions.
+        // The router ignores case too.
+        let is_method = METHODS.iter().any(|method| method.eq_ignore_ascii_case(request.method().as_str()));
+        if is_method && is_readable(request.uri().path()) {
+            // Any version: the endpoint is registered for all of them.
             return Ok(Version::new(3, 0, 0));
         }
-        let (failure, headers) = self.0.reject_unroutable(request);
-        let status_code = ErrorStatusCode::from_status(failure.status()).unwrap_or(ErrorStatusCode::NOT_FOUND);
+        let (error, headers) = self.0.reject_unroutable(request);
+        let status_code = ErrorStatusCode::from_status(error.status()).unwrap_or(ErrorStatusCode::NOT_FOUND);
         Err(HttpError {
             status_code,
-            error_code: Some(failure.code().as_str().to_owned()),
-            external_message: failure.to_string(),
-            internal_message: failure.code().as_str().to_owned(),
+            error_code: Some(error.code().as_str().to_owned()),
+            external_message: error.to_string(),
+            internal_message: error.code().as_str().to_owned(),
             headers: Some(Box::new(headers)),
         })
     }

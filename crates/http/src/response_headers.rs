@@ -1,16 +1,16 @@
-//! The headers of every answer, whatever it answers: who may read it, and what a browser may not do with it.
+//! Headers common to all responses: CORS, caching and browser security.
 //!
-//! They follow the OWASP cheat sheets on REST security and on HTTP headers.
+//! The values follow the OWASP cheat sheets on REST security and on HTTP headers.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG, HeaderMap,
     HeaderName, HeaderValue, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 
-/// Hardly an answer has more, with those of the limits and of dropshot.
-pub const MOST: usize = 16;
+/// Usual maximum number of headers of a response, those of the rate limit and of dropshot included.
+pub const USUAL_COUNT: usize = 16;
 
-static ALWAYS: [(HeaderName, HeaderValue); 7] = [
+static COMMON: [(HeaderName, HeaderValue); 7] = [
     (ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")),
     (
         ACCESS_CONTROL_EXPOSE_HEADERS,
@@ -22,21 +22,21 @@ static ALWAYS: [(HeaderName, HeaderValue); 7] = [
     (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'")),
     (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-    // Images are shown, and answers read, by pages of any origin.
+    // Pages of any origin may show images and read responses.
     (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("cross-origin")),
 ];
 
-/// Two years, as the cheat sheet has it; what else is served below the same name is not for us to decide.
-const STRICT: HeaderValue = HeaderValue::from_static("max-age=63072000");
+/// Two years, as in the cheat sheet. Without `includeSubDomains`, because other servers may run below the same domain.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=63072000");
 
-/// Adds them. An answer that doesn't say itself how long it may be kept may be kept where it has a tag by which to ask again,
-/// unless it carries a secret.
+/// Adds the common headers. Without a `Cache-Control` of its own, a response may be cached only if it has an entity tag for
+/// revalidation and contains no secret.
 pub fn add(headers: &mut HeaderMap, is_secret: bool, is_tls: bool) {
-    let may_be_kept = headers.contains_key(ETAG) && !is_secret;
-    let kept = if may_be_kept { "private, no-cache" } else { "no-store" };
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(kept));
-    headers.extend(ALWAYS.iter().cloned());
+    let is_cacheable = headers.contains_key(ETAG) && !is_secret;
+    let cache_control = if is_cacheable { "private, no-cache" } else { "no-store" };
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static(cache_control));
+    headers.extend(COMMON.iter().cloned());
     if is_tls {
-        headers.insert(STRICT_TRANSPORT_SECURITY, STRICT);
+        headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
     }
 }

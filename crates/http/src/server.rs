@@ -23,92 +23,93 @@ use crate::request_head::{self, UnroutableRequestFilter};
 use crate::shutdown::GracefulShutdown;
 use crate::tls::Certificate;
 
-/// Where a server listens, and how it takes what comes.
+/// Address, certificate and timeouts of a server.
 #[derive(Debug, Clone)]
 pub struct Listener {
     /// The address.
     pub address: SocketAddr,
-    /// The certificate for TLS; without one, HTTP is spoken in clear.
+    /// The certificate for TLS; without one, the server speaks plain HTTP.
     pub certificate: Option<Arc<Certificate>>,
-    /// How long a body may take.
-    pub body_time: BodyTimeouts,
+    /// Timeouts of request bodies.
+    pub body_timeouts: BodyTimeouts,
 }
 
 impl From<SocketAddr> for Listener {
-    /// In clear, with the usual times.
+    /// Plain HTTP with the default timeouts.
     fn from(address: SocketAddr) -> Self {
-        Self { address, certificate: None, body_time: BodyTimeouts::default() }
+        Self { address, certificate: None, body_timeouts: BodyTimeouts::default() }
     }
 }
 
-/// A server that answers.
+/// A running server.
 pub struct ServerHandle<C: ServerContext> {
     server: HttpServer<C>,
-    doors: Arc<GracefulShutdown>,
+    shutdown: Arc<GracefulShutdown>,
 }
 
 impl<C: ServerContext> ServerHandle<C> {
-    /// The address that it listens on, with the port that it was given.
+    /// The address that it listens on, with the actual port.
     pub fn address(&self) -> SocketAddr {
         self.server.local_addr()
     }
 
-    /// What every request passes.
-    pub fn doors(&self) -> &Arc<GracefulShutdown> {
-        &self.doors
+    /// The counter of requests in flight.
+    pub fn shutdown_state(&self) -> &Arc<GracefulShutdown> {
+        &self.shutdown
     }
 
-    /// Takes no more requests, finishes those under way, and ends. dropshot leaves its socket open to the end and takes nobody from
-    /// it, so that whoever connects would wait for nothing: it is therefore told last.
+    /// Rejects new requests, finishes those in flight and stops the server.
+    ///
+    /// dropshot is closed last: while it closes, its socket stays open but accepts no connection, so that clients would hang.
     ///
     /// # Errors
-    /// When the server had failed.
+    /// The error with which the server failed before.
     pub async fn stop(self) -> anyhow::Result<()> {
-        self.doors.close().await;
+        self.shutdown.drain().await;
         self.server.close().await.map_err(|error| anyhow!(error))
     }
 }
 
-/// Starts answering with what stands behind the front door.
+/// Starts a server that dispatches requests to a handler.
 ///
 /// # Errors
-/// When the address cannot be had.
-pub fn serve<B: RequestHandler>(
-    context: B::Context,
+/// When the server cannot listen on the address.
+pub fn serve<H: RequestHandler>(
+    context: H::Context,
     contract: Contract,
-    backend: B,
+    handler: H,
     listener: impl Into<Listener>,
     log: &Logger,
-) -> anyhow::Result<ServerHandle<B::Context>> {
-    let Listener { address, certificate, body_time } = listener.into();
-    let doors = Arc::<GracefulShutdown>::default();
-    let front = Dispatcher::new(contract, backend, Arc::clone(&doors), body_time, certificate.is_some(), log.clone());
-    let front = Arc::new(front);
-    let mut dispatcher = ApiDescription::new();
+) -> anyhow::Result<ServerHandle<H::Context>> {
+    let Listener { address, certificate, body_timeouts } = listener.into();
+    let shutdown = Arc::<GracefulShutdown>::default();
+    let dispatcher = Dispatcher::new(contract, handler, Arc::clone(&shutdown), body_timeouts, certificate.is_some(), log.clone());
+    let dispatcher = Arc::new(dispatcher);
+    let mut api = ApiDescription::new();
     for method in request_head::METHODS {
-        let front = Arc::clone(&front);
-        let answer = move |rq: RequestContext<B::Context>, request: RawRequest| {
-            DetachOnDrop::new(Arc::clone(&front).answer(rq, request.into_inner()).map(Ok::<_, HttpError>))
+        let dispatcher = Arc::clone(&dispatcher);
+        let dispatch = move |context: RequestContext<H::Context>, request: RawRequest| {
+            DetachOnDrop::new(Arc::clone(&dispatcher).answer(context, request.into_inner()).map(Ok::<_, HttpError>))
         };
         let method = method.parse::<Method>()?;
-        let name = format!("front_{method}");
-        let mut endpoint = ApiEndpoint::new(name, answer, method, "application/json", "/{path:.*}", ApiEndpointVersions::All);
-        // Declared without being extracted: the front door reads the path itself.
+        let name = format!("dispatch_{method}");
+        let mut endpoint = ApiEndpoint::new(name, dispatch, method, "application/json", "/{path:.*}", ApiEndpointVersions::All);
+        // Declared but not extracted: the dispatcher parses the path itself.
         endpoint.parameters = <Path<AnyPath> as SharedExtractor>::metadata(Default::default()).parameters;
-        dispatcher.register(endpoint).map_err(|error| anyhow!(error))?;
+        api.register(endpoint).map_err(|error| anyhow!(error))?;
     }
-    // Whoever goes away cancels nothing all the same: see `Outliving`, which costs less than dropshot's task for every request.
+    // A disconnect cancels nothing, because of `DetachOnDrop`. That costs less than dropshot's other mode, a task per request.
     let default_handler_task_mode = HandlerTaskMode::CancelOnDisconnect;
     let config = ConfigDropshot { bind_address: address, default_handler_task_mode, ..ConfigDropshot::default() };
     let tls = certificate.map(Certificate::server_config).transpose()?.map(ConfigTls::Dynamic);
-    let server = ServerBuilder::new(dispatcher, context, log::of_dropshot(log)).config(config).tls(tls);
-    let server = server.version_policy(VersionPolicy::Dynamic(Box::new(UnroutableRequestFilter(front)))).start();
+    let server = ServerBuilder::new(api, context, log::for_dropshot(log)).config(config).tls(tls);
+    let server = server.version_policy(VersionPolicy::Dynamic(Box::new(UnroutableRequestFilter(dispatcher)))).start();
     let server = server.map_err(|error| anyhow!(error)).with_context(|| format!("cannot listen on {address}"))?;
-    Ok(ServerHandle { server, doors })
+    Ok(ServerHandle { server, shutdown })
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct AnyPath {
-    #[expect(dead_code, reason = "its schema declares the path variable; it is never read")]
+    #[expect(dead_code, reason = "its schema declares the path variable")]
     path: Vec<String>,
 }

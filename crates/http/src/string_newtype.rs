@@ -2,7 +2,7 @@
 
 use schemars::schema::{InstanceType, Schema, SchemaObject, StringValidation};
 
-/// The schema of a string with a format, a pattern and bounds on its length in characters.
+/// Returns the schema of a string with a format, a pattern and bounds on its length in characters.
 pub fn text_schema(format: Option<&str>, pattern: Option<&str>, min: Option<u32>, max: Option<u32>) -> Schema {
     let bounds = StringValidation { pattern: pattern.map(str::to_owned), min_length: min, max_length: max };
     SchemaObject {

@@ -1,4 +1,4 @@
-//! TLS: the certificate that the server shows, which can be exchanged while it runs.
+//! TLS certificate of the server, which can be replaced while the server runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,34 +17,34 @@ pub struct Certificate {
     certificate: PathBuf,
     key: PathBuf,
     provider: Arc<CryptoProvider>,
-    shown: RwLock<Arc<CertifiedKey>>,
+    current: RwLock<Arc<CertifiedKey>>,
 }
 
 impl Certificate {
-    /// Reads PEM files: the certificate with those between it and the authority's, and its key in PKCS #8, PKCS #1 or SEC1.
+    /// Reads PEM files: the certificate with its intermediate certificates, and its key in PKCS #8, PKCS #1 or SEC1.
     ///
     /// # Errors
-    /// When a file can't be read, has not what it should, or the two don't belong together; the error says what to do.
+    /// When a file can't be read or has no certificate or key, or when the two don't belong together.
     pub fn open(certificate: &Path, key: &Path) -> anyhow::Result<Arc<Self>> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let shown = RwLock::new(Arc::new(read(certificate, key, &provider)?));
-        Ok(Arc::new(Self { certificate: certificate.to_owned(), key: key.to_owned(), provider, shown }))
+        let current = RwLock::new(Arc::new(read(certificate, key, &provider)?));
+        Ok(Arc::new(Self { certificate: certificate.to_owned(), key: key.to_owned(), provider, current }))
     }
 
-    /// Reads the files again, for every connection from now on.
+    /// Reads the files again. New connections use the new certificate.
     ///
     /// # Errors
-    /// As at first. What was shown is then shown still.
+    /// As for [`open`](Self::open). The server then keeps the previous certificate.
     pub fn reload(&self) -> anyhow::Result<()> {
-        let fresh = Arc::new(read(&self.certificate, &self.key, &self.provider)?);
-        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        let renewed = Arc::new(read(&self.certificate, &self.key, &self.provider)?);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = renewed;
         Ok(())
     }
 
-    /// TLS 1.2 and 1.3 with this certificate, for HTTP/2 and HTTP/1.1.
+    /// Returns the configuration for TLS 1.2 and 1.3 with this certificate, for HTTP/2 and HTTP/1.1.
     ///
     /// # Errors
-    /// When the cryptography can't speak these versions.
+    /// When the cryptography provider doesn't support these versions.
     pub fn server_config(self: Arc<Self>) -> anyhow::Result<ServerConfig> {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider)).with_safe_default_protocol_versions()?;
         let mut config = builder.with_no_client_auth().with_cert_resolver(self);
@@ -55,7 +55,7 @@ impl Certificate {
 
 impl ResolvesServerCert for Certificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        Some(Arc::clone(&self.shown.read().unwrap_or_else(PoisonError::into_inner)))
+        Some(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 

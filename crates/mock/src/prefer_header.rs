@@ -1,4 +1,4 @@
-//! The header `Prefer` (RFC 7240): how a caller chooses what the mock answers.
+//! `Prefer` header (RFC 7240), with which a client selects the mock's response.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,59 +7,59 @@ use std::time::Duration;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use boxoffice_openapi::Scope;
 use boxoffice_http::error::FieldError;
+use boxoffice_openapi::Scope;
 
-/// The header's name, which is also that of the argument when a choice doesn't exist.
+/// The header's name, and that of the argument in error responses.
 pub const PREFER: &str = "Prefer";
-/// The header that tells which preferences were followed (RFC 7240, section 3).
-pub const APPLIED: HeaderName = HeaderName::from_static("preference-applied");
+/// Response header with the applied preferences (RFC 7240, section 3).
+pub const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
-/// The longest delay that can be asked for.
-const LONGEST_DELAY: Duration = Duration::from_secs(60);
+/// The longest delay that a client can request.
+const MAX_DELAY: Duration = Duration::from_secs(60);
 
-/// What a caller prefers. Preferences that the mock doesn't know are ignored.
+/// A client's preferences. Unknown ones are ignored.
 #[derive(Debug, Default, PartialEq)]
 pub struct PreferHeader {
-    /// `code=409`: the status to answer with.
+    /// `code=409`: the status of the response.
     pub code: Option<u16>,
-    /// `example=sold-out`: the example to answer with.
+    /// `example=sold-out`: the example in the response.
     pub example: Option<String>,
-    /// `dynamic=true`: data made from the schema, even where there is an example.
+    /// `dynamic=true`: data generated from the schema, even if there is an example.
     pub is_dynamic: bool,
-    /// `delay=250`: how long to wait before the answer, in milliseconds.
+    /// `delay=250`: the delay before the response, in milliseconds.
     pub delay: Option<Duration>,
-    /// `scope=public`: what the key is to act as.
-    pub role: Option<AssumedScope>,
-    /// What couldn't be followed.
-    pub problems: Vec<FieldError>,
+    /// `scope=public`: the scope of the key.
+    pub scope: Option<AssumedScope>,
+    /// Errors about invalid preferences.
+    pub errors: Vec<FieldError>,
 }
 
-/// What a key acts as.
+/// The scope that a key has for this request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum AssumedScope {
     /// A key of this scope.
     Of(Scope),
-    /// A key that nobody knows.
+    /// None: the key is invalid.
     Unknown,
 }
 
 impl PreferHeader {
-    /// The preferences of a request; `None` when it has no such header.
-    pub fn of(headers: &HeaderMap) -> Option<Self> {
+    /// Parses the preferences of a request; returns `None` if it has no such header.
+    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let mut lines = headers.get_all(PREFER).iter().peekable();
         lines.peek()?;
-        let mut found = Vec::new();
+        let mut pairs = Vec::new();
         let mut names = BTreeSet::new();
         let mut preferences = Self::default();
         for line in lines {
-            match line.to_str().ok().and_then(read) {
-                Some(more) => found.extend(more),
-                None => preferences.complain("is not as RFC 7240 has it, such as `code=409, delay=250`".to_owned()),
+            match line.to_str().ok().and_then(parse_line) {
+                Some(more) => pairs.extend(more),
+                None => preferences.add_error("is not as RFC 7240 has it, such as `code=409, delay=250`".to_owned()),
             }
         }
-        for (name, value) in found {
-            // Where one is given twice, the first counts (RFC 7240, section 2).
+        for (name, value) in pairs {
+            // If a preference is repeated, the first one applies (RFC 7240, section 2).
             if names.insert(name.to_ascii_lowercase()) {
                 preferences.set(&name.to_ascii_lowercase(), value);
             }
@@ -67,8 +67,8 @@ impl PreferHeader {
         Some(preferences)
     }
 
-    /// Whether they choose what is answered.
-    pub fn choose(&self) -> bool {
+    /// Returns whether they select a specific response.
+    pub fn selects_response(&self) -> bool {
         self.code.is_some() || self.example.is_some() || self.is_dynamic
     }
 
@@ -76,40 +76,40 @@ impl PreferHeader {
         match name {
             "code" => match value.parse().ok().filter(|code| (200..600).contains(code)) {
                 Some(code) => self.code = Some(code),
-                None => self.complain(format!("has code={value}; a code is a status from 200 to 599")),
+                None => self.add_error(format!("has code={value}; a code is a status from 200 to 599")),
             },
             "example" => self.example = Some(value),
             "dynamic" => match value.as_str() {
                 "true" | "" => self.is_dynamic = true,
                 "false" => self.is_dynamic = false,
-                _ => self.complain(format!("has dynamic={value}; it is true or false")),
+                _ => self.add_error(format!("has dynamic={value}; it is true or false")),
             },
-            "delay" => match value.parse().ok().map(Duration::from_millis).filter(|delay| *delay <= LONGEST_DELAY) {
+            "delay" => match value.parse().ok().map(Duration::from_millis).filter(|delay| *delay <= MAX_DELAY) {
                 Some(delay) => self.delay = Some(delay),
                 None => {
-                    let longest = LONGEST_DELAY.as_millis();
-                    self.complain(format!("has delay={value}; a delay is in milliseconds, from 0 to {longest}"));
+                    let longest = MAX_DELAY.as_millis();
+                    self.add_error(format!("has delay={value}; a delay is in milliseconds, from 0 to {longest}"));
                 }
             },
             "scope" => match serde_json::from_value::<Scope>(Value::from(value.as_str())) {
-                Ok(scope) => self.role = Some(AssumedScope::Of(scope)),
-                Err(_) if value == "none" => self.role = Some(AssumedScope::Unknown),
+                Ok(scope) => self.scope = Some(AssumedScope::Of(scope)),
+                Err(_) if value == "none" => self.scope = Some(AssumedScope::Unknown),
                 Err(_) => {
-                    self.complain(format!("has scope={value}; there are public, customer, administrator, redeemer and none"));
+                    self.add_error(format!("has scope={value}; there are public, customer, administrator, redeemer and none"));
                 }
             },
             _ => {}
         }
     }
 
-    fn complain(&mut self, detail: String) {
-        self.problems.push(FieldError::invalid(PREFER, detail));
+    fn add_error(&mut self, detail: String) {
+        self.errors.push(FieldError::invalid(PREFER, detail));
     }
 
-    /// The preferences that were followed, as `Preference-Applied` tells them; `None` where there are none.
+    /// Returns the value of `Preference-Applied`; `None` if no preference was applied.
     pub fn applied(&self) -> Option<HeaderValue> {
         let mut applied = String::new();
-        let mut tell = |name: &str, value: &str| {
+        let mut append = |name: &str, value: &str| {
             let separator = if applied.is_empty() { "" } else { ", " };
             let is_token = !value.is_empty() && value.bytes().all(is_token);
             let _infallible = if is_token {
@@ -118,35 +118,35 @@ impl PreferHeader {
                 write!(applied, "{separator}{name}=\"{}\"", value.replace('\\', r"\\").replace('"', "\\\""))
             };
         };
-        self.code.into_iter().for_each(|code| tell("code", &code.to_string()));
-        self.example.iter().for_each(|example| tell("example", example));
+        self.code.into_iter().for_each(|code| append("code", &code.to_string()));
+        self.example.iter().for_each(|example| append("example", example));
         if self.is_dynamic {
-            tell("dynamic", "true");
+            append("dynamic", "true");
         }
-        self.delay.into_iter().for_each(|delay| tell("delay", &delay.as_millis().to_string()));
-        match self.role {
-            Some(AssumedScope::Of(scope)) => tell("scope", &format!("{scope:?}").to_lowercase()),
+        self.delay.into_iter().for_each(|delay| append("delay", &delay.as_millis().to_string()));
+        match self.scope {
+            Some(AssumedScope::Of(scope)) => append("scope", &format!("{scope:?}").to_lowercase()),
             Some(AssumedScope::Unknown) | None => {}
         }
         HeaderValue::try_from(applied).ok().filter(|applied| !applied.is_empty())
     }
 }
 
-/// The preferences of one line of the header, without their parameters, of which those known here have none. `None` where the
-/// line is not as the RFC has it.
-fn read(line: &str) -> Option<Vec<(String, String)>> {
-    let mut found = Vec::new();
+/// Parses the preferences of one line of the header. Parameters are skipped: no supported preference has any. Returns `None` if the
+/// line is malformed.
+fn parse_line(line: &str) -> Option<Vec<(String, String)>> {
+    let mut pairs = Vec::new();
     let mut rest = line;
     loop {
         rest = rest.trim_start_matches([' ', '\t', ',']);
         if rest.is_empty() {
-            return Some(found);
+            return Some(pairs);
         }
-        found.push(pair(&mut rest)?);
+        pairs.push(take_pair(&mut rest)?);
         while let Some(parameter) = rest.strip_prefix(';') {
-            rest = trim(parameter);
+            rest = trim_blanks(parameter);
             if !rest.is_empty() && !rest.starts_with([';', ',']) {
-                pair(&mut rest)?;
+                take_pair(&mut rest)?;
             }
         }
         if !rest.is_empty() && !rest.starts_with(',') {
@@ -155,30 +155,30 @@ fn read(line: &str) -> Option<Vec<(String, String)>> {
     }
 }
 
-/// `name`, `name=value` or `name="value"`, with the blanks after it. No value is an empty one.
-fn pair(rest: &mut &str) -> Option<(String, String)> {
-    let name = token(rest)?.to_owned();
-    *rest = trim(rest);
+/// Takes `name`, `name=value` or `name="value"` and the blanks after it. A missing value is empty.
+fn take_pair(rest: &mut &str) -> Option<(String, String)> {
+    let name = take_token(rest)?.to_owned();
+    *rest = trim_blanks(rest);
     let Some(value) = rest.strip_prefix('=') else { return Some((name, String::new())) };
-    *rest = trim(value);
+    *rest = trim_blanks(value);
     let value = match rest.strip_prefix('"') {
         Some(quoted) => {
             let (value, after) = unquote(quoted)?;
             *rest = after;
             value
         }
-        None => token(rest)?.to_owned(),
+        None => take_token(rest)?.to_owned(),
     };
-    *rest = trim(rest);
+    *rest = trim_blanks(rest);
     Some((name, value))
 }
 
-fn trim(text: &str) -> &str {
+fn trim_blanks(text: &str) -> &str {
     text.trim_start_matches([' ', '\t'])
 }
 
 /// Takes a token (RFC 9110, section 5.6.2).
-fn token<'a>(rest: &mut &'a str) -> Option<&'a str> {
+fn take_token<'a>(rest: &mut &'a str) -> Option<&'a str> {
     let end = rest.bytes().position(|byte| !is_token(byte)).unwrap_or(rest.len());
     let (token, after) = rest.split_at(end);
     *rest = after;
@@ -189,7 +189,7 @@ fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// What a quoted string says (RFC 9110, section 5.6.4), and what comes after it.
+/// Returns the content of a quoted string (RFC 9110, section 5.6.4) and the text after it.
 fn unquote(quoted: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut characters = quoted.char_indices();
@@ -209,27 +209,27 @@ mod tests {
 
     fn preferences(lines: &[&str]) -> PreferHeader {
         let headers = lines.iter().map(|line| (HeaderName::from_static("prefer"), line.parse().unwrap()));
-        PreferHeader::of(&headers.collect()).unwrap()
+        PreferHeader::from_headers(&headers.collect()).unwrap()
     }
 
     fn details(line: &str) -> String {
-        preferences(&[line]).problems.into_iter().map(|problem| problem.detail).collect()
+        preferences(&[line]).errors.into_iter().map(|error| error.detail).collect()
     }
 
     #[test]
-    fn without_the_header_nothing_is_preferred() {
-        assert_eq!(PreferHeader::of(&HeaderMap::new()), None);
+    fn missing_header_has_no_preferences() {
+        assert_eq!(PreferHeader::from_headers(&HeaderMap::new()), None);
     }
 
     #[test]
-    fn everything_is_read_in_whatever_way_it_is_written() {
+    fn parses_every_notation() {
         let expected = PreferHeader {
             code: Some(409),
             example: Some("sold out".to_owned()),
             is_dynamic: true,
             delay: Some(Duration::from_millis(250)),
-            role: Some(AssumedScope::Of(Scope::Public)),
-            problems: Vec::new(),
+            scope: Some(AssumedScope::Of(Scope::Public)),
+            errors: Vec::new(),
         };
         for lines in [
             ["code=409, example=\"sold out\", dynamic=true, delay=250, scope=public"].as_slice(),
@@ -242,24 +242,24 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_preference_is_told() {
+    fn reports_malformed_and_invalid_preferences() {
         for line in ["code 409", "=409", "code=", "example=\"sold", "code=409; =1", "code=409 delay=1", "a=\u{7f}"] {
             let Ok(line) = line.parse::<HeaderValue>() else { continue };
             let headers = [(HeaderName::from_static("prefer"), line)].into_iter().collect();
-            let problems = PreferHeader::of(&headers).unwrap().problems;
-            assert!(problems[0].detail.contains("RFC 7240"), "{headers:?}");
+            let errors = PreferHeader::from_headers(&headers).unwrap().errors;
+            assert!(errors[0].detail.contains("RFC 7240"), "{headers:?}");
         }
         assert!(details("code=x").contains("code=x"));
         assert!(details("code=99").contains("from 200 to 599"));
         assert!(details("dynamic=maybe").contains("true or false"));
         assert!(details("delay=60001").contains("60000"));
         assert!(details("delay=-1").contains("delay=-1"));
-        assert!(details("scope=nobody").contains("public, customer, administrator, redeemer and none"));
+        assert!(details("scope=other").contains("public, customer, administrator, redeemer and none"));
         assert_eq!(details("return=minimal, wait=10, foo; bar=\"a,b\""), "");
     }
 
     #[test]
-    fn what_was_followed_is_told() {
+    fn applied_preferences_are_listed() {
         let applied = |line| preferences(&[line]).applied().map(|applied| applied.to_str().unwrap().to_owned());
         assert_eq!(applied("respond-async"), None);
         assert_eq!(applied("dynamic=false"), None);

@@ -1,14 +1,14 @@
-//! What `--stateful` keeps: what is posted to a collection can then be read, listed, changed and deleted.
+//! State of a mock with `--stateful`: a resource that was posted to a collection can be read, listed, changed and deleted.
 //!
-//! A collection is a path that can be posted to and has items below it: `/things` and `/things/{id}`. It begins with what the
-//! document's examples show, so that whatever the mock shows can be read as well. What is one of its kind and can be changed, such
-//! as somebody's preferences, is kept where it is. All the rest is answered as without state; but
-//! what stands below an item (`/things/{id}/parts`) is there only as long as the item is, and calls itself by what is asked for.
+//! A collection is a path with a POST and with items below it: `/things` and `/things/{id}`. It is seeded from the document's
+//! examples, so that every resource in a response can also be read. Singletons that can be changed, such as an account's preferences,
+//! are stored too. All other operations respond as without state. A path below an item (`/things/{id}/parts`) returns 404 once the
+//! item is deleted, and its `self` URIs contain the requested item.
 
-mod store;
 mod list;
 mod resource;
 mod seed;
+mod store;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -17,342 +17,345 @@ use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use slog::warn;
 
-use super::responses::{OperationResponses, RenderContext, SelectedResponse};
+use crate::responses::{OperationResponses, RenderContext, SelectedResponse};
+use boxoffice_http::error::Error;
 use boxoffice_openapi::response::Content;
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Schema};
-use boxoffice_http::error::Error;
+use resource::{ID_PROPERTIES, assign_id, identity, merge, path_segment, project_to_schema, rebase, violation_count};
 use store::{Resource, ResourceStore};
-use resource::{NAMES, identified, identity, merge, project_to_schema, rebase, violation_count};
 
-/// So many identifiers are tried for a new resource until one is free, and valid by its schema.
-const TRIES: u64 = 100;
+/// Maximum number of attempts to find an identifier for a new resource that is unused and valid.
+const MAX_ID_ATTEMPTS: u64 = 100;
 
-/// The collections of a document, and what is in them.
+/// The stateful part of a mock: the collections of a document and their resources. All paths are those of the document.
 pub struct MockStore {
-    /// Their paths, as the document has them.
-    collections: HashSet<String>,
-    /// The paths of their items, and others under which items call themselves: `/events/{event}/sections/{section}` and
-    /// `/sections/{section}`.
-    items: HashSet<String>,
-    /// What stands before the identifier in those others, by the path of the items: `/sections`.
-    short: HashMap<String, String>,
-    /// The paths of what is one of its kind: it can be read and changed, and neither posted nor listed.
-    singles: HashSet<String>,
-    /// The first example of an item, by the path of the items.
-    examples: HashMap<String, Value>,
-    kept: Mutex<ResourceStore>,
+    collection_paths: HashSet<String>,
+    /// Paths of items, and other paths in their `self`: `/events/{event}/sections/{section}` and `/sections/{section}`.
+    item_paths: HashSet<String>,
+    /// The prefix of such a shorter path, by item path: `/sections`.
+    short_prefixes: HashMap<String, String>,
+    /// Paths of resources that can be read and changed, but neither created nor listed.
+    singleton_paths: HashSet<String>,
+    /// The first example of an item, by item path.
+    item_examples: HashMap<String, Value>,
+    resources: Mutex<ResourceStore>,
 }
 
-/// A request, and the answer that is given to it without state.
+/// A request with the response that it would get without state.
 pub struct MockRequest<'a> {
-    /// What it asks for.
+    /// The requested operation.
     pub operation: &'a Operation,
-    /// Its path, without that of the server.
+    /// Its path, without the server's prefix.
     pub path: &'a str,
-    /// What it says.
+    /// Its arguments.
     pub arguments: &'a ParsedRequest,
-    /// What is answered.
-    pub choice: &'a SelectedResponse<'a>,
-    /// What data are made from.
-    pub making: &'a RenderContext<'a>,
-    /// What they follow from.
+    /// The selected response.
+    pub selected: &'a SelectedResponse<'a>,
+    /// The document and the log.
+    pub context: &'a RenderContext<'a>,
+    /// The seed of generated data.
     pub seed: u64,
 }
 
-/// What is kept, as the body of an answer.
+/// A response's body from the store.
 pub struct MockBody {
     /// The body.
     pub value: Value,
-    /// The path of a resource that is new, without that of the server.
+    /// The path of a created resource, without the server's prefix.
     pub location: Option<String>,
 }
 
 impl MockStore {
-    /// The collections of a document, with what its examples show.
-    pub fn new(making: &RenderContext<'_>, answers: &HashMap<String, OperationResponses>) -> Self {
-        let contract = making.contract;
+    /// Finds the collections of a document and seeds them from its examples.
+    pub fn new(context: &RenderContext<'_>, responses: &HashMap<String, OperationResponses>) -> Self {
+        let contract = context.contract;
         let paths: HashSet<&str> = contract.operations().map(|operation| operation.path.as_str()).collect();
         let has = |method: &str, path: &str| contract.operations().any(|other| other.method == method && other.path == path);
-        let item_paths = paths.iter().filter(|path| variable(path).is_some() && has("POST", parent(path)));
-        let (mut items, lost): (Vec<_>, Vec<_>) =
-            item_paths.map(|path| (*path).to_owned()).partition(|item| is_identified(contract, item));
-        for item in lost {
-            let collection = parent(&item);
-            warn!(making.log, "what is posted to {} is not kept: the answer has no property that identifies it", collection);
+        let item_paths = paths.iter().filter(|path| last_variable(path).is_some() && has("POST", parent(path)));
+        let (mut item_paths, unidentified): (Vec<_>, Vec<_>) =
+            item_paths.map(|path| (*path).to_owned()).partition(|path| has_identifier(contract, path));
+        for path in unidentified {
+            warn!(context.log, "resources posted to {} are not stored: the response has no identifier", parent(&path));
         }
         for path in paths.iter().filter(|path| path.ends_with("}/")) {
-            warn!(making.log, "what is at {} is not kept: the path ends in a slash", path);
+            warn!(context.log, "resources at {} are not stored: the path ends with a slash", path);
         }
-        // What stands above is there before what stands below it.
-        items.sort_by_key(|path| (path.matches('/').count(), path.clone()));
-        let singles = paths.iter().filter(|path| has("GET", path) && (has("PUT", path) || has("PATCH", path)));
-        let mut state = Self {
-            singles: singles.filter(|path| variable(path).is_none()).map(|path| (*path).to_owned()).collect(),
-            collections: items.iter().map(|path| parent(path).to_owned()).collect(),
-            items: items.iter().cloned().collect(),
-            short: HashMap::new(),
-            examples: HashMap::new(),
-            kept: Mutex::default(),
+        // Parents before children.
+        item_paths.sort_by_key(|path| (path.matches('/').count(), path.clone()));
+        let singletons = paths.iter().filter(|path| has("GET", path) && (has("PUT", path) || has("PATCH", path)));
+        let mut store = Self {
+            singleton_paths: singletons.filter(|path| last_variable(path).is_none()).map(|path| (*path).to_owned()).collect(),
+            collection_paths: item_paths.iter().map(|path| parent(path).to_owned()).collect(),
+            item_paths: item_paths.iter().cloned().collect(),
+            short_prefixes: HashMap::new(),
+            item_examples: HashMap::new(),
+            resources: Mutex::default(),
         };
-        for item in items {
-            state.show(contract, answers, &item);
+        for path in item_paths {
+            store.seed_collection(contract, responses, &path);
         }
-        state.show_parts(contract);
-        state
+        store.seed_nested(contract);
+        store
     }
 
-    /// Where a resource can be found: in its collection, under its `self`, and where others of its kind have theirs.
-    fn paths(&self, contract: &Contract, item: &str, collection: &str, id: &str, value: &Value) -> Vec<String> {
-        let short = self.short.get(item).map(|before| format!("{before}/{id}"));
+    /// Returns the paths that lead to a resource: in its collection, in its `self`, and the shorter one of its item path.
+    fn lookup_paths(&self, contract: &Contract, item_path: &str, collection: &str, id: &str, value: &Value) -> Vec<String> {
         let own = self_path(contract, value).map(|(_, path)| path);
+        let short = self.short_prefixes.get(item_path).map(|prefix| format!("{prefix}/{id}"));
         [Some(format!("{collection}/{id}")), own, short].into_iter().flatten().collect()
     }
 
-    /// The body to answer with; `None` where the request has nothing to do with what is kept.
+    /// Returns the body of the response; `None` if it doesn't depend on the store.
     ///
     /// # Errors
-    /// When what is asked for, or an item above it, is not there, or a list has no such page.
-    pub fn answer(&self, asked: &MockRequest<'_>) -> Result<Option<MockBody>, Error> {
-        let path = key(asked.path);
-        let template = asked.operation.path.as_str();
-        let kept = &mut *self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let ends = |text: &str| text.match_indices('/').map(|(at, _)| at).skip(1).chain([text.len()]).collect::<Vec<_>>();
-        // What is below an item is missed only where the document says that it may be.
-        let is_missed_below = asked.operation.answer(404).is_some();
-        for (of_template, of_path) in ends(template).into_iter().zip(ends(&path)) {
-            let is_asked = of_path == path.len() || is_missed_below;
-            if is_asked && self.items.contains(&template[..of_template]) && !kept.has(&path[..of_path]) {
+    /// 404 if the requested item or one of its parents doesn't exist, or a list has no such page.
+    pub fn respond(&self, request: &MockRequest<'_>) -> Result<Option<MockBody>, Error> {
+        let path = normalize_path(request.path);
+        let template = request.operation.path.as_str();
+        let resources = &mut *self.resources.lock().unwrap_or_else(PoisonError::into_inner);
+        let ends = |path: &str| path.match_indices('/').map(|(end, _)| end).skip(1).chain([path.len()]).collect::<Vec<_>>();
+        // A missing parent is 404 only if the document declares that.
+        let checks_parents = request.operation.answer(404).is_some();
+        for (template_end, path_end) in ends(template).into_iter().zip(ends(&path)) {
+            let is_checked = path_end == path.len() || checks_parents;
+            let is_item = self.item_paths.contains(&template[..template_end]);
+            if is_checked && is_item && !resources.contains(&path[..path_end]) {
                 return Err(Error::NOT_FOUND);
             }
         }
-        let body = |value| Some(MockBody { value, location: None });
-        match asked.operation.method.as_str() {
-            "GET" if self.items.contains(template) => {
-                Ok(kept.get_mut(&path).and_then(|resource| asked.project(&resource.value)).and_then(body))
+        let is_item = self.item_paths.contains(template);
+        let is_collection = self.collection_paths.contains(template);
+        let value = match request.operation.method.as_str() {
+            "GET" if is_item => resources.get_mut(&path).and_then(|resource| request.project(&resource.value)),
+            "PUT" | "PATCH" if is_item => resources.update(&path, |resource| request.update(resource)),
+            "DELETE" if is_item => resources.remove(&path).and_then(|resource| request.project(&resource.value)),
+            "GET" if is_collection => {
+                let values: Vec<_> = resources.list(&path).map(|resource| &resource.value).collect();
+                list::render_page(request, &values)?
             }
-            "PUT" | "PATCH" if self.items.contains(template) => {
-                Ok(kept.change(&path, |resource| asked.change(resource)).and_then(body))
-            }
-            "DELETE" if self.items.contains(template) => {
-                Ok(kept.remove(&path).and_then(|resource| asked.project(&resource.value)).and_then(body))
-            }
-            "GET" if self.collections.contains(template) => {
-                let values: Vec<_> = kept.list(&path).map(|resource| &resource.value).collect();
-                Ok(list::page(asked, &values)?.and_then(body))
-            }
-            "GET" | "PUT" | "PATCH" if self.singles.contains(template) => Ok(singleton(asked, kept, &path).and_then(body)),
-            "POST" if self.collections.contains(template) => Ok(self.create(asked, kept, &path)),
-            "POST" => Ok(self.apply_action(asked, kept, &path).or_else(|| asked.shown()).and_then(body)),
-            _ => Ok(asked.shown().and_then(body)),
-        }
+            "GET" | "PUT" | "PATCH" if self.singleton_paths.contains(template) => respond_singleton(request, resources, &path),
+            "POST" if is_collection => return Ok(self.create(request, resources, &path)),
+            "POST" => self.apply_action(request, resources, &path).or_else(|| request.rebased_example()),
+            _ => request.rebased_example(),
+        };
+        Ok(value.map(|value| MockBody { value, location: None }))
     }
 
-    /// Keeps what is new: what the document shows, with what the request says of it. Several may be made at once.
-    fn create(&self, asked: &MockRequest<'_>, kept: &mut ResourceStore, collection: &str) -> Option<MockBody> {
-        // The first by name, where the document has more than one.
-        let item = self.items.iter().filter(|item| parent(item) == asked.operation.path).min()?;
-        let schema = asked.choice.schema();
-        let shown = asked.rebase_uris(asked.choice.value(asked.making, asked.seed).ok()?);
-        let mut keep = |schema: Option<&Schema>, shown| self.keep(asked, kept, (item, collection), schema, shown);
-        let Value::Array(several) = &shown else {
-            let (id, value) = keep(schema, &shown)?;
+    /// Creates a resource from the document's example and the request's body; several if the response is a list.
+    fn create(&self, request: &MockRequest<'_>, resources: &mut ResourceStore, collection: &str) -> Option<MockBody> {
+        // The first by name, if the document has more than one.
+        let item_path = self.item_paths.iter().filter(|path| parent(path) == request.operation.path).min()?;
+        let schema = request.selected.schema();
+        let example = request.rebase_uris(request.selected.body_value(request.context, request.seed).ok()?);
+        let mut create = |schema: Option<&Schema>, example: &Value| {
+            self.create_resource(request, resources, (item_path, collection), schema, example)
+        };
+        let Value::Array(examples) = &example else {
+            let (id, value) = create(schema, &example)?;
             return Some(MockBody { value, location: Some(format!("{collection}/{id}")) });
         };
-        let schema = schema.and_then(|schema| list::entry(schema, None));
-        let made: Option<Vec<_>> = several.iter().map(|shown| Some(keep(schema.as_ref(), shown)?.1)).collect();
-        Some(MockBody { value: made?.into(), location: None })
+        let schema = schema.and_then(|schema| list::entry_schema(schema, None));
+        let created: Option<Vec<_>> = examples.iter().map(|example| Some(create(schema.as_ref(), example)?.1)).collect();
+        Some(MockBody { value: created?.into(), location: None })
     }
 
-    /// Keeps one new resource, with an identifier of its own, which is given too. What has none in the document is not kept.
-    fn keep(
+    /// Stores a new resource and returns it with its new identifier. Returns `None` if the example has no identifier.
+    fn create_resource(
         &self,
-        asked: &MockRequest<'_>,
-        kept: &mut ResourceStore,
-        (item, collection): (&str, &str),
+        request: &MockRequest<'_>,
+        resources: &mut ResourceStore,
+        (item_path, collection): (&str, &str),
         schema: Option<&Schema>,
-        shown: &Value,
+        example: &Value,
     ) -> Option<(String, Value)> {
-        let name = variable(item)?;
-        let request = asked.described_body();
-        let said = merge(schema, shown.clone(), &request);
-        let old = identity(shown, name)?;
-        let own = identity(&said, name).filter(|id| *id != old && !id.contains('/')).map(|id| (id, said.clone()));
-        let first = kept.next;
-        let others = (1..=TRIES).map(|number| {
-            let mut value = said.clone();
-            (identified(&mut value, name, &old, first + number), value)
+        let id_name = last_variable(item_path)?;
+        let body = request.described_body();
+        let merged = merge(schema, example.clone(), &body);
+        let example_id = identity(example, id_name)?;
+        let requested_id = identity(&merged, id_name).filter(|id| *id != example_id && !id.contains('/'));
+        let last_number = resources.last_number;
+        let generated = (1..=MAX_ID_ATTEMPTS).map(|number| {
+            let mut value = merged.clone();
+            (assign_id(&mut value, id_name, &example_id, last_number + number), value)
         });
-        let is_free = |id: &str| !kept.has(&format!("{collection}/{id}"));
-        let (id, value) = own
+        let is_unused = |id: &str| !resources.contains(&format!("{collection}/{id}"));
+        let (id, value) = requested_id
+            .map(|id| (id, merged.clone()))
             .into_iter()
-            .chain(others)
-            .find(|(id, value)| is_free(id) && violation_count(schema, value) <= violation_count(schema, shown))?;
-        let paths = self.paths(asked.making.contract, item, collection, &id, &value);
-        kept.post(item, collection.to_owned(), paths, asked.merge_into_item(item, &value, request));
+            .chain(generated)
+            .find(|(id, value)| is_unused(id) && violation_count(schema, value) <= violation_count(schema, example))?;
+        let paths = self.lookup_paths(request.context.contract, item_path, collection, &id, &value);
+        resources.create(item_path, collection.to_owned(), paths, request.merge_into_item(item_path, &value, body));
         Some((id, value))
     }
 
-    /// What is done to an item is answered with the item, where its kind is what is answered. It is left as the document shows
-    /// it: with what stands there otherwise than in the item's own example.
-    fn apply_action(&self, asked: &MockRequest<'_>, kept: &mut ResourceStore, path: &str) -> Option<Value> {
-        let schema = asked.choice.schema()?;
-        let resource = kept.get_mut(parent(path)).filter(|resource| violation_count(Some(schema), &resource.value) == 0)?;
-        let above = parent(&asked.operation.path);
-        let name = variable(above)?;
-        let shown = self.examples.get(above).zip(asked.choice.examples().next());
-        if let Some((item, done)) = shown.filter(|(item, done)| identity(item, name) == identity(done, name)) {
+    /// Applies an action (a POST below an item) and returns the item; `None` if the response is no such item. The change consists of
+    /// the properties in which the action's example differs from the item's example.
+    fn apply_action(&self, request: &MockRequest<'_>, resources: &mut ResourceStore, path: &str) -> Option<Value> {
+        let schema = request.selected.schema()?;
+        let resource = resources.get_mut(parent(path)).filter(|resource| violation_count(Some(schema), &resource.value) == 0)?;
+        let item_path = parent(&request.operation.path);
+        let id_name = last_variable(item_path)?;
+        let examples = self.item_examples.get(item_path).zip(request.selected.examples().next());
+        if let Some((before, after)) = examples.filter(|(before, after)| identity(before, id_name) == identity(after, id_name)) {
             let is_changed = |(name, value): &(&String, &Value)| {
-                *name != "self" && !value.is_array() && !value.is_object() && item.get(*name) != Some(*value)
+                *name != "self" && !value.is_array() && !value.is_object() && before.get(*name) != Some(*value)
             };
-            let changed = done.as_object().into_iter().flatten().filter(is_changed);
-            let changed: Map<_, _> = changed.map(|(name, value)| (name.clone(), value.clone())).collect();
-            resource.value = merge(Some(schema), resource.value.clone(), &changed.into());
+            let changes = after.as_object().into_iter().flatten().filter(is_changed);
+            let changes: Map<_, _> = changes.map(|(name, value)| (name.clone(), value.clone())).collect();
+            resource.value = merge(Some(schema), resource.value.clone(), &changes.into());
         }
         Some(resource.value.clone())
     }
 }
 
 impl MockRequest<'_> {
-    /// What the document shows below a path with variables, under the path that is asked for.
-    fn shown(&self) -> Option<Value> {
-        let is_below = self.operation.path.contains('{');
-        self.choice.examples().next().filter(|_| is_below).map(|example| self.rebase_uris(example.clone()))
+    /// Returns the example of a path with variables, with the requested path in its URIs.
+    fn rebased_example(&self) -> Option<Value> {
+        let has_variable = self.operation.path.contains('{');
+        self.selected.examples().next().filter(|_| has_variable).map(|example| self.rebase_uris(example.clone()))
     }
 
-    /// What the document shows, with URIs that begin as the path that is asked for, as far as it is the same to the document.
-    fn rebase_uris(&self, mut shown: Value) -> Value {
-        let own = |value| self_path(self.making.contract, value);
-        let Some((operation, path)) = own(&shown).or_else(|| list::entries(&shown).iter().find_map(own)) else { return shown };
-        let of_both = operation.path.split('/').zip(self.operation.path.split('/'));
-        let length = of_both.take_while(|(own, asked)| own == asked).count();
-        let asked = key(self.path);
-        // What is inside goes first: afterwards it isn't where it was.
-        for length in (1..=length).rev() {
-            let [old, new] = [&path, &asked].map(|path| path.split('/').take(length).collect::<Vec<_>>().join("/"));
+    /// Replaces the beginning of the example's URIs with that of the requested path, as far as both have the same template.
+    fn rebase_uris(&self, mut example: Value) -> Value {
+        let find_self = |value| self_path(self.context.contract, value);
+        let Some((operation, example_path)) = find_self(&example).or_else(|| list::entries(&example).iter().find_map(find_self))
+        else {
+            return example;
+        };
+        let segments = operation.path.split('/').zip(self.operation.path.split('/'));
+        let common = segments.take_while(|(own, requested)| own == requested).count();
+        let requested_path = normalize_path(self.path);
+        // The longest prefix first: a shorter one changes the beginning of the longer ones.
+        for length in (1..=common).rev() {
+            let [old, new] =
+                [&example_path, &requested_path].map(|path| path.split('/').take(length).collect::<Vec<_>>().join("/"));
             if old != new {
-                rebase(&mut shown, &old, &new);
+                rebase(&mut example, &old, &new);
             }
         }
-        shown
+        example
     }
 
-    /// A value as the answer has it; `None` where the answer has no body.
+    /// Returns a value in the shape of the response; `None` if the response has no body.
     fn project(&self, value: &Value) -> Option<Value> {
-        let schema = self.choice.schema()?;
-        project_to_schema(schema, value, || self.choice.value(self.making, self.seed).ok())
+        let schema = self.selected.schema()?;
+        project_to_schema(schema, value, || self.selected.body_value(self.context, self.seed).ok())
     }
 
-    /// Changes what the request names of a resource, but for its identifier, and gives it as the answer has it.
-    fn change(&self, resource: &mut Resource) -> Option<Value> {
+    /// Applies the request's body, except for the identifier, to a resource and returns it in the shape of the response.
+    fn update(&self, resource: &mut Resource) -> Option<Value> {
         let id = resource.paths.first().and_then(|path| path.rsplit('/').next()).unwrap_or_default();
-        let mut change = self.described_body();
-        if let Some(change) = change.as_object_mut() {
-            change.retain(|name, _| text(&resource.value[name]).as_deref() != Some(id));
+        let mut changes = self.described_body();
+        if let Some(changes) = changes.as_object_mut() {
+            changes.retain(|name, _| path_segment(&resource.value[name]).as_deref() != Some(id));
         }
-        let Some(shaped) = self.project(&resource.value) else {
-            let whole = answered(self.making.contract, "GET", &self.operation.path).and_then(|content| content.schema.as_ref());
-            resource.value = merge(whole, resource.value.take(), &change);
+        let Some(projected) = self.project(&resource.value) else {
+            let schema = success_schema(self.context.contract, &self.operation.path);
+            resource.value = merge(schema, resource.value.take(), &changes);
             return None;
         };
-        let shaped = merge(self.choice.schema(), shaped, &change);
-        if let (Value::Object(kept), Value::Object(shaped)) = (&mut resource.value, &shaped) {
-            kept.extend(shaped.clone());
+        let projected = merge(self.selected.schema(), projected, &changes);
+        if let (Value::Object(stored), Value::Object(projected)) = (&mut resource.value, &projected) {
+            stored.extend(projected.clone());
         }
-        Some(shaped)
+        Some(projected)
     }
 
-    /// What the request says of a resource: the properties that its body is described to have, if it is described at all. The
-    /// others are ignored, and so is what only the server says: `readOnly` (OpenAPI 3.0, Schema Object), and `self`.
+    /// Returns the request's body without undeclared properties, if the document declares any. Properties that only the server sets are
+    /// removed too: `readOnly` ones (OpenAPI 3.0, Schema Object) and `self`.
     fn described_body(&self) -> Value {
         let contents = self.operation.body.iter().flat_map(|body| &body.contents);
-        let described: Vec<_> = contents.filter_map(|content| content.schema.as_ref()).flat_map(Schema::properties).collect();
-        let mut said = self.arguments.body.clone();
-        if let Some(said) = said.as_object_mut() {
-            said.retain(|name, _| {
-                let mut own = described.iter().filter(|(known, _)| known == name).peekable();
-                let is_known = described.is_empty() || own.peek().is_some();
-                name != "self" && is_known && own.all(|(_, property)| property["readOnly"] != true)
+        let declared: Vec<_> = contents.filter_map(|content| content.schema.as_ref()).flat_map(Schema::properties).collect();
+        let mut body = self.arguments.body.clone();
+        if let Some(body) = body.as_object_mut() {
+            body.retain(|name, _| {
+                let mut declarations = declared.iter().filter(|(declared, _)| declared == name).peekable();
+                let is_declared = declared.is_empty() || declarations.peek().is_some();
+                name != "self" && is_declared && declarations.all(|(_, property)| property["readOnly"] != true)
             });
         }
-        said
+        body
     }
 
-    /// A new resource as it is kept: what is answered, with what else the request says of it and the item may have.
-    fn merge_into_item(&self, item: &str, made: &Value, mut said: Value) -> Value {
-        let schema = answered(self.making.contract, "GET", item).and_then(|content| content.schema.as_ref());
+    /// Returns a created resource in the shape of its item: the response's value, with further properties of the request's body.
+    fn merge_into_item(&self, item_path: &str, created: &Value, mut body: Value) -> Value {
+        let schema = success_schema(self.context.contract, item_path);
         if schema.is_none() {
-            return made.clone();
+            return created.clone();
         }
-        if let Some(said) = said.as_object_mut() {
-            said.retain(|name, _| made.get(name).is_none());
+        if let Some(body) = body.as_object_mut() {
+            body.retain(|name, _| created.get(name).is_none());
         }
-        merge(schema, made.clone(), &said)
+        merge(schema, created.clone(), &body)
     }
 }
 
-/// What is one of its kind: as the document shows it, until it is changed.
-fn singleton(asked: &MockRequest<'_>, kept: &mut ResourceStore, path: &str) -> Option<Value> {
-    let is_read = asked.operation.method == "GET";
-    if !kept.has(path) {
-        let shown = asked.rebase_uris(asked.choice.value(asked.making, asked.seed).ok()?);
+/// Reads or updates a singleton. It is the document's example until the first update.
+fn respond_singleton(request: &MockRequest<'_>, resources: &mut ResourceStore, path: &str) -> Option<Value> {
+    let is_read = request.operation.method == "GET";
+    if !resources.contains(path) {
+        let example = request.rebase_uris(request.selected.body_value(request.context, request.seed).ok()?);
         if is_read {
-            return Some(shown);
+            return Some(example);
         }
-        kept.post(&asked.operation.path, path.to_owned(), vec![path.to_owned()], shown);
+        resources.create(&request.operation.path, path.to_owned(), vec![path.to_owned()], example);
     }
-    if is_read { asked.project(&kept.get_mut(path)?.value) } else { kept.change(path, |resource| asked.change(resource)) }
+    if is_read {
+        request.project(&resources.get_mut(path)?.value)
+    } else {
+        resources.update(path, |resource| request.update(resource))
+    }
 }
 
-/// The body that a method's success at a path of the document has, where it is JSON.
-fn answered<'a>(contract: &'a Contract, method: &str, path: &str) -> Option<&'a Content> {
+/// Returns the JSON content of an operation's lowest success.
+fn success_content<'a>(contract: &'a Contract, method: &str, path: &str) -> Option<&'a Content> {
     let operation = contract.operations().find(|operation| operation.method == method && operation.path == path)?;
-    let successes = operation.answers.iter().filter(|answer| (200..300).contains(answer.statuses.start()));
-    let answer = successes.min_by_key(|answer| *answer.statuses.start())?;
-    answer.contents.iter().find(|content| content.is_json())
+    let successes = operation.answers.iter().filter(|response| (200..300).contains(response.statuses.start()));
+    let response = successes.min_by_key(|response| *response.statuses.start())?;
+    response.contents.iter().find(|content| content.is_json())
 }
 
-/// Whether what is posted to an item's collection is answered with something that can identify it.
-fn is_identified(contract: &Contract, item: &str) -> bool {
-    let (Some(content), Some(variable)) = (answered(contract, "POST", parent(item)), variable(item)) else { return false };
-    let is_described = |schema: &Schema| {
-        let entry = list::entry(schema, None);
-        let properties = entry.as_ref().unwrap_or(schema).properties();
-        properties.iter().any(|(name, _)| ["self", variable].contains(name) || NAMES.contains(name))
+/// Returns the schema of a successful GET.
+fn success_schema<'a>(contract: &'a Contract, path: &str) -> Option<&'a Schema> {
+    success_content(contract, "GET", path)?.schema.as_ref()
+}
+
+/// Returns whether the response to a POST to an item's collection identifies the created resource.
+fn has_identifier(contract: &Contract, item_path: &str) -> bool {
+    let (Some(content), Some(id_name)) = (success_content(contract, "POST", parent(item_path)), last_variable(item_path)) else {
+        return false;
     };
-    content.schema.as_ref().is_some_and(is_described)
-        || content.examples.values().any(|example| identity(example, variable).is_some())
+    let declares_identifier = |schema: &Schema| {
+        let entry = list::entry_schema(schema, None);
+        let properties = entry.as_ref().unwrap_or(schema).properties();
+        properties.iter().any(|(name, _)| ["self", id_name].contains(name) || ID_PROPERTIES.contains(name))
+    };
+    content.schema.as_ref().is_some_and(declares_identifier)
+        || content.examples.values().any(|example| identity(example, id_name).is_some())
 }
 
-/// The path by which a resource calls itself in `self`, and the operation that reads it.
+/// Returns the path in a resource's `self`, and the operation that reads it.
 fn self_path<'a>(contract: &'a Contract, value: &Value) -> Option<(&'a Operation, String)> {
     let uri = value["self"].as_str()?;
     let path = uri.split_once("://").map_or(uri, |(_, rest)| rest.find('/').map_or("", |slash| &rest[slash..]));
     let path = contract.without_prefix(path);
-    Some((contract.find("GET", path).ok()?, key(path)))
+    Some((contract.find("GET", path).ok()?, normalize_path(path)))
 }
 
-/// A path as it is kept: decoded, but for what would part it otherwise, without slashes that mean nothing.
-fn key(path: &str) -> String {
+/// Returns a path percent-decoded, except for `%2F`, and without empty segments.
+fn normalize_path(path: &str) -> String {
     let segments = path.split('/').filter(|segment| !segment.is_empty());
     segments.map(|segment| format!("/{}", percent_decode_str(segment).decode_utf8_lossy().replace('/', "%2F"))).collect()
 }
 
-/// A path without its last segment.
+/// Returns a path without its last segment.
 fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// The variable that a path of the document ends in.
-fn variable(path: &str) -> Option<&str> {
+/// Returns the name of the variable at the end of a path of the document.
+fn last_variable(path: &str) -> Option<&str> {
     let (_, last) = path.rsplit_once('/')?;
     last.strip_prefix('{')?.strip_suffix('}').filter(|name| !name.contains(['{', '}']))
-}
-
-/// A text or a number as a path has it.
-fn text(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    }
 }

@@ -1,43 +1,43 @@
-//! What is kept: resources by their collection, and by every path under which they can be found.
+//! In-memory store of resources, by their collection and by every path that leads to them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 
-/// So many of the resources that are posted to a path of the document are kept; then the oldest are forgotten.
-const MAX_POSTED: usize = 10_000;
+/// Maximum number of created resources per item path; beyond that, the oldest are evicted.
+const MAX_CREATED: usize = 10_000;
 
-/// So many bytes, as JSON, of them are kept.
+/// Maximum size in bytes, as JSON, of the created resources per item path.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// What is kept. What the document shows is there until it is removed; what is posted, until there is too much of its kind.
+/// In-memory store of resources. Those from the document's examples stay until they are deleted; created ones are subject to a quota.
 #[derive(Default)]
 pub struct ResourceStore {
-    /// By number, in the order of making.
+    /// By number, in insertion order.
     resources: BTreeMap<u64, Resource>,
     by_path: HashMap<String, u64>,
     by_collection: HashMap<String, BTreeSet<u64>>,
-    /// By the path of the items, as the document has it: there may be as many collections as there are items above them.
-    posted: HashMap<String, Quota>,
-    /// The number that was given last.
-    pub next: u64,
+    /// By the item path of the document. A quota per collection would be unbounded: there may be one for each parent resource.
+    quotas: HashMap<String, Quota>,
+    /// The number of the newest resource.
+    pub last_number: u64,
 }
 
-/// Something that a collection holds.
+/// A stored resource.
 pub struct Resource {
-    /// The collection's path, as it was requested.
+    /// The path of its collection, as it was requested.
     collection: String,
-    /// Under which it can be found.
+    /// The paths that lead to it.
     pub paths: Vec<String>,
-    /// Itself, as its item is answered.
+    /// Its content, as in the response for the item.
     pub value: Value,
-    /// What it counts as, where it was posted.
-    kind: Option<String>,
-    /// How many bytes it counts for.
+    /// The item path of its quota; `None` if it comes from the document's examples.
+    quota: Option<String>,
+    /// Its size in bytes, as counted in the quota.
     size: usize,
 }
 
-/// What was posted of a kind.
+/// Created resources of one item path.
 #[derive(Default)]
 struct Quota {
     numbers: BTreeSet<u64>,
@@ -45,78 +45,78 @@ struct Quota {
 }
 
 impl ResourceStore {
-    /// Whether something can be found under a path.
-    pub fn has(&self, path: &str) -> bool {
+    /// Returns whether a path leads to a resource.
+    pub fn contains(&self, path: &str) -> bool {
         self.by_path.contains_key(path)
     }
 
-    /// The number of what can be found under a path.
+    /// Returns the number of the resource at a path.
     pub fn number(&self, path: &str) -> Option<u64> {
         self.by_path.get(path).copied()
     }
 
-    /// What can be found under a path.
+    /// Returns the resource at a path.
     pub fn get_mut(&mut self, path: &str) -> Option<&mut Resource> {
         self.resources.get_mut(self.by_path.get(path)?)
     }
 
-    /// What a collection holds, in the order of making.
+    /// Returns the resources of a collection, in insertion order.
     pub fn list(&self, collection: &str) -> impl Iterator<Item = &Resource> {
         let numbers = self.by_collection.get(collection).into_iter().flatten();
         numbers.filter_map(|number| self.resources.get(number))
     }
 
-    /// Keeps what the document shows. A path under which something else can be found stays that one's.
+    /// Adds a resource from the document's examples. A path that already leads to another resource is left unchanged.
     pub fn add(&mut self, collection: String, paths: Vec<String>, value: Value) {
-        self.next += 1;
+        self.last_number += 1;
         for path in &paths {
-            self.by_path.entry(path.clone()).or_insert(self.next);
+            self.by_path.entry(path.clone()).or_insert(self.last_number);
         }
-        self.by_collection.entry(collection.clone()).or_default().insert(self.next);
-        self.resources.insert(self.next, Resource { collection, paths, value, kind: None, size: 0 });
+        self.by_collection.entry(collection.clone()).or_default().insert(self.last_number);
+        self.resources.insert(self.last_number, Resource { collection, paths, value, quota: None, size: 0 });
     }
 
-    /// Keeps what is posted, which counts as this kind.
-    pub fn post(&mut self, kind: &str, collection: String, paths: Vec<String>, value: Value) {
+    /// Adds a created resource, which counts against the quota of its item path.
+    pub fn create(&mut self, item_path: &str, collection: String, paths: Vec<String>, value: Value) {
         self.add(collection, paths, value);
-        self.posted.entry(kind.to_owned()).or_default().numbers.insert(self.next);
-        self.resources.entry(self.next).and_modify(|resource| resource.kind = Some(kind.to_owned()));
-        self.enforce_quota(self.next);
+        self.quotas.entry(item_path.to_owned()).or_default().numbers.insert(self.last_number);
+        self.resources.entry(self.last_number).and_modify(|resource| resource.quota = Some(item_path.to_owned()));
+        self.enforce_quota(self.last_number);
     }
 
-    /// Lets a resource be found under one more path.
+    /// Adds a path that leads to a resource.
     pub fn add_path(&mut self, number: u64, path: String) {
         self.resources.entry(number).and_modify(|resource| resource.paths.push(path.clone()));
         self.by_path.insert(path, number);
     }
 
-    /// Changes what can be found under a path.
-    pub fn change<T>(&mut self, path: &str, change: impl FnOnce(&mut Resource) -> Option<T>) -> Option<T> {
+    /// Changes the resource at a path.
+    pub fn update<T>(&mut self, path: &str, change: impl FnOnce(&mut Resource) -> Option<T>) -> Option<T> {
         let number = self.number(path)?;
         let changed = change(self.resources.get_mut(&number)?);
         self.enforce_quota(number);
         changed
     }
 
-    /// Removes what can be found under a path, and gives it.
+    /// Removes and returns the resource at a path.
     pub fn remove(&mut self, path: &str) -> Option<Resource> {
-        self.forget(self.number(path)?)
+        self.remove_number(self.number(path)?)
     }
 
-    /// Counts the bytes of what was posted, and forgets the oldest while there is too much of its kind.
+    /// Updates the size of a created resource and evicts the oldest ones while its quota is exceeded.
     fn enforce_quota(&mut self, number: u64) {
         let Some(resource) = self.resources.get_mut(&number) else { return };
-        let Some(kind) = resource.kind.clone() else { return };
-        let Some(posted) = self.posted.get_mut(&kind) else { return };
+        let Some(item_path) = resource.quota.clone() else { return };
+        let Some(quota) = self.quotas.get_mut(&item_path) else { return };
         let size = resource.value.to_string().len();
-        posted.bytes = posted.bytes - resource.size + size;
+        quota.bytes = quota.bytes - resource.size + size;
         resource.size = size;
-        while let Some(oldest) = self.posted.get(&kind).and_then(Quota::eviction_candidate) {
-            self.forget(oldest);
+        while let Some(oldest) = self.quotas.get(&item_path).and_then(Quota::eviction_candidate) {
+            self.remove_number(oldest);
         }
     }
 
-    fn forget(&mut self, number: u64) -> Option<Resource> {
+    fn remove_number(&mut self, number: u64) -> Option<Resource> {
         let resource = self.resources.remove(&number)?;
         for path in &resource.paths {
             if self.by_path.get(path) == Some(&number) {
@@ -129,18 +129,18 @@ impl ResourceStore {
                 self.by_collection.remove(&resource.collection);
             }
         }
-        if let Some(posted) = resource.kind.as_ref().and_then(|kind| self.posted.get_mut(kind)) {
-            posted.numbers.remove(&number);
-            posted.bytes -= resource.size;
+        if let Some(quota) = resource.quota.as_ref().and_then(|item_path| self.quotas.get_mut(item_path)) {
+            quota.numbers.remove(&number);
+            quota.bytes -= resource.size;
         }
         Some(resource)
     }
 }
 
 impl Quota {
-    /// The oldest, if there is too much.
+    /// Returns the oldest resource if the quota is exceeded.
     fn eviction_candidate(&self) -> Option<u64> {
-        let is_too_much = self.numbers.len() > MAX_POSTED || self.bytes > MAX_BYTES;
-        self.numbers.first().copied().filter(|_| is_too_much)
+        let is_exceeded = self.numbers.len() > MAX_CREATED || self.bytes > MAX_BYTES;
+        self.numbers.first().copied().filter(|_| is_exceeded)
     }
 }
