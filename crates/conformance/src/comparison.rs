@@ -1,128 +1,136 @@
-//! A comparison from beginning to end: every operation is asked, several at a time, and told in the document's order.
+//! A comparison: checks several operations concurrently and reports them in the document's order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use boxoffice_openapi::drift::{self, Difference};
+use boxoffice_openapi::{Contract, Operation};
 use chrono::Utc;
 use futures::StreamExt;
 use serde_json::Value;
 
-use super::operation_run::OperationRun;
 use super::model::{Check, Coverage, Finding, Report};
+use super::operation_run::OperationRun;
+use super::operation_under_test::OperationUnderTest;
 use super::target::Target;
-use super::operation_under_test::Subject;
-use boxoffice_openapi::drift::{self, Difference};
-use boxoffice_openapi::{Contract, Operation};
 
-/// How many operations are asked at the same time. The requests of one are sent one after the other.
-const AT_A_TIME: usize = 4;
+/// Number of operations checked concurrently. The requests of one operation are sequential.
+const CONCURRENT_OPERATIONS: usize = 4;
 
-/// What is compared.
+/// Title of the built-in document.
+const BUILTIN_TITLE: &str = "boxoffice";
+
+/// A document and the servers to check.
 #[derive(Debug)]
 pub struct Comparison {
-    /// What the server is held against.
+    /// The document.
     pub contract: Contract,
-    /// The server.
+    /// The server to check.
     pub target: Target,
-    /// The server that it is compared with besides.
+    /// The server to compare it with.
     pub reference: Option<Target>,
-    /// What the generated requests follow from.
+    /// Seed of the generated requests.
     pub seed: u64,
-    /// The operations that are asked, by operationId; the others are left out.
-    pub asked: BTreeSet<String>,
-    /// Whether the document is this program's own, so that the server follows its rules beyond OpenAPI's and its drift is told.
-    is_own: bool,
-    /// Where the server as written and its document differ, by method and path.
+    /// The operationIds to check.
+    pub selected: BTreeSet<String>,
+    /// True for the built-in document: the platform's rules beyond OpenAPI are checked too.
+    is_builtin: bool,
+    /// Differences between the built-in document and the server's endpoints, by method and path.
     drift: BTreeMap<String, Vec<Difference>>,
 }
 
 impl Comparison {
-    /// Prepares a comparison. `emitted` is the document that the server of this program emits for its endpoints.
+    /// Prepares a comparison. `emitted` is the document that the platform's server emits for its endpoints.
     pub fn new(
         contract: Contract,
         target: Target,
         reference: Option<Target>,
         seed: u64,
-        asked: BTreeSet<String>,
+        selected: BTreeSet<String>,
         emitted: &Value,
     ) -> Self {
-        let is_own = is_own(&contract);
+        let is_builtin = is_builtin_document(&contract);
         let mut drift: BTreeMap<String, Vec<Difference>> = BTreeMap::new();
-        if is_own {
+        if is_builtin {
             for difference in drift::compare(&contract.document, emitted) {
                 drift.entry(difference.operation.clone()).or_default().push(difference);
             }
         }
-        Self { contract, target, reference, seed, asked, is_own, drift }
+        Self { contract, target, reference, seed, selected, is_builtin, drift }
     }
 
-    /// Asks every operation, and tells of each when it is done, in the document's order.
-    pub async fn run(&self, mut done: impl FnMut(&Coverage)) -> Report {
+    /// Checks the selected operations. Calls `on_operation` after each, in the document's order.
+    pub async fn run(&self, mut on_operation: impl FnMut(&Coverage)) -> Report {
         let started = Utc::now();
-        let subjects: Vec<_> = self.contract.operations().map(|operation| Subject::new(&self.contract, operation)).collect();
-        let mut interviews =
-            futures::stream::iter(&subjects).map(|subject| self.interview(&subjects, subject)).buffered(AT_A_TIME);
-        let mut held = Vec::new();
-        while let Some(interview) = interviews.next().await {
-            done(&interview.record.coverage);
-            held.push(interview);
+        let operations: Vec<_> =
+            self.contract.operations().map(|operation| OperationUnderTest::new(&self.contract, operation)).collect();
+        let mut pending = futures::stream::iter(&operations)
+            .map(|operation| self.run_operation(&operations, operation))
+            .buffered(CONCURRENT_OPERATIONS);
+        let mut runs = Vec::new();
+        while let Some(run) = pending.next().await {
+            on_operation(&run.recorder.coverage);
+            runs.push(run);
         }
-        let (mut operations, mut findings) = (Vec::new(), self.undocumented_operations());
-        for mut interview in held {
-            interview.check_pages().await;
-            let (coverage, found) = interview.record.finish();
-            operations.push(coverage);
+        let (mut coverage, mut findings) = (Vec::new(), self.find_undocumented_operations());
+        for mut run in runs {
+            run.check_pages().await;
+            let (operation, found) = run.recorder.finish();
+            coverage.push(operation);
             findings.extend(found);
         }
         let info = &self.contract.document["info"];
-        let sent = |side: &Target| side.server.sent();
+        let request_count = |target: &Target| target.client.request_count();
         Report {
             document: format!(
                 "{} {}",
                 info["title"].as_str().unwrap_or("a document without a title"),
                 info["version"].as_str().unwrap_or_default()
             ),
-            target: self.target.server.address.clone(),
-            reference: self.reference.as_ref().map(|side| side.server.address.clone()),
+            target: self.target.client.base_url.clone(),
+            reference: self.reference.as_ref().map(|reference| reference.client.base_url.clone()),
             seed: self.seed,
             started,
             seconds: (Utc::now() - started).as_seconds_f64(),
-            requests: sent(&self.target) + self.reference.as_ref().map_or(0, sent),
-            operations,
+            requests: request_count(&self.target) + self.reference.as_ref().map_or(0, request_count),
+            operations: coverage,
             findings,
             known: Vec::new(),
             notes: self.contract.warnings.clone(),
         }
     }
 
-    async fn interview<'a>(&'a self, subjects: &'a [Subject<'a>], subject: &'a Subject<'a>) -> OperationRun<'a> {
-        let mut interview = OperationRun::new(self, subjects, subject);
-        if self.asked.contains(&subject.operation.id) {
-            interview.run().await;
+    async fn run_operation<'a>(
+        &'a self,
+        operations: &'a [OperationUnderTest<'a>],
+        operation: &'a OperationUnderTest<'a>,
+    ) -> OperationRun<'a> {
+        let mut run = OperationRun::new(self, operations, operation);
+        if self.selected.contains(&operation.spec.id) {
+            run.run().await;
         } else {
-            interview.record.coverage.left_out = Some("--only or --skip leaves it out".to_owned());
+            run.recorder.coverage.left_out = Some("excluded by --only or --skip".to_owned());
         }
-        interview
+        run
     }
 
-    /// Whether the document is this program's own, or a version of it.
+    /// Returns if the document is the built-in one or a version of it.
     pub fn is_builtin(&self) -> bool {
-        self.is_own
+        self.is_builtin
     }
 
-    /// Where the server as written differs from the document in an operation; nothing is known of another document's server.
+    /// Returns the differences between an operation of the built-in document and the server's endpoint; `None` for other documents.
     pub fn drift_of(&self, operation: &Operation) -> Option<&[Difference]> {
-        let name = format!("{} {}", operation.method, operation.path);
-        self.is_own.then(|| self.drift.get(&name).map_or(&[][..], Vec::as_slice))
+        self.is_builtin.then(|| self.drift.get(&drift_key(operation)).map_or(&[][..], Vec::as_slice))
     }
 
-    /// What the server as written has beyond the document's operations.
-    fn undocumented_operations(&self) -> Vec<Finding> {
-        let described: BTreeSet<_> =
-            self.contract.operations().map(|operation| format!("{} {}", operation.method, operation.path)).collect();
-        let beyond = self.drift.iter().filter(|(name, _)| !described.contains(*name)).flat_map(|(_, differences)| differences);
-        beyond
+    /// Returns a finding for each endpoint of the server that the document lacks.
+    fn find_undocumented_operations(&self) -> Vec<Finding> {
+        let documented: BTreeSet<_> = self.contract.operations().map(drift_key).collect();
+        let undocumented = self.drift.iter().filter(|(key, _)| !documented.contains(*key));
+        undocumented
+            .flat_map(|(_, differences)| differences)
             .map(|difference| Finding {
-                check: Check::Undescribed,
+                check: Check::Undocumented,
                 operation: String::new(),
                 pointer: "/paths".to_owned(),
                 summary: difference.to_string(),
@@ -134,7 +142,30 @@ impl Comparison {
     }
 }
 
-/// Whether a document is this program's own, or a version of it: its title is the program's name.
-pub fn is_own(contract: &Contract) -> bool {
-    contract.document["info"]["title"] == env!("CARGO_PKG_NAME")
+/// Returns method and path, which identify an operation in the drift report.
+fn drift_key(operation: &Operation) -> String {
+    format!("{} {}", operation.method, operation.path)
+}
+
+/// Returns if a document is the built-in one or a version of it, by its title.
+pub fn is_builtin_document(contract: &Contract) -> bool {
+    contract.document["info"]["title"] == BUILTIN_TITLE
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn recognizes_builtin_document_by_title() {
+        let contract = Contract::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/openapi.yaml"))).unwrap();
+        let other = json!({ "openapi": "3.0.3", "info": { "title": "books", "version": "1" }, "paths": {} });
+        assert!(is_builtin_document(&contract));
+        assert!(!is_builtin_document(&Contract::new(other).unwrap()));
+    }
 }

@@ -1,4 +1,4 @@
-//! Requests as they are sent, and what is answered to them.
+//! HTTP requests as they are sent, their responses, and the client of one server.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,26 +8,29 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use http::HeaderMap;
-use http::header::LOCATION;
+use http::header::{AsHeaderName, LOCATION, RETRY_AFTER};
 use reqwest::Method;
 use serde_json::Value;
 
-/// How long an answer may take.
-const TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout of one request, up to the end of the response body.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The header that a key is sent in.
-pub const KEY: &str = "X-API-Key";
-/// The header that tells which version a client was written for.
-pub const VERSION: &str = "X-Client-Version";
-/// A version that the platform and its mock serve.
-pub const SERVED: &str = "3.0.0";
+/// Longest total pause of one request because of `429 Too Many Requests`.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(60);
+
+/// Header of the API key.
+pub const API_KEY_HEADER: &str = "X-API-Key";
+/// Header of the version that a client was written for.
+pub const CLIENT_VERSION_HEADER: &str = "X-Client-Version";
+/// A client version that the platform and its mock support.
+pub const SUPPORTED_CLIENT_VERSION: &str = "3.0.0";
 
 /// A request, exactly as it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// In capitals.
+    /// The method, in capitals.
     pub method: String,
-    /// The path, percent-encoded where it has to be.
+    /// The path, percent-encoded where necessary.
     pub path: String,
     /// Names and values of the query, not yet encoded.
     pub query: Vec<(String, String)>,
@@ -37,37 +40,37 @@ pub struct Request {
     pub body: Option<Vec<u8>>,
 }
 
-/// What was answered.
+/// A response with its complete body.
 #[derive(Debug, Clone)]
 pub struct ReceivedResponse {
     /// The status.
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body as it came.
+    /// The body.
     pub body: Bytes,
 }
 
-/// A server that is asked.
+/// A client of one server.
 #[derive(Debug)]
 pub struct HttpClient {
-    /// Its address, without a slash at the end.
-    pub address: String,
-    /// Whether nothing more is to be sent to it: what is under way is finished, so that all that it makes is known.
+    /// Address of the server, without a trailing slash.
+    pub base_url: String,
+    /// Set to send no more requests. Requests in flight are completed, so that all created resources are known.
     pub stopped: Arc<AtomicBool>,
     client: reqwest::Client,
-    sent: AtomicUsize,
-    made: Mutex<Vec<String>>,
+    request_count: AtomicUsize,
+    created_uris: Mutex<Vec<String>>,
 }
 
 impl Request {
-    /// A request without query, headers and body.
+    /// Creates a request without query, headers and body.
     pub fn new(method: &str, path: impl Into<String>) -> Self {
         let (query, headers) = (Vec::new(), Vec::new());
         Self { method: method.to_owned(), path: path.into(), query, headers, body: None }
     }
 
-    /// The same with a header, in the place of those of this name.
+    /// Replaces all headers of this name by one.
     #[must_use]
     pub fn with_header(self, name: &str, value: &str) -> Self {
         let mut request = self.without_header(name);
@@ -75,14 +78,14 @@ impl Request {
         request
     }
 
-    /// The same without the headers of this name.
+    /// Removes all headers of this name.
     #[must_use]
     pub fn without_header(mut self, name: &str) -> Self {
         self.headers.retain(|(header, _)| !header.eq_ignore_ascii_case(name));
         self
     }
 
-    /// The same with a JSON body.
+    /// Replaces the body by JSON.
     #[must_use]
     pub fn with_json(self, body: &Value) -> Self {
         let mut request = self.with_header("Content-Type", "application/json");
@@ -90,8 +93,13 @@ impl Request {
         request
     }
 
-    /// Path and query, as they are sent.
-    pub fn target(&self) -> String {
+    /// Returns the body as JSON, or `None` if there is no body or it isn't JSON.
+    pub fn json(&self) -> Option<Value> {
+        serde_json::from_slice(self.body.as_deref()?).ok()
+    }
+
+    /// Returns path and query as they are sent.
+    pub fn path_and_query(&self) -> String {
         if self.query.is_empty() {
             return self.path.clone();
         }
@@ -99,80 +107,118 @@ impl Request {
         format!("{}?{query}", self.path)
     }
 
-    /// The request as a curl command for a shell, with `$KEY` in the place of its key.
-    pub fn curl(&self, address: &str) -> String {
-        let mut command = format!("curl -i -X {} {}", self.method, quoted(&format!("{address}{}", self.target())));
+    /// Returns the request as a curl command for a shell. The key is replaced by `$KEY`.
+    pub fn to_curl(&self, base_url: &str) -> String {
+        let mut command = format!("curl -i -X {} {}", self.method, shell_quote(&format!("{base_url}{}", self.path_and_query())));
         for (name, value) in &self.headers {
-            let header = if name.eq_ignore_ascii_case(KEY) && !value.is_empty() {
+            let header = if name.eq_ignore_ascii_case(API_KEY_HEADER) && !value.is_empty() {
                 format!("\"{name}: $KEY\"")
             } else {
-                quoted(&format!("{name}: {value}"))
+                shell_quote(&format!("{name}: {value}"))
             };
             let _infallible = write!(command, " -H {header}");
         }
         if let Some(body) = &self.body {
-            let _infallible = write!(command, " --data-binary {}", quoted(&String::from_utf8_lossy(body)));
+            let _infallible = write!(command, " --data-binary {}", shell_quote(&String::from_utf8_lossy(body)));
         }
         command
     }
 }
 
-/// A text as one word of a shell.
-fn quoted(text: &str) -> String {
+/// Quotes a text as one word of a shell.
+fn shell_quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 impl ReceivedResponse {
-    /// The body as JSON; null when it is none.
+    /// Returns the body as JSON, or null if it isn't JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// Returns if the status is 2xx.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
+    /// Returns the first header of this name, or `None` if it is missing or not printable ASCII.
+    pub fn header(&self, name: impl AsHeaderName) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// Returns status and body for a report.
+    pub fn describe(&self) -> String {
+        match self.body.len() {
+            0 => format!("{} without a body", self.status),
+            _ => format!("{} {}", self.status, String::from_utf8_lossy(&self.body)),
+        }
     }
 }
 
 impl HttpClient {
-    /// A server at this address.
+    /// Creates a client of the server at this address.
     ///
     /// # Errors
-    /// When the address is no URL.
-    pub fn at(address: &str) -> anyhow::Result<Self> {
-        let address = address.trim_end_matches('/').to_owned();
-        reqwest::Url::parse(&address).with_context(|| format!("{address} is no URL, such as http://127.0.0.1:8080"))?;
+    /// Fails if the address is not a URL.
+    pub fn new(address: &str) -> anyhow::Result<Self> {
+        let base_url = address.trim_end_matches('/').to_owned();
+        reqwest::Url::parse(&base_url).with_context(|| format!("{base_url} is not a URL, such as http://127.0.0.1:8080"))?;
         let redirects = reqwest::redirect::Policy::none();
-        let client = reqwest::Client::builder().timeout(TIMEOUT).redirect(redirects).no_proxy().build()?;
-        Ok(Self { address, stopped: Arc::default(), client, sent: AtomicUsize::new(0), made: Mutex::default() })
+        let client = reqwest::Client::builder().timeout(RESPONSE_TIMEOUT).redirect(redirects).no_proxy().build()?;
+        Ok(Self { base_url, stopped: Arc::default(), client, request_count: AtomicUsize::new(0), created_uris: Mutex::default() })
     }
 
-    /// Sends a request and waits for the whole answer.
+    /// Sends a request and reads the complete response.
     ///
     /// # Errors
-    /// When there is no answer, or it ends too early, or nothing more is to be sent.
+    /// Fails if there is no response, it is incomplete, or the client is stopped.
     pub async fn send(&self, request: &Request) -> anyhow::Result<ReceivedResponse> {
         ensure!(!self.stopped.load(Ordering::Relaxed), "the comparison was stopped");
-        self.sent.fetch_add(1, Ordering::Relaxed);
-        let url = format!("{}{}", self.address, request.target());
-        let mut sending = self.client.request(request.method.parse::<Method>()?, &url);
+        self.request_count.fetch_add(1, Ordering::Relaxed);
+        let url = format!("{}{}", self.base_url, request.path_and_query());
+        let mut builder = self.client.request(request.method.parse::<Method>()?, &url);
         for (name, value) in &request.headers {
-            sending = sending.header(name, value);
+            builder = builder.header(name, value);
         }
         if let Some(body) = &request.body {
-            sending = sending.body(body.clone());
+            builder = builder.body(body.clone());
         }
-        let about = || format!("no answer from {} {url}", request.method);
-        let response = sending.send().await.with_context(about)?;
+        let context = || format!("no response to {} {url}", request.method);
+        let response = builder.send().await.with_context(context)?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         if let Some(uri) = headers.get(LOCATION).filter(|_| status == 201).and_then(|uri| uri.to_str().ok()) {
-            self.made.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_owned());
+            self.created_uris.lock().unwrap_or_else(PoisonError::into_inner).push(uri.to_owned());
         }
-        Ok(ReceivedResponse { status, headers, body: response.bytes().await.with_context(about)? })
+        Ok(ReceivedResponse { status, headers, body: response.bytes().await.with_context(context)? })
     }
 
-    /// How many requests it was sent.
-    pub fn sent(&self) -> usize {
-        self.sent.load(Ordering::Relaxed)
+    /// Sends a request, and retries it after 429 as soon as `Retry-After` allows (RFC 6585, RFC 9110 section 10.2.3).
+    ///
+    /// Returns the 429 if the pauses would add up to more than a minute.
+    ///
+    /// # Errors
+    /// See [`HttpClient::send`].
+    pub async fn send_with_retries(&self, request: &Request) -> anyhow::Result<ReceivedResponse> {
+        let mut remaining = MAX_RETRY_PAUSE;
+        loop {
+            let response = self.send(request).await?;
+            let retry_after = response.header(RETRY_AFTER).and_then(|seconds| seconds.parse().ok());
+            let pause = Duration::from_secs(retry_after.unwrap_or(1).max(1));
+            if response.status != 429 || pause > remaining {
+                return Ok(response);
+            }
+            remaining -= pause;
+            tokio::time::sleep(pause).await;
+        }
     }
 
-    /// The URIs of all that it was asked to make and has made, whoever asked, the oldest first.
-    pub fn made(&self) -> Vec<String> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the number of requests sent.
+    pub fn request_count(&self) -> usize {
+        self.request_count.load(Ordering::Relaxed)
+    }
+
+    /// Returns the `Location` of every resource that requests of this client created, the oldest first.
+    pub fn created_uris(&self) -> Vec<String> {
+        self.created_uris.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -1,15 +1,15 @@
-//! `boxoffice compare`: a running server held against the contract, and the report of it.
+//! `boxoffice compare`: checks a running server against its OpenAPI document and writes a report.
 
 pub mod baseline;
 mod checks;
 pub mod comparison;
+pub mod fixtures;
 pub mod http_client;
-mod operation_run;
 pub mod model;
+mod operation_run;
+mod operation_under_test;
 pub mod options;
 pub mod progress;
 mod recorder;
 pub mod report;
 pub mod target;
-mod operation_under_test;
-pub mod fixtures;

@@ -1,177 +1,177 @@
-//! What a comparison finds, and what it tells of itself.
+//! Checks, findings and the report of a comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
-/// Declares the checks with the name that reports and baselines know each by, and what it asks.
+/// Declares the checks, each with its name in reports and baselines, and the rule that it checks.
 macro_rules! checks {
-    ($($variant:ident = $name:literal: $asks:literal,)*) => {
-        /// A kind of question that a comparison asks. Its name stays; baselines name it.
+    ($($variant:ident = $name:literal: $rule:literal,)*) => {
+        /// A check of a comparison. Its name is stable, because baselines contain it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Check {
-            $(#[doc = $asks] #[serde(rename = $name)] $variant,)*
+            $(#[doc = $rule] #[serde(rename = $name)] $variant,)*
         }
 
         impl Check {
             /// Every check.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name that it is known by.
+            /// Returns the stable name.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it asks, as a sentence.
-            pub fn asks(self) -> &'static str {
-                match self { $(Self::$variant => $asks,)* }
+            /// Returns the rule as a sentence.
+            pub fn rule(self) -> &'static str {
+                match self { $(Self::$variant => $rule,)* }
             }
         }
     };
 }
 
 checks! {
-    Reachable = "operation.reachable": "The server knows the operation.",
+    Reachable = "operation.reachable": "The server implements the operation.",
     Valid = "request.valid": "A valid request succeeds.",
-    Whole = "answer.whole": "An answer comes in time, and whole.",
-    Failure = "status.failure": "The server doesn't fail inside.",
-    Status = "status.declared": "The status is one that the document declares.",
-    MediaType = "answer.media-type": "The answer has a declared media type, and a body where one is declared.",
-    Header = "answer.header": "The answer has the declared headers, valid against their schemas.",
-    Body = "answer.body": "The body is valid against its schema.",
-    Undeclared = "answer.undeclared": "The body has no property that its schema doesn't name.",
-    ListTotals = "list.totals": "A list's envelope adds up.",
-    SelfResolves = "self.resolves": "What a resource calls itself leads to it.",
-    Identifier = "identifier.pattern": "An identifier matches the pattern that the document gives it.",
-    Known = "answer.known": "What the caller has already, by its ETag, is not sent again.",
-    Kept = "sent.kept": "What was sent is read afterwards, and what was deleted is not.",
-    ArgumentMissing = "argument.missing": "A missing required argument is refused with 400 and its name.",
-    ArgumentType = "argument.type": "An argument of a wrong type is refused with 400 and its name.",
-    ArgumentBounds = "argument.bounds": "A value out of bounds is refused with 400 and its argument's name.",
-    ArgumentEnum = "argument.enum": "An unknown value of an enumeration is refused with 400 and its argument's name.",
-    ArgumentForm = "argument.form": "A text of another pattern or format is refused with 400 and its argument's name.",
-    BodyForm = "body.form": "A body that is no JSON is refused with 400, and one of another media type with 415.",
-    KeyMissing = "key.missing": "A request without a key is refused with 401.",
-    KeyBad = "key.bad": "An unknown key is refused with 403.",
-    KeyScope = "key.scope": "A key whose scope doesn't reach the operation is refused with 403.",
-    VersionMissing = "version.missing": "A request without a client version is refused with 412.",
-    VersionOld = "version.old": "A client version that is too old is refused with 412.",
-    PathUnknown = "path.unknown": "A path that the document doesn't have is refused with 404.",
-    MethodOther = "method.other": "A method that the document doesn't have at a path is refused with 405 and Allow.",
-    Example = "document.example": "The document's own example is valid.",
-    Undescribed = "document.undescribed": "The server has nothing that the document doesn't describe.",
-    ReferenceStatus = "reference.status": "Both servers answer the same request with the same status.",
-    ReferenceShape = "reference.shape": "Both servers answer the same request with the same shape.",
+    Complete = "answer.whole": "A response arrives in time and is complete.",
+    ServerError = "status.failure": "The server returns no status from 500.",
+    Status = "status.declared": "The document declares the status.",
+    MediaType = "answer.media-type": "The response has a declared media type, and a body if one is declared.",
+    Header = "answer.header": "The response has the declared headers, and they match their schemas.",
+    Body = "answer.body": "The body matches its schema.",
+    UndeclaredProperty = "answer.undeclared": "The body has only properties that its schema declares.",
+    ListTotals = "list.totals": "The pages of a list add up.",
+    SelfLink = "self.resolves": "A self link leads to its resource.",
+    Identifier = "identifier.pattern": "An identifier matches the pattern in the document.",
+    NotModified = "answer.known": "A GET with If-None-Match returns 304 for an unchanged resource.",
+    Persistence = "sent.kept": "Sent properties are read back, and a deleted resource is gone.",
+    ArgumentMissing = "argument.missing": "A missing required argument is rejected with 400 and its name.",
+    ArgumentType = "argument.type": "An argument of a wrong type is rejected with 400 and its name.",
+    ArgumentBounds = "argument.bounds": "A value out of bounds is rejected with 400 and the argument's name.",
+    ArgumentEnum = "argument.enum": "An unknown value of an enumeration is rejected with 400 and the argument's name.",
+    ArgumentFormat = "argument.form": "A text of another pattern or format is rejected with 400 and the argument's name.",
+    BodyFormat = "body.form": "A body that is not JSON is rejected with 400, and one of another media type with 415.",
+    KeyMissing = "key.missing": "A request without a key is rejected with 401.",
+    KeyUnknown = "key.bad": "An unknown key is rejected with 403.",
+    KeyScope = "key.scope": "A key of too low a scope is rejected with 403.",
+    VersionMissing = "version.missing": "A request without a client version is rejected with 412.",
+    VersionOld = "version.old": "A client version that is too old is rejected with 412.",
+    PathUnknown = "path.unknown": "An undocumented path is rejected with 404.",
+    MethodUndeclared = "method.other": "An undocumented method is rejected with 405 and Allow.",
+    Example = "document.example": "The document's examples match their schemas.",
+    Undocumented = "document.undescribed": "The server has no operations or arguments that the document lacks.",
+    ReferenceStatus = "reference.status": "Both servers return the same status for the same request.",
+    ReferenceShape = "reference.shape": "Both servers return a body of the same shape for the same request.",
 }
 
-/// One thing that is not as the document says.
+/// A violation that a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The check that found it.
+    /// The check.
     pub check: Check,
-    /// The operation's operationId; empty where it is about the server or the document as a whole.
+    /// The operationId; empty for findings about the server or the document as a whole.
     pub operation: String,
-    /// The place in the document that says so, as a JSON pointer (RFC 6901): `/paths/~1orders/post/responses/201`.
+    /// JSON pointer (RFC 6901) of the violated part of the document: `/paths/~1orders/post/responses/201`.
     pub pointer: String,
-    /// What is wrong, in one sentence that doesn't change from run to run: it has no identifier or time in it.
+    /// The violation in one sentence. It is the same in every run: it contains no identifier or time.
     pub summary: String,
-    /// What the document asks for.
+    /// The behavior that the document requires.
     pub expected: String,
-    /// What the server did.
+    /// The behavior of the server.
     pub actual: String,
-    /// The request, as a curl command that can be repeated; empty where there was none. A key in it is replaced by `$KEY`.
+    /// The request as a curl command to repeat it, with `$KEY` instead of a key; empty for checks without a request.
     pub curl: String,
 }
 
-/// What is said to be about an operation, by its operationId, or about none where that is empty.
-pub fn subject(operation: &str) -> &str {
+/// Returns the operationId of a finding, or a description if it is empty.
+pub fn operation_label(operation: &str) -> &str {
     if operation.is_empty() { "the server as a whole" } else { operation }
 }
 
-/// A finding that is in the baseline.
+/// A finding that the baseline contains.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KnownFinding {
-    /// What was found.
+    /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
-    /// Why it is left for now.
+    /// Reason for accepting the finding.
     pub reason: String,
-    /// The last day on which it is.
+    /// Last day on which it is accepted.
     pub expires: NaiveDate,
 }
 
-/// How often a check was made of an operation, and how often something was found.
+/// Number of times that a check was made and failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// How often it was made.
+    /// Times made.
     pub made: usize,
-    /// How often it found something.
+    /// Times failed.
     pub failed: usize,
 }
 
-/// What was asked of an operation.
+/// Checks and statuses of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Coverage {
-    /// Its operationId.
+    /// The operationId.
     pub operation: String,
-    /// Its method, in capitals.
+    /// The method, in capitals.
     pub method: String,
-    /// Its path, with variables in braces.
+    /// The path, with variables in braces.
     pub path: String,
-    /// Its first tag; empty when it has none.
+    /// The first tag; empty without one.
     pub tag: String,
-    /// Every check that was made of it.
+    /// Checks made.
     pub checks: BTreeMap<Check, Counts>,
-    /// The statuses that the document declares.
+    /// Statuses that the document declares.
     pub declared: BTreeSet<u16>,
-    /// The statuses that it was seen to answer.
+    /// Statuses that the server returned.
     pub seen: BTreeSet<u16>,
-    /// Why nothing was asked of it, where nothing was.
+    /// Reason for sending no request, if none was sent.
     pub left_out: Option<String>,
 }
 
 impl Coverage {
-    /// How many checks were made of it.
-    pub fn made(&self) -> usize {
-        self.checks.values().map(|tally| tally.made).sum()
+    /// Returns the number of checks made.
+    pub fn check_count(&self) -> usize {
+        self.checks.values().map(|counts| counts.made).sum()
     }
 }
 
-/// All that a comparison has to tell.
+/// Result of a comparison.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// Title and version of the document.
     pub document: String,
-    /// The server's address.
+    /// Address of the target.
     pub target: String,
-    /// The other server's address, where two were compared.
+    /// Address of the reference, if there is one.
     pub reference: Option<String>,
-    /// What the generated requests follow from: the same seed makes the same ones.
+    /// Seed of the generated requests.
     pub seed: u64,
-    /// When it began.
+    /// Start time.
     pub started: DateTime<Utc>,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Requests that were sent, to both servers together.
+    /// Number of requests sent to both servers.
     pub requests: usize,
     /// The operations, in the document's order.
     pub operations: Vec<Coverage>,
-    /// What was found, and is not in the baseline.
+    /// Findings that are not in the baseline.
     pub findings: Vec<Finding>,
-    /// What was found, and is known by the baseline.
+    /// Findings that are in the baseline.
     pub known: Vec<KnownFinding>,
-    /// What whoever reads the report should know besides: what could not be cleaned up, baseline entries that are over …
+    /// Notes: resources that could not be deleted, expired entries of the baseline, warnings about the document.
     pub notes: Vec<String>,
 }
 
 impl Report {
-    /// The operation of this operationId.
+    /// Finds an operation by operationId.
     pub fn operation(&self, id: &str) -> Option<&Coverage> {
         self.operations.iter().find(|operation| operation.operation == id)
     }
 
-    /// The tag of the operation that a finding is about; empty for what is about the server or the document as a whole.
+    /// Returns the tag of a finding's operation; empty for findings about the server or the document as a whole.
     pub fn tag(&self, finding: &Finding) -> &str {
         self.operation(&finding.operation).map_or("", |operation| &operation.tag)
     }

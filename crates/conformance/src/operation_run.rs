@@ -1,141 +1,150 @@
-//! One operation, asked from beginning to end. What is asked stands in `checks`, by what it is about.
+//! The run of all checks against one operation. The checks are in [`checks`](super::checks).
 
 use super::comparison::Comparison;
+use super::fixtures::{ExpectedOutcome, ValidRequest};
 use super::http_client::{ReceivedResponse, Request};
 use super::model::Check;
-use super::recorder::{Fault, OperationRecorder};
-use super::target::{ANY_KEY, Target};
-use super::operation_under_test::Subject;
-use super::fixtures::{self, ExpectedOutcome, ValidRequest};
+use super::operation_under_test::OperationUnderTest;
+use super::recorder::{CheckFailure, OperationRecorder};
+use super::target::{PLACEHOLDER_KEY, Target};
 
-/// An operation while it is asked.
+/// A run of all checks against one operation.
 pub struct OperationRun<'a> {
     pub(super) comparison: &'a Comparison,
-    pub(super) subject: &'a Subject<'a>,
-    /// Every operation, for what an answer refers to.
-    pub(super) subjects: &'a [Subject<'a>],
-    pub(super) record: OperationRecorder,
-    /// The request that a list was read with, where the operation reads one.
-    pub(super) list: Option<Request>,
+    pub(super) operation: &'a OperationUnderTest<'a>,
+    /// Every operation of the document, to look up the operation that a link leads to.
+    pub(super) operations: &'a [OperationUnderTest<'a>],
+    pub(super) recorder: OperationRecorder,
+    /// A request that returned a page of a list. [`OperationRun::check_pages`] reads the other pages.
+    pub(super) list_request: Option<Request>,
 }
 
-/// A request that is to succeed, of either server.
+/// Valid requests for both servers.
 pub struct RequestPair {
-    /// The server's.
+    /// Request for the target.
     pub target: ValidRequest,
-    /// The reference's, where there is one.
+    /// Request for the reference, if there is one.
     pub reference: Option<ValidRequest>,
 }
 
-/// A request that was sent, and what was answered.
+/// A request and its response.
 pub struct Exchange {
     /// The request.
     pub request: Request,
-    /// The answer.
-    pub reply: ReceivedResponse,
+    /// The response.
+    pub response: ReceivedResponse,
 }
 
 impl<'a> OperationRun<'a> {
-    /// Nothing asked yet.
-    pub fn new(comparison: &'a Comparison, subjects: &'a [Subject<'a>], subject: &'a Subject<'a>) -> Self {
-        Self { comparison, subject, subjects, record: OperationRecorder::new(subject), list: None }
+    /// Creates a run that has sent no request.
+    pub fn new(
+        comparison: &'a Comparison,
+        operations: &'a [OperationUnderTest<'a>],
+        operation: &'a OperationUnderTest<'a>,
+    ) -> Self {
+        Self { comparison, operation, operations, recorder: OperationRecorder::new(operation.spec), list_request: None }
     }
 
-    /// Asks everything but the pages of a list, which is read when nobody adds to it: [`Interview::check_pages`].
+    /// Runs every check except [`OperationRun::check_pages`], which must not overlap with requests that create resources.
     pub async fn run(&mut self) {
         self.check_examples();
-        self.check_described();
+        self.check_drift();
         let pair = match self.valid_requests(None).await {
             Ok(pair) => pair,
-            // What can't be made in a world is refused by its server; what can't be written from a document, by nobody.
-            Err(error) if self.comparison.target.has_fixtures() => return self.note_unmade("a valid request", &error),
+            // With fixtures, the server has rejected a prerequisite: a finding. Without, the document lacks an example.
+            Err(error) if self.comparison.target.has_fixtures() => return self.record_unsent("a valid request", &error),
             Err(error) => {
-                self.record.coverage.left_out = Some(format!("no valid request could be made: {error:#}"));
+                self.recorder.coverage.left_out = Some(format!("no valid request can be built: {error:#}"));
                 return;
             }
         };
-        let Some(asked) = self.check_reachable(&pair).await else { return };
-        if self.check_valid(&pair, &asked).await {
-            self.check_choices(&pair).await;
+        let Some(exchange) = self.check_reachable(&pair).await else { return };
+        if self.check_valid(&pair, &exchange).await {
+            self.check_variants(&pair).await;
         }
         self.check_arguments(&pair).await;
-        self.check_body_form(&pair).await;
+        self.check_body_format(&pair).await;
         self.check_keys(&pair).await;
         self.check_versions(&pair).await;
         self.check_paths(&pair).await;
     }
 
-    /// A request that is to succeed, for either server, with the body's example of this name, or the first.
-    pub async fn valid_requests(&self, body: Option<&str>) -> anyhow::Result<RequestPair> {
+    /// Builds valid requests for both servers. `body_example` names an example of the body; the default is the first.
+    pub async fn valid_requests(&self, body_example: Option<&str>) -> anyhow::Result<RequestPair> {
         let Comparison { contract, seed, .. } = self.comparison;
-        let valid = async |side: &Target| side.valid(contract, self.subject, body, *seed).await;
-        let target = valid(&self.comparison.target).await?;
+        let build = async |target: &Target| target.valid_request(contract, self.operation, body_example, *seed).await;
+        let target = build(&self.comparison.target).await?;
         let reference = match &self.comparison.reference {
-            Some(side) => Some(valid(side).await?),
+            Some(reference) => Some(build(reference).await?),
             None => None,
         };
         Ok(RequestPair { target, reference })
     }
 
-    /// Sends a request of this operation, changed in one way, to the server, and to the reference where there is one. Nothing
-    /// when there is no whole answer. `is_certain` tells whether both have to answer with the same status: a value at its bounds
-    /// may stand against the state of one.
+    /// Applies a mutation to the valid requests, sends them to both servers and compares the responses.
+    ///
+    /// Returns `None` if the target returns no complete response. `same_status` requires equal statuses of both servers; a
+    /// boundary value may conflict with the state of one of them.
     pub async fn send_mutated(
         &mut self,
         pair: &RequestPair,
-        is_certain: bool,
-        change: impl Fn(&Request) -> Request,
+        same_status: bool,
+        mutate: impl Fn(&Request) -> Request,
     ) -> Option<Exchange> {
-        let request = change(&pair.target.request);
-        let reply = self.send(&request).await?;
-        self.record.coverage.seen.insert(reply.status);
-        let asked = Exchange { request, reply };
-        if let (Some(valid), Some(side)) = (&pair.reference, &self.comparison.reference) {
-            let referred = fixtures::send(&side.server, &change(&valid.request)).await;
+        let request = mutate(&pair.target.request);
+        let response = self.send(&request).await?;
+        self.recorder.coverage.seen.insert(response.status);
+        let exchange = Exchange { request, response };
+        if let (Some(valid), Some(reference)) = (&pair.reference, &self.comparison.reference) {
+            let reference_response = reference.client.send_with_retries(&mutate(&valid.request)).await;
             if pair.target.outcome == ExpectedOutcome::Success {
-                self.check_reference(&asked, referred, is_certain);
+                self.check_reference(&exchange, reference_response, same_status);
             }
         }
-        Some(asked)
+        Some(exchange)
     }
 
-    /// Sends a request, and waits where the server says that it was asked too often. Nothing when there is no whole answer.
+    /// Sends a request to the target, with retries after 429. Returns `None` if there is no complete response.
     pub async fn send(&mut self, request: &Request) -> Option<ReceivedResponse> {
-        let answer = fixtures::send(&self.comparison.target.server, request).await;
-        let missing = answer.as_ref().err().map(|error| Fault {
-            pointer: self.subject.operation.pointer.clone(),
-            summary: "there is no whole answer".to_owned(),
-            expected: "an answer, within 30 seconds and with all of its body".to_owned(),
-            actual: format!("{error:#}"),
+        let result = self.comparison.target.client.send_with_retries(request).await;
+        let incomplete = result.as_ref().err().map(|error| {
+            let summary = "the response is missing or incomplete";
+            self.failure(summary, "a complete response within 30 seconds", format!("{error:#}"))
         });
-        self.record(Check::Whole, request, missing);
-        let reply = answer.ok()?;
-        let failed = (reply.status >= 500).then(|| Fault {
-            pointer: self.subject.operation.pointer.clone(),
-            summary: format!("the server failed with {}", reply.status),
-            expected: "an answer below 500".to_owned(),
-            actual: describe(&reply),
+        self.record(Check::Complete, request, incomplete);
+        let response = result.ok()?;
+        let failed = (response.status >= 500).then(|| {
+            self.failure(format!("the server failed with {}", response.status), "a status below 500", response.describe())
         });
-        self.record(Check::Failure, request, failed);
-        Some(reply)
+        self.record(Check::ServerError, request, failed);
+        Some(response)
     }
 
-    /// Notes that a check was made with a request, and what it found.
-    pub fn record(&mut self, check: Check, request: &Request, fault: Option<Fault>) {
-        let Target { server, key, .. } = &self.comparison.target;
-        let mut curl = request.curl(&server.address);
-        // Wherever another document wants the key.
-        if key != ANY_KEY {
+    /// Builds a failure that refers to the operation as a whole.
+    pub fn failure(&self, summary: impl Into<String>, expected: impl Into<String>, actual: impl Into<String>) -> CheckFailure {
+        CheckFailure {
+            pointer: self.operation.spec.pointer.clone(),
+            summary: summary.into(),
+            expected: expected.into(),
+            actual: actual.into(),
+        }
+    }
+
+    /// Records a check made with a request, and its failure, if any.
+    pub fn record(&mut self, check: Check, request: &Request, failure: Option<CheckFailure>) {
+        let Target { client, key, .. } = &self.comparison.target;
+        let mut curl = request.to_curl(&client.base_url);
+        // Other documents may send the key in other places than X-API-Key.
+        if key != PLACEHOLDER_KEY {
             curl = curl.replace(key, "$KEY");
         }
-        self.record.judge(check, &curl, fault);
+        self.recorder.record(check, &curl, failure);
     }
-}
 
-/// An answer in words.
-pub fn describe(reply: &ReceivedResponse) -> String {
-    match reply.body.len() {
-        0 => format!("{} without a body", reply.status),
-        _ => format!("{} {}", reply.status, String::from_utf8_lossy(&reply.body)),
+    /// Records a request that could not be sent because its prerequisites could not be created.
+    pub fn record_unsent(&mut self, name: &str, error: &anyhow::Error) {
+        let summary = format!("{name} could not be sent");
+        let failure = self.failure(summary, "its prerequisites can be created", format!("{error:#}"));
+        self.recorder.record(Check::Valid, "", Some(failure));
     }
 }

@@ -1,167 +1,161 @@
-//! An operation as a comparison asks it: its arguments, and a request made of the document's own examples.
+//! An operation to check: its arguments, and requests made of the document's examples.
 
 use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
+use boxoffice_openapi::response::{Content, is_json, matches_range};
+use boxoffice_openapi::{
+    Contract, Direction, Operation, Parameter, ParameterLocation, Sampler, SecurityScheme, compile, escape, resolve,
+    to_plain_string,
+};
 use jsonschema::Validator;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use super::http_client::{KEY, Request, SERVED, VERSION};
-use boxoffice_openapi::response::{is_json, matches_range};
-use boxoffice_openapi::{self, Contract, Direction, Operation, Sampler, SecurityScheme, compile, escape, resolve, to_plain_string};
+use super::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, Request, SUPPORTED_CLIENT_VERSION};
 
-/// What is encoded in a path: all but the unreserved characters (RFC 3986).
-const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// Characters to percent-encode in a path: all but the unreserved characters (RFC 3986).
+const PATH_ESCAPES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 const AUTHORIZATION: &str = "Authorization";
 const COOKIE: &str = "Cookie";
 
-/// An operation that is asked.
+/// An operation to check.
 #[derive(Debug)]
-pub struct Subject<'a> {
-    /// What the document says of it.
-    pub operation: &'a Operation,
-    /// Its first tag; empty when it has none.
-    pub tag: String,
-    /// Every argument but the key and the client's version, in the document's order.
+pub struct OperationUnderTest<'a> {
+    /// The operation of the document.
+    pub spec: &'a Operation,
+    /// Every argument but credentials, cookies and the client version, in the document's order.
     pub arguments: Vec<Argument>,
-    /// Its JSON body, if it takes one.
-    pub body: Option<Body>,
-    /// The media type of its body where that is none that a comparison writes.
-    pub unwritten: Option<String>,
+    /// The JSON body, if the operation takes one.
+    pub json_body: Option<JsonBody>,
+    /// Media type of the body, if the operation takes none in JSON.
+    pub unsupported_body: Option<String>,
 }
 
-/// Something that a request says.
+/// An argument of a request: a parameter, or a property of the JSON body.
 #[derive(Debug)]
 pub struct Argument {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Where it is said.
-    pub place: Place,
-    /// Whether a request can't be without it.
+    /// Part of the request that contains it.
+    pub location: ArgumentLocation,
+    /// True if every request must have it.
     pub required: bool,
-    /// Whether it may not be blank where it is there (`x-not-blank`); so may none that is required.
-    pub filled: bool,
-    /// What it may be, with references followed.
+    /// True if it must not be blank (`x-not-blank`), although it may be absent.
+    pub not_blank: bool,
+    /// The schema, with references resolved.
     pub schema: Value,
-    /// A value that the document shows.
+    /// A valid value from the document.
     pub example: Option<Value>,
-    /// Its place in the document, as a JSON pointer.
+    /// JSON pointer of its definition in the document.
     pub pointer: String,
-    /// Made of the schema when it is first needed; nothing when the schema can't be used.
+    /// Compiled on first use; `None` if the schema can't be compiled.
     validator: OnceLock<Option<Validator>>,
 }
 
-/// Where an argument is said.
+/// Part of a request that contains an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// In the path.
+pub enum ArgumentLocation {
+    /// The path.
     Path,
-    /// In the query.
+    /// The query.
     Query,
-    /// In a header.
+    /// A header.
     Header,
-    /// In the body, as a property of it.
+    /// A property of the JSON body.
     Body,
 }
 
-/// A body in JSON.
+/// The JSON body of an operation.
 #[derive(Debug)]
-pub struct Body {
-    /// The schema, with references followed.
+pub struct JsonBody {
+    /// The schema, with references resolved.
     pub schema: Value,
     /// The document's examples, by name.
     pub examples: Map<String, Value>,
-    /// Its place in the document, as a JSON pointer.
+    /// JSON pointer of its Media Type Object in the document.
     pub pointer: String,
 }
 
-impl<'a> Subject<'a> {
-    /// Reads what is asked of an operation.
-    pub fn new(contract: &Contract, operation: &'a Operation) -> Self {
+/// Returns the first tag of an operation, or an empty string.
+pub fn first_tag(operation: &Operation) -> &str {
+    operation.tags.first().map_or("", String::as_str)
+}
+
+impl<'a> OperationUnderTest<'a> {
+    /// Collects the arguments of an operation.
+    pub fn new(contract: &Contract, spec: &'a Operation) -> Self {
         let document = &contract.document;
-        let item = &document["paths"][&operation.path];
-        let item = item["$ref"].as_str().and_then(|place| document.pointer(place.trim_start_matches('#'))).unwrap_or(item);
-        let node = &item[operation.method.to_lowercase()];
-        let mut arguments: Vec<Argument> = Vec::new();
-        let path_pointer = format!("/paths/{}", escape(&operation.path));
-        for (owner, pointer) in [(item, path_pointer.as_str()), (node, operation.pointer.as_str())] {
-            for (index, parameter) in owner["parameters"].as_array().into_iter().flatten().enumerate() {
-                let argument =
-                    Argument::of_parameter(document, &resolve(document, parameter), format!("{pointer}/parameters/{index}"));
-                let Some(argument) = argument else { continue };
-                arguments.retain(|other| (&other.name, other.place) != (&argument.name, argument.place));
-                arguments.push(argument);
-            }
-        }
-        let request_body = resolve(document, &node["requestBody"]);
-        let contents = || request_body["content"].as_object().into_iter().flatten();
-        let body = contents().find(|(media_type, _)| is_json(media_type) || matches_range(media_type, "application/json"));
-        let body = body.map(|(media_type, content)| {
-            Body::new(document, content, format!("{}/requestBody/content/{}", operation.pointer, escape(media_type)))
-        });
-        arguments.extend(body.iter().flat_map(|body| Argument::of_body(document, &body.schema, &body.pointer)));
-        let unwritten = if body.is_none() { contents().next().map(|(media_type, _)| media_type.clone()) } else { None };
-        let tag = operation.tags.first().cloned().unwrap_or_default();
-        Self { operation, tag, arguments, body, unwritten }
+        let contents = spec.body.as_ref().map_or(&[][..], |body| &body.contents);
+        let is_json_content =
+            |content: &&Content| is_json(&content.media_type) || matches_range(&content.media_type, "application/json");
+        let json_body = contents.iter().find(is_json_content).map(|content| JsonBody::new(document, spec, content));
+        let unsupported_body =
+            if json_body.is_none() { contents.first().map(|content| content.media_type.clone()) } else { None };
+        let parameters = spec.parameters.iter().filter_map(|parameter| Argument::from_parameter(document, spec, parameter));
+        let properties = json_body.iter().flat_map(|body| Argument::from_properties(document, &body.schema, &body.pointer));
+        Self { spec, arguments: parameters.chain(properties).collect(), json_body, unsupported_body }
     }
 
-    /// A request made of the document's examples and, where it has none, of its schemas. `body` names the example of the body;
-    /// otherwise it is the first.
+    /// Builds a request from the document's examples or, where it has none, from generated values.
+    ///
+    /// `body_example` names an example of the body; the default is the first.
     ///
     /// # Errors
-    /// When there is no example and nothing can be made from the schema, or the body is none that a comparison writes.
-    pub fn example(&self, contract: &Contract, key: &str, body: Option<&str>, seed: u64) -> anyhow::Result<Request> {
-        if let Some(media_type) = &self.unwritten {
-            bail!("its body is {media_type}, which is not written from a document");
+    /// Fails if a value has no example and can't be generated, or the body is not JSON.
+    pub fn example_request(
+        &self,
+        contract: &Contract,
+        key: &str,
+        body_example: Option<&str>,
+        seed: u64,
+    ) -> anyhow::Result<Request> {
+        if let Some(media_type) = &self.unsupported_body {
+            bail!("its body is {media_type}, but only JSON bodies are supported");
         }
-        let mut request = Request::new(&self.operation.method, self.operation.path.clone());
+        let generate = |schema: &Value| Sampler::new(&contract.document, schema, Direction::Request)?.sample(seed);
+        let mut request = Request::new(&self.spec.method, self.spec.path.clone());
         request = self.with_key(&request, Some(key));
-        if self.operation.needs_version {
-            request = request.with_header(VERSION, SERVED);
+        if self.spec.needs_version {
+            request = request.with_header(CLIENT_VERSION_HEADER, SUPPORTED_CLIENT_VERSION);
         }
-        for argument in self.arguments.iter().filter(|argument| argument.required && argument.place != Place::Body) {
+        let is_required_parameter = |argument: &&Argument| argument.required && argument.location != ArgumentLocation::Body;
+        for argument in self.arguments.iter().filter(is_required_parameter) {
             let value = match &argument.example {
                 Some(example) => example.clone(),
-                None => Sampler::new(&contract.document, &argument.schema, Direction::Request)?
-                    .sample(seed)
-                    .with_context(|| format!("no value of {} can be made", argument.name))?,
+                None => generate(&argument.schema).with_context(|| format!("no value of {} can be generated", argument.name))?,
             };
-            request = argument.set(&request, self.operation, Some(&value));
+            request = argument.set(&request, self.spec, Some(&value));
         }
-        if let Some(shape) = &self.body {
-            let named = body.map_or_else(|| shape.examples.values().next(), |name| shape.examples.get(name));
-            let example = match named {
+        if let Some(body) = &self.json_body {
+            let example = body_example.map_or_else(|| body.examples.values().next(), |name| body.examples.get(name));
+            let value = match example {
                 Some(example) => example.clone(),
-                None => Sampler::new(&contract.document, &shape.schema, Direction::Request)?
-                    .sample(seed)
-                    .context("no body can be made")?,
+                None => generate(&body.schema).context("no body can be generated")?,
             };
-            request = request.with_json(&example);
+            request = request.with_json(&value);
         }
         Ok(request)
     }
 
-    /// A request with another key, or without one, wherever the operation asks for it.
+    /// Replaces the credentials of a request by this key, or removes them.
     pub fn with_key(&self, request: &Request, key: Option<&str>) -> Request {
         let mut request = request.clone();
-        for scheme in self.operation.security.iter().flatten() {
+        for scheme in self.spec.security.iter().flatten() {
             match scheme {
-                SecurityScheme::Key(boxoffice_openapi::ParameterLocation::Query, name) => request.query.retain(|(given, _)| given != name),
-                SecurityScheme::Key(boxoffice_openapi::ParameterLocation::Cookie, _) => request = request.without_header(COOKIE),
+                SecurityScheme::Key(ParameterLocation::Query, name) => request.query.retain(|(other, _)| other != name),
+                SecurityScheme::Key(ParameterLocation::Cookie, _) => request = request.without_header(COOKIE),
                 SecurityScheme::Key(_, name) => request = request.without_header(name),
                 SecurityScheme::Authorization(_) => request = request.without_header(AUTHORIZATION),
             }
         }
-        let first = self.operation.security.iter().find(|all| !all.is_empty());
-        for (scheme, key) in first.into_iter().flatten().filter_map(|scheme| Some((scheme, key?))) {
+        let Some(key) = key else { return request };
+        for scheme in self.spec.security.iter().find(|schemes| !schemes.is_empty()).into_iter().flatten() {
             match scheme {
-                SecurityScheme::Key(boxoffice_openapi::ParameterLocation::Query, name) => {
-                    request.query.push((name.clone(), key.to_owned()))
-                }
-                SecurityScheme::Key(boxoffice_openapi::ParameterLocation::Cookie, name) => {
-                    request = request.with_header(COOKIE, &format!("{name}={key}"))
+                SecurityScheme::Key(ParameterLocation::Query, name) => request.query.push((name.clone(), key.to_owned())),
+                SecurityScheme::Key(ParameterLocation::Cookie, name) => {
+                    request = request.with_header(COOKIE, &format!("{name}={key}"));
                 }
                 SecurityScheme::Key(_, name) => request = request.with_header(name, key),
                 SecurityScheme::Authorization(kind) => request = request.with_header(AUTHORIZATION, &format!("{kind} {key}")),
@@ -172,46 +166,51 @@ impl<'a> Subject<'a> {
 }
 
 impl Argument {
-    fn of_parameter(document: &Value, parameter: &Value, pointer: String) -> Option<Self> {
-        let name = parameter["name"].as_str()?;
-        let place = match parameter["in"].as_str()? {
-            "path" => Place::Path,
-            "query" => Place::Query,
-            "header"
-                if ![KEY, VERSION, "Accept", "Content-Type", AUTHORIZATION].iter().any(|own| name.eq_ignore_ascii_case(own)) =>
-            {
-                Place::Header
-            }
-            _ => return None,
+    /// Returns `None` for credentials, cookies and the client version. Other code sets them.
+    fn from_parameter(document: &Value, operation: &Operation, parameter: &Parameter) -> Option<Self> {
+        let is_named = |name: &&str| parameter.name.eq_ignore_ascii_case(name);
+        let location = match parameter.place {
+            ParameterLocation::Path => ArgumentLocation::Path,
+            ParameterLocation::Query => ArgumentLocation::Query,
+            ParameterLocation::Header if [API_KEY_HEADER, CLIENT_VERSION_HEADER].iter().any(is_named) => return None,
+            ParameterLocation::Header => ArgumentLocation::Header,
+            ParameterLocation::Cookie => return None,
         };
-        let schema = standing_alone(document, parameter.get("schema"));
-        let shown = parameter["examples"].as_object().and_then(|examples| examples.values().next()?.get("value"));
-        let shown = parameter.get("example").or(shown).or_else(|| schema.get("example"));
-        let example = shown.or_else(|| schema.get("default")).or_else(|| schema["enum"].get(0)).cloned();
-        let required = parameter["required"] == true || place == Place::Path;
-        Some(Self { name: name.to_owned(), place, required, filled: false, schema, example, pointer, validator: OnceLock::new() })
+        let schema = resolve(document, &parameter.schema.raw);
+        let example = parameter.examples.values().next();
+        let example = example.or_else(|| ["example", "default"].iter().find_map(|keyword| schema.get(keyword)));
+        Some(Self {
+            name: parameter.name.clone(),
+            location,
+            required: parameter.required || location == ArgumentLocation::Path,
+            not_blank: false,
+            example: example.or_else(|| schema["enum"].get(0)).cloned(),
+            pointer: parameter_pointer(document, operation, parameter),
+            schema,
+            validator: OnceLock::new(),
+        })
     }
 
-    /// The properties of a body, also where several schemas are put together (`allOf`).
-    fn of_body(document: &Value, schema: &Value, pointer: &str) -> Vec<Self> {
-        let names =
+    /// Collects the properties of a body, including those of its `allOf`.
+    fn from_properties(document: &Value, schema: &Value, pointer: &str) -> Vec<Self> {
+        let is_listed =
             |keyword: &str, name: &str| schema[keyword].as_array().into_iter().flatten().any(|each| each.as_str() == Some(name));
         let properties = schema["properties"].as_object().into_iter().flatten();
-        let own = properties.filter(|(_, property)| property["readOnly"] != true).map(|(name, property)| Self {
+        let properties = properties.filter(|(_, property)| property["readOnly"] != true).map(|(name, property)| Self {
             name: name.clone(),
-            place: Place::Body,
-            required: names("required", name),
-            filled: names("x-not-blank", name),
-            schema: standing_alone(document, Some(property)),
+            location: ArgumentLocation::Body,
+            required: is_listed("required", name),
+            not_blank: is_listed("x-not-blank", name),
+            schema: resolve(document, property),
             example: property.get("example").cloned(),
             pointer: format!("{pointer}/schema/properties/{}", escape(name)),
             validator: OnceLock::new(),
         });
         let parts = schema["allOf"].as_array().into_iter().flatten();
-        own.chain(parts.flat_map(|part| Self::of_body(document, part, pointer))).collect()
+        properties.chain(parts.flat_map(|part| Self::from_properties(document, part, pointer))).collect()
     }
 
-    /// Whether it may be this text, as it stands in a path.
+    /// Returns if a text is a valid value in a path.
     pub fn allows(&self, text: &str) -> bool {
         let is_number = matches!(self.schema["type"].as_str(), Some("integer" | "number"));
         let value = if is_number { serde_json::from_str(text).unwrap_or_default() } else { Value::from(text) };
@@ -219,13 +218,12 @@ impl Argument {
         validator.as_ref().is_none_or(|validator| validator.is_valid(&value))
     }
 
-    /// A request with another value of it, or without it.
+    /// Returns a copy of a request with another value of the argument, or without the argument.
     pub fn set(&self, request: &Request, operation: &Operation, value: Option<&Value>) -> Request {
         let mut request = request.clone();
-        match self.place {
-            Place::Body => {
-                let mut body: Value =
-                    request.body.as_deref().and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_else(|| json!({}));
+        match self.location {
+            ArgumentLocation::Body => {
+                let mut body = request.json().unwrap_or_else(|| json!({}));
                 if let Some(object) = body.as_object_mut() {
                     match value {
                         Some(value) => object.insert(self.name.clone(), value.clone()),
@@ -234,7 +232,7 @@ impl Argument {
                 }
                 return request.with_json(&body);
             }
-            Place::Query => {
+            ArgumentLocation::Query => {
                 request.query.retain(|(name, _)| *name != self.name);
                 let texts = match value {
                     Some(Value::Array(items)) => items.iter().map(to_plain_string).collect(),
@@ -243,34 +241,45 @@ impl Argument {
                 };
                 request.query.extend(texts.into_iter().map(|text| (self.name.clone(), text)));
             }
-            Place::Header => {
+            ArgumentLocation::Header => {
                 request = request.without_header(&self.name);
                 request.headers.extend(value.map(|value| (self.name.clone(), to_plain_string(value))));
             }
-            Place::Path => {
+            ArgumentLocation::Path => {
                 let variable = format!("{{{}}}", self.name);
-                let encoded = utf8_percent_encode(&value.map(to_plain_string).unwrap_or_default(), RESERVED).to_string();
-                let replaced = operation.path.split('/').zip(request.path.split('/')).map(|(template, segment)| {
+                let encoded = utf8_percent_encode(&value.map(to_plain_string).unwrap_or_default(), PATH_ESCAPES).to_string();
+                let segments = operation.path.split('/').zip(request.path.split('/')).map(|(template, segment)| {
                     if template.contains(&variable) { template.replace(&variable, &encoded) } else { segment.to_owned() }
                 });
-                request.path = replaced.collect::<Vec<_>>().join("/");
+                request.path = segments.collect::<Vec<_>>().join("/");
             }
         }
         request
     }
 }
 
-impl Body {
-    fn new(document: &Value, content: &Value, pointer: String) -> Self {
-        let named = content["examples"].as_object().into_iter().flatten();
-        let named = named.filter_map(|(name, example)| Some((name.clone(), example.get("value")?.clone())));
-        let alone = content.get("example").map(|example| ("example".to_owned(), example.clone()));
-        let schema = standing_alone(document, content.get("schema"));
-        Self { schema, examples: alone.into_iter().chain(named).collect(), pointer }
+impl JsonBody {
+    fn new(document: &Value, operation: &Operation, content: &Content) -> Self {
+        Self {
+            schema: content.schema.as_ref().map_or_else(|| json!({}), |schema| resolve(document, &schema.raw)),
+            examples: content.examples.clone(),
+            pointer: format!("{}/requestBody/content/{}", operation.pointer, escape(&content.media_type)),
+        }
     }
 }
 
-/// A schema of the document that can be used without it; what isn't there allows everything.
-fn standing_alone(document: &Value, schema: Option<&Value>) -> Value {
-    schema.map_or_else(|| json!({}), |schema| resolve(document, schema))
+/// Returns the JSON pointer of a parameter, which belongs to the operation or to its path.
+fn parameter_pointer(document: &Value, operation: &Operation, parameter: &Parameter) -> String {
+    let is_it = |node: &Value| {
+        let reference = node["$ref"].as_str().map(|reference| reference.trim_start_matches('#'));
+        let node = reference.and_then(|pointer| document.pointer(pointer)).unwrap_or(node);
+        node["name"] == parameter.name && ParameterLocation::new(&node["in"]).is_ok_and(|place| place == parameter.place)
+    };
+    let path_pointer = operation.pointer.rsplit_once('/').map_or("", |(path, _)| path);
+    let owners = [operation.pointer.as_str(), path_pointer].into_iter();
+    let found = owners.filter_map(|owner| {
+        let index = document.pointer(&format!("{owner}/parameters"))?.as_array()?.iter().position(is_it)?;
+        Some(format!("{owner}/parameters/{index}"))
+    });
+    found.into_iter().next().unwrap_or_else(|| operation.pointer.clone())
 }

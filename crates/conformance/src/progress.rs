@@ -1,10 +1,10 @@
-//! How far a comparison is, while it runs.
+//! Progress of a running comparison on standard error.
 
 use std::io::{IsTerminal, Write, stderr};
 
 use super::model::Coverage;
 
-/// Tells on standard error how far a comparison is: on a terminal in one line that is written over, else in a line for each tag.
+/// Writes the progress to standard error: on a terminal into one line that is overwritten, otherwise one line for each tag.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: usize,
@@ -12,26 +12,26 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Tells that an operation is done, of so many that are asked.
-    pub fn tell(&mut self, coverage: &Coverage, count: usize) {
+    /// Writes that an operation is done. `count` is the number of operations to check.
+    pub fn update(&mut self, coverage: &Coverage, count: usize) {
         if coverage.left_out.is_none() {
             self.done += 1;
         }
-        let is_new = self.tag != coverage.tag;
+        let is_new_tag = self.tag != coverage.tag;
         self.tag.clone_from(&coverage.tag);
         let line = format!("{}/{count} {}…", self.done, if self.tag.is_empty() { &coverage.path } else { &self.tag });
-        // Nobody is left to tell when standard error is closed.
-        let _unheard = match stderr().is_terminal() {
+        // Writing fails when standard error is closed. The comparison goes on.
+        let _ignored = match stderr().is_terminal() {
             true => write!(stderr(), "\r\x1b[K{line}"),
-            false if is_new => writeln!(stderr(), "{line}"),
+            false if is_new_tag => writeln!(stderr(), "{line}"),
             false => Ok(()),
         };
     }
 
-    /// Takes the line away.
-    pub fn end(self) {
+    /// Clears the line on a terminal.
+    pub fn finish(self) {
         if stderr().is_terminal() {
-            let _unheard = write!(stderr(), "\r\x1b[K");
+            let _ignored = write!(stderr(), "\r\x1b[K");
         }
     }
 }

@@ -1,25 +1,26 @@
-//! What is noted of an operation while it is asked.
+//! Recorder of the checks made on one operation.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use boxoffice_openapi::Operation;
 use regex::Regex;
 
 use super::model::{Check, Coverage, Finding};
-use super::operation_under_test::Subject;
+use super::operation_under_test::first_tag;
 
-/// The most characters that are kept of what was answered.
-const KEPT: usize = 2000;
+/// Longest excerpt of a response in a finding, in characters.
+const MAX_ACTUAL_LENGTH: usize = 2000;
 
-/// A key that a server gave: a report is read by more people than may use it.
-#[expect(clippy::unwrap_used, reason = "a mistake in the code, seen by the first comparison")]
-static KEY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""key"\s*:\s*"[^"]*""#).unwrap());
+/// A key in a response. It is redacted, because a report has more readers than the key may have users.
+#[expect(clippy::unwrap_used, reason = "the pattern is constant and every comparison compiles it")]
+static KEY_PROPERTY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""key"\s*:\s*"[^"]*""#).unwrap());
 
-/// Something that is not as the document says.
+/// Details of a failed check.
 #[derive(Debug, Clone)]
-pub struct Fault {
-    /// Its place in the document, as a JSON pointer.
+pub struct CheckFailure {
+    /// JSON pointer of the violated part of the document.
     pub pointer: String,
     /// See [`Finding::summary`].
     pub summary: String,
@@ -29,69 +30,64 @@ pub struct Fault {
     pub actual: String,
 }
 
-/// What was asked of an operation, and what was found. The same finding is kept once, and counted.
+/// Coverage and findings of one operation. Equal findings are stored once and counted.
 #[derive(Debug)]
 pub struct OperationRecorder {
-    /// What was asked.
+    /// Checks and statuses so far.
     pub coverage: Coverage,
-    found: Vec<(Finding, usize)>,
+    findings: Vec<(Finding, usize)>,
 }
 
 impl OperationRecorder {
-    /// Nothing asked yet.
-    pub fn new(subject: &Subject<'_>) -> Self {
-        let operation = subject.operation;
+    /// Creates a recorder without any check.
+    pub fn new(operation: &Operation) -> Self {
         let coverage = Coverage {
             operation: operation.id.clone(),
             method: operation.method.clone(),
             path: operation.path.clone(),
-            tag: subject.tag.clone(),
+            tag: first_tag(operation).to_owned(),
             checks: BTreeMap::new(),
             declared: operation.statuses.clone(),
             seen: BTreeSet::new(),
             left_out: None,
         };
-        Self { coverage, found: Vec::new() }
+        Self { coverage, findings: Vec::new() }
     }
 
-    /// Notes that a check was made, and what it found. `curl` is the request as a command.
-    pub fn judge(&mut self, check: Check, curl: &str, fault: Option<Fault>) {
-        let tally = self.coverage.checks.entry(check).or_default();
-        tally.made += 1;
-        let Some(fault) = fault else { return };
-        tally.failed += 1;
-        let same = |(finding, _): &&mut (Finding, usize)| finding.check == check && finding.summary == fault.summary;
-        match self.found.iter_mut().find(same) {
-            Some((_, times)) => *times += 1,
-            None => {
-                let Fault { pointer, summary, expected, actual } = fault;
-                let (operation, curl) = (self.coverage.operation.clone(), curl.to_owned());
-                self.found.push((
-                    Finding { check, operation, pointer, summary, expected, actual: shortened(&without_keys(&actual)), curl },
-                    1,
-                ));
-            }
+    /// Records a check and its failure, if any. `curl` is the request as a command.
+    pub fn record(&mut self, check: Check, curl: &str, failure: Option<CheckFailure>) {
+        let counts = self.coverage.checks.entry(check).or_default();
+        counts.made += 1;
+        let Some(CheckFailure { pointer, summary, expected, actual }) = failure else { return };
+        counts.failed += 1;
+        let is_equal = |(finding, _): &&mut (Finding, usize)| finding.check == check && finding.summary == summary;
+        if let Some((_, times)) = self.findings.iter_mut().find(is_equal) {
+            *times += 1;
+            return;
         }
+        let (operation, curl) = (self.coverage.operation.clone(), curl.to_owned());
+        let actual = truncate(&redact_keys(&actual));
+        self.findings.push((Finding { check, operation, pointer, summary, expected, actual, curl }, 1));
     }
 
-    /// What was asked, and each finding with how often it was found.
+    /// Returns the coverage and the findings, each with its number of occurrences.
     pub fn finish(self) -> (Coverage, Vec<Finding>) {
-        let counted = self.found.into_iter().map(|(mut finding, times)| {
+        let findings = self.findings.into_iter().map(|(mut finding, times)| {
             if times > 1 {
                 finding.actual = format!("{} (found {times} times; this is the first)", finding.actual);
             }
             finding
         });
-        (self.coverage, counted.collect())
+        (self.coverage, findings.collect())
     }
 }
 
-fn without_keys(text: &str) -> Cow<'_, str> {
-    KEY.replace_all(text, r#""key":"…""#)
+fn redact_keys(text: &str) -> Cow<'_, str> {
+    KEY_PROPERTY.replace_all(text, r#""key":"…""#)
 }
 
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(KEPT) {
+fn truncate(text: &str) -> String {
+    match text.char_indices().nth(MAX_ACTUAL_LENGTH) {
         Some((end, _)) => format!("{} …", &text[..end]),
         None => text.to_owned(),
     }

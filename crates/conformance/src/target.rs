@@ -1,81 +1,82 @@
-//! A server that takes part in a comparison, with the world that was made on it.
+//! A server to check, with the fixtures created on it.
 
 use std::collections::BTreeSet;
 
 use anyhow::Context;
-
-use super::http_client::{HttpClient, Request};
-use super::operation_under_test::Subject;
-use super::fixtures::{ExpectedOutcome, Fixtures, ValidRequest};
 use boxoffice_openapi::Contract;
 
-/// What is sent as a key where none is given: a mock takes any.
-pub const ANY_KEY: &str = "compare";
+use super::fixtures::{ExpectedOutcome, Fixtures, ValidRequest};
+use super::http_client::{HttpClient, Request};
+use super::operation_under_test::OperationUnderTest;
 
-/// A server that takes part.
+/// Key that is sent if the options have none. A mock accepts any key.
+pub const PLACEHOLDER_KEY: &str = "compare";
+
+/// A server to check.
 #[derive(Debug)]
 pub struct Target {
-    /// Where it answers.
-    pub server: HttpClient,
-    /// The key that it is asked with, an administrator's.
+    /// Client of the server.
+    pub client: HttpClient,
+    /// An administrator's key.
     pub key: String,
-    /// A key of the scope `public`, where there is one.
+    /// A key of the scope `public`, if there is one.
     pub public_key: Option<String>,
-    world: Option<Fixtures>,
+    fixtures: Option<Fixtures>,
 }
 
 impl Target {
-    /// Reaches a server.
+    /// Connects to a server.
     ///
     /// # Errors
-    /// When the address is no URL or nothing answers there.
-    pub async fn open(address: &str, key: Option<&str>) -> anyhow::Result<Self> {
-        let server = HttpClient::at(address)?;
-        let reached = server.send(&Request::new("GET", "/")).await;
-        reached.with_context(|| format!("nothing answers at {address}; start the server, or correct the address"))?;
-        Ok(Self { server, key: key.unwrap_or(ANY_KEY).to_owned(), public_key: None, world: None })
+    /// Fails if the address is not a URL or no server responds there.
+    pub async fn connect(address: &str, key: Option<&str>) -> anyhow::Result<Self> {
+        let client = HttpClient::new(address)?;
+        let response = client.send(&Request::new("GET", "/")).await;
+        response.with_context(|| format!("no server responds at {address}; start the server, or correct the address"))?;
+        Ok(Self { client, key: key.unwrap_or(PLACEHOLDER_KEY).to_owned(), public_key: None, fixtures: None })
     }
 
-    /// Makes what the operations of our own contract need on it.
+    /// Creates the resources that the operations of the built-in document need.
     ///
     /// # Errors
-    /// When the server refuses that. What had been made is removed again.
+    /// Fails if the server rejects a request. Resources created before are deleted.
     pub async fn create_fixtures(&mut self, contract: &Contract, seed: u64) -> anyhow::Result<()> {
-        let world = Fixtures::make(&self.server, contract, &self.key, seed).await?;
-        self.public_key = Some(world.public_key().to_owned());
-        self.world = Some(world);
+        let fixtures = Fixtures::create(&self.client, contract, &self.key, seed).await?;
+        self.public_key = Some(fixtures.public_key().to_owned());
+        self.fixtures = Some(fixtures);
         Ok(())
     }
 
-    /// Whether its requests are made in a world of its own.
+    /// Returns if fixtures were created.
     pub fn has_fixtures(&self) -> bool {
-        self.world.is_some()
+        self.fixtures.is_some()
     }
 
-    /// Removes what was made; gives in sentences what could not be removed.
+    /// Deletes the fixtures. Returns a sentence for each resource that can't be deleted.
     pub async fn clean_up(&mut self) -> Vec<String> {
-        match self.world.take() {
-            Some(world) => world.clean_up(&self.server).await,
+        match self.fixtures.take() {
+            Some(fixtures) => fixtures.clean_up(&self.client).await,
             None => Vec::new(),
         }
     }
 
-    /// A request of an operation that is to succeed here: in its world, or else as the document's examples are. `body` names the
-    /// example that its body is made from; otherwise it is the first.
+    /// Builds a request that should succeed, from the fixtures or else from the document's examples alone.
+    ///
+    /// `body_example` names an example of the body; the default is the first.
     ///
     /// # Errors
-    /// When none can be made.
-    pub async fn valid(
+    /// Fails if an example is missing, or the server rejects the creation of a prerequisite.
+    pub async fn valid_request(
         &self,
         contract: &Contract,
-        subject: &Subject<'_>,
-        body: Option<&str>,
+        operation: &OperationUnderTest<'_>,
+        body_example: Option<&str>,
         seed: u64,
     ) -> anyhow::Result<ValidRequest> {
-        if let Some(world) = &self.world {
-            return world.valid_as(&self.server, subject.operation, body).await;
+        if let Some(fixtures) = &self.fixtures {
+            return fixtures.valid_request(&self.client, operation.spec, body_example).await;
         }
-        let request = subject.example(contract, &self.key, body, seed)?;
-        Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, bound: BTreeSet::new() })
+        let request = operation.example_request(contract, &self.key, body_example, seed)?;
+        Ok(ValidRequest { request, outcome: ExpectedOutcome::Success, constrained: BTreeSet::new() })
     }
 }

@@ -1,149 +1,160 @@
-//! Wrong arguments, one at a time: each is refused, with its name.
-
-use serde_json::Value;
+//! Checks that invalid arguments, sent one at a time, are rejected by name.
 
 use boxoffice_openapi::invalid_values::{InvalidKind, wrong_values};
 use boxoffice_openapi::{compile, to_plain_string};
+use serde_json::Value;
+
 use crate::http_client::{ReceivedResponse, Request};
-use crate::operation_run::{Exchange, OperationRun, RequestPair, describe};
 use crate::model::Check;
-use crate::recorder::Fault;
-use crate::operation_under_test::{Argument, Place};
+use crate::operation_run::{Exchange, OperationRun, RequestPair};
+use crate::operation_under_test::{Argument, ArgumentLocation};
+use crate::recorder::CheckFailure;
 
 impl OperationRun<'_> {
-    /// Every argument in every way that its schema forbids.
+    /// Checks every argument with every kind of value that its schema forbids.
     pub async fn check_arguments(&mut self, pair: &RequestPair) {
-        let operation = self.subject.operation;
-        for argument in &self.subject.arguments {
-            if argument.required && argument.place != Place::Path {
-                let without = |request: &Request| argument.set(request, operation, None);
-                if let Some(asked) = self.send_mutated(pair, true, without).await {
-                    self.judge_refusal(Check::ArgumentMissing, argument, &asked, "is missing");
+        let spec = self.operation.spec;
+        for argument in &self.operation.arguments {
+            if argument.required && argument.location != ArgumentLocation::Path {
+                let remove = |request: &Request| argument.set(request, spec, None);
+                if let Some(exchange) = self.send_mutated(pair, true, remove).await {
+                    self.record_argument_rejection(Check::ArgumentMissing, argument, &exchange, "is missing");
                 }
             }
-            for (kind, value) in self.wrong_values(argument) {
-                let (check, about) = match kind {
+            for (kind, value) in self.invalid_values(argument) {
+                let (check, problem) = match kind {
                     InvalidKind::Missing => (Check::ArgumentMissing, "is blank"),
                     InvalidKind::Type => (Check::ArgumentType, "has a wrong type"),
                     InvalidKind::Bounds => (Check::ArgumentBounds, "is out of bounds"),
-                    InvalidKind::Enum => (Check::ArgumentEnum, "is an unknown value"),
-                    InvalidKind::Form => (Check::ArgumentForm, "has a wrong form"),
+                    InvalidKind::Enum => (Check::ArgumentEnum, "has an unknown value"),
+                    InvalidKind::Form => (Check::ArgumentFormat, "has an invalid format"),
                 };
-                let set = |request: &Request| argument.set(request, operation, Some(&value));
-                if argument.place == Place::Path && !self.is_here(&set(&pair.target.request)) {
+                let set = |request: &Request| argument.set(request, spec, Some(&value));
+                if argument.location == ArgumentLocation::Path && !self.is_same_operation(&set(&pair.target.request)) {
                     continue;
                 }
-                if let Some(asked) = self.send_mutated(pair, true, set).await {
-                    self.judge_refusal(check, argument, &asked, about);
+                if let Some(exchange) = self.send_mutated(pair, true, set).await {
+                    self.record_argument_rejection(check, argument, &exchange, problem);
                 }
             }
         }
     }
 
-    /// A body that is no JSON, and one of a media type that the operation doesn't take.
-    pub async fn check_body_form(&mut self, pair: &RequestPair) {
-        let Some(body) = &self.subject.body else { return };
+    /// Checks that a body is rejected if it is not JSON, or has an unsupported media type.
+    pub async fn check_body_format(&mut self, pair: &RequestPair) {
+        let Some(body) = &self.operation.json_body else { return };
         let pointer = body.pointer.clone();
-        for (media_type, text, status, about) in [
-            ("application/json", "{\"name\": ", 400, "a body that is no JSON"),
+        for (media_type, text, status, name) in [
+            ("application/json", "{\"name\": ", 400, "a body that is not JSON"),
             ("application/x-unknown", "{}", 415, "a body of another media type"),
         ] {
-            let change = |request: &Request| {
+            let replace_body = |request: &Request| {
                 let mut request = request.clone().with_header("Content-Type", media_type);
                 request.body = Some(text.as_bytes().to_vec());
                 request
             };
-            let Some(asked) = self.send_mutated(pair, true, change).await else { continue };
-            let is_right = asked.reply.status == status || (status == 400 && self.is_refusal(&asked.reply));
-            self.judge_status(Check::BodyForm, &asked, is_right, &pointer, about, &status.to_string());
+            let Some(exchange) = self.send_mutated(pair, true, replace_body).await else { continue };
+            let response = &exchange.response;
+            let is_expected = response.status == status || (status == 400 && self.rejects_argument(response));
+            self.record_rejection(Check::BodyFormat, &exchange, is_expected, &pointer, name, &status.to_string());
         }
     }
 
-    /// What an argument may not be, in a form in which it can be sent.
-    fn wrong_values(&self, argument: &Argument) -> Vec<(InvalidKind, Value)> {
-        let mut wrong = wrong_values(&argument.schema, argument.required || argument.filled);
+    /// Returns the invalid values of an argument that can be sent in its location.
+    fn invalid_values(&self, argument: &Argument) -> Vec<(InvalidKind, Value)> {
+        let mut values = wrong_values(&argument.schema, argument.required || argument.not_blank);
         if !self.comparison.is_builtin() {
-            // That a blank is missing, and which characters no text may have, are rules of our own server.
+            // Only the platform treats blank as missing and forbids some characters in every text.
             let Ok(validator) = compile(&argument.schema) else { return Vec::new() };
-            wrong.retain(|wrong| !validator.is_valid(&wrong.value));
+            values.retain(|invalid| !validator.is_valid(&invalid.value));
         }
-        let kind = argument.schema["type"].as_str();
-        let is_scalar = kind.is_some_and(|kind| ["string", "integer", "number", "boolean"].contains(&kind));
-        let wrong = wrong.into_iter().map(|wrong| (wrong.kind, wrong.value));
-        let sendable = wrong.filter(|(_, value)| match (argument.place, value) {
-            (Place::Body, _) => true,
-            // Any text is an array of one.
+        let schema_type = argument.schema["type"].as_str();
+        let is_scalar = schema_type.is_some_and(|name| ["string", "integer", "number", "boolean"].contains(&name));
+        let is_sendable = |value: &Value| match (argument.location, value) {
+            (ArgumentLocation::Body, _) => true,
+            // Outside a body, every text is also an array of one item.
             _ if !is_scalar => false,
-            // As a text, what is blank counts as absent, and a number is as good as any text.
-            (place, Value::String(text)) => {
-                let is_sent = !text.trim().is_empty()
-                    && (place != Place::Header || text.chars().all(|character| matches!(character, ' '..='~')));
-                is_sent && !(kind == Some("boolean") && text.parse::<bool>().is_ok())
+            // Outside a body, a blank text counts as absent.
+            (location, Value::String(text)) => {
+                let is_printable = text.chars().all(|character| matches!(character, ' '..='~'));
+                let is_boolean = schema_type == Some("boolean") && text.parse::<bool>().is_ok();
+                !text.trim().is_empty() && (location != ArgumentLocation::Header || is_printable) && !is_boolean
             }
-            (_, Value::Number(_)) => kind != Some("string"),
+            // Outside a body, a number is also a text.
+            (_, Value::Number(_)) => schema_type != Some("string"),
             _ => false,
-        });
-        // Told apart as values, several may be the same as a text.
-        let mut sent = Vec::new();
-        let sendable = sendable.filter(|(_, value)| {
-            let is_new = argument.place == Place::Body || !sent.contains(&to_plain_string(value));
-            sent.push(to_plain_string(value));
+        };
+        // Outside a body, different values may be the same text.
+        let mut texts = Vec::new();
+        let mut is_new = |value: &Value| {
+            let text = to_plain_string(value);
+            let is_new = argument.location == ArgumentLocation::Body || !texts.contains(&text);
+            texts.push(text);
             is_new
-        });
-        sendable.collect()
+        };
+        values.retain(|invalid| is_sendable(&invalid.value) && is_new(&invalid.value));
+        values.into_iter().map(|invalid| (invalid.kind, invalid.value)).collect()
     }
 
-    /// Whether a request still leads to this operation.
-    fn is_here(&self, request: &Request) -> bool {
+    /// Returns if a request is still routed to this operation.
+    fn is_same_operation(&self, request: &Request) -> bool {
         let found = self.comparison.contract.find(&request.method, &request.path);
-        found.is_ok_and(|operation| operation.id == self.subject.operation.id)
+        found.is_ok_and(|operation| operation.id == self.operation.spec.id)
     }
 
-    /// Whether this status refuses an argument: 400, or where the document has that instead, 422 (RFC 9110).
-    fn is_refusal(&self, reply: &ReceivedResponse) -> bool {
-        reply.status == 400 || (reply.status == 422 && self.subject.operation.statuses.contains(&422))
+    /// Returns if the status rejects an argument: 400 or, if the document declares it, 422 (RFC 9110).
+    fn rejects_argument(&self, response: &ReceivedResponse) -> bool {
+        response.status == 400 || (response.status == 422 && self.operation.spec.statuses.contains(&422))
     }
 
-    fn judge_refusal(&mut self, check: Check, argument: &Argument, asked: &Exchange, about: &str) {
-        let reply = &asked.reply;
+    fn record_argument_rejection(&mut self, check: Check, argument: &Argument, exchange: &Exchange, problem: &str) {
+        let Exchange { request, response } = exchange;
         let name = &argument.name;
-        let declares_400 = self.subject.operation.statuses.contains(&400);
-        // What a path names may be unknown rather than wrong, where the document doesn't tell the two apart.
-        let is_unknown = argument.place == Place::Path && reply.status == 404 && !declares_400;
-        let is_refusal = self.is_refusal(reply) || is_unknown;
-        // Where another document's errors tell the name, if they do, can't be known.
-        if self.comparison.is_builtin() && is_refusal && !is_unknown && !names(reply, name) {
-            let fault = Fault {
+        // Without a declared 400, an invalid identifier in the path may be an unknown resource.
+        let declares_400 = self.operation.spec.statuses.contains(&400);
+        let is_not_found = argument.location == ArgumentLocation::Path && response.status == 404 && !declares_400;
+        let is_rejected = self.rejects_argument(response);
+        // The format of other documents' errors is unknown, so the name is checked in the platform's errors only.
+        if self.comparison.is_builtin() && is_rejected && !names_argument(response, name) {
+            let failure = CheckFailure {
                 pointer: argument.pointer.clone(),
-                summary: format!("the answer doesn't name {name}, which {about}"),
-                expected: format!("{}, naming {name}", reply.status),
-                actual: describe(reply),
+                summary: format!("the response doesn't name {name}, which {problem}"),
+                expected: format!("{} with the name {name}", response.status),
+                actual: response.describe(),
             };
-            self.record(check, &asked.request, Some(fault));
+            self.record(check, request, Some(failure));
         } else {
-            self.judge_status(check, asked, is_refusal, &argument.pointer, &format!("{name} that {about}"), "400");
+            let name = format!("{name} that {problem}");
+            self.record_rejection(check, exchange, is_rejected || is_not_found, &argument.pointer, &name, "400");
         }
     }
 
-    /// Notes whether a request that is to be refused got this status; the answer is held against the document where it declares
-    /// one of that status.
-    pub fn judge_status(&mut self, check: Check, asked: &Exchange, is_right: bool, pointer: &str, about: &str, expected: &str) {
-        let Exchange { request, reply } = asked;
-        // A failure inside is told as such.
-        let fault = (!is_right && reply.status < 500).then(|| Fault {
+    /// Records if an invalid request was rejected with the expected status, and checks the response if its status is declared.
+    pub fn record_rejection(
+        &mut self,
+        check: Check,
+        exchange: &Exchange,
+        is_expected: bool,
+        pointer: &str,
+        name: &str,
+        expected: &str,
+    ) {
+        let Exchange { request, response } = exchange;
+        // `send` has recorded statuses from 500.
+        let failure = (!is_expected && response.status < 500).then(|| CheckFailure {
             pointer: pointer.to_owned(),
-            summary: format!("{about} is answered with {}", reply.status),
+            summary: format!("{name} is answered with {}", response.status),
             expected: expected.to_owned(),
-            actual: describe(reply),
+            actual: response.describe(),
         });
-        self.record(check, request, fault);
-        if self.subject.operation.answer(reply.status).is_some() {
-            self.check_answer(request, reply);
+        self.record(check, request, failure);
+        if self.operation.spec.answer(response.status).is_some() {
+            self.check_response(request, response);
         }
     }
 }
 
-/// Whether a refusal names an argument among its `fields`.
-fn names(reply: &ReceivedResponse, name: &str) -> bool {
-    reply.json()["fields"].as_array().is_some_and(|fields| fields.iter().any(|field| field["name"] == name))
+/// Returns if the platform's error names an argument in `fields`.
+fn names_argument(response: &ReceivedResponse, name: &str) -> bool {
+    response.json()["fields"].as_array().is_some_and(|fields| fields.iter().any(|field| field["name"] == name))
 }

@@ -1,31 +1,31 @@
-//! Lists that come in pages, in an envelope of `total`, `page`, `records` and `entries`.
+//! Checks of paginated lists: responses with `total`, `page`, `records` and `entries`.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
 use crate::http_client::{ReceivedResponse, Request};
-use crate::operation_run::{Exchange, OperationRun, describe};
 use crate::model::Check;
-use crate::recorder::Fault;
-use crate::operation_under_test::Place;
+use crate::operation_run::{Exchange, OperationRun};
+use crate::operation_under_test::ArgumentLocation;
+use crate::recorder::CheckFailure;
 
-/// How many pages a list is read in at the most.
-const PAGES: u64 = 4;
-/// The most entries of a page.
-const LARGEST: u64 = 100;
-/// How often a list is read again: others may add to it in the meantime.
-const TRIES: usize = 3;
+/// Number of pages to read of a list.
+const MAX_PAGES: u64 = 4;
+/// Largest page size.
+const MAX_PAGE_SIZE: u64 = 100;
+/// Number of attempts to read a list. Other clients may add entries between two pages.
+const ATTEMPTS: usize = 3;
 
-/// An envelope.
-struct Page {
+/// A page of a list.
+struct ListPage {
     total: u64,
     page: u64,
     records: u64,
     entries: Vec<Value>,
 }
 
-/// Something about a list that doesn't add up: the answer that shows it, and what was expected.
+/// An inconsistency of a list, and the request that shows it.
 struct ListViolation {
     request: Request,
     summary: String,
@@ -34,134 +34,130 @@ struct ListViolation {
 }
 
 impl OperationRun<'_> {
-    /// The envelope of an answer, if it is one, adds up. It is the first of its list that is read to the end.
-    pub fn check_list(&mut self, asked: &Exchange) {
-        let Some(first) = Page::read(&asked.reply) else { return };
-        self.judge_list(&asked.request, first.odd(&asked.request, given(&asked.request, "page").unwrap_or(1)));
-        if self.list.is_some() {
+    /// Checks the numbers of a page, if the response is one. Selects its list for [`OperationRun::check_pages`].
+    pub fn check_list(&mut self, exchange: &Exchange) {
+        let Exchange { request, response } = exchange;
+        let Some(page) = ListPage::parse(response) else { return };
+        self.record_list(request, page.violation(request, query_number(request, "page").unwrap_or(1)));
+        if self.list_request.is_some() {
             return;
         }
-        let is_argument = |name| self.subject.arguments.iter().any(|each| each.name == name && each.place == Place::Query);
-        if is_argument("page") && is_argument("records") {
-            self.list = Some(asked.request.clone());
+        let has_query =
+            |name| self.operation.arguments.iter().any(|each| each.name == name && each.location == ArgumentLocation::Query);
+        if has_query("page") && has_query("records") {
+            self.list_request = Some(request.clone());
         }
     }
 
-    /// The list adds up, page by page.
+    /// Checks that the pages of the selected list add up.
     pub async fn check_pages(&mut self) {
-        let Some(request) = self.list.take() else { return };
-        let mut odd = self.walk(&request).await;
-        for _ in 1..TRIES {
-            if odd.is_none() {
+        let Some(request) = self.list_request.take() else { return };
+        let mut violation = None;
+        for _ in 0..ATTEMPTS {
+            violation = self.read_pages(&request).await;
+            if violation.is_none() {
                 break;
             }
-            odd = self.walk(&request).await;
         }
-        self.judge_list(&odd.as_ref().map_or(request, |odd| odd.request.clone()), odd);
+        self.record_list(&violation.as_ref().map_or(request, |violation| violation.request.clone()), violation);
     }
 
-    /// Reads a list to its end and beyond.
-    async fn walk(&mut self, request: &Request) -> Option<ListViolation> {
-        let request = of_page(request, 1, 1);
-        let reply = self.send(&request).await?;
-        let least = Page::read(&reply)?;
-        if least.records != 1 {
-            // What doesn't take the number of entries as it is told, such as a mock without a state, has one page alone.
+    /// Reads the pages of a list and one after the last.
+    async fn read_pages(&mut self, request: &Request) -> Option<ListViolation> {
+        let request = with_page(request, 1, 1);
+        let response = self.send(&request).await?;
+        let first = ListPage::parse(&response)?;
+        if first.records != 1 {
+            // A server that ignores the page size, such as a stateless mock, has only one page.
             return None;
         }
-        let records = least.total.div_ceil(PAGES).clamp(1, LARGEST);
-        let last = least.total.div_ceil(records).max(1);
-        let mut selves: BTreeSet<String> = BTreeSet::new();
+        let records = first.total.div_ceil(MAX_PAGES).clamp(1, MAX_PAGE_SIZE);
+        let last = first.total.div_ceil(records).max(1);
+        let mut distinct: BTreeSet<String> = BTreeSet::new();
         let mut entries = 0;
-        for number in 1..=last.min(PAGES) {
-            let request = of_page(&request, number, records);
-            let reply = self.send(&request).await?;
-            let Some(page) = Page::read(&reply) else {
-                let summary = "a page within the list is no page".to_owned();
-                return Some(ListViolation {
-                    request,
-                    summary,
-                    expected: "a page of the list".to_owned(),
-                    actual: describe(&reply),
-                });
+        for number in 1..=last.min(MAX_PAGES) {
+            let request = with_page(&request, number, records);
+            let response = self.send(&request).await?;
+            let Some(page) = ListPage::parse(&response) else {
+                let expected = "total, page, records and entries";
+                return Some(ListViolation::new(&request, "a page of the list is not a page", expected, response.describe()));
             };
-            if let Some(odd) = page.odd(&request, number) {
-                return Some(odd);
+            if let Some(violation) = page.violation(&request, number) {
+                return Some(violation);
             }
-            if page.total != least.total {
-                let summary = "total is not the same on every page".to_owned();
-                return Some(ListViolation {
-                    request,
-                    summary,
-                    expected: least.total.to_string(),
-                    actual: page.total.to_string(),
-                });
+            if page.total != first.total {
+                let summary = "total is not the same on every page";
+                return Some(ListViolation::new(&request, summary, first.total, page.total));
             }
             entries += page.entries.len();
-            selves.extend(page.entries.iter().map(|entry| entry.get("self").unwrap_or(entry).to_string()));
+            distinct.extend(page.entries.iter().map(|entry| entry.get("self").unwrap_or(entry).to_string()));
         }
-        if last <= PAGES && (entries as u64 != least.total || selves.len() != entries) {
-            let summary = "the pages together are not the list: some are missing or come twice".to_owned();
-            let expected = format!("{} different entries on {last} pages", least.total);
-            let actual = format!("{entries} entries, {} of them different", selves.len());
-            return Some(ListViolation { request, summary, expected, actual });
+        if last <= MAX_PAGES && (entries as u64 != first.total || distinct.len() != entries) {
+            let summary = "the pages don't add up to the list: entries are missing or repeated";
+            let expected = format!("{} different entries on {last} pages", first.total);
+            let actual = format!("{entries} entries, {} of them different", distinct.len());
+            return Some(ListViolation::new(&request, summary, expected, actual));
         }
-        self.walk_past(of_page(&request, last + 1, records)).await
+        self.read_past_end(with_page(&request, last + 1, records)).await
     }
 
-    async fn walk_past(&mut self, request: Request) -> Option<ListViolation> {
-        let reply = self.send(&request).await?;
-        let declares_404 = self.subject.operation.statuses.contains(&404);
-        let is_empty = || Page::read(&reply).is_some_and(|page| page.entries.is_empty());
-        let is_right = if declares_404 { reply.status == 404 } else { is_empty() };
-        let expected = if declares_404 { "404" } else { "no entries" }.to_owned();
-        let summary = format!("a page past the end is answered with {}", reply.status);
-        (!is_right && reply.status < 500).then(|| ListViolation { request, summary, expected, actual: describe(&reply) })
+    async fn read_past_end(&mut self, request: Request) -> Option<ListViolation> {
+        let response = self.send(&request).await?;
+        let declares_404 = self.operation.spec.statuses.contains(&404);
+        let is_empty = || ListPage::parse(&response).is_some_and(|page| page.entries.is_empty());
+        let is_expected = if declares_404 { response.status == 404 } else { is_empty() };
+        let expected = if declares_404 { "404" } else { "no entries" };
+        let summary = format!("a page past the end is answered with {}", response.status);
+        (!is_expected && response.status < 500).then(|| ListViolation::new(&request, &summary, expected, response.describe()))
     }
 
-    fn judge_list(&mut self, request: &Request, odd: Option<ListViolation>) {
-        let pointer = self.subject.operation.answer(200).map_or_else(String::new, |answer| answer.pointer.clone());
-        let fault = odd.map(|odd| Fault { pointer, summary: odd.summary, expected: odd.expected, actual: odd.actual });
-        self.record(Check::ListTotals, request, fault);
+    fn record_list(&mut self, request: &Request, violation: Option<ListViolation>) {
+        let failure = violation.map(|ListViolation { summary, expected, actual, .. }| {
+            let pointer = self.operation.spec.answer(200).map_or_else(String::new, |response| response.pointer.clone());
+            CheckFailure { pointer, summary, expected, actual }
+        });
+        self.record(Check::ListTotals, request, failure);
     }
 }
 
-impl Page {
-    /// The envelope of an answer, if it has one.
-    fn read(reply: &ReceivedResponse) -> Option<Self> {
-        let body = reply.json();
+impl ListViolation {
+    fn new(request: &Request, summary: &str, expected: impl ToString, actual: impl ToString) -> Self {
+        let (expected, actual) = (expected.to_string(), actual.to_string());
+        Self { request: request.clone(), summary: summary.to_owned(), expected, actual }
+    }
+}
+
+impl ListPage {
+    /// Returns `None` if the response is not a page.
+    fn parse(response: &ReceivedResponse) -> Option<Self> {
+        let body = response.json();
         let number = |name: &str| body[name].as_u64();
         let entries = body["entries"].as_array()?.clone();
         Some(Self { total: number("total")?, page: number("page")?, records: number("records")?, entries })
     }
 
-    /// What doesn't add up about it: a page has as many entries as it and those before it leave of the total.
-    fn odd(&self, request: &Request, page: u64) -> Option<ListViolation> {
-        let odd = |summary: &str, expected: u64, actual: u64| ListViolation {
-            request: request.clone(),
-            summary: summary.to_owned(),
-            expected: expected.to_string(),
-            actual: actual.to_string(),
-        };
+    /// Checks page number, page size and number of entries.
+    fn violation(&self, request: &Request, requested_page: u64) -> Option<ListViolation> {
+        if self.page != requested_page {
+            return Some(ListViolation::new(request, "page is not the requested page number", requested_page, self.page));
+        }
+        if let Some(records) = query_number(request, "records").filter(|records| *records != self.records) {
+            return Some(ListViolation::new(request, "records is not the requested page size", records, self.records));
+        }
         let before = self.records.saturating_mul(self.page.saturating_sub(1));
-        let left = self.total.saturating_sub(before).min(self.records);
-        if self.page != page {
-            return Some(odd("page is not the number of the page that was asked for", page, self.page));
-        }
-        if let Some(records) = given(request, "records").filter(|records| *records != self.records) {
-            return Some(odd("records is not the number of entries that was asked for", records, self.records));
-        }
+        let expected = self.total.saturating_sub(before).min(self.records);
         let entries = self.entries.len() as u64;
-        (entries != left).then(|| odd("entries are not as many as total, page and records leave", left, entries))
+        let summary = "the number of entries does not match total, page and records";
+        (entries != expected).then(|| ListViolation::new(request, summary, expected, entries))
     }
 }
 
-/// A number that a request's query gives.
-fn given(request: &Request, name: &str) -> Option<u64> {
-    request.query.iter().find(|(given, _)| given == name)?.1.parse().ok()
+/// Returns a number from the query of a request.
+fn query_number(request: &Request, name: &str) -> Option<u64> {
+    request.query.iter().find(|(other, _)| other == name)?.1.parse().ok()
 }
 
-fn of_page(request: &Request, page: u64, records: u64) -> Request {
+fn with_page(request: &Request, page: u64, records: u64) -> Request {
     let mut request = request.clone();
     request.query.retain(|(name, _)| !["page", "records"].contains(&name.as_str()));
     request.query.push(("page".to_owned(), page.to_string()));

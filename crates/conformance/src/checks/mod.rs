@@ -1,11 +1,11 @@
-//! What is asked of an operation, by what it is about.
+//! The checks of an operation, by subject.
 
-mod answers;
 mod arguments;
 mod authentication;
 mod document;
-mod persistence;
 mod lists;
 mod paths;
-mod self_links;
+mod persistence;
 mod reference;
+mod responses;
+mod self_links;

@@ -1,75 +1,74 @@
-//! Whether a server does what it says it did: what was sent is read afterwards, and what was deleted is gone.
-
-use serde_json::Value;
+//! Checks that changes are persistent: sent properties are read back, and deleted resources are gone.
 
 use boxoffice_openapi::Operation;
-use crate::http_client::Request;
-use crate::operation_run::{Exchange, OperationRun, describe};
-use crate::model::Check;
-use crate::recorder::Fault;
-use crate::operation_under_test::Place;
+use http::header::LOCATION;
+use serde_json::Value;
 
-/// What these delete is ended, and can still be read.
-const ENDING: [&str; 2] = ["account_session_delete", "transfer_delete"];
+use crate::http_client::Request;
+use crate::model::Check;
+use crate::operation_run::{Exchange, OperationRun};
+use crate::operation_under_test::{Argument, ArgumentLocation};
+
+/// Operations that end a resource, which can still be read afterwards.
+const ENDING_OPERATIONS: [&str; 2] = ["account_session_delete", "transfer_delete"];
 
 impl OperationRun<'_> {
-    /// Reads the resource that a request has made, changed or deleted. Of our own document alone, whose resources are read where
-    /// they are made; and not of a mock without a state, which answers with its examples whatever it was sent.
-    pub async fn check_kept(&mut self, asked: &Exchange) {
-        let (method, status) = (asked.request.method.as_str(), asked.reply.status);
+    /// Reads a resource after its creation, change or deletion.
+    ///
+    /// Applies to the built-in document alone, whose resources are read at their own URIs. The examples of a stateless mock are
+    /// not compared with the request.
+    pub async fn check_persistence(&mut self, exchange: &Exchange) {
+        let (method, status) = (exchange.request.method.as_str(), exchange.response.status);
         let path = match (method, status) {
-            ("POST", 201) => asked.reply.headers.get(http::header::LOCATION).and_then(|uri| uri.to_str().ok()),
-            ("PUT", 200) | ("DELETE", 204) => Some(asked.request.path.as_str()),
+            ("POST", 201) => exchange.response.header(LOCATION),
+            ("PUT", 200) | ("DELETE", 204) => Some(exchange.request.path.as_str()),
             _ => None,
         };
         let comparison = self.comparison;
-        let Some((path, reading)) = path.and_then(|path| Some((path, comparison.contract.find("GET", path).ok()?))) else {
+        let Some((path, read_operation)) = path.and_then(|path| Some((path, comparison.contract.find("GET", path).ok()?))) else {
             return;
         };
-        // What a collection or a relation of the caller's has is not deleted with it: `/sessions/active`.
-        if !comparison.is_builtin() || (method == "DELETE" && !reading.path.ends_with('}')) {
+        // A DELETE of a collection or an alias, such as `/sessions/active`, doesn't remove the path.
+        if !comparison.is_builtin() || (method == "DELETE" && !read_operation.path.ends_with('}')) {
             return;
         }
-        let request =
-            Request { method: "GET".to_owned(), path: path.to_owned(), body: None, query: Vec::new(), ..asked.request.clone() };
-        let request = request.without_header("Content-Type");
-        let Some(reply) = self.send(&request).await else { return };
-        let read = reply.json();
-        let odd = match reply.status {
-            200 if is_example(reading, &read) || ENDING.contains(&self.subject.operation.id.as_str()) => None,
-            200 if method == "DELETE" => Some(("what was deleted can still be read".to_owned(), "404".to_owned())),
-            200 => self.unkept(&asked.request, &read),
+        let headers = exchange.request.clone().without_header("Content-Type").headers;
+        let request = Request { headers, ..Request::new("GET", path) };
+        let Some(response) = self.send(&request).await else { return };
+        let body = response.json();
+        let violation = match response.status {
+            200 if is_example(read_operation, &body) || ENDING_OPERATIONS.contains(&self.operation.spec.id.as_str()) => None,
+            200 if method == "DELETE" => Some(("the deleted resource can still be read".to_owned(), "404".to_owned())),
+            200 => self.find_changed_property(&exchange.request, &body),
             _ => None,
         };
-        let fault = odd.map(|(summary, expected)| Fault {
-            pointer: self.subject.operation.pointer.clone(),
-            summary,
-            expected,
-            actual: describe(&reply),
-        });
-        self.record(Check::Kept, &request, fault);
+        let failure = violation.map(|(summary, expected)| self.failure(summary, expected, response.describe()));
+        self.record(Check::Persistence, &request, failure);
     }
 
-    /// A property that was sent and is read with another value, and that value. What has a format may be written otherwise, as a
-    /// picture by its address; what has parts may have more of them; and a URI may be read as the number that it ends with.
-    fn unkept(&self, request: &Request, read: &Value) -> Option<(String, String)> {
-        let sent: Value = serde_json::from_slice(request.body.as_deref()?).ok()?;
-        let arguments = self.subject.arguments.iter().filter(|argument| argument.place == Place::Body);
-        arguments.filter(|argument| argument.schema.get("format").is_none()).find_map(|argument| {
+    /// Returns summary and expected value of the first property that differs from the sent one.
+    ///
+    /// Properties with a format are skipped, because the server may return another representation, such as the URL of an image.
+    /// Objects and arrays are skipped, because the server may add members. A sent URI may be returned as the identifier at its end.
+    fn find_changed_property(&self, request: &Request, read: &Value) -> Option<(String, String)> {
+        let sent = request.json()?;
+        let is_comparable =
+            |argument: &&Argument| argument.location == ArgumentLocation::Body && argument.schema.get("format").is_none();
+        self.operation.arguments.iter().filter(is_comparable).find_map(|argument| {
             let (name, sent) = (&argument.name, &sent[&argument.name]);
-            let is_kept = match (sent, &read[name]) {
+            let is_equal = match (sent, &read[name]) {
                 (Value::String(sent), Value::String(read)) => sent == read || sent.ends_with(&format!("/{read}")),
                 (Value::Bool(sent), Value::Bool(read)) => sent == read,
                 (Value::Number(sent), Value::Number(read)) => sent.as_f64() == read.as_f64(),
                 _ => true,
             };
-            (!is_kept).then(|| (format!("{name} is read otherwise than it was sent"), format!("{name}: {sent}")))
+            (!is_equal).then(|| (format!("{name} differs from the value that was sent"), format!("{name}: {sent}")))
         })
     }
 }
 
-/// Whether a body is the document's own example of what the operation answers.
+/// Returns if a body equals an example of the operation's responses.
 pub fn is_example(operation: &Operation, body: &Value) -> bool {
-    let contents = operation.answers.iter().flat_map(|answer| &answer.contents);
+    let contents = operation.answers.iter().flat_map(|response| &response.contents);
     contents.flat_map(|content| content.examples.values()).any(|example| example == body)
 }

@@ -1,10 +1,10 @@
-//! A small report that has everything in it, for the tests of what is made of one.
+//! Example reports for tests.
 
 use std::collections::BTreeMap;
 
 use crate::model::{Check, Counts, Coverage, Finding, KnownFinding, Report};
 
-/// Three tags' worth of a comparison: findings of either kind, an operation left out, and a note.
+/// Returns a report with three tags, findings, a known finding, an operation that was left out, and a note.
 pub fn report() -> Report {
     let create = [(Check::Reachable, 1, 0), (Check::Body, 6, 2), (Check::Header, 6, 1)];
     let read = [(Check::Reachable, 1, 0), (Check::Body, 2, 0)];
@@ -38,11 +38,11 @@ pub fn report() -> Report {
             finding("order_create"),
             Finding { summary: "The property `total` is a number.".to_owned(), ..finding("order_create") },
             Finding {
-                check: Check::Undescribed,
+                check: Check::Undocumented,
                 pointer: "/paths".to_owned(),
                 summary: "The server has `GET /debug`, which the document doesn't describe.".to_owned(),
                 expected: String::new(),
-                actual: "GET /debug answers 200".to_owned(),
+                actual: "GET /debug returns 200".to_owned(),
                 curl: String::new(),
                 ..finding("")
             },
@@ -53,14 +53,14 @@ pub fn report() -> Report {
                 summary: "The header `Location` is missing.".to_owned(),
                 ..finding("order_create")
             },
-            reason: "Mended in 3.1.".to_owned(),
+            reason: "Fixed in 3.1.".to_owned(),
             expires: "2026-12-31".parse().unwrap(),
         }],
         notes: vec!["The host H-100 could not be removed: its events have sold tickets.".to_owned()],
     }
 }
 
-/// A report each of whose texts is this one, but for the operationId of what is left out.
+/// Returns a report in which every text is this one, except the operationId of the operation that was left out.
 pub fn report_of(text: &str) -> Report {
     let finding = Finding {
         check: Check::Body,
@@ -72,13 +72,13 @@ pub fn report_of(text: &str) -> Report {
         curl: text.to_owned(),
     };
     let whole = Finding { operation: String::new(), ..finding.clone() };
-    let asked = operation(text, text, text, text, &[(Check::Body, 1, 1)], (&[200], &[200]));
+    let checked = operation(text, text, text, text, &[(Check::Body, 1, 1)], (&[200], &[200]));
     let left_out = Coverage { left_out: Some(text.to_owned()), ..operation(text, text, "left_out", text, &[], (&[200], &[])) };
     Report {
         document: text.to_owned(),
         target: text.to_owned(),
         reference: Some(text.to_owned()),
-        operations: vec![asked, left_out],
+        operations: vec![checked, left_out],
         known: vec![KnownFinding { finding: finding.clone(), reason: text.to_owned(), expires: "2026-12-31".parse().unwrap() }],
         findings: vec![finding, whole],
         notes: vec![text.to_owned()],

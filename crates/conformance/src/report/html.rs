@@ -1,18 +1,18 @@
-//! The report for people: one page that needs nothing else, and no script to be read.
+//! HTML report: one page without external resources, readable without scripts.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::totals::{TagTotals, Totals, counted};
-use super::{in_order, tag_name, visible};
-use crate::model::{Coverage, Finding, KnownFinding, Report, subject};
+use super::totals::{TagTotals, Totals, pluralize};
+use super::{escape_control_characters, sort_findings, tag_label};
+use crate::model::{Coverage, Finding, KnownFinding, Report, operation_label};
 
-/// What the page may do: nothing but what stands in it. What a server answered can't make it load anything.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+/// Content-Security-Policy of the page: no external resources, so that responses in it can't load any.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
 
-/// A section: its address in the page, its title and what stands in it.
-type Section = (&'static str, &'static str, fn(&Report) -> Markup);
+/// A section of the page: fragment identifier, title and content.
+type PageSection = (&'static str, &'static str, fn(&Report) -> Markup);
 
-const SECTIONS: [Section; 6] = [
+const SECTIONS: [PageSection; 6] = [
     ("coverage", "Coverage by tag", tags),
     ("findings", "Findings", findings),
     ("known", "Known findings", known),
@@ -21,9 +21,9 @@ const SECTIONS: [Section; 6] = [
     ("notes", "Notes", notes),
 ];
 
-/// The text of `report.html`.
+/// Returns the text of `report.html`.
 pub fn html(report: &Report) -> String {
-    let totals = Totals::of(report);
+    let totals = Totals::new(report);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -31,8 +31,8 @@ pub fn html(report: &Report) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                title { (report.document) " · " (counted(totals.findings, "finding")) }
+                meta http-equiv="Content-Security-Policy" content=(CONTENT_SECURITY_POLICY);
+                title { (report.document) " · " (pluralize(totals.findings, "finding")) }
                 style { (PreEscaped(include_str!("page.css"))) }
             }
             body {
@@ -46,14 +46,14 @@ pub fn html(report: &Report) -> String {
             }
         }
     };
-    visible(&page.into_string())
+    escape_control_characters(&page.into_string())
 }
 
 fn header(report: &Report, totals: &Totals) -> Markup {
     let Totals { operations, reached, left_out, declared, seen, checks, findings, known } = *totals;
     html! {
         header {
-            p.over { "A server compared with its contract" }
+            p.over { "Comparison of a server with its API document" }
             h1 { (report.document) }
             p.verdict.wrong[findings > 0 || reached == 0] { (totals.verdict()) }
             dl.facts {
@@ -62,14 +62,14 @@ fn header(report: &Report, totals: &Totals) -> Markup {
                     div { dt { "Compared with" } dd { code { (reference) } } }
                 }
                 div { dt { "Seed" } dd { code { (report.seed) } } }
-                div { dt { "Begun" } dd { (report.started.format("%Y-%m-%d %H:%M:%S UTC")) } }
-                div { dt { "Took" } dd { (format!("{:.1} s", report.seconds)) } }
+                div { dt { "Started" } dd { (report.started.format("%Y-%m-%d %H:%M:%S UTC")) } }
+                div { dt { "Duration" } dd { (format!("{:.1} s", report.seconds)) } }
                 div { dt { "Requests" } dd { (report.requests) } }
             }
             dl.totals {
                 (total("Operations reached", reached, Some(operations)))
                 (total("Left out", left_out, None))
-                (total("Answers seen", seen, Some(declared)))
+                (total("Responses seen", seen, Some(declared)))
                 (total("Checks made", checks, None))
                 (total("Findings", findings, None))
                 (total("Known", known, None))
@@ -97,7 +97,7 @@ fn tags(report: &Report) -> Markup {
                 tr {
                     th scope="col" { "Tag" }
                     th scope="col" { "Operations reached" }
-                    th scope="col" { "Answers seen" }
+                    th scope="col" { "Responses seen" }
                     th.number scope="col" { "Checks" }
                     th.number scope="col" { "Findings" }
                 }
@@ -105,9 +105,9 @@ fn tags(report: &Report) -> Markup {
             tbody {
                 @for TagTotals { tag, totals } in Totals::by_tag(report) {
                     tr {
-                        th scope="row" { (tag_name(&tag)) }
-                        td { (part(totals.reached, totals.operations)) }
-                        td { (part(totals.seen, totals.declared)) }
+                        th scope="row" { (tag_label(&tag)) }
+                        td { (fraction(totals.reached, totals.operations)) }
+                        td { (fraction(totals.seen, totals.declared)) }
                         td.number { (totals.checks) }
                         td.number { @if totals.findings > 0 { b.wrong { (totals.findings) } } @else { "0" } }
                     }
@@ -117,8 +117,8 @@ fn tags(report: &Report) -> Markup {
     }
 }
 
-/// A part of a whole, in numbers and as a bar.
-fn part(part: usize, whole: usize) -> Markup {
+/// A fraction as numbers and as a bar.
+fn fraction(part: usize, whole: usize) -> Markup {
     let percent = (part * 100).checked_div(whole).unwrap_or_default();
     html! {
         @if whole == 0 {
@@ -133,56 +133,56 @@ fn part(part: usize, whole: usize) -> Markup {
 }
 
 fn findings(report: &Report) -> Markup {
-    let ordered = in_order(report, &report.findings, |finding| finding);
+    let ordered = sort_findings(report, &report.findings, |finding| finding);
     html! {
         @if ordered.is_empty() {
             p { "None." }
         } @else {
-            p.hint { "In the commands, " code { "$KEY" } " stands for the API key." }
+            p.hint { "In the commands, " code { "$KEY" } " is the API key." }
             (filter("Show findings with"))
         }
         @for group in ordered.chunk_by(|one, other| one.operation == other.operation) {
             div.group {
-                h3 { (heading(report, &group[0].operation)) }
-                @for finding in group { (one_finding(report, finding, html! {})) }
+                h3 { (operation_heading(report, &group[0].operation)) }
+                @for finding in group { (finding_article(report, finding, html! {})) }
             }
         }
     }
 }
 
 fn known(report: &Report) -> Markup {
-    let ordered = in_order(report, &report.known, |known| &known.finding);
+    let ordered = sort_findings(report, &report.known, |known| &known.finding);
     html! {
         @if ordered.is_empty() {
             p { "None." }
         } @else {
-            p.hint { "They are in the baseline, each up to a day, and don't count." }
+            p.hint { "These findings are in the baseline. They don't count until they expire." }
         }
         @for KnownFinding { finding, reason, expires } in ordered {
-            h3 { (heading(report, &finding.operation)) }
-            (one_finding(report, finding, html! { p.reason { b { "Known until " (expires) ": " } (reason) } }))
+            h3 { (operation_heading(report, &finding.operation)) }
+            (finding_article(report, finding, html! { p.reason { b { "Known until " (expires) ": " } (reason) } }))
         }
     }
 }
 
-/// What a finding is about, by its operationId.
-fn heading(report: &Report, id: &str) -> Markup {
-    report.operation(id).map_or_else(|| html! { (subject(id)) }, name)
+/// The operation of a finding.
+fn operation_heading(report: &Report, id: &str) -> Markup {
+    report.operation(id).map_or_else(|| html! { (operation_label(id)) }, operation_name)
 }
 
-fn name(operation: &Coverage) -> Markup {
+fn operation_name(operation: &Coverage) -> Markup {
     html! {
         code.name { b { (operation.method) } " " (operation.path) }
         " " span.id { (operation.operation) }
     }
 }
 
-fn one_finding(report: &Report, finding: &Finding, besides: Markup) -> Markup {
+fn finding_article(report: &Report, finding: &Finding, note: Markup) -> Markup {
     html! {
         article {
             h4 { code { (finding.check.name()) } " " (finding.summary) }
-            p.asks { (finding.check.asks()) }
-            (besides)
+            p.rule { (finding.check.rule()) }
+            (note)
             div.sides {
                 @for (title, value) in [("Expected", &finding.expected), ("Actual", &finding.actual)] {
                     @if !value.is_empty() { div { h5 { (title) } pre tabindex="0" { (value) } } }
@@ -203,18 +203,18 @@ fn one_finding(report: &Report, finding: &Finding, besides: Markup) -> Markup {
 fn operations(report: &Report) -> Markup {
     html! {
         p.hint {
-            "Each answer that the document declares: " span.status.seen { "seen" } " or " span.status { "not seen" }
-            "; and what was seen but isn't declared: " span.status.wrong { "undeclared" } "."
+            "Statuses that the document declares: " span.status.seen { "seen" } " or " span.status { "not seen" }
+            ". Statuses that it does not declare: " span.status.wrong { "undeclared" } "."
         }
         (filter("Show operations with"))
         table.operations {
-            thead { tr { th scope="col" { "Operation" } th scope="col" { "Answers" } th.number scope="col" { "Findings" } } }
+            thead { tr { th scope="col" { "Operation" } th scope="col" { "Responses" } th.number scope="col" { "Findings" } } }
             tbody {
                 @for operation in &report.operations {
                     tr {
-                        th scope="row" { (name(operation)) (checks(operation)) }
+                        th scope="row" { (operation_name(operation)) (checks(operation)) }
                         td { (statuses(operation)) }
-                        td.number { (found(report, operation)) }
+                        td.number { (finding_count(report, operation)) }
                     }
                 }
             }
@@ -228,9 +228,9 @@ fn checks(operation: &Coverage) -> Markup {
             p.reason { "Left out: " (reason) }
         } @else {
             details {
-                summary { (counted(operation.made(), "check")) }
-                ul { @for (check, tally) in &operation.checks {
-                    li { code { (check.name()) } " " (tally.made) @if tally.failed > 0 { ", " b.wrong { (tally.failed) " failed" } } }
+                summary { (pluralize(operation.check_count(), "check")) }
+                ul { @for (check, counts) in &operation.checks {
+                    li { code { (check.name()) } " " (counts.made) @if counts.failed > 0 { ", " b.wrong { (counts.failed) " failed" } } }
                 } }
             }
         }
@@ -249,14 +249,14 @@ fn statuses(operation: &Coverage) -> Markup {
     }
 }
 
-fn found(report: &Report, operation: &Coverage) -> Markup {
-    let found = report.findings.iter().filter(|finding| finding.operation == operation.operation).count();
-    html! { @if found > 0 { b.wrong { (found) } } @else { "0" } }
+fn finding_count(report: &Report, operation: &Coverage) -> Markup {
+    let count = report.findings.iter().filter(|finding| finding.operation == operation.operation).count();
+    html! { @if count > 0 { b.wrong { (count) } } @else { "0" } }
 }
 
 fn left_out(report: &Report) -> Markup {
     let left_out = report.operations.iter().filter_map(|operation| Some((operation, operation.left_out.as_ref()?)));
-    list(left_out.map(|(operation, reason)| html! { (name(operation)) ": " (reason) }).collect())
+    list(left_out.map(|(operation, reason)| html! { (operation_name(operation)) ": " (reason) }).collect())
 }
 
 fn notes(report: &Report) -> Markup {
@@ -269,7 +269,7 @@ fn list(items: Vec<Markup>) -> Markup {
     }
 }
 
-/// A field that narrows down what stands below it in its section. It shows itself where scripts run.
+/// A text field that filters the items of its section. Hidden without scripts.
 fn filter(label: &str) -> Markup {
     html! { p.filter hidden { label { (label) " " input type="search" placeholder="a check, an operation, a word …"; } " " output {} } }
 }
@@ -280,22 +280,22 @@ mod tests {
     use crate::report::example;
 
     #[test]
-    fn it_tells_all_that_is_known_of_a_finding() {
+    fn shows_all_fields_of_findings() {
         let report = example::report();
         let page = html(&report);
         for finding in &report.findings {
             let Finding { check, operation, pointer, summary, expected, actual, curl } = finding;
-            for text in [check.name(), check.asks(), operation, pointer, summary, expected, actual, curl] {
+            for text in [check.name(), check.rule(), operation, pointer, summary, expected, actual, curl] {
                 assert!(page.contains(&html! { (text) }.into_string()), "{text}");
             }
         }
-        assert!(page.contains("Known until 2026-12-31: </b>Mended in 3.1."), "{page}");
+        assert!(page.contains("Known until 2026-12-31: </b>Fixed in 3.1."), "{page}");
         assert!(page.contains("Left out: It was left out by"), "{page}");
         assert!(page.contains("The host H-100 could not be removed"), "{page}");
     }
 
     #[test]
-    fn what_was_seen_and_is_not_declared_stands_out() {
+    fn marks_undeclared_statuses() {
         let page = html(&example::report());
         assert!(page.contains(r#"<span class="status wrong">500<span class="aside"> undeclared</span></span>"#), "{page}");
         assert!(page.contains(r#"<span class="status seen">201<span class="aside"> seen</span></span>"#), "{page}");
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_texts_stay_texts() {
+    fn escapes_markup_and_control_characters() {
         let markup =
             |page: &str| page.split('<').skip(1).filter_map(|tag| tag.split('>').next()).map(str::to_owned).collect::<Vec<_>>();
         let hostile = html(&example::report_of("\"'></code><script>x()</script><b onclick='x()'>\0\x1B]]>"));
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn it_loads_nothing() {
+    fn loads_no_external_resources() {
         let page = html(&example::report_of("harmless"));
         for reference in ["src=", "href=\"/", "href=\"h", "<link", "url(", "@import", "http:", "https:"] {
             assert!(!page.contains(reference), "{reference}");

@@ -1,55 +1,55 @@
-//! The report for programs.
+//! JSON report for programs.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::in_order;
+use super::sort_findings;
 use super::totals::{TagTotals, Totals};
 use crate::model::{Coverage, Finding, KnownFinding, Report};
 
-/// `report.json`: an object with these members, in this order, which two runs can be compared by.
+/// Members of `report.json`, in this order.
 ///
-/// Operations are in the document's order, and findings in that of their operations, after those about the server as a whole.
-/// What differs between two runs that found the same is `started` and `seconds` alone.
+/// Operations are in the document's order. Findings about the server as a whole come first, then those of each operation. Two runs
+/// with the same findings differ in `started` and `seconds` only.
 #[derive(Serialize)]
-struct Json<'a> {
+struct JsonReport<'a> {
     /// Title and version of the document.
     document: &'a str,
-    /// The server's address.
+    /// Address of the target.
     target: &'a str,
-    /// The other server's address, or null.
+    /// Address of the reference, or null.
     reference: Option<&'a str>,
-    /// The seed of the generated requests.
+    /// Seed of the generated requests.
     seed: u64,
-    /// When it began, as RFC 3339 has it.
+    /// Start time (RFC 3339).
     started: DateTime<Utc>,
-    /// How long it took.
+    /// Duration in seconds.
     seconds: f64,
-    /// Requests that were sent.
+    /// Number of requests sent.
     requests: usize,
-    /// What came of it, in one sentence.
+    /// The result in one sentence.
     verdict: String,
-    /// The sums, see [`Totals`].
+    /// The totals.
     totals: Totals,
-    /// The sums of each tag: `tag` and the members of `totals`.
+    /// The totals of each tag: `tag` and the members of `totals`.
     tags: Vec<TagTotals>,
-    /// What was asked of each operation, see [`Coverage`].
+    /// The operations, see [`Coverage`].
     operations: &'a [Coverage],
-    /// What was found, see [`Finding`].
+    /// The findings, see [`Finding`].
     findings: Vec<&'a Finding>,
-    /// What was found and is in the baseline: a finding with `reason` and `expires`.
+    /// Findings in the baseline, with `reason` and `expires`.
     known: Vec<&'a KnownFinding>,
-    /// What should be known besides.
+    /// The notes.
     notes: &'a [String],
 }
 
-/// The text of `report.json`.
+/// Returns the text of `report.json`.
 ///
 /// # Errors
-/// None that is known of: whatever a report holds can be said in JSON.
+/// Fails if the JSON can't be serialized.
 pub fn json(report: &Report) -> anyhow::Result<String> {
-    let totals = Totals::of(report);
-    let json = Json {
+    let totals = Totals::new(report);
+    let json = JsonReport {
         document: &report.document,
         target: &report.target,
         reference: report.reference.as_deref(),
@@ -61,8 +61,8 @@ pub fn json(report: &Report) -> anyhow::Result<String> {
         totals,
         tags: Totals::by_tag(report),
         operations: &report.operations,
-        findings: in_order(report, &report.findings, |finding| finding),
-        known: in_order(report, &report.known, |known| &known.finding),
+        findings: sort_findings(report, &report.findings, |finding| finding),
+        known: sort_findings(report, &report.known, |known| &known.finding),
         notes: &report.notes,
     };
     Ok(serde_json::to_string_pretty(&json)? + "\n")
@@ -77,7 +77,7 @@ mod tests {
     use crate::report::example;
 
     #[test]
-    fn it_has_the_totals_and_what_was_found_in_order() {
+    fn has_totals_and_sorted_findings() {
         let mut report = example::report();
         let text = json(&report).unwrap();
         let read: Value = serde_json::from_str(&text).unwrap();
@@ -85,9 +85,9 @@ mod tests {
         assert_eq!(read["tags"][0]["tag"], "Orders");
         assert_eq!(read["tags"][0]["declared"], 6);
         assert_eq!(read["operations"][0]["checks"]["answer.body"], serde_json::json!({"made": 6, "failed": 2}));
-        let about: Vec<&Value> = read["findings"].as_array().unwrap().iter().map(|finding| &finding["operation"]).collect();
-        assert_eq!(about, ["", "order_create", "order_create", "ticket_read"]);
-        assert_eq!(read["known"][0]["reason"], "Mended in 3.1.");
+        let operations: Vec<&Value> = read["findings"].as_array().unwrap().iter().map(|finding| &finding["operation"]).collect();
+        assert_eq!(operations, ["", "order_create", "order_create", "ticket_read"]);
+        assert_eq!(read["known"][0]["reason"], "Fixed in 3.1.");
         assert_eq!(read["known"][0]["check"], "answer.header");
 
         report.findings.reverse();

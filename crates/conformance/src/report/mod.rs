@@ -1,8 +1,7 @@
-//! What a comparison found, for whoever is to know: a page to read, JSON for programs, JUnit's XML for build servers, and text
-//! for the terminal.
+//! Reports of a comparison: HTML for people, JSON for programs, JUnit XML for build servers, text for the terminal.
 //!
-//! What a server answers is not to be trusted. Markup is escaped by the libraries that write it, and `visible` takes the
-//! characters from it that XML forbids and terminals obey.
+//! Texts of the checked server are untrusted. The libraries that write markup escape it, and `escape_control_characters` replaces
+//! characters that XML forbids or terminals interpret.
 
 mod html;
 mod json;
@@ -24,12 +23,12 @@ pub use totals::{TagTotals, Totals};
 
 use super::model::{Finding, Report};
 
-/// Writes `report.json`, `junit.xml` and `report.html` into a folder, which is made where there is none.
+/// Writes `report.json`, `junit.xml` and `report.html` into a folder, which is created if necessary.
 ///
 /// # Errors
-/// When the folder can't be made or a file can't be written; names which.
+/// Fails if the folder can't be created or a file can't be written. The error contains the path.
 pub fn write(folder: &Path, report: &Report) -> anyhow::Result<()> {
-    fs::create_dir_all(folder).with_context(|| format!("the folder {} can't be made", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("the folder {} can't be created", folder.display()))?;
     let files = [("report.json", json::json(report)?), ("junit.xml", junit::junit(report)?), ("report.html", html::html(report))];
     for (name, content) in files {
         let file = folder.join(name);
@@ -38,27 +37,26 @@ pub fn write(folder: &Path, report: &Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Findings by what they are about: first the server as a whole, then the operations in the document's order.
-fn in_order<'a, T>(report: &Report, findings: &'a [T], of: impl Fn(&T) -> &Finding) -> Vec<&'a T> {
-    let mut ordered: Vec<&T> = findings.iter().collect();
-    ordered.sort_by_cached_key(|item| {
-        let finding = of(item);
-        let place = report.operations.iter().position(|operation| operation.operation == finding.operation);
-        (place, finding.operation.clone(), finding.check, finding.summary.clone())
+/// Sorts findings by operation, in the document's order. Findings about the server as a whole come first.
+fn sort_findings<'a, T>(report: &Report, items: &'a [T], finding: impl Fn(&T) -> &Finding) -> Vec<&'a T> {
+    let mut sorted: Vec<&T> = items.iter().collect();
+    sorted.sort_by_cached_key(|item| {
+        let finding = finding(item);
+        let index = report.operations.iter().position(|operation| operation.operation == finding.operation);
+        (index, finding.operation.clone(), finding.check, finding.summary.clone())
     });
-    ordered
+    sorted
 }
 
-/// A tag as it is shown.
-fn tag_name(tag: &str) -> &str {
+/// Returns a tag, or a description if it is empty.
+fn tag_label(tag: &str) -> &str {
     if tag.is_empty() { "no tag" } else { tag }
 }
 
-/// A text whose control characters can be seen: as the pictures that Unicode has of them, or else as U+FFFD. Tabs and ends of
-/// lines stay.
+/// Replaces control characters by Unicode control pictures, or else by U+FFFD. Tabs and line feeds are kept.
 ///
-/// What is left can stand in XML 1.0 (its production `Char`), and no terminal takes it for a command.
-fn visible(text: &str) -> String {
+/// The result is valid in XML 1.0 (production `Char`), and terminals find no escape sequence in it.
+fn escape_control_characters(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\t' | '\n' => c,
@@ -76,9 +74,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_files_are_written() {
+    fn writes_three_files() {
         let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path().join("made/by/it");
+        let folder = folder.path().join("created/by/write");
         write(&folder, &example::report()).unwrap();
         for name in ["report.json", "junit.xml", "report.html"] {
             assert!(fs::read_to_string(folder.join(name)).unwrap().contains("order_create"), "{name}");
@@ -86,25 +84,25 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_is_named() {
+    fn error_names_file_that_cannot_be_written() {
         let folder = tempfile::tempdir().unwrap();
         let taken = folder.path().join("junit.xml");
         fs::create_dir(&taken).unwrap();
         let error = write(folder.path(), &example::report()).unwrap_err();
         assert_eq!(error.to_string(), format!("{} can't be written", taken.display()));
         let error = write(&folder.path().join("report.json/below"), &example::report()).unwrap_err();
-        assert!(error.to_string().ends_with("report.json/below can't be made"), "{error}");
+        assert!(error.to_string().ends_with("report.json/below can't be created"), "{error}");
     }
 
     #[test]
-    fn no_control_character_stays() {
-        assert_eq!(visible("a\0\x1B[31m\r\n\tb\x7F\u{9B}\u{FFFF}é漢🎟"), "a␀␛[31m␍\n\tb␡\u{FFFD}\u{FFFD}é漢🎟");
+    fn escapes_control_characters() {
+        assert_eq!(escape_control_characters("a\0\x1B[31m\r\n\tb\x7F\u{9B}\u{FFFF}é漢🎟"), "a␀␛[31m␍\n\tb␡\u{FFFD}\u{FFFD}é漢🎟");
     }
 
-    /// For whoever changes the page: `REPORT=/tmp/report cargo test --lib report::tests::an_example -- --ignored`.
+    /// Writes an example report for a look in a browser: `REPORT=/tmp/report cargo test -p boxoffice-conformance -- --ignored`.
     #[test]
-    #[ignore = "writes an example into the folder $REPORT, to be looked at in a browser"]
-    fn an_example_is_written() {
+    #[ignore = "writes an example report into the folder $REPORT"]
+    fn write_example_report() {
         write(Path::new(&std::env::var("REPORT").unwrap()), &example::report()).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-// Nothing here is needed to read the page: it narrows down what is shown, and copies commands.
+// Filters the lists and copies commands. The page is readable without scripts.
 for (const filter of document.querySelectorAll(".filter")) {
   const section = filter.closest("section");
   const input = filter.querySelector("input");

@@ -1,50 +1,55 @@
-//! The report for the terminal.
+//! Text report for the terminal.
 
-use super::totals::{Totals, counted};
-use super::{in_order, tag_name, visible};
-use crate::model::{Finding, Report, subject};
+use super::totals::{Totals, pluralize};
+use super::{escape_control_characters, sort_findings, tag_label};
+use crate::model::{Finding, Report, operation_label};
 
-/// How many characters are shown of what was expected and of what was not: the files have all of it.
-const SHOWN: usize = 600;
+/// Longest printed value of `expected` and `actual`, in characters. The files contain more.
+const MAX_VALUE_LENGTH: usize = 600;
 
-/// The report as text: what was compared, a table of the tags, each finding in a few lines, notes, the sums and the verdict.
+/// Returns the report as text: document and server, a table of tags, findings, notes, totals and verdict.
 ///
-/// Findings beyond `max_findings` are counted and not shown.
+/// Findings beyond `max_findings` are counted, but not printed.
 pub fn text(report: &Report, max_findings: usize) -> String {
-    let totals = Totals::of(report);
+    let totals = Totals::new(report);
     let mut text = format!("{} and {}:\n\n{}\n", report.document, report.target, table(report));
-    let findings = in_order(report, &report.findings, |finding| finding);
+    let findings = sort_findings(report, &report.findings, |finding| finding);
     for finding in findings.iter().take(max_findings) {
-        let short = Finding { expected: shortened(&finding.expected), actual: shortened(&finding.actual), ..(*finding).clone() };
-        text +=
-            &format!("{} of {}: {}\n{}\n", finding.check.name(), subject(&finding.operation), finding.summary, details(&short));
+        let short = Finding { expected: truncate(&finding.expected), actual: truncate(&finding.actual), ..(*finding).clone() };
+        text += &format!(
+            "{} of {}: {}\n{}\n",
+            finding.check.name(),
+            operation_label(&finding.operation),
+            finding.summary,
+            details(&short)
+        );
     }
     if let hidden @ 1.. = findings.len().saturating_sub(max_findings) {
-        text += &format!("{} more, which --max-findings {max_findings} doesn't show.\n\n", counted(hidden, "finding"));
+        text += &format!("{} not printed because of --max-findings {max_findings}.\n\n", pluralize(hidden, "more finding"));
     }
     for note in &report.notes {
         text += &format!("Note: {note}\n");
     }
     let Totals { operations, reached, left_out, declared, seen, checks, known, .. } = totals;
     text += &format!(
-        "{reached} of {operations} operations reached, {left_out} left out; {seen} of {declared} answers seen; {checks} checks made \
+        "{reached} of {operations} operations reached, {left_out} left out; {seen} of {declared} responses seen; {checks} checks made \
          with {requests} requests in {seconds:.1} s; {findings} and {known} known; seed {seed}.\n{verdict}\n",
         requests = report.requests,
         seconds = report.seconds,
-        findings = counted(totals.findings, "finding"),
+        findings = pluralize(totals.findings, "finding"),
         seed = report.seed,
         verdict = totals.verdict(),
     );
-    visible(&text)
+    escape_control_characters(&text)
 }
 
-/// A line for each tag, with columns as wide as what stands in them.
+/// Returns a table with a line for each tag.
 fn table(report: &Report) -> String {
-    let header = ["", "operations", "answers", "checks", "findings", "known"].map(str::to_owned);
+    let header = ["", "operations", "responses", "checks", "findings", "known"].map(str::to_owned);
     let tags = Totals::by_tag(report).into_iter().map(|tag| {
         let Totals { operations, reached, declared, seen, checks, findings, known, .. } = tag.totals;
         let (reached, seen) = (format!("{reached}/{operations}"), format!("{seen}/{declared}"));
-        [tag_name(&tag.tag).to_owned(), reached, seen, checks.to_string(), findings.to_string(), known.to_string()]
+        [tag_label(&tag.tag).to_owned(), reached, seen, checks.to_string(), findings.to_string(), known.to_string()]
     });
     let lines: Vec<[String; 6]> = [header].into_iter().chain(tags).collect();
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or_default();
@@ -58,11 +63,11 @@ fn table(report: &Report) -> String {
     })
 }
 
-/// What there is to say of a finding besides its summary, each in a line of its own or in as many as it has.
+/// Returns the fields of a finding except its summary, one or more lines each.
 pub fn details(finding: &Finding) -> String {
     let mut text = String::new();
     for (name, value) in [
-        ("asked", finding.check.asks()),
+        ("rule", finding.check.rule()),
         ("expected", &finding.expected),
         ("actual", &finding.actual),
         ("document", &finding.pointer),
@@ -75,8 +80,8 @@ pub fn details(finding: &Finding) -> String {
     text
 }
 
-fn shortened(value: &str) -> String {
-    match value.char_indices().nth(SHOWN) {
+fn truncate(value: &str) -> String {
+    match value.char_indices().nth(MAX_VALUE_LENGTH) {
         Some((end, _)) => value[..end].to_owned() + " …",
         None => value.to_owned(),
     }
@@ -89,34 +94,37 @@ mod tests {
     use crate::report::example;
 
     #[test]
-    fn findings_beyond_those_asked_for_are_counted() {
+    fn counts_findings_beyond_maximum() {
         let report = example::report();
         let all = text(&report, 4);
         let some = text(&report, 1);
         assert!(all.contains("answer.body of order_create: The property `total` is a number.\n"), "{all}");
         assert!(!all.contains("--max-findings"), "{all}");
-        assert!(some.contains("3 findings more, which --max-findings 1 doesn't show."), "{some}");
-        assert_eq!(some.matches("  asked ").count(), 1, "{some}");
+        assert!(some.contains("3 more findings not printed because of --max-findings 1."), "{some}");
+        assert_eq!(some.matches("  rule ").count(), 1, "{some}");
         for text in [all, some] {
-            assert!(text.ends_with("4 findings and 1 known; seed 42.\nNot as the document says: 4 findings.\n"), "{text}");
+            assert!(
+                text.ends_with("4 findings and 1 known; seed 42.\nThe server does not match the document: 4 findings.\n"),
+                "{text}"
+            );
         }
     }
 
     #[test]
-    fn the_table_has_a_line_for_each_tag() {
+    fn table_has_line_for_each_tag() {
         let text = text(&example::report(), 0);
         let table = [
-            "         operations  answers  checks  findings  known",
-            "Orders          2/2      3/6      16         2      1",
-            "Tickets         1/2      2/3       3         1      0",
-            "no tag          0/0      0/0       0         1      0",
+            "         operations  responses  checks  findings  known",
+            "Orders          2/2        3/6      16         2      1",
+            "Tickets         1/2        2/3       3         1      0",
+            "no tag          0/0        0/0       0         1      0",
         ];
         let start = format!("boxoffice 3.0.0 and http://127.0.0.1:8080/v3:\n\n{}\n\n", table.join("\n"));
         assert!(text.starts_with(&start), "{text}");
     }
 
     #[test]
-    fn no_answer_gives_the_terminal_a_command_or_fills_it() {
+    fn escapes_and_truncates_responses() {
         let text = text(&example::report_of(&"\x1B]0;mine\x07".repeat(1000)), 10);
         assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{text}");
         let actual = text.lines().find(|line| line.starts_with("  actual")).unwrap();

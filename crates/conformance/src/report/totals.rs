@@ -1,98 +1,99 @@
-//! The sums of a comparison.
+//! Totals of a comparison.
 
 use serde::Serialize;
 
 use crate::model::{Coverage, Report};
 
-/// How much of a document was compared, and what came of it.
+/// Totals of all operations or of one tag.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Totals {
-    /// The document's operations.
+    /// Operations of the document.
     pub operations: usize,
-    /// Those of them that answered at least once.
+    /// Operations that returned at least one response.
     pub reached: usize,
-    /// Those that nothing was asked of, on purpose.
+    /// Operations that no request was sent to.
     pub left_out: usize,
-    /// The answers that the document declares, as pairs of operation and status.
+    /// Responses that the document declares, as pairs of operation and status.
     pub declared: usize,
-    /// Those of them that were seen.
+    /// Declared responses that were seen.
     pub seen: usize,
-    /// Checks that were made.
+    /// Checks made.
     pub checks: usize,
     /// Findings that are not in the baseline.
     pub findings: usize,
-    /// Findings that are.
+    /// Findings that are in the baseline.
     pub known: usize,
 }
 
-/// The totals of the operations that have a tag.
+/// Totals of a tag.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TagTotals {
     /// The tag; empty for operations without one, and for findings about the server or the document as a whole.
     pub tag: String,
-    /// Their totals.
+    /// The totals.
     #[serde(flatten)]
     pub totals: Totals,
 }
 
 impl Totals {
-    /// The totals of all operations.
-    pub fn of(report: &Report) -> Self {
-        let counted = Self { findings: report.findings.len(), known: report.known.len(), ..Self::default() };
-        report.operations.iter().fold(counted, Self::and)
+    /// Returns the totals of all operations.
+    pub fn new(report: &Report) -> Self {
+        let mut totals = Self { findings: report.findings.len(), known: report.known.len(), ..Self::default() };
+        report.operations.iter().for_each(|operation| totals.add(operation));
+        totals
     }
 
-    /// The totals of each tag, in the document's order.
+    /// Returns the totals of each tag, in the document's order.
     pub fn by_tag(report: &Report) -> Vec<TagTotals> {
         let mut tags: Vec<TagTotals> = Vec::new();
-        let mut change = |tag: &str, with: &dyn Fn(Self) -> Self| match tags.iter_mut().find(|known| known.tag == tag) {
-            Some(known) => known.totals = with(known.totals),
-            None => tags.push(TagTotals { tag: tag.to_owned(), totals: with(Self::default()) }),
-        };
         for operation in &report.operations {
-            change(&operation.tag, &|totals| totals.and(operation));
+            totals_of(&mut tags, &operation.tag).add(operation);
         }
         for finding in &report.findings {
-            change(report.tag(finding), &|totals| Self { findings: totals.findings + 1, ..totals });
+            totals_of(&mut tags, report.tag(finding)).findings += 1;
         }
         for known in &report.known {
-            change(report.tag(&known.finding), &|totals| Self { known: totals.known + 1, ..totals });
+            totals_of(&mut tags, report.tag(&known.finding)).known += 1;
         }
         tags
     }
 
-    /// These and one operation.
-    fn and(self, operation: &Coverage) -> Self {
-        Self {
-            operations: self.operations + 1,
-            reached: self.reached + usize::from(!operation.seen.is_empty()),
-            left_out: self.left_out + usize::from(operation.left_out.is_some()),
-            declared: self.declared + operation.declared.len(),
-            seen: self.seen + operation.seen.intersection(&operation.declared).count(),
-            checks: self.checks + operation.made(),
-            ..self
-        }
+    fn add(&mut self, operation: &Coverage) {
+        self.operations += 1;
+        self.reached += usize::from(!operation.seen.is_empty());
+        self.left_out += usize::from(operation.left_out.is_some());
+        self.declared += operation.declared.len();
+        self.seen += operation.seen.intersection(&operation.declared).count();
+        self.checks += operation.check_count();
     }
 
-    /// What came of it, in one sentence.
+    /// Returns the result in one sentence.
     pub fn verdict(&self) -> String {
         let Self { findings, known, reached, left_out, .. } = *self;
-        let but = match known {
-            0 => String::new(),
-            known => format!(" but for {}", counted(known, "known finding")),
-        };
-        match findings {
-            0 if reached == 0 => "Nothing was compared: no operation was reached.".to_owned(),
-            0 if left_out > 0 => format!("As the document says{but}, in all that was asked."),
-            0 => format!("As the document says{but}."),
-            findings => format!("Not as the document says: {}.", counted(findings, "finding")),
+        if findings > 0 {
+            return format!("The server does not match the document: {}.", pluralize(findings, "finding"));
         }
+        if reached == 0 {
+            return "Nothing was compared: no operation was reached.".to_owned();
+        }
+        let exception = if known > 0 { format!(" except for {}", pluralize(known, "known finding")) } else { String::new() };
+        let limit = if left_out > 0 { ", as far as it was checked" } else { "" };
+        format!("The server matches the document{exception}{limit}.")
     }
 }
 
-/// A number and what is counted: `1 finding`, `2 findings`.
-pub fn counted(number: usize, of_what: &str) -> String {
-    format!("{number} {of_what}{}", if number == 1 { "" } else { "s" })
+/// Returns the totals of a tag, which is added if it is new.
+fn totals_of<'a>(tags: &'a mut Vec<TagTotals>, tag: &str) -> &'a mut Totals {
+    let index = tags.iter().position(|known| known.tag == tag).unwrap_or(tags.len());
+    if index == tags.len() {
+        tags.push(TagTotals { tag: tag.to_owned(), totals: Totals::default() });
+    }
+    &mut tags[index].totals
+}
+
+/// Returns a number with its noun: `1 finding`, `2 findings`.
+pub fn pluralize(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -101,9 +102,9 @@ mod tests {
     use crate::report::example;
 
     #[test]
-    fn the_tags_sum_up_to_all() {
+    fn tags_add_up_to_totals() {
         let report = example::report();
-        let all = Totals::of(&report);
+        let all = Totals::new(&report);
         let tags = Totals::by_tag(&report);
 
         let sum = |count: fn(&Totals) -> usize| tags.iter().map(|tag| count(&tag.totals)).sum::<usize>();
@@ -124,12 +125,12 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_says_no_more_than_was_asked() {
+    fn verdict_covers_checked_operations_only() {
         let verdict =
             |findings, known, reached, left_out| Totals { findings, known, reached, left_out, ..Totals::default() }.verdict();
-        assert_eq!(verdict(0, 0, 5, 0), "As the document says.");
-        assert_eq!(verdict(0, 1, 5, 2), "As the document says but for 1 known finding, in all that was asked.");
-        assert_eq!(verdict(2, 1, 5, 2), "Not as the document says: 2 findings.");
+        assert_eq!(verdict(0, 0, 5, 0), "The server matches the document.");
+        assert_eq!(verdict(0, 1, 5, 2), "The server matches the document except for 1 known finding, as far as it was checked.");
+        assert_eq!(verdict(2, 1, 5, 2), "The server does not match the document: 2 findings.");
         assert_eq!(verdict(0, 0, 0, 0), "Nothing was compared: no operation was reached.");
     }
 }

@@ -1,0 +1,208 @@
+//! Checks that an operation exists, and that its responses to valid requests match the document.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use boxoffice_http::error::Code;
+use boxoffice_openapi::response::{Violation, ViolationKind};
+use boxoffice_openapi::{Direction, Sampler, is_blank};
+use http::header::ETAG;
+use serde_json::Value;
+
+use crate::fixtures::ExpectedOutcome;
+use crate::http_client::{ReceivedResponse, Request};
+use crate::model::Check;
+use crate::operation_run::{Exchange, OperationRun, RequestPair};
+use crate::operation_under_test::{Argument, ArgumentLocation};
+use crate::recorder::CheckFailure;
+
+/// Number of boundary values to send for each argument.
+const MAX_BOUNDARY_VALUES: usize = 4;
+
+impl OperationRun<'_> {
+    /// Checks that the server implements the operation. Returns the exchange if it does.
+    pub async fn check_reachable(&mut self, pair: &RequestPair) -> Option<Exchange> {
+        let exchange = self.send_mutated(pair, true, Request::clone).await?;
+        let response = &exchange.response;
+        let is_missing = match response.status {
+            405 | 501 => true,
+            // The platform's own 404 has a declared body. A 404 of a proxy in front of it does not.
+            404 if self.comparison.is_builtin() => {
+                response.json()["code"] == "endpoint.unknown" || !self.violations(response).is_empty()
+            }
+            404 => self.operation.spec.answer(404).is_none(),
+            _ => false,
+        };
+        let failure = is_missing.then(|| {
+            let summary = format!("the server does not implement the operation: it returns {}", response.status);
+            self.failure(summary, self.success_statuses(), response.describe())
+        });
+        self.record(Check::Reachable, &exchange.request, failure);
+        (!is_missing).then_some(exchange)
+    }
+
+    /// Checks that a valid request succeeds with a valid response. Returns if it succeeded.
+    pub async fn check_valid(&mut self, pair: &RequestPair, exchange: &Exchange) -> bool {
+        let is_success = exchange.response.is_success();
+        let is_expected = is_success || pair.target.outcome == ExpectedOutcome::Declared;
+        self.record_outcome(exchange, is_expected, "a valid request");
+        self.check_response(&exchange.request, &exchange.response);
+        if is_success {
+            self.check_not_modified(exchange).await;
+            self.check_self_links(exchange).await;
+            self.check_list(exchange);
+            self.check_persistence(exchange).await;
+        }
+        is_success
+    }
+
+    /// Checks that a GET with the `ETag` in `If-None-Match` returns 304, unless the resource has changed in between.
+    async fn check_not_modified(&mut self, exchange: &Exchange) {
+        let Some(etag) = exchange.response.header(ETAG) else { return };
+        let spec = self.operation.spec;
+        if spec.method != "GET" || !spec.statuses.contains(&304) {
+            return;
+        }
+        let request = exchange.request.clone().with_header("If-None-Match", etag);
+        let Some(response) = self.send(&request).await else { return };
+        self.recorder.coverage.seen.insert(response.status);
+        self.check_response(&request, &response);
+        let is_unchanged = response.header(ETAG) == Some(etag);
+        let failure = (response.status != 304 && is_unchanged).then(|| {
+            let summary = "an unchanged resource is sent again despite If-None-Match";
+            self.failure(summary, "304", response.describe())
+        });
+        self.record(Check::NotModified, &request, failure);
+    }
+
+    /// Checks that other valid requests succeed: every further example of the body, and boundary values of each argument that
+    /// is not constrained by the fixtures.
+    pub async fn check_variants(&mut self, pair: &RequestPair) {
+        for (name, _) in self.operation.json_body.iter().flat_map(|body| body.examples.iter().skip(1)) {
+            self.check_variant(Some(name), &format!("the example {name}"), Request::clone).await;
+        }
+        for argument in self.operation.arguments.iter().filter(|argument| !pair.target.constrained.contains(&argument.name)) {
+            for value in self.boundary_values(argument) {
+                let spec = self.operation.spec;
+                let name = format!("{} with a boundary value", argument.name);
+                self.check_variant(None, &name, |request| argument.set(request, spec, Some(&value))).await;
+            }
+        }
+    }
+
+    /// Checks an example of the body, or a mutation with a boundary value.
+    ///
+    /// A boundary value may conflict with a state, which no schema describes. So a declared 4xx is allowed for it, except 400, 401
+    /// and 403.
+    async fn check_variant(&mut self, body_example: Option<&str>, name: &str, mutate: impl Fn(&Request) -> Request) {
+        let is_example = body_example.is_some();
+        let pair = match self.valid_requests(body_example).await {
+            Ok(pair) => pair,
+            Err(error) => return self.record_unsent(name, &error),
+        };
+        let Some(exchange) = self.send_mutated(&pair, is_example, mutate).await else { return };
+        let (status, is_success) = (exchange.response.status, exchange.response.is_success());
+        let is_declared = self.operation.spec.answer(status).is_some();
+        let is_conflict = is_declared && (400..500).contains(&status) && ![400, 401, 403].contains(&status);
+        self.record_outcome(&exchange, is_success || (!is_example && is_conflict), name);
+        self.check_response(&exchange.request, &exchange.response);
+        if is_success {
+            self.check_identifiers(&exchange);
+            // A stateless mock returns the same page for every query.
+            if !exchange.request.query.iter().any(|(name, _)| name == "page" || name == "records") {
+                self.check_list(&exchange);
+            }
+        }
+    }
+
+    fn record_outcome(&mut self, exchange: &Exchange, is_expected: bool, name: &str) {
+        let response = &exchange.response;
+        // `send` has recorded statuses from 500.
+        let failure = (!is_expected && response.status < 500).then(|| {
+            self.failure(format!("{name} is answered with {}", response.status), self.success_statuses(), response.describe())
+        });
+        self.record(Check::Valid, &exchange.request, failure);
+    }
+
+    /// Checks status, media type, headers and body of a response.
+    pub fn check_response(&mut self, request: &Request, response: &ReceivedResponse) {
+        let mut violations = self.violations(response);
+        let spec = self.operation.spec.answer(response.status);
+        let has_headers = spec.is_some_and(|spec| !spec.headers.is_empty());
+        let has_json = spec.is_some_and(|spec| spec.contents.iter().any(|content| content.is_json()));
+        let checks = [
+            (ViolationKind::Status, Check::Status, true),
+            (ViolationKind::MediaType, Check::MediaType, spec.is_some()),
+            (ViolationKind::Header, Check::Header, has_headers),
+            (ViolationKind::Body, Check::Body, has_json),
+            (ViolationKind::Undeclared, Check::UndeclaredProperty, has_json),
+        ];
+        for (kind, check, is_applicable) in checks {
+            let of_kind: Vec<_> = violations.extract_if(.., |violation| violation.kind == kind).collect();
+            if is_applicable && of_kind.is_empty() {
+                self.record(check, request, None);
+            }
+            if kind == ViolationKind::Body
+                && let Some((code, status)) = self.misplaced_code(response)
+            {
+                let failure = CheckFailure {
+                    pointer: spec.map_or_else(String::new, |spec| spec.pointer.clone()),
+                    summary: format!("the response {} has the code {code}, which belongs to {status}", response.status),
+                    expected: format!("an error code of status {}", response.status),
+                    actual: response.describe(),
+                };
+                self.record(check, request, Some(failure));
+            }
+            for violation in of_kind {
+                let failure = CheckFailure {
+                    summary: format!("the response {} {}", response.status, violation.normalized),
+                    expected: format!("a response that matches the document at {}", violation.pointer),
+                    actual: violation.text,
+                    pointer: violation.pointer,
+                };
+                self.record(check, request, Some(failure));
+            }
+        }
+    }
+
+    fn violations(&self, response: &ReceivedResponse) -> Vec<Violation> {
+        self.operation.spec.violations(response.status, &response.headers, &response.body)
+    }
+
+    /// Returns the platform's error code in a response and the status of that code, if it is not the status of the response.
+    fn misplaced_code(&self, response: &ReceivedResponse) -> Option<(&'static str, u16)> {
+        let code: Code = serde_json::from_value(response.json().get("code")?.clone()).ok()?;
+        let is_misplaced = self.comparison.is_builtin() && response.status >= 400 && code.status() != response.status;
+        is_misplaced.then(|| (code.as_str(), code.status().as_u16()))
+    }
+
+    /// Returns the declared success statuses for a report.
+    fn success_statuses(&self) -> String {
+        let statuses = self.operation.spec.statuses.iter().filter(|status| (200..300).contains(*status));
+        let statuses: Vec<_> = statuses.map(u16::to_string).collect();
+        if statuses.is_empty() { "a success status".to_owned() } else { statuses.join(" or ") }
+    }
+
+    /// Returns some boundary values of an argument, selected by the seed.
+    fn boundary_values(&self, argument: &Argument) -> Vec<Value> {
+        let location = argument.location;
+        if matches!(location, ArgumentLocation::Path | ArgumentLocation::Header) || argument.schema["format"] == "image" {
+            return Vec::new();
+        }
+        let document = &self.comparison.contract.document;
+        let Ok(sampler) = Sampler::new(document, &argument.schema, Direction::Request) else { return Vec::new() };
+        let mut values = sampler.boundaries();
+        let is_blank_rejected = self.comparison.is_builtin() && (argument.required || argument.not_blank);
+        values.retain(|value| match location {
+            ArgumentLocation::Body => !(is_blank(value) && is_blank_rejected),
+            _ => !is_blank(value) && !value.is_object(),
+        });
+        let mut hasher = DefaultHasher::new();
+        (self.comparison.seed, &self.operation.spec.id, &argument.name).hash(&mut hasher);
+        if values.len() > MAX_BOUNDARY_VALUES {
+            let first = hasher.finish() as usize % values.len();
+            values.rotate_left(first);
+            values.truncate(MAX_BOUNDARY_VALUES);
+        }
+        values
+    }
+}
