@@ -365,10 +365,10 @@ async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
     let mut progress = Progress::default();
     let stopped = Arc::default();
     let compared = tokio::select! {
-        compared = options.compare(builtin, &stopped, |coverage, count| progress.tell(coverage, count)) => compared,
+        compared = options.compare(builtin, &stopped, |coverage, count| progress.update(coverage, count)) => compared,
         second_signal = stop_comparing(StopSignals::listen()?, &stopped) => Err(second_signal),
     };
-    progress.end();
+    progress.finish();
     let report = compared?;
     print(report::text(&report, options.max_findings).trim_end())?;
     Ok(report.findings.is_empty())

@@ -64,7 +64,7 @@ impl RunningApp {
 
     /// Returns the number of requests in flight, also while it stops.
     pub fn shutdown(&self) -> Arc<GracefulShutdown> {
-        Arc::clone(self.server.doors())
+        Arc::clone(self.server.shutdown_state())
     }
 
     /// Stops accepting requests, finishes those in flight, and closes the database.

@@ -44,7 +44,7 @@ pub trait RequestHandler: Send + Sync + 'static {
         &self,
         context: &Self::Context,
         operation: &Operation,
-        found: &Self::Route,
+        route: &Self::Route,
         head: &Parts,
     ) -> impl Future<Output = Result<Self::Principal, ApiError>> + Send;
 
@@ -52,7 +52,7 @@ pub trait RequestHandler: Send + Sync + 'static {
     ///
     /// # Errors
     /// 403 if it doesn't.
-    fn authorize(&self, _operation: &Operation, _guest: &Self::Principal) -> Result<(), ApiError> {
+    fn authorize(&self, _operation: &Operation, _principal: &Self::Principal) -> Result<(), ApiError> {
         Ok(())
     }
 
@@ -65,10 +65,10 @@ pub trait RequestHandler: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error to send.
-    fn refuse(
+    fn reject(
         &self,
         request: RejectedRequest<'_, Self>,
-        failure: ApiError,
+        error: ApiError,
     ) -> impl Future<Output = Result<Response<Body>, ApiError>> + Send;
 
     /// Handles a request that is valid by the contract. Its body has been read.
@@ -88,15 +88,15 @@ pub struct IncomingRequest<C: ServerContext> {
 /// A request that passed all checks.
 pub struct AuthorizedRequest<'a, B: RequestHandler + ?Sized> {
     /// The request.
-    pub asked: Box<IncomingRequest<B::Context>>,
+    pub incoming: Box<IncomingRequest<B::Context>>,
     /// The contract that it was validated against.
     pub contract: &'a Contract,
     /// The requested operation.
     pub operation: &'a Operation,
     /// The operation's endpoint.
-    pub found: B::Route,
+    pub route: B::Route,
     /// The authenticated caller.
-    pub guest: B::Principal,
+    pub principal: B::Principal,
 }
 
 /// Input of the rate limiter.
@@ -104,7 +104,7 @@ pub struct RateLimitContext<'a, B: RequestHandler + ?Sized> {
     /// The application's state.
     pub context: &'a B::Context,
     /// The authenticated caller.
-    pub guest: &'a B::Principal,
+    pub principal: &'a B::Principal,
     /// The address of the connection's other end.
     pub peer: IpAddr,
     /// Its headers.
@@ -122,7 +122,7 @@ pub struct RejectedRequest<'a, B: RequestHandler + ?Sized> {
     /// The requested operation.
     pub operation: &'a Operation,
     /// The authenticated caller; `None` if authentication failed.
-    pub guest: Option<&'a B::Principal>,
+    pub principal: Option<&'a B::Principal>,
     /// Its URI.
     pub uri: &'a Uri,
     /// Its identifier.
@@ -169,14 +169,14 @@ impl<B: RequestHandler> Dispatcher<B> {
     ) -> impl Future<Output = Response<Body>> + Send {
         let (head, body) = request.into_parts();
         // Outside the future, which would otherwise be larger by the whole request.
-        let asked = Box::new(IncomingRequest { rq, head, arguments: ParsedRequest::default() });
+        let incoming = Box::new(IncomingRequest { rq, head, arguments: ParsedRequest::default() });
         async move {
-            let is_http_1 = asked.head.version <= Version::HTTP_11;
-            let request_id = asked.rq.request_id.clone();
+            let is_http_1 = incoming.head.version <= Version::HTTP_11;
+            let request_id = incoming.rq.request_id.clone();
             let inside = self.doors.enter();
             let mut standing = None;
             let (mut response, operation) = match &inside {
-                Some(_) => self.dispatch(asked, body, &request_id, &mut standing).await,
+                Some(_) => self.dispatch(incoming, body, &request_id, &mut standing).await,
                 None => (
                     error_response(&Code::ServerUnavailable.with_message("The server is stopping. Try again shortly.").into()),
                     None,
@@ -200,17 +200,17 @@ impl<B: RequestHandler> Dispatcher<B> {
     /// Routes and handles a request; a panic becomes a 500. Returns the operation too, if there is one.
     async fn dispatch(
         &self,
-        asked: Box<IncomingRequest<B::Context>>,
+        incoming: Box<IncomingRequest<B::Context>>,
         body: Body,
         request_id: &str,
         standing: &mut Option<RateLimitStatus>,
     ) -> (Response<Body>, Option<&Operation>) {
-        match self.route(&asked.head) {
-            Destination::Operation(operation, found) => {
-                let passed = AssertUnwindSafe(self.handle(operation, found, asked, body, standing));
+        match self.route(&incoming.head) {
+            Destination::Operation(operation, route) => {
+                let passed = AssertUnwindSafe(self.handle(operation, route, incoming, body, standing));
                 let outcome = passed.catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
-                (outcome.unwrap_or_else(|failure| self.refuse(&failure, &operation.id, request_id)), Some(operation))
+                (outcome.unwrap_or_else(|error| self.reject(&error, &operation.id, request_id)), Some(operation))
             }
             Destination::Nowhere(response) => (response, None),
         }
@@ -218,17 +218,17 @@ impl<B: RequestHandler> Dispatcher<B> {
 
     /// Checks the head's size, the path and the method (step 1 of the order of checks).
     fn route(&self, head: &Parts) -> Destination<'_, B::Route> {
-        if let Err(failure) = request_head::check_size(&head.uri, &head.headers) {
-            return Destination::Nowhere(error_response(&failure));
+        if let Err(error) = request_head::check_size(&head.uri, &head.headers) {
+            return Destination::Nowhere(error_response(&error));
         }
         if head.method == Method::OPTIONS {
             return Destination::Nowhere(preflight());
         }
         match self.find(&head.method, head.uri.path()) {
-            Ok((operation, found)) => Destination::Operation(operation, found),
+            Ok((operation, route)) => Destination::Operation(operation, route),
             Err(astray) => {
-                let (failure, allowed) = routing_error(astray, head.uri.path());
-                let mut response = error_response(&failure);
+                let (error, allowed) = routing_error(astray, head.uri.path());
+                let mut response = error_response(&error);
                 response.headers_mut().extend(allowed);
                 Destination::Nowhere(response)
             }
@@ -238,7 +238,7 @@ impl<B: RequestHandler> Dispatcher<B> {
     /// Returns the error and its headers for a request that dropshot's router can't pass to [`answer`](Self::answer).
     pub fn reject_unroutable(&self, request: &Request<Body>) -> (ApiError, HeaderMap) {
         let path = request.uri().path();
-        let (failure, mut headers) = request_head::check_size(request.uri(), request.headers()).err().map_or_else(
+        let (error, mut headers) = request_head::check_size(request.uri(), request.headers()).err().map_or_else(
             || {
                 let astray = self.find(request.method(), path).err().filter(|_| request_head::is_readable(path));
                 routing_error(astray.unwrap_or(RouteError::NotFound), path)
@@ -246,7 +246,7 @@ impl<B: RequestHandler> Dispatcher<B> {
             |too_large| (too_large, HeaderMap::new()),
         );
         response_headers::add(&mut headers, false, self.is_tls);
-        (failure, headers)
+        (error, headers)
     }
 
     fn find(&self, method: &Method, path: &str) -> Result<(&Operation, B::Route), RouteError> {
@@ -258,23 +258,23 @@ impl<B: RequestHandler> Dispatcher<B> {
     async fn handle(
         &self,
         operation: &Operation,
-        found: B::Route,
-        mut asked: Box<IncomingRequest<B::Context>>,
+        route: B::Route,
+        mut incoming: Box<IncomingRequest<B::Context>>,
         body: Body,
         standing: &mut Option<RateLimitStatus>,
     ) -> Result<Response<Body>, ApiError> {
         let contract = &self.contract;
-        let (context, uri, id) = (asked.rq.context(), &asked.head.uri, asked.rq.request_id.as_str());
-        let refused = |guest| RejectedRequest { context, contract, operation, guest, uri, id };
-        let guest = match self.backend.authenticate(context, operation, &found, &asked.head).await {
-            Ok(guest) => guest,
-            Err(failure) => return self.backend.refuse(refused(None), failure).await,
+        let (context, uri, id) = (incoming.rq.context(), &incoming.head.uri, incoming.rq.request_id.as_str());
+        let rejected = |principal| RejectedRequest { context, contract, operation, principal, uri, id };
+        let principal = match self.backend.authenticate(context, operation, &route, &incoming.head).await {
+            Ok(principal) => principal,
+            Err(error) => return self.backend.reject(rejected(None), error).await,
         };
-        asked.arguments = match self.check(operation, &guest, &asked, body, standing).await {
+        incoming.arguments = match self.check(operation, &principal, &incoming, body, standing).await {
             Ok(arguments) => arguments,
-            Err(failure) => return self.backend.refuse(refused(Some(&guest)), failure).await,
+            Err(error) => return self.backend.reject(rejected(Some(&principal)), error).await,
         };
-        let response = self.backend.answer(AuthorizedRequest { asked, contract, operation, found, guest }).await;
+        let response = self.backend.answer(AuthorizedRequest { incoming, contract, operation, route, principal }).await;
         if B::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
     }
 
@@ -282,14 +282,14 @@ impl<B: RequestHandler> Dispatcher<B> {
     async fn check(
         &self,
         operation: &Operation,
-        guest: &B::Principal,
-        asked: &IncomingRequest<B::Context>,
+        principal: &B::Principal,
+        incoming: &IncomingRequest<B::Context>,
         mut body: Body,
         standing: &mut Option<RateLimitStatus>,
     ) -> Result<ParsedRequest, ApiError> {
-        let IncomingRequest { rq, head, .. } = asked;
+        let IncomingRequest { rq, head, .. } = incoming;
         // Checked before the rate limit but returned after it, so that unauthorized requests count too.
-        let reach = self.backend.authorize(operation, guest);
+        let reach = self.backend.authorize(operation, principal);
         let path = self.contract.without_prefix(head.uri.path());
         let peer = rq.request.remote_addr().ip();
         let mut bytes = None;
@@ -300,7 +300,7 @@ impl<B: RequestHandler> Dispatcher<B> {
         let guessed = bytes.as_deref().map(|bytes| operation.guessed(path, bytes));
         *standing = self.backend.count(&RateLimitContext {
             context: rq.context(),
-            guest,
+            principal,
             peer,
             headers: &head.headers,
             brute_force_target: guessed,
@@ -314,11 +314,11 @@ impl<B: RequestHandler> Dispatcher<B> {
         Ok(operation.check(path, head.uri.query(), &head.headers, &bytes).map_err(Error::from)?)
     }
 
-    fn refuse(&self, failure: &ApiError, operation: &str, request_id: &str) -> Response<Body> {
-        if let Some(cause) = failure.cause() {
+    fn reject(&self, error: &ApiError, operation: &str, request_id: &str) -> Response<Body> {
+        if let Some(cause) = error.cause() {
             let cause = format!("{cause:#}");
             // During an outage every request fails alike: one line per second is logged, with the number of suppressed lines.
-            match (failure.code() == Code::ServerUnavailable).then(|| self.outage.line()) {
+            match (error.code() == Code::ServerUnavailable).then(|| self.outage.line()) {
                 None => error!(self.log, "failed"; "operation" => operation, "cause" => cause, "request" => request_id),
                 Some(Some(untold)) => error!(self.log, "unavailable"; "operation" => operation, "cause" => cause,
                     "request" => request_id, "others_untold" => untold),
@@ -327,7 +327,7 @@ impl<B: RequestHandler> Dispatcher<B> {
                 }
             }
         }
-        error_response(failure)
+        error_response(error)
     }
 }
 
@@ -347,7 +347,7 @@ pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), 
 /// limit how often a client can retry.
 const RETRY_AFTER: &str = "1";
 
-/// Returns the error for a routing failure, with an `Allow` header for 405.
+/// Returns the error for a routing error, with an `Allow` header for 405.
 fn routing_error(astray: RouteError, path: &str) -> (ApiError, HeaderMap) {
     match astray {
         RouteError::MethodNotAllowed(allowed) => {
@@ -369,19 +369,19 @@ fn assert_documented(operation: &Operation, response: Result<Response<Body>, Api
     }
     let undeclared = anyhow!("the contract does not declare {status} for {}", operation.id);
     Err(Error::Internal(match response {
-        Err(failure) => undeclared.context(failure.to_string()),
+        Err(error) => undeclared.context(error.to_string()),
         Ok(_) => undeclared,
     })
     .into())
 }
 
 /// Returns the response for an error.
-pub fn error_response(failure: &ApiError) -> Response<Body> {
-    let body = failure.body().unwrap_or_default();
+pub fn error_response(error: &ApiError) -> Response<Body> {
+    let body = error.body().unwrap_or_default();
     let mut response = Response::new(Body::from(body));
-    *response.status_mut() = failure.status();
+    *response.status_mut() = error.status();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if failure.code() == Code::ServerUnavailable {
+    if error.code() == Code::ServerUnavailable {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
     }
     response

@@ -97,12 +97,12 @@ impl RequestHandler for Mock {
         Ok(prefer.map(Box::new))
     }
 
-    async fn refuse(&self, request: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
+    async fn reject(&self, request: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
         self.reject(request.contract, request.operation, error)
     }
 
     async fn answer(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
-        let AuthorizedRequest { asked: request, contract, operation, guest: prefer, .. } = request;
+        let AuthorizedRequest { incoming: request, contract, operation, principal: prefer, .. } = request;
         let head = &request.head;
         let prefer = prefer.as_deref();
         if let Some(delay) = prefer.and_then(|prefer| prefer.delay) {

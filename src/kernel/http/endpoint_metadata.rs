@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use boxoffice_http::client_version::ClientVersion;
 use boxoffice_http::error::Code;
 use boxoffice_http::error_response;
-use boxoffice_http::etag::Tag;
+use boxoffice_http::etag::EntityTag;
 use boxoffice_http::rate_limit;
 use boxoffice_http::string_newtype;
 use dropshot::{ApiEndpoint, ServerContext};
@@ -155,7 +155,7 @@ impl EndpointMetadata {
     fn tell_headers(&self, success: &mut Value) {
         let is_raw = success["content"].get("*/*").is_some();
         let declared = self.headers.iter().filter(|_| is_raw).map(|name| (name.as_str(), schema::<String>()));
-        let tag = self.has_tag().then(|| (ETAG.as_str(), schema::<Tag>()));
+        let tag = self.has_tag().then(|| (ETAG.as_str(), schema::<EntityTag>()));
         for (name, schema) in declared.chain(tag) {
             if success["headers"].get(name).is_none() {
                 success["headers"][name] = header(schema);

@@ -107,24 +107,24 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
     }
 
     /// Writes the audit record of a rejected request, if its API key is known.
-    async fn refuse(&self, request: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
-        let RejectedRequest { context: app, contract, operation, guest, uri, id } = request;
-        let Some(caller) = guest.and_then(Option::as_ref) else { return Err(error) };
+    async fn reject(&self, request: RejectedRequest<'_, Self>, error: ApiError) -> Result<Response<Body>, ApiError> {
+        let RejectedRequest { context: app, contract, operation, principal, uri, id } = request;
+        let Some(caller) = principal.and_then(Option::as_ref) else { return Err(error) };
         audit_rejection(app.kernel(), audit_context(contract, operation, caller, uri, id), error).boxed().await
     }
 
     fn count(&self, request: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
         let attempts = request.brute_force_target.as_ref().and_then(|target| {
             let proxies = &request.context.kernel().settings.limits.trusted_proxies;
-            self.limits.count_guess(proxies.client(request.peer, request.headers), target)
+            self.limits.count_attempt(proxies.client(request.peer, request.headers), target)
         });
-        let of_key = request.guest.as_ref().and_then(|caller| self.limits.count(caller.key.0));
+        let of_key = request.principal.as_ref().and_then(|caller| self.limits.count(caller.key.0));
         RateLimitStatus::most_restrictive([attempts, of_key])
     }
 
     async fn answer(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
-        let metadata = &request.found.metadata;
-        let if_none_match = if metadata.is_read() { etag::if_none_match(&request.asked.head.headers) } else { Vec::new() };
+        let metadata = &request.route.metadata;
+        let if_none_match = if metadata.is_read() { etag::if_none_match(&request.incoming.head.headers) } else { Vec::new() };
         let (has_tag, needs_key) = (metadata.has_tag(), metadata.needs_key());
         let response = self.run(request).await?;
         let has_tag = has_tag && response.status().is_success();
@@ -135,7 +135,7 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
 impl<A: AppState> AppHandler<A> {
     /// Runs the endpoint in a unit of work: once for an `Idempotency-Key`, and under the precondition of `If-Match`.
     async fn run(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {
-        let AuthorizedRequest { asked: incoming, contract, operation, found: endpoint, guest: caller } = request;
+        let AuthorizedRequest { incoming, contract, operation, route: endpoint, principal: caller } = request;
         let app = Arc::clone(incoming.rq.context());
         let (kernel, metadata) = (app.kernel(), &endpoint.metadata);
         let Some(known) = caller.as_ref().filter(|_| metadata.is_change()) else {

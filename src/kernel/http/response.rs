@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use boxoffice_http::error::Result;
-use boxoffice_http::etag::{self, Tag};
+use boxoffice_http::etag::{self, EntityTag};
 use boxoffice_http::response_headers;
 use bytes::Bytes;
 use dropshot::{ApiEndpointResponse, Body, HttpError, HttpResponse, HttpResponseCreated, HttpResponseHeaders, HttpResponseOk};
@@ -32,7 +32,7 @@ struct LocationHeader {
 #[derive(Serialize, JsonSchema)]
 struct LocationAndTagHeaders {
     location: Uri,
-    etag: Tag,
+    etag: EntityTag,
 }
 
 /// 201 with the new resource, its URI in `Location`, and its tag if it is as it is read.
@@ -96,7 +96,7 @@ impl<T: Serialize + JsonSchema + Send + Sync + 'static> HttpResponse for Seriali
     fn to_result(self) -> Result<Response<Body>, HttpError> {
         let mut response = Response::new(Body::from(self.body));
         let headers = response.headers_mut();
-        headers.reserve(response_headers::MOST);
+        headers.reserve(response_headers::USUAL_COUNT);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(header::ETAG, self.tag);
         Ok(response)
