@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use boxoffice_http::error::{Error, Result};
 use boxoffice_openapi::Scope;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+
+
 
 use crate::kernel::db::DbVersion;
 use crate::kernel::types::id::Id;
