@@ -1,4 +1,4 @@
-//! Turns the contract into JSON once, at build time, so that the server starts without reading YAML.
+//! Converts the contract to JSON at build time, so that the server doesn't parse YAML at its start.
 
 use std::path::Path;
 use std::{env, fs};

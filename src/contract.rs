@@ -6,7 +6,7 @@ use boxoffice_openapi::Contract;
 /// Parses the embedded document.
 ///
 /// # Errors
-/// When the document is not valid.
+/// Returns an error if the document is not valid.
 pub fn load() -> anyhow::Result<Contract> {
     let document = serde_json::from_str(include_str!(concat!(env!("OUT_DIR"), "/contract.json")))?;
     let contract = Contract::new(document)?;

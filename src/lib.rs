@@ -9,8 +9,8 @@
 //! A feature is a folder with up to four files of the same names: `endpoints` (HTTP), `service` (rules), `store` (SQL) and `model`
 //! (types). `docs/tour.md` follows one request through all of them.
 //!
-//! Beside this crate: `boxoffice-openapi` (the contract at run time), `boxoffice-http` (the dispatcher), `boxoffice-mock` and
-//! `boxoffice-conformance` (`boxoffice compare`).
+//! Other crates of the workspace: `boxoffice-openapi` (the contract at run time), `boxoffice-http` (the dispatcher),
+//! `boxoffice-mock` and `boxoffice-conformance` (`boxoffice compare`).
 
 pub mod bootstrap;
 pub mod cli;

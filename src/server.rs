@@ -50,7 +50,7 @@ impl RunningApp {
     /// Starts the HTTP server and the jobs.
     ///
     /// # Errors
-    /// When the server can't listen on the address.
+    /// Returns an error if the server can't listen on the address.
     pub fn start(app: Arc<App>, listener: impl Into<Listener>) -> anyhow::Result<Self> {
         let server = http::start(Arc::clone(&app), routes(), contract::load()?, listener)?;
         let jobs = Jobs::start(&app, &app.log, JOBS);
@@ -70,7 +70,7 @@ impl RunningApp {
     /// Stops accepting requests, finishes those in flight, and closes the database.
     ///
     /// # Errors
-    /// When the server had failed.
+    /// Returns an error if the server had failed.
     pub async fn stop(self) -> anyhow::Result<()> {
         self.server.stop().await?;
         self.jobs.stop().await;

@@ -55,7 +55,7 @@ impl App {
     /// Opens the database, the image store and the mail transport.
     ///
     /// # Errors
-    /// When one of them can't be opened, or the settings are invalid.
+    /// Returns an error if one of them can't be opened, or the settings are invalid.
     pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Arc<Self>> {
         let cores = available_parallelism().map_or(1, usize::from);
         let media = MediaStore::open(&settings.media)?;

@@ -45,7 +45,7 @@ impl Kernel {
     /// Opens the database and the mail transport.
     ///
     /// # Errors
-    /// When the database can't be opened or migrated, or the mail settings are invalid.
+    /// Returns an error if the database can't be opened or migrated, or the mail settings are invalid.
     pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Self> {
         let (db, clock) = (Db::open(database_url).await?, Clock::default());
         clock.ensure_ids_after(db.highest_id().await.map_err(|error| anyhow!("cannot read the database: {error:?}"))?);

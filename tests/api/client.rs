@@ -165,7 +165,7 @@ async fn does_not_retry_rejection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stops_after_last_attempt() {
     let (client, heads) = start_server([const { Respond("503 Service Unavailable", BUSY) }; 3]).await;
-    let client = client.with_retries(RetryPolicy { attempts: 3, ..RetryPolicy::default() });
+    let client = client.with_retries(RetryPolicy { max_attempts: 3, ..RetryPolicy::default() });
 
     assert_eq!(client.region_get().region("1").send().await.rejection(), (503, "server.unavailable".to_owned()));
 
@@ -175,7 +175,7 @@ async fn stops_after_last_attempt() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn does_not_wait_longer_than_limit() {
     let (client, heads) = start_server([Respond("429 Too Many Requests\r\nRetry-After: 3600", BUSY)]).await;
-    let client = client.with_retries(RetryPolicy { attempts: 100, total: Duration::from_secs(3599), ..RetryPolicy::default() });
+    let client = client.with_retries(RetryPolicy { max_attempts: 100, retry_window: Duration::from_secs(3599), ..RetryPolicy::default() });
 
     let told = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("an answer at once");
 
@@ -208,14 +208,14 @@ async fn retries_after_timeout() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retried_delete_accepts_not_found() {
     let (client, heads) = start_server([NeverRespond, Respond("200 OK", REGION)]).await;
-    let client = client.with_retries(RetryPolicy { attempt: Duration::from_secs(2), ..RetryPolicy::default() });
+    let client = client.with_retries(RetryPolicy { attempt_timeout: Duration::from_secs(2), ..RetryPolicy::default() });
 
     let read = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("retried");
 
     assert_eq!(read.unwrap().name, "Volta");
 
     assert_eq!(heads.await.unwrap().len(), 2);
-    let RetryPolicy { attempt, total, .. } = RetryPolicy::default();
+    let RetryPolicy { attempt_timeout: attempt, retry_window: total, .. } = RetryPolicy::default();
     assert!(attempt * 3 < total, "by default, too, there is time for a second and third");
 }
 
@@ -355,7 +355,7 @@ async fn unchanged_resource_is_not_an_error(app: TestApp) {
     let region = app.create_region().await;
     let id = region.rsplit('/').next().unwrap();
     let read = || app.public_client.region_get().region(id);
-    let seen = read().send().await.unwrap().tag().unwrap().to_owned();
+    let seen = read().send().await.unwrap().etag().unwrap().to_owned();
 
     let same = read().if_none_match(seen.as_str()).send().await.if_changed().unwrap();
     app.staff.client.region_update().region(id).body_map(|body| body.city("Ho".to_owned())).send().await.unwrap();
@@ -376,9 +376,9 @@ async fn update_requires_current_etag(app: TestApp) {
         app.staff.client.region_update().region(id).if_match(tag).body_map(|body| body.city(city)).send()
     };
 
-    let first = change("Ho", read.tag().unwrap()).await.unwrap();
-    let late = change("Hohoe", read.tag().unwrap()).await;
-    let next = change("Hohoe", first.tag().unwrap()).await.unwrap();
+    let first = change("Ho", read.etag().unwrap()).await.unwrap();
+    let late = change("Hohoe", read.etag().unwrap()).await;
+    let next = change("Hohoe", first.etag().unwrap()).await.unwrap();
 
     assert_eq!(late.rejection(), (412, "resource.changed".to_owned()));
     assert_eq!(next.city, "Hohoe");

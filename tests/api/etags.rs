@@ -39,8 +39,8 @@ struct Fixtures {
 impl Fixtures {
     async fn on(app: &TestApp) -> Self {
         let contract = boxoffice::contract::load().unwrap();
-        let server = HttpClient::at(&app.address).unwrap();
-        let created = fixtures::Fixtures::make(&server, &contract, &app.staff.key, 7).await.unwrap();
+        let server = HttpClient::new(&app.address).unwrap();
+        let created = fixtures::Fixtures::create(&server, &contract, &app.staff.key, 7).await.unwrap();
         Self { contract, server, created }
     }
 
@@ -51,7 +51,7 @@ impl Fixtures {
 
     /// Builds a valid request for a resource of its own.
     async fn request(&self, operation: &Operation) -> Request {
-        self.created.valid_as(&self.server, operation, None).await.unwrap().request
+        self.created.valid_request(&self.server, operation, None).await.unwrap().request
     }
 
     async fn send(&self, request: &Request) -> ReceivedResponse {
@@ -155,7 +155,7 @@ async fn if_match_rejects_stale_etag(app: TestApp) {
 async fn one_of_two_updates_with_same_etag_succeeds(app: TestApp) {
     let stage = Fixtures::on(&app).await;
     let neighbour = app.start_second_server(app.state.settings.clone(), log::silent()).await;
-    let other = HttpClient::at(&format!("http://{}", neighbour.address)).unwrap();
+    let other = HttpClient::new(&format!("http://{}", neighbour.address)).unwrap();
     // Ending a session is idempotent: an ended session is unchanged.
     for operation in stage.operations_with("If-Match").into_iter().filter(|operation| operation.id != "session_active_delete") {
         let id = &operation.id;

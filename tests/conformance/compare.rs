@@ -42,7 +42,7 @@ fn mock_of(settings: Settings) -> Mock {
 
 /// Returns a target with a key of the scope `public`.
 async fn side(address: &str) -> Target {
-    let mut side = Target::open(address, None).await.unwrap();
+    let mut side = Target::connect(address, None).await.unwrap();
     side.public_key = Some("public".to_owned());
     side
 }
@@ -97,7 +97,7 @@ async fn stateful_mock_conforms_to_contract() {
 
 async fn platform_conforms_to_contract(app: TestApp) {
     let contract = boxoffice::contract::load().unwrap();
-    let mut side = Target::open(&app.address, Some(&app.staff.key)).await.unwrap();
+    let mut side = Target::connect(&app.address, Some(&app.staff.key)).await.unwrap();
     side.create_fixtures(&contract, 1).await.unwrap();
     let asked = asked(&contract, &[], &[]).unwrap();
     let comparison = Comparison::new(contract, side, None, 1, asked, &routes().openapi().unwrap());
@@ -161,7 +161,7 @@ async fn failed_setup_is_reported() {
     let mut comparison = comparison(&mock.address, None).await;
     comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
     let refuses = faulty::faulty(&mock.address, "event_create", faulty::On::Success, faulty::Change::Answer(403, REFUSED)).await;
-    comparison.target.server = HttpClient::at(&refuses).unwrap();
+    comparison.target.server = HttpClient::new(&refuses).unwrap();
     comparison.asked = ["event_update".to_owned()].into();
 
     let report = comparison.run(|_| ()).await;

@@ -209,7 +209,7 @@ async fn configured_key_is_required() {
 
 async fn error_responses_equal_those_of_platform(app: TestApp) {
     let mock = MockServer::start(Settings::default());
-    let platform = HttpClient::at(&app.address).unwrap();
+    let platform = HttpClient::new(&app.address).unwrap();
     let staff = |method: &str, path: &str| request(method, path).with_header(KEY, &app.staff.key);
     let region = || staff("POST", "/regions").with_json(&json!({ "name": "Accra", "country": "Ghana" }));
     let with_body = |request: Request, body: &[u8]| Request { body: Some(body.to_vec()), ..request };
@@ -252,7 +252,7 @@ async fn error_responses_equal_those_of_platform(app: TestApp) {
         refused += 1;
         let theirs = platform.send(&request).await.unwrap();
 
-        let about = format!("{} {}", request.method, request.target());
+        let about = format!("{} {}", request.method, request.path_and_query());
         assert_eq!((ours.status, ours.json()), (theirs.status, theirs.json()), "{about}");
         for name in ["content-type", "allow", "access-control-allow-origin"] {
             assert_eq!(ours.headers.get(name), theirs.headers.get(name), "{about}: {name}");

@@ -3,7 +3,7 @@
 use boxoffice_http::ServerHandle;
 use std::net::SocketAddr;
 
-use boxoffice_conformance::http_client::{HttpClient, KEY, ReceivedResponse, Request, VERSION};
+use boxoffice_conformance::http_client::{HttpClient, API_KEY_HEADER, ReceivedResponse, Request, CLIENT_VERSION_HEADER};
 use boxoffice_http::log;
 use boxoffice_mock::{self, Settings};
 use boxoffice_openapi::Contract;
@@ -28,7 +28,7 @@ impl MockServer {
     pub fn of(document: Value, settings: Settings) -> Self {
         let contract = || Contract::new(document.clone()).unwrap();
         let running = boxoffice_mock::start(contract(), settings, ANY_PORT, &log::silent()).unwrap();
-        let server = HttpClient::at(&format!("http://{}", running.address())).unwrap();
+        let server = HttpClient::new(&format!("http://{}", running.address())).unwrap();
         Self { server, contract: contract(), running }
     }
 
@@ -43,12 +43,12 @@ impl MockServer {
         let path = request.path.split('?').next().unwrap();
         let judged = self.contract.validate_response(&request.method, path, reply.status, &reply.headers, &reply.body);
         let violations = judged.map(|(_, violations)| violations).unwrap_or_default();
-        assert!(violations.is_empty(), "{} {}: {} {violations:#?}", request.method, request.target(), reply.status);
+        assert!(violations.is_empty(), "{} {}: {} {violations:#?}", request.method, request.path_and_query(), reply.status);
         reply
     }
 }
 
 /// Builds a request with a key and a version.
 pub fn mock_request(method: &str, path: &str) -> Request {
-    Request::new(method, path).with_header(KEY, "any").with_header(VERSION, "3.0.0")
+    Request::new(method, path).with_header(API_KEY_HEADER, "any").with_header(CLIENT_VERSION_HEADER, "3.0.0")
 }

@@ -1,7 +1,7 @@
-//! The audit log: one record for each request that asks for a change.
+//! The audit log: one record for each request with a mutating method.
 //!
-//! It names identifiers only. The client's address is left out because it is personal data and would outlive the account; with the
-//! request's identifier it can be found in the proxy's log. The feature `audit_log` reads the records.
+//! It names identifiers only. The client's address is left out because it is personal data and would outlive the account; with
+//! the request's identifier it can be found in the proxy's log. The feature `audit_log` reads the records.
 
 pub mod redact;
 mod writer;
@@ -48,7 +48,7 @@ pub struct AuditRecord {
 /// Inserts records and their stored responses.
 ///
 /// # Errors
-/// When the database or the encryption of a response fails.
+/// Returns an error if the database or the encryption of a response fails.
 pub async fn insert_records<'a>(tx: &mut Tx, records: impl IntoIterator<Item = &'a AuditRecord>) -> Result<()> {
     let records: Vec<&AuditRecord> = records.into_iter().collect();
     let responses = records.iter().filter_map(|record| record.stored.as_ref()).map(|(request, stored)| (&**request, stored));

@@ -1,4 +1,4 @@
-//! What a request was about, as the trail names it.
+//! Redaction of request paths for the audit log.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -7,12 +7,13 @@ use percent_encoding::percent_decode_str;
 
 use crate::kernel::types::id::Id;
 
-/// No identifier is longer. A text without an end would not fit the trail's index.
-const LENGTH: usize = 64;
+/// Maximum length of an identifier. A text of any length would not fit into the audit log's index.
+const MAX_LENGTH: usize = 64;
 
-/// The path of a request for an operation. What is secret in it stands there by its name in braces, as in
-/// `/tokens/{code}/authentication`; and so does what is no identifier, because the trail stays for ever, and in an identifier's
-/// place somebody may have put a key or an e-mail address. However an identifier was percent-encoded, it stands there in clear.
+/// Returns the path of a request, as the audit log stores it. Percent-encoded identifiers are decoded.
+///
+/// Secrets are replaced by the parameter's name in braces, as in `/tokens/{code}/authentication`. So are values that are not
+/// identifiers, because a client may have sent a key or an e-mail address there and audit records are never deleted.
 pub fn path(operation: &Operation, path: &str) -> String {
     let is_secret = |name: &str| {
         let mut secrets =
@@ -25,12 +26,12 @@ pub fn path(operation: &Operation, path: &str) -> String {
     })
 }
 
-/// Whether a text has the form of an identifier, an account's number, or a submission's identifier.
+/// Returns whether a text has the format of an identifier, an account's number or a submission's identifier.
 fn is_identifier(text: &str) -> bool {
-    text.len() <= LENGTH && (Id::parse(text).is_some() || is_account_number(text) || is_submission(text))
+    text.len() <= MAX_LENGTH && (Id::parse(text).is_some() || is_account_number(text) || is_submission(text))
 }
 
-/// `GH-4K7QW2MZ`
+/// Returns whether a text has the format of an account's number, such as `GH-4K7QW2MZ`.
 fn is_account_number(text: &str) -> bool {
     let is_upper = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase());
     let is_upper_or_digit = |text: &str| text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit());
@@ -39,7 +40,7 @@ fn is_account_number(text: &str) -> bool {
     })
 }
 
-/// The base64 of a URI such as `/events/17637000000051`.
+/// Returns whether a text is the base64 of a URI such as `/events/17637000000051`.
 fn is_submission(text: &str) -> bool {
     let uri = STANDARD.decode(text).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let content = uri.as_deref().and_then(|uri| uri.strip_prefix('/')?.split_once('/'));
@@ -51,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_are_told_from_all_else() {
+    fn recognizes_identifiers_only() {
         for identifier in ["17637000000051", "GH-4K7QW2MZ", "L2V2ZW50cy8xNzYzNzAwMDAwMDA1MQ=="] {
             assert!(is_identifier(identifier), "{identifier}");
         }
@@ -59,7 +60,7 @@ mod tests {
         let others = ["", "ama", "ama@example.com", "1763700000005", "176370000000511", "gh-4k7qw2mz", "GH-4K7QW2M", "V8T3HK5N"];
         let encoded =
             [key, "/regions/ama", "/ama@example.com/17637000000051", "/events/17637000000051/"].map(|text| STANDARD.encode(text));
-        let long = format!("/{}/17637000000051", "a".repeat(LENGTH));
+        let long = format!("/{}/17637000000051", "a".repeat(MAX_LENGTH));
         for other in others.into_iter().chain([key, &STANDARD.encode(long)]).chain(encoded.iter().map(String::as_str)) {
             assert!(!is_identifier(other), "{other}");
         }

@@ -27,9 +27,6 @@ impl Default for AuditWriter {
 
 impl AuditWriter {
     /// Writes a record and waits until it is committed.
-    ///
-    /// # Errors
-    /// When the database fails.
     pub async fn write(&self, db: &Db, record: AuditRecord) -> Outcome {
         let db = db.clone();
         self.0.submit((), record, move |(), records| write_all(db.clone(), records)).await?

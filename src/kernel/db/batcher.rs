@@ -1,7 +1,7 @@
-//! What is done for many at once: whatever is asked for while one batch is worked on makes the next batch of its kind.
+//! Request coalescing: the items that are submitted while a batch is processed form the next batch of their kind.
 //!
-//! A batch begins after everyone in it has asked, so nobody gets what was read before, and nothing is kept that could be out of
-//! date. The more is asked for at the same time, the less each request costs.
+//! A batch begins after all its items were submitted, so no result is older than its request. Nothing is cached, so no result is
+//! stale. The more items are submitted at the same time, the less each of them costs.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,16 +15,17 @@ use boxoffice_http::error::{Error, Result};
 use futures::FutureExt;
 use tokio::sync::oneshot;
 
-type Waiting<T, R> = Vec<(T, oneshot::Sender<Result<R>>)>;
+/// Items that wait for a batch, each with the sender of its result.
+type Queue<T, R> = Vec<(T, oneshot::Sender<Result<R>>)>;
 
-/// How much of a batch an item fills.
-type Weigh<T> = Box<dyn Fn(&T) -> usize + Send + Sync>;
+/// Returns the weight of an item.
+type WeightFn<T> = Box<dyn Fn(&T) -> usize + Send + Sync>;
 
-/// What waits, by its kind. A kind has an entry while a batch of it is worked on.
+/// Queues of items by kind. A kind has a queue while a batch of it is processed.
 pub struct Batcher<K, T, R> {
-    most: usize,
-    weigh: Weigh<T>,
-    waiting: Mutex<HashMap<K, Waiting<T, R>>>,
+    max_weight: usize,
+    weight: WeightFn<T>,
+    queues: Mutex<HashMap<K, Queue<T, R>>>,
 }
 
 impl<K, T, R> Batcher<K, T, R>
@@ -33,21 +34,24 @@ where
     T: Send + 'static,
     R: Send + 'static,
 {
-    /// Batches of at most so many.
-    pub fn of(most: usize) -> Arc<Self> {
-        Self::with_max_weight(most, |_| 1)
+    /// Creates a batcher with a maximum number of items in a batch.
+    pub fn of(max_items: usize) -> Arc<Self> {
+        Self::with_max_weight(max_items, |_| 1)
     }
 
-    /// Batches of at most so much by what each item weighs, or of one that weighs more.
-    pub fn with_max_weight(most: usize, weigh: impl Fn(&T) -> usize + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { most, weigh: Box::new(weigh), waiting: Mutex::default() })
+    /// Creates a batcher with a maximum weight of a batch. An item that is heavier by itself gets a batch of its own.
+    pub fn with_max_weight(max_weight: usize, weight: impl Fn(&T) -> usize + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self { max_weight, weight: Box::new(weight), queues: Mutex::default() })
     }
 
-    /// Has `item` worked on in the next batch of its kind, which it is part of as soon as this returns: `work` gives one result for
-    /// each item, in their order. It runs in a task of its own, and goes on when whoever asked for it has gone away.
+    /// Adds `item` to the next batch of its kind and returns its result. The item is in the queue as soon as this function
+    /// returns, before the future is polled.
+    ///
+    /// `work` processes a batch and returns one result for each item, in the same order. It runs in a task of its own, so it
+    /// continues if the caller is cancelled.
     ///
     /// # Errors
-    /// With that of `work`, which all in the batch are told; and when it has panicked.
+    /// Returns the error of `work`, which all items of the batch have in common, or an error if it has panicked.
     pub fn submit<W, F>(
         self: &Arc<Self>,
         kind: K,
@@ -59,13 +63,13 @@ where
         F: Future<Output = Result<Vec<R>>> + Send + 'static,
     {
         let (sender, result) = oneshot::channel();
-        let is_first = match self.waiting().entry(kind.clone()) {
-            Entry::Occupied(mut waiting) => {
-                waiting.get_mut().push((item, sender));
+        let is_first = match self.queues().entry(kind.clone()) {
+            Entry::Occupied(mut queue) => {
+                queue.get_mut().push((item, sender));
                 false
             }
-            Entry::Vacant(nothing) => {
-                nothing.insert(vec![(item, sender)]);
+            Entry::Vacant(entry) => {
+                entry.insert(vec![(item, sender)]);
                 true
             }
         };
@@ -82,11 +86,11 @@ where
         F: Future<Output = Result<Vec<R>>>,
     {
         loop {
-            // Whoever is about to ask comes along: the more there are, the less each costs.
+            // Lets other tasks submit their items first: in a larger batch each item costs less.
             tokio::task::yield_now().await;
-            let Some(batch) = self.next(&kind) else { return };
+            let Some(batch) = self.next_batch(&kind) else { return };
             let (items, senders): (Vec<T>, Vec<_>) = batch.into_iter().unzip();
-            // A panic is the batch's, and not of those who wait for the next one.
+            // A panic fails its own batch only, not the next one.
             let results = AssertUnwindSafe(work(kind.clone(), items)).catch_unwind().await;
             match results.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the work on a batch has panicked")))) {
                 Ok(results) => senders.into_iter().zip(results).for_each(|(sender, result)| reply(sender, Ok(result))),
@@ -95,30 +99,30 @@ where
         }
     }
 
-    fn next(&self, kind: &K) -> Option<Waiting<T, R>> {
-        let mut waiting = self.waiting();
-        let all = waiting.get_mut(kind)?;
-        if all.is_empty() {
-            waiting.remove(kind);
+    fn next_batch(&self, kind: &K) -> Option<Queue<T, R>> {
+        let mut queues = self.queues();
+        let queue = queues.get_mut(kind)?;
+        if queue.is_empty() {
+            queues.remove(kind);
             return None;
         }
         let mut weight = 0;
         let fits = |(item, _): &&(T, _)| {
-            weight += (self.weigh)(item);
-            weight <= self.most
+            weight += (self.weight)(item);
+            weight <= self.max_weight
         };
-        let count = all.iter().take_while(fits).count().max(1);
-        Some(all.drain(..count).collect())
+        let count = queue.iter().take_while(fits).count().max(1);
+        Some(queue.drain(..count).collect())
     }
 
-    fn waiting(&self) -> MutexGuard<'_, HashMap<K, Waiting<T, R>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queues(&self) -> MutexGuard<'_, HashMap<K, Queue<T, R>>> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Tells a result to whoever waits for it, and may have gone away.
+/// Sends a result. The receiver may have been dropped.
 fn reply<R>(sender: oneshot::Sender<Result<R>>, result: Result<R>) {
-    let _gone = sender.send(result);
+    let _dropped = sender.send(result);
 }
 
 #[cfg(test)]
@@ -129,84 +133,84 @@ mod tests {
     use super::*;
     use boxoffice_http::error::Code;
 
-    /// Tells everyone how many were in the batch; a 13 makes it panic, and a 0 makes it fail.
+    /// Returns the size of the batch for each item. Panics for a 13 and fails for a 0.
     async fn count((): (), numbers: Vec<u32>) -> Result<Vec<usize>> {
         tokio::task::yield_now().await;
         assert!(!numbers.contains(&13));
         if numbers.contains(&0) { Err(Code::SectionSoldOut.into()) } else { Ok(vec![numbers.len(); numbers.len()]) }
     }
 
-    async fn ask(batches: &Arc<Batcher<(), u32, usize>>, numbers: &[u32]) -> Vec<Result<usize>> {
-        join_all(numbers.iter().map(|number| batches.submit((), *number, count))).await
+    async fn submit_all(batcher: &Arc<Batcher<(), u32, usize>>, numbers: &[u32]) -> Vec<Result<usize>> {
+        join_all(numbers.iter().map(|number| batcher.submit((), *number, count))).await
     }
 
     #[tokio::test]
-    async fn who_asks_at_the_same_time_is_in_one_batch_of_no_more_than_so_many() {
-        let batches = Batcher::of(3);
+    async fn coalesces_concurrent_items_up_to_the_maximum() {
+        let batcher = Batcher::of(3);
 
-        let counts: Vec<usize> = ask(&batches, &[1, 2, 3, 4, 5]).await.into_iter().map(Result::unwrap).collect();
+        let counts: Vec<usize> = submit_all(&batcher, &[1, 2, 3, 4, 5]).await.into_iter().map(Result::unwrap).collect();
 
         assert_eq!(counts, [3, 3, 3, 2, 2]);
-        // The task that has told them looks for others once more.
+        // The task looks for more items after it has sent the results.
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }
-        assert!(batches.waiting().is_empty(), "a kind that nobody waits for takes no room");
+        assert!(batcher.queues().is_empty(), "an empty queue is removed");
     }
 
     #[tokio::test]
-    async fn what_weighs_much_fills_a_batch() {
-        let batches = Batcher::with_max_weight(4, |weight| *weight as usize);
+    async fn limits_the_weight_of_a_batch() {
+        let batcher = Batcher::with_max_weight(4, |weight| *weight as usize);
 
-        let counts: Vec<usize> = ask(&batches, &[1, 3, 2, 9, 2, 2]).await.into_iter().map(Result::unwrap).collect();
+        let counts: Vec<usize> = submit_all(&batcher, &[1, 3, 2, 9, 2, 2]).await.into_iter().map(Result::unwrap).collect();
 
         assert_eq!(counts, [2, 2, 1, 1, 2, 2]);
     }
 
     #[tokio::test]
-    async fn what_is_asked_for_later_is_not_answered_from_before() {
-        let batches = Batcher::<(), (), u64>::of(10);
+    async fn later_item_is_not_added_to_running_batch() {
+        let batcher = Batcher::<(), (), u64>::of(10);
         let clock = Arc::new(Mutex::new(0));
-        let ask = || {
+        let submit = || {
             let clock = Arc::clone(&clock);
-            batches.submit((), (), move |(), all| {
+            batcher.submit((), (), move |(), items| {
                 let now = *clock.lock().unwrap();
-                let told = vec![now; all.len()];
+                let results = vec![now; items.len()];
                 async move {
                     tokio::task::yield_now().await;
-                    Ok(told)
+                    Ok(results)
                 }
             })
         };
-        let first = ask();
-        // The first batch has begun, and is not done.
+        let first = submit();
+        // Lets the first batch begin.
         tokio::task::yield_now().await;
         tokio::task::yield_now().await;
         *clock.lock().unwrap() = 1;
-        let second = ask();
+        let second = submit();
 
         assert_eq!((first.await.unwrap(), second.await.unwrap()), (0, 1));
     }
 
     #[tokio::test]
-    async fn a_failure_and_a_panic_are_told_to_their_batch_alone() {
-        let batches = Batcher::of(2);
+    async fn error_and_panic_affect_their_batch_only() {
+        let batcher = Batcher::of(2);
 
-        let told = ask(&batches, &[1, 0, 2, 13, 3, 4]).await;
+        let results = submit_all(&batcher, &[1, 0, 2, 13, 3, 4]).await;
 
-        assert!(told[..2].iter().all(|told| matches!(told, Err(Error::Rejected(Code::SectionSoldOut, _)))), "{told:?}");
-        assert!(told[2..4].iter().all(|told| matches!(told, Err(Error::Internal(_)))), "{told:?}");
-        assert!(matches!(told[4..], [Ok(2), Ok(2)]), "{told:?}");
+        assert!(results[..2].iter().all(|result| matches!(result, Err(Error::Rejected(Code::SectionSoldOut, _)))), "{results:?}");
+        assert!(results[2..4].iter().all(|result| matches!(result, Err(Error::Internal(_)))), "{results:?}");
+        assert!(matches!(results[4..], [Ok(2), Ok(2)]), "{results:?}");
     }
 
     #[tokio::test]
     async fn kinds_do_not_wait_for_each_other() {
-        let batches = Batcher::<&str, (), usize>::of(10);
-        let never = batches.submit("never", (), |_, _: Vec<()>| futures::future::pending());
+        let batcher = Batcher::<&str, (), usize>::of(10);
+        let pending = batcher.submit("pending", (), |_, _: Vec<()>| futures::future::pending());
 
-        let other = batches.submit("other", (), |_, all| ready(Ok(vec![1; all.len()])));
+        let other = batcher.submit("other", (), |_, items| ready(Ok(vec![1; items.len()])));
 
         assert_eq!(other.await.unwrap(), 1);
-        drop(never);
+        drop(pending);
     }
 }

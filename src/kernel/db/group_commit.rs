@@ -1,10 +1,10 @@
 //! Group commit: concurrent requests of one kind are executed and committed in one transaction.
 //!
-//! When a section goes on sale, every buyer changes the same row. In transactions of their own, the requests would wait for one
-//! another's commits, each of which flushes the disk. Here, all requests that arrive while a batch is being committed form the
+//! At the start of a section's sale, every buyer changes the same row. In transactions of their own, the requests would wait for
+//! each other's commits, each of which flushes the disk. Here, all requests that arrive while a batch is being committed form the
 //! next batch: each has its own result, audit record and stored response, and one commit makes them durable.
 //!
-//! A rejected request leaves the others alone. When the database rejects the transaction, each of its requests is executed again
+//! A rejected request doesn't affect the others. If the database rejects the transaction, each of its requests is executed again
 //! by itself, so that none fails because of another. No precondition is checked: the operations that are batched only add rows.
 
 use std::iter::repeat_with;
@@ -43,7 +43,7 @@ pub trait BatchOperation<A>: Send + Sync + Sized + 'static {
     /// Executes `batch` in its order and returns one result for each request.
     ///
     /// # Errors
-    /// When the database fails; then nothing is changed for any of them.
+    /// Returns an error if the database fails; then nothing is changed for any of them.
     fn execute<'a>(app: &'a A, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<Self::Output>>>>;
 }
 
@@ -66,7 +66,7 @@ impl PendingCommit {
     /// Adds the request's audit record to the batch, and waits until the batch is committed.
     ///
     /// # Errors
-    /// When it is not committed.
+    /// Returns an error if it is not committed.
     pub async fn commit(self, record: Option<AuditRecord>) -> Result<()> {
         // If the batch has ended already, `committed` has its error.
         let _ended = self.record.send(record);

@@ -1,17 +1,17 @@
-//! An `INSERT` of many rows.
+//! Inserts of many rows.
 
 use boxoffice_http::error::Result;
 
 use super::statement::Values;
 use super::transaction::Tx;
 
-/// Values that one statement binds at the most. SQLite looks for each by its name among all others: of ten times as many, all take
-/// a hundred times as long. PostgreSQL takes a column as one value.
-const BINDS: usize = 1000;
+/// Maximum number of values in a statement. SQLite searches each of them by its name among all others, so ten times as many
+/// values take a hundred times as long. PostgreSQL gets each column as one value.
+const MAX_VALUES: usize = 1000;
 
 impl Tx {
-    /// Inserts rows; `into` is a table and its columns, such as `tickets (id, serial)`, and `bind` gives a row's values, one
-    /// for each column. No rows: no statement. More rows than one statement can bind become several.
+    /// Inserts rows. `into` is a table with its columns, such as `tickets (id, serial)`. `bind` binds the values of a row, one
+    /// for each column. Many rows are split into several statements. Without rows, no statement is executed.
     ///
     /// ```ignore
     /// tx.insert_rows("tickets (id, serial)", rows, |row, values| {
@@ -20,7 +20,7 @@ impl Tx {
     /// ```
     ///
     /// # Errors
-    /// When the database refuses one of them; a transaction then inserts none.
+    /// Returns an error if the database rejects a row. The rollback of the transaction then removes the other rows.
     pub async fn insert_rows<R: Send>(
         &mut self,
         into: &str,
@@ -30,7 +30,7 @@ impl Tx {
         let columns = into.matches(',').count() + 1;
         let mut rows: Vec<R> = rows.into_iter().collect();
         while !rows.is_empty() {
-            let rest = rows.split_off(rows.len().min(BINDS / columns));
+            let rest = rows.split_off(rows.len().min(MAX_VALUES / columns));
             self.insert(into).values(rows, &bind).execute().await?;
             rows = rest;
         }

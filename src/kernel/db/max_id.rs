@@ -1,4 +1,4 @@
-//! The identifiers that were given.
+//! The highest identifier in the database.
 
 use boxoffice_http::error::Result;
 
@@ -6,11 +6,8 @@ use super::transaction::Db;
 use crate::kernel::types::id::Id;
 
 impl Db {
-    /// The highest identifier of all that is kept, without those of images, which are drawn by chance; [`Id::NONE`] in an empty
-    /// database.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Returns the highest identifier in all tables, or [`Id::NONE`] in an empty database. Identifiers of images are left out,
+    /// because they are random.
     pub async fn highest_id(&self) -> Result<Id> {
         let mut tx = self.read().await?;
         let tables = if tx.is_postgres() {

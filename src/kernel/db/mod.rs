@@ -1,4 +1,4 @@
-//! Both databases: one SQL text, native drivers, transactions that are retried when the database asks for it.
+//! Both databases: one SQL text, native drivers, transactions that are retried after transient errors.
 //!
 //! ```ignore
 //! transaction!(ctx.unit, |tx| store::insert(tx, &order).await)?;

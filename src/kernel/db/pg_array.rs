@@ -1,61 +1,61 @@
-//! Many values of one column as one PostgreSQL array, so that a statement has the same text for any number of rows, and the
-//! database needs to plan it once.
+//! Encoder of the values of one column as one PostgreSQL array. With arrays, a statement has the same text for any number of
+//! rows, and the database plans it once.
 
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArgumentBuffer, PgTypeInfo};
 use sqlx::{Encode, Postgres, Type, TypeInfo};
 
-/// The values so far, as the binary format of arrays has their elements (PostgreSQL's `array_send`).
+/// An array of the values of one column. The elements are encoded in the binary format of arrays (PostgreSQL's `array_send`).
 #[derive(Default)]
 pub struct PgArray {
-    kind: Option<Kind>,
+    element_type: Option<ElementType>,
     count: i32,
     has_null: bool,
     elements: PgArgumentBuffer,
 }
 
-/// The types of the tables' columns.
+/// The types of the columns in the platform's tables.
 #[derive(Clone, Copy)]
-enum Kind {
+enum ElementType {
     Integer,
     Text,
     Boolean,
     Bytes,
 }
 
-impl Kind {
+impl ElementType {
     fn of(element: &PgTypeInfo) -> Self {
         match element.name() {
             "INT8" => Self::Integer,
             "BOOL" => Self::Boolean,
             "BYTEA" => Self::Bytes,
-            // An enum's is written in small letters.
+            // `TEXT`, or `text` for an enum.
             _ => Self::Text,
         }
     }
 
-    /// What the elements are, and the array of them.
-    fn types(self) -> (PgTypeInfo, PgTypeInfo) {
-        fn both<T: Type<Postgres>>() -> (PgTypeInfo, PgTypeInfo)
+    /// Returns the type of an element and the type of the array.
+    fn type_infos(self) -> (PgTypeInfo, PgTypeInfo) {
+        fn infos_of<T: Type<Postgres>>() -> (PgTypeInfo, PgTypeInfo)
         where
             Vec<T>: Type<Postgres>,
         {
             (T::type_info(), Vec::<T>::type_info())
         }
         match self {
-            Self::Integer => both::<i64>(),
-            Self::Text => both::<String>(),
-            Self::Boolean => both::<bool>(),
-            Self::Bytes => both::<Vec<u8>>(),
+            Self::Integer => infos_of::<i64>(),
+            Self::Text => infos_of::<String>(),
+            Self::Boolean => infos_of::<bool>(),
+            Self::Bytes => infos_of::<Vec<u8>>(),
         }
     }
 }
 
 impl PgArray {
-    /// Adds the next row's value.
+    /// Adds the value of the next row.
     pub(super) fn push<'q, T: Encode<'q, Postgres> + Type<Postgres>>(&mut self, value: &T) -> Result<(), BoxDynError> {
-        self.kind.get_or_insert_with(|| Kind::of(&T::type_info()));
+        self.element_type.get_or_insert_with(|| ElementType::of(&T::type_info()));
         self.count += 1;
         let length_at = self.elements.len();
         self.elements.extend((-1_i32).to_be_bytes());
@@ -72,7 +72,8 @@ impl PgArray {
 
 impl Encode<'_, Postgres> for PgArray {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
-        let element = self.kind.unwrap_or(Kind::Integer).types().0.oid().ok_or("a type that is built in has an identifier")?;
+        let (element, _) = self.element_type.unwrap_or(ElementType::Integer).type_infos();
+        let element = element.oid().ok_or("a type that is built in has an identifier")?;
         let (dimensions, lower_bound) = (1_i32, 1_i32);
         for number in [dimensions, i32::from(self.has_null)] {
             buffer.extend(number.to_be_bytes());
@@ -86,12 +87,12 @@ impl Encode<'_, Postgres> for PgArray {
     }
 
     fn produces(&self) -> Option<PgTypeInfo> {
-        Some(self.kind.unwrap_or(Kind::Integer).types().1)
+        Some(self.element_type.unwrap_or(ElementType::Integer).type_infos().1)
     }
 }
 
 impl Type<Postgres> for PgArray {
     fn type_info() -> PgTypeInfo {
-        Kind::Integer.types().1
+        ElementType::Integer.type_infos().1
     }
 }

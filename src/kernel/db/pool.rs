@@ -1,7 +1,8 @@
-//! Connections, each lent to one at a time and given back as the next one needs it.
+//! A pool of database connections.
 //!
-//! sqlx's own pools ask a connection whether it is alive whenever it is given back, which costs as much as the statement that it was
-//! lent for, and wait for the answer without end: the place of one that was cut off without a word would never be free again.
+//! `sqlx::Pool` pings a connection on release, which doubles the round trips of a short statement. The ping has no timeout, so a
+//! silently dropped connection would occupy its slot for ever. This pool pings only a connection that was idle for a while or
+//! whose last operation has not succeeded, and every ping has a timeout.
 
 use std::future::Future;
 use std::ops::{Deref, DerefMut};
@@ -16,19 +17,19 @@ use tokio::time::{sleep, timeout};
 
 use super::transient::{database_error, is_starting, with_timeout};
 
-/// How long a request waits for a connection, whether all are lent or the server is away.
+/// Time limit for acquiring a connection. It applies when all connections are in use and when the server is unreachable.
 pub(super) const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a connection may take to say that it is alive, or to roll back what was done on it. Short, because whoever waits for
-/// it can have a new one.
+/// Time limit for a ping or a rollback. Short, because the pool can open a new connection instead. It is also the idle time after
+/// which a connection is pinged, and the longest delay between two attempts to connect.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
-const LENT: &str = "the connection is here until this is dropped";
+const NOT_DROPPED: &str = "a connection is only taken out on drop";
 
-/// A connection to either database.
+/// A connection of either driver.
 pub trait DbConnection: Connection + Send + 'static {
-    /// Whether its database is another machine's or at least another process: it may answer nothing at all.
+    /// True if the database runs in another process, which may stop responding.
     const IS_REMOTE: bool;
 
-    /// Runs a statement that gives nothing.
+    /// Executes a statement that returns no rows.
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>>;
 }
 
@@ -48,7 +49,7 @@ impl DbConnection for PgConnection {
     }
 }
 
-/// Connections to a database, at most so many.
+/// A pool with a maximum number of connections.
 #[derive(Debug)]
 pub struct Pool<C: DbConnection>(managed::Pool<ConnectionManager<C>>);
 
@@ -58,7 +59,7 @@ impl<C: DbConnection> Clone for Pool<C> {
     }
 }
 
-/// How they are made.
+/// Opens and checks the connections of a pool.
 #[derive(Debug)]
 struct ConnectionManager<C: DbConnection>(<C as Connection>::Options);
 
@@ -66,20 +67,20 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
     type Type = C;
     type Error = sqlx::Error;
 
-    /// A server that is starting is asked again until whoever waits gives up.
+    /// Opens a connection. While the server is starting, retries until the caller times out.
     async fn create(&self) -> sqlx::Result<C> {
-        let mut pause = Duration::from_millis(10);
+        let mut delay = Duration::from_millis(10);
         loop {
-            // Boxed, so that whoever is lent one that is there already does not carry the room to make one.
+            // Boxed to keep the caller's future small: most callers acquire a connection that is already open.
             match C::connect_with(&self.0).boxed().await {
-                Err(error) if C::IS_REMOTE && is_starting(&error) => sleep(pause).await,
-                made => return made,
+                Err(error) if C::IS_REMOTE && is_starting(&error) => sleep(delay).await,
+                result => return result,
             }
-            pause = (pause * 2).min(PING_TIMEOUT);
+            delay = (delay * 2).min(PING_TIMEOUT);
         }
     }
 
-    /// Asks whether it is alive, unless it has been lent just before.
+    /// Pings a connection that has not been used for [`PING_TIMEOUT`].
     async fn recycle(&self, connection: &mut C, metrics: &Metrics) -> RecycleResult<sqlx::Error> {
         if metrics.last_used() >= PING_TIMEOUT {
             timeout(PING_TIMEOUT, connection.ping()).await.map_err(|_| sqlx::Error::PoolTimedOut)??;
@@ -89,22 +90,22 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
 }
 
 impl<C: DbConnection> Pool<C> {
-    /// Lends no more than so many at the same time, each made when it is first needed.
-    pub(super) fn of(options: C::Options, most: usize) -> anyhow::Result<Self> {
-        // The last one that was given back is the likeliest to be alive, and to know the statement.
-        let pool = managed::Pool::builder(ConnectionManager(options)).max_size(most).queue_mode(QueueMode::Lifo).build();
+    /// Creates a pool of at most `max_size` connections. Each is opened when it is first needed.
+    pub(super) fn new(options: C::Options, max_size: usize) -> anyhow::Result<Self> {
+        // The connection that was released last is the most likely to be alive, and to have the statement prepared.
+        let pool = managed::Pool::builder(ConnectionManager(options)).max_size(max_size).queue_mode(QueueMode::Lifo).build();
         Ok(Self(pool?))
     }
 
-    /// A connection.
+    /// Acquires a connection.
     ///
     /// # Errors
-    /// When none can be had.
+    /// Returns an error if no connection is available within [`ACQUIRE_TIMEOUT`].
     pub(super) async fn acquire(&self) -> Result<PooledConnection<C>> {
         self.connect().await.map_err(database_error)
     }
 
-    /// The same with the error of sqlx.
+    /// Acquires a connection like [`acquire`](Self::acquire), but returns the error of sqlx.
     pub(super) async fn connect(&self) -> sqlx::Result<PooledConnection<C>> {
         let connection = timeout(ACQUIRE_TIMEOUT, self.0.get()).await.map_err(|_| sqlx::Error::PoolTimedOut)?;
         let connection = connection.map_err(|error| match error {
@@ -112,62 +113,63 @@ impl<C: DbConnection> Pool<C> {
             PoolError::Closed => sqlx::Error::PoolClosed,
             _ => sqlx::Error::PoolTimedOut,
         })?;
-        Ok(PooledConnection { connection: Some(connection), is_answered: true, is_in_transaction: false })
+        Ok(PooledConnection { connection: Some(connection), is_ready: true, is_in_transaction: false })
     }
 
-    /// A connection on which a transaction was begun.
+    /// Acquires a connection and begins a transaction on it with the statement `begin`.
     ///
     /// # Errors
-    /// When none can be had, or the database doesn't begin one.
+    /// Returns an error if no connection is available in time, or the database rejects the statement.
     pub(super) async fn begin(&self, begin: &'static str) -> Result<PooledConnection<C>> {
-        let mut lent = self.acquire().await?;
-        // Before there is an answer, which may be given up.
-        lent.is_in_transaction = true;
-        lent.run(|connection| connection.run(begin)).await?;
-        Ok(lent)
+        let mut pooled = self.acquire().await?;
+        // Set before the response, because the caller may be cancelled while it waits.
+        pooled.is_in_transaction = true;
+        pooled.run(|connection| connection.run(begin)).await?;
+        Ok(pooled)
     }
 
-    /// Closes those that are not lent in good order, and lends no more.
+    /// Closes the idle connections gracefully. All later attempts to acquire a connection fail.
     pub(super) async fn close(&self) {
         for connection in self.0.retain(|_, _| false).removed {
-            // The other end may be gone already.
+            // The server may be gone already.
             let _closed = timeout(PING_TIMEOUT, connection.close()).await;
         }
         self.0.close();
     }
 }
 
-/// A connection that is lent until this is dropped.
+/// A pooled connection. Dropping it returns it to the pool.
 #[derive(Debug)]
 pub struct PooledConnection<C: DbConnection> {
     connection: Option<Object<ConnectionManager<C>>>,
-    is_answered: bool,
+    /// True if no operation is running and the last one has succeeded.
+    is_ready: bool,
     is_in_transaction: bool,
 }
 
 impl<C: DbConnection> PooledConnection<C> {
-    /// Asks it something. Whoever asks a remote database waits for the answer, and not for ever.
-    pub(super) async fn run<'c, T, F>(&'c mut self, ask: impl FnOnce(&'c mut C) -> F) -> Result<T>
+    /// Runs an operation on the connection. On a remote database it has a timeout.
+    pub(super) async fn run<'c, T, F>(&'c mut self, operation: impl FnOnce(&'c mut C) -> F) -> Result<T>
     where
         F: Future<Output = sqlx::Result<T>>,
     {
-        let Self { connection, is_answered, .. } = self;
-        *is_answered = false;
-        let answer = ask(connection.as_mut().expect(LENT));
-        let answer = if C::IS_REMOTE { with_timeout(answer).await? } else { answer.await.map_err(database_error)? };
-        *is_answered = true;
-        Ok(answer)
+        let Self { connection, is_ready, .. } = self;
+        *is_ready = false;
+        let running = operation(connection.as_mut().expect(NOT_DROPPED));
+        let output = if C::IS_REMOTE { with_timeout(running).await? } else { running.await.map_err(database_error)? };
+        *is_ready = true;
+        Ok(output)
     }
 
-    /// When the connection was made.
+    /// Returns the time at which the connection was opened.
     pub(super) fn created_at(&self) -> Instant {
-        Object::metrics(self.connection.as_ref().expect(LENT)).created
+        Object::metrics(self.connection.as_ref().expect(NOT_DROPPED)).created
     }
 
-    /// Commits what was done.
+    /// Commits the transaction, if one was begun.
     ///
     /// # Errors
-    /// When the database refuses. It may have committed where its answer is lost.
+    /// Returns an error if the database rejects the commit. If the connection is lost, the outcome is unknown.
     pub(super) async fn commit(mut self) -> Result<()> {
         if self.is_in_transaction {
             self.run(|connection| connection.run("commit")).await?;
@@ -181,28 +183,28 @@ impl<C: DbConnection> Deref for PooledConnection<C> {
     type Target = C;
 
     fn deref(&self) -> &C {
-        self.connection.as_ref().expect(LENT)
+        self.connection.as_ref().expect(NOT_DROPPED)
     }
 }
 
 impl<C: DbConnection> DerefMut for PooledConnection<C> {
     fn deref_mut(&mut self) -> &mut C {
-        self.connection.as_mut().expect(LENT)
+        self.connection.as_mut().expect(NOT_DROPPED)
     }
 }
 
 impl<C: DbConnection> Drop for PooledConnection<C> {
     fn drop(&mut self) {
         let Some(mut connection) = self.connection.take() else { return };
-        if self.is_answered && !self.is_in_transaction {
+        if self.is_ready && !self.is_in_transaction {
             return;
         }
         let is_in_transaction = self.is_in_transaction;
         tokio::spawn(async move {
-            // Where SQLite itself has rolled back, because the disk is full or fails, this fails too.
-            let ready = async { if is_in_transaction { connection.run("rollback").await } else { connection.ping().await } };
-            if !matches!(timeout(PING_TIMEOUT, ready).await, Ok(Ok(()))) {
-                // It is closed, which ends its transaction, and another one can be made in its place.
+            // If SQLite has rolled back by itself, because the disk is full or fails, this rollback fails.
+            let reset = async { if is_in_transaction { connection.run("rollback").await } else { connection.ping().await } };
+            if !matches!(timeout(PING_TIMEOUT, reset).await, Ok(Ok(()))) {
+                // Closes the connection, which ends its transaction. The pool may open another one in its place.
                 drop(Object::take(connection));
             }
         });

@@ -1,6 +1,6 @@
 //! The precondition of a change: the resource is still in the state that the client has read (`If-Match`).
 //!
-//! It is checked right before the commit, on a connection of its own. That connection sees only committed data, while the rows
+//! It is checked right before the commit, on a connection of its own. The connection sees only committed data, while the rows
 //! that the transaction has written are locked, so no other transaction can change them between the check and the commit. Of two
 //! transactions that write the same row, the later one waits for the earlier one's commit before it gets here, and then sees it.
 

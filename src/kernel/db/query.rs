@@ -1,4 +1,4 @@
-//! A statement on either database.
+//! Statements that run on either database.
 
 use boxoffice_http::error::Result;
 use sqlx::postgres::{PgArguments, PgRow};
@@ -8,11 +8,11 @@ use sqlx::{Decode, Encode, FromRow, PgConnection, Postgres, Sqlite, SqliteConnec
 use super::pool::PooledConnection;
 use super::transient::database_error;
 
-/// A value that both databases can take.
+/// A value that can be bound on both databases.
 pub trait Param<'q>: Encode<'q, Sqlite> + Type<Sqlite> + Encode<'q, Postgres> + Type<Postgres> + Send + 'q {}
 impl<'q, T> Param<'q> for T where T: Encode<'q, Sqlite> + Type<Sqlite> + Encode<'q, Postgres> + Type<Postgres> + Send + 'q {}
 
-/// A value that both databases can give.
+/// A value that can be decoded from both databases.
 pub trait Scalar:
     for<'r> Decode<'r, Sqlite> + Type<Sqlite> + for<'r> Decode<'r, Postgres> + Type<Postgres> + Send + Unpin
 {
@@ -22,11 +22,12 @@ impl<T> Scalar for T where
 {
 }
 
-/// A row that both databases can give: whatever derives `sqlx::FromRow` from values they share, and tuples of those.
+/// A row that can be decoded from both databases: a type that derives `sqlx::FromRow` from values of both, or a tuple of such
+/// values.
 pub trait DbRow: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 impl<T> DbRow for T where T: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin {}
 
-/// A statement with what has been bound to it so far.
+/// A statement and the values that have been bound so far.
 #[must_use]
 pub enum Query<'a> {
     /// On the embedded database.
@@ -39,46 +40,46 @@ impl<'a> Query<'a> {
     /// Binds the next value.
     pub fn bind<T: Param<'a>>(self, value: T) -> Self {
         match self {
-            Self::Sqlite(lent, query) => Self::Sqlite(lent, query.bind(value)),
-            Self::Postgres(lent, query) => Self::Postgres(lent, query.bind(value)),
+            Self::Sqlite(pooled, query) => Self::Sqlite(pooled, query.bind(value)),
+            Self::Postgres(pooled, query) => Self::Postgres(pooled, query.bind(value)),
         }
     }
 
-    /// Runs it and tells how many rows it touched.
+    /// Executes the statement and returns the number of affected rows.
     pub async fn execute(self) -> Result<u64> {
         Ok(match self {
-            Self::Sqlite(lent, query) => lent.run(|connection| query.execute(connection)).await?.rows_affected(),
-            Self::Postgres(lent, query) => lent.run(|connection| query.execute(connection)).await?.rows_affected(),
+            Self::Sqlite(pooled, query) => pooled.run(|connection| query.execute(connection)).await?.rows_affected(),
+            Self::Postgres(pooled, query) => pooled.run(|connection| query.execute(connection)).await?.rows_affected(),
         })
     }
 
-    /// Every row.
+    /// Returns all rows.
     pub async fn all<R: DbRow>(self) -> Result<Vec<R>> {
         let rows: sqlx::Result<Vec<R>> = match self {
-            Self::Sqlite(lent, query) => {
-                lent.run(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
+            Self::Sqlite(pooled, query) => {
+                pooled.run(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
             }
-            Self::Postgres(lent, query) => {
-                lent.run(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
+            Self::Postgres(pooled, query) => {
+                pooled.run(|connection| query.fetch_all(connection)).await?.iter().map(R::from_row).collect()
             }
         };
         rows.map_err(database_error)
     }
 
-    /// The first row, if there is one.
+    /// Returns the first row, if there is one.
     pub async fn optional<R: DbRow>(self) -> Result<Option<R>> {
         let row: Option<sqlx::Result<R>> = match self {
-            Self::Sqlite(lent, query) => {
-                lent.run(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
+            Self::Sqlite(pooled, query) => {
+                pooled.run(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
             }
-            Self::Postgres(lent, query) => {
-                lent.run(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
+            Self::Postgres(pooled, query) => {
+                pooled.run(|connection| query.fetch_optional(connection)).await?.map(|row| R::from_row(&row))
             }
         };
         row.transpose().map_err(database_error)
     }
 
-    /// The first row's first value, of a statement that always gives one.
+    /// Returns the first value of the first row. The statement must return a row.
     pub async fn scalar<T>(self) -> Result<T>
     where
         T: Scalar,

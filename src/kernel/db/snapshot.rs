@@ -1,4 +1,4 @@
-//! How a database tells that it is as it was.
+//! Versions of the database: if two reads see the same version, nothing was committed in between.
 
 use std::time::Instant;
 
@@ -8,35 +8,32 @@ use super::query::Scalar;
 use super::transaction::Tx;
 use super::transient::database_error;
 
-/// What is committed at a moment. Whatever is read of two equal snapshots is the same.
+/// A version of the committed data. Reads of equal versions return the same data.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DbVersion {
-    /// SQLite counts the commits that a connection has seen of others. One connection is asked, and this is when it was made.
+    /// On SQLite, the time at which the connection was opened. Each connection counts the commits of all others by itself.
     connection: Option<Instant>,
-    /// That count, or which PostgreSQL lets which transactions be seen.
-    told: String,
+    /// SQLite's count of commits, or PostgreSQL's snapshot: the transactions whose changes are visible.
+    token: String,
 }
 
-/// A connection that can tell its [`Snapshot`].
+/// A connection that reads data together with their [`DbVersion`].
 pub struct SnapshotReader(pub(super) Tx);
 
 impl SnapshotReader {
-    /// A value of a table of one row, and the snapshot that it was read of.
-    ///
-    /// # Errors
-    /// When the database fails.
+    /// Reads a value from a table with one row. Returns it with the version that it was read from.
     pub async fn scalar_in_snapshot<T: Scalar>(&mut self, column: &str, table: &str) -> Result<(T, DbVersion)> {
-        let (connection, told) = match &self.0 {
-            Tx::Sqlite(lent) => (Some(lent.created_at()), "(select cast(data_version as text) from pragma_data_version)"),
-            // A standby that has taken over may give numbers once more to other transactions.
+        let (connection, token) = match &self.0 {
+            Tx::Sqlite(pooled) => (Some(pooled.created_at()), "(select cast(data_version as text) from pragma_data_version)"),
+            // The start time distinguishes servers: a promoted standby may assign the same numbers to other transactions.
             Tx::Postgres(_) => (None, "concat(pg_postmaster_start_time(), ' ', pg_current_snapshot())"),
         };
-        let rows: Vec<(T, String)> = self.0.select(&format!("{column}, {told} from {table}")).all().await?;
-        let (value, told) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(database_error)?;
-        Ok((value, DbVersion { connection, told }))
+        let rows: Vec<(T, String)> = self.0.select(&format!("{column}, {token} from {table}")).all().await?;
+        let (value, token) = rows.into_iter().next().ok_or(sqlx::Error::RowNotFound).map_err(database_error)?;
+        Ok((value, DbVersion { connection, token }))
     }
 
-    /// The connection, to read anything else.
+    /// Returns the connection for other reads.
     pub fn tx(&mut self) -> &mut Tx {
         &mut self.0
     }

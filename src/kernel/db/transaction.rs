@@ -1,4 +1,4 @@
-//! Pools and transactions.
+//! The database: its connection pools, its transactions and their retries.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,33 +16,36 @@ use super::query::Query;
 use super::snapshot::SnapshotReader;
 use super::{transient, violation};
 
-/// How often a transaction is run before the database's refusal is given to the caller.
-const ATTEMPTS: u32 = 8;
+/// Number of attempts to run a transaction. The error of the last one is returned to the caller.
+const MAX_ATTEMPTS: u32 = 8;
 
-/// Either database.
+/// A database of either kind, with its connection pools.
 #[derive(Debug, Clone)]
 pub enum Db {
-    /// The embedded one: any number of readers beside one writer, whose turn is waited for here and not in the file.
+    /// The embedded database: several readers and one writer. Transactions of this process wait in the writer's pool and not for
+    /// the lock of the file.
     Sqlite {
         /// Read-only connections.
         readers: Pool<SqliteConnection>,
-        /// The one connection that writes.
+        /// The only connection that writes.
         writer: Pool<SqliteConnection>,
-        /// The one, read-only too, that is asked for snapshots.
-        observer: Pool<SqliteConnection>,
+        /// The only connection that reads versions. It is read-only.
+        snapshot_pool: Pool<SqliteConnection>,
     },
-    /// A server that several programs can share.
+    /// A server, which several programs can share.
     Postgres {
-        /// The connections of all that goes on.
+        /// Connections for everything but preconditions.
         pool: Pool<PgConnection>,
-        /// Those by which a transaction's condition is asked about. They wait for no lock; one of the others might not be had
-        /// before those who wait for this transaction's locks give up.
+        /// Separate pool for the checks of preconditions, which take no locks. With the main pool, a check could time out: every
+        /// connection may belong to a transaction that waits for the locks of the transaction that is being checked.
         precondition_pool: Pool<PgConnection>,
     },
 }
 
-/// A transaction: on SQLite it holds the write lock from its beginning, on PostgreSQL its level is the default, read committed. Or a
-/// connection for reading, on which each statement sees what is committed when it begins.
+/// A transaction, or a connection for reading.
+///
+/// On SQLite a transaction holds the write lock from its beginning. On PostgreSQL its isolation level is the default, read
+/// committed. On a connection for reading, each statement sees everything that is committed when it begins.
 #[derive(Debug)]
 pub enum Tx {
     /// On the embedded database.
@@ -51,33 +54,33 @@ pub enum Tx {
     Postgres(PooledConnection<PgConnection>),
 }
 
-/// How often a transaction has been run, and since when.
+/// The number of attempts to run a transaction, and the start of the first one.
 #[derive(Debug)]
 pub struct RetryState {
-    made: u32,
-    since: Instant,
+    attempts: u32,
+    started: Instant,
 }
 
 impl RetryState {
-    /// The first.
+    /// Returns the state of the first attempt.
     pub fn first() -> Self {
-        Self { made: 1, since: Instant::now() }
+        Self { attempts: 1, started: Instant::now() }
     }
 
-    fn may_go_on(&self) -> bool {
-        self.made < ATTEMPTS && self.since.elapsed() < ACQUIRE_TIMEOUT
+    fn can_retry(&self) -> bool {
+        self.attempts < MAX_ATTEMPTS && self.started.elapsed() < ACQUIRE_TIMEOUT
     }
 }
 
 impl Db {
-    /// Opens the database at `url` (`sqlite:PATH` or `postgres://…`), makes the embedded one where it is absent,
-    /// and brings its tables up to date.
+    /// Opens the database at `url` (`sqlite:PATH` or `postgres://…`) and runs its migrations. Creates the embedded database if it
+    /// doesn't exist.
     pub async fn open(url: &str) -> anyhow::Result<Self> {
         let db = match url.split_once(':') {
             Some(("sqlite", path)) => Self::open_sqlite(path.trim_start_matches("//"))?,
             Some(("postgres" | "postgresql", _)) => {
                 let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
-                Self::Postgres { pool: Pool::of(options.clone(), 16)?, precondition_pool: Pool::of(options, 2)? }
+                Self::Postgres { pool: Pool::new(options.clone(), 16)?, precondition_pool: Pool::new(options, 2)? }
             }
             _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
         };
@@ -106,15 +109,15 @@ impl Db {
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(5));
-        let writer = Pool::of(options.clone(), 1)?;
-        let reading = options.read_only(true);
-        Ok(Self::Sqlite { writer, readers: Pool::of(reading.clone(), 8)?, observer: Pool::of(reading, 1)? })
+        let writer = Pool::new(options.clone(), 1)?;
+        let read_only = options.read_only(true);
+        Ok(Self::Sqlite { writer, readers: Pool::new(read_only.clone(), 8)?, snapshot_pool: Pool::new(read_only, 1)? })
     }
 
     /// Returns a connection for reading.
     ///
     /// # Errors
-    /// When none is free in time.
+    /// Returns an error if no connection is free in time.
     pub async fn read(&self) -> Result<Tx> {
         Ok(match self {
             Self::Sqlite { readers, .. } => Tx::Sqlite(readers.acquire().await?),
@@ -131,13 +134,13 @@ impl Db {
         })
     }
 
-    /// A connection for reading, outside of all requests.
+    /// Returns a connection for reading data together with its version. It belongs to no unit of work.
     ///
     /// # Errors
-    /// When no connection can be had.
+    /// Returns an error if no connection is free in time.
     pub async fn snapshot_reader(&self) -> Result<SnapshotReader> {
         Ok(SnapshotReader(match self {
-            Self::Sqlite { observer, .. } => Tx::Sqlite(observer.acquire().await?),
+            Self::Sqlite { snapshot_pool, .. } => Tx::Sqlite(snapshot_pool.acquire().await?),
             Self::Postgres { pool, .. } => Tx::Postgres(pool.acquire().await?),
         }))
     }
@@ -145,7 +148,7 @@ impl Db {
     /// Begins a transaction; on SQLite it holds the write lock from here on. Use `transaction!`, which also retries.
     ///
     /// # Errors
-    /// When no connection is free in time, or another process holds SQLite's write lock for too long.
+    /// Returns an error if no connection is free in time, or another process holds SQLite's write lock for too long.
     pub async fn begin(&self) -> Result<Tx> {
         Ok(match self {
             Self::Sqlite { writer, .. } => Tx::Sqlite(writer.begin("begin immediate").await?),
@@ -156,35 +159,35 @@ impl Db {
     /// Commits a transaction; see [`Tx::commit`].
     ///
     /// # Errors
-    /// When the database rejects it, or the connection is lost.
+    /// Returns an error if the database rejects the commit, or the connection is lost.
     pub async fn commit(&self, tx: Tx) -> Result<()> {
         tx.commit().await
     }
 
-    /// Whether a transaction that ended like this is to be run again: waits a moment and says so, or gives the outcome back.
-    pub async fn should_retry<T>(&self, outcome: Result<T>, attempts: &mut RetryState) -> ControlFlow<Result<T>> {
+    /// Returns whether a transaction with this outcome is to be run again, after a short pause; otherwise returns the outcome.
+    pub async fn should_retry<T>(&self, outcome: Result<T>, retries: &mut RetryState) -> ControlFlow<Result<T>> {
         match outcome {
-            Err(error) if attempts.may_go_on() && violation::is_transient(&error) => {
+            Err(error) if retries.can_retry() && violation::is_transient(&error) => {
                 let jitter = u64::from(rand::random::<u8>() % 8);
-                tokio::time::sleep(Duration::from_millis((1 << attempts.made) + jitter)).await;
-                attempts.made += 1;
+                tokio::time::sleep(Duration::from_millis((1 << retries.attempts) + jitter)).await;
+                retries.attempts += 1;
                 ControlFlow::Continue(())
             }
             outcome => ControlFlow::Break(outcome),
         }
     }
 
-    /// Closes every connection; a write-ahead log is folded into the embedded database's file.
+    /// Closes all connections. SQLite then merges its write-ahead log into the database file.
     pub async fn close(&self) {
         match self {
-            Self::Sqlite { readers, writer, observer } => {
+            Self::Sqlite { readers, writer, snapshot_pool } => {
                 readers.close().await;
-                observer.close().await;
+                snapshot_pool.close().await;
                 writer.close().await;
             }
-            Self::Postgres { pool, precondition_pool: beside } => {
+            Self::Postgres { pool, precondition_pool } => {
                 pool.close().await;
-                beside.close().await;
+                precondition_pool.close().await;
             }
         }
     }
@@ -195,8 +198,8 @@ impl Db {
 /// The first argument is the [`UnitOfWork`](crate::kernel::db::UnitOfWork) of a [`Context`](crate::kernel::context::Context),
 /// in which the commit follows with the response, or a [`Db`], in which it is immediate.
 ///
-/// If the database reports that another attempt may succeed (busy, deadlock, an identifier that two servers drew), the expression
-/// is run again from its beginning, so it may have no effect but through the transaction.
+/// If another attempt may succeed (busy, deadlock, the same new identifier on two servers), the expression is run again from its
+/// beginning. So it must not have effects outside the transaction.
 ///
 /// This is a macro because the compiler does not accept the future of a function that takes an async closure as `Send`
 /// (rust-lang/rust#110338).
@@ -225,8 +228,8 @@ impl Tx {
     /// Makes the changes durable. A transaction that is dropped instead is rolled back.
     ///
     /// # Errors
-    /// When the database rejects the commit; then nothing was changed. When the connection is lost meanwhile, the outcome is
-    /// unknown.
+    /// Returns an error if the database rejects the commit; then nothing was changed. If the connection is lost meanwhile, the
+    /// outcome is unknown.
     pub async fn commit(self) -> Result<()> {
         let committed = match self {
             Self::Sqlite(connection) => connection.commit().await,
@@ -235,15 +238,15 @@ impl Tx {
         committed.map_err(transient::commit_error)
     }
 
-    /// Begins a statement; its text is the same on both databases, with `$1`, `$2` … for what is bound.
+    /// Begins a statement. Its text is the same on both databases, with `$1`, `$2` … as placeholders.
     pub fn query(&mut self, sql: &'static str) -> Query<'_> {
         match self {
-            Self::Sqlite(lent) => Query::Sqlite(lent, sqlx::query(sql)),
-            Self::Postgres(lent) => Query::Postgres(lent, sqlx::query(sql)),
+            Self::Sqlite(pooled) => Query::Sqlite(pooled, sqlx::query(sql)),
+            Self::Postgres(pooled) => Query::Postgres(pooled, sqlx::query(sql)),
         }
     }
 
-    /// Whether this is PostgreSQL, for the few statements whose text must differ.
+    /// Returns whether the database is PostgreSQL, for the few statements whose text must differ.
     pub fn is_postgres(&self) -> bool {
         matches!(self, Self::Postgres(_))
     }

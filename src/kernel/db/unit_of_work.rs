@@ -2,8 +2,9 @@
 //!
 //! A service reads and writes through the unit of work of its [`Context`](crate::kernel::Context):
 //!
-//! - [`UnitOfWork::commit`], at the end of a [`transaction!`](super::transaction), checks the request's precondition and keeps the
-//!   transaction open. The dispatcher commits it in [`UnitOfWork::finish`], after it has added the audit record and the response.
+//! - [`UnitOfWork::commit`], at the end of a [`transaction!`](super::transaction), checks the request's precondition and keeps
+//!   the transaction open. `kernel::http::execute` takes it with [`UnitOfWork::take_uncommitted`], adds the audit record and the
+//!   response, and commits it.
 //! - [`UnitOfWork::begin`] and [`UnitOfWork::read`] commit an open transaction first, so that the service sees its own changes.
 //! - Before it awaits anything outside the database, a service calls [`UnitOfWork::commit_now`], so that no lock is held
 //!   meanwhile, or registers the work with [`UnitOfWork::after_commit`].
@@ -26,7 +27,7 @@ use crate::kernel::idempotency::IdempotentRequest;
 /// The unit of work of one request, or of one run of a job.
 pub struct UnitOfWork {
     db: Db,
-    kind: Kind,
+    mode: Mode,
     request: Option<Arc<IdempotentRequest>>,
     precondition: Option<Precondition>,
     /// True once a transaction of this unit, or a batch that it took part in, has been committed.
@@ -35,7 +36,7 @@ pub struct UnitOfWork {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum Mode {
     /// Commits at the end of the request.
     Request,
     /// Commits at once.
@@ -66,45 +67,45 @@ impl UnitOfWork {
     /// The unit of work of a request that changes something. `request` is claimed in its first transaction, and `precondition` is
     /// checked before its first commit.
     pub fn of_request(db: Db, request: Option<Arc<IdempotentRequest>>, precondition: Option<Precondition>) -> Arc<Self> {
-        Self::new(db, Kind::Request, request, precondition)
+        Self::new(db, Mode::Request, request, precondition)
     }
 
     /// A unit of work that commits each transaction at its end: for jobs and commands.
     pub fn immediate(db: Db) -> Arc<Self> {
-        Self::new(db, Kind::Immediate, None, None)
+        Self::new(db, Mode::Immediate, None, None)
     }
 
     /// The unit of work of a request that only reads. It returns an error for every attempt to write.
     pub fn read_only(db: Db) -> Arc<Self> {
-        Self::new(db, Kind::ReadOnly, None, None)
+        Self::new(db, Mode::ReadOnly, None, None)
     }
 
     /// The unit of work in which a [`Precondition`] reads. It takes no connection that another request may need to go on.
     pub fn precondition_check(db: Db) -> Arc<Self> {
-        Self::new(db, Kind::PreconditionCheck, None, None)
+        Self::new(db, Mode::PreconditionCheck, None, None)
     }
 
-    fn new(db: Db, kind: Kind, request: Option<Arc<IdempotentRequest>>, precondition: Option<Precondition>) -> Arc<Self> {
-        Arc::new(Self { db, kind, request, precondition, is_committed: AtomicBool::new(false), open: Mutex::default() })
+    fn new(db: Db, mode: Mode, request: Option<Arc<IdempotentRequest>>, precondition: Option<Precondition>) -> Arc<Self> {
+        Arc::new(Self { db, mode, request, precondition, is_committed: AtomicBool::new(false), open: Mutex::default() })
     }
 
     /// Returns a connection for reading. Each statement on it sees everything that is committed when it begins.
     ///
     /// # Errors
-    /// When no connection is free in time, or an open transaction can't be committed.
+    /// Returns an error if no connection is free in time, or an open transaction can't be committed.
     pub async fn read(&self) -> Result<Tx> {
         self.commit_now().await?;
-        if self.kind == Kind::PreconditionCheck { self.db.read_for_precondition().await } else { self.db.read().await }
+        if self.mode == Mode::PreconditionCheck { self.db.read_for_precondition().await } else { self.db.read().await }
     }
 
     /// Begins a transaction; on SQLite it holds the write lock from here on. Use [`transaction!`](super::transaction), which also
     /// retries.
     ///
     /// # Errors
-    /// When no connection is free in time, SQLite's write lock is held by another process for too long, the request's
-    /// `Idempotency-Key` is already in use, or the unit of work is read-only.
+    /// Returns an error if no connection is free in time, SQLite's write lock is held by another process for too long, the
+    /// request's `Idempotency-Key` is already in use, or the unit of work is read-only.
     pub async fn begin(&self) -> Result<Tx> {
-        if matches!(self.kind, Kind::ReadOnly | Kind::PreconditionCheck) {
+        if matches!(self.mode, Mode::ReadOnly | Mode::PreconditionCheck) {
             return Err(Error::Internal(anyhow!("a request that only reads has begun a transaction")));
         }
         self.commit_now().await?;
@@ -118,13 +119,13 @@ impl UnitOfWork {
     /// Ends a transaction of this unit. In a request the commit itself follows with the response.
     ///
     /// # Errors
-    /// When the precondition fails, or the database rejects the commit; then nothing was changed. When the connection is lost
-    /// during an immediate commit, the outcome is unknown.
+    /// Returns an error if the precondition fails, or the database rejects the commit; then nothing was changed. If the
+    /// connection is lost during an immediate commit, the outcome is unknown.
     pub async fn commit(&self, tx: Tx) -> Result<()> {
         if let Some(precondition) = &self.precondition {
             precondition.check_once().await?;
         }
-        if self.kind == Kind::Request {
+        if self.mode == Mode::Request {
             self.open().transaction = Some(tx);
         } else {
             tx.commit().await?;
@@ -140,10 +141,10 @@ impl UnitOfWork {
         self.db.should_retry(outcome, retries).await
     }
 
-    /// Commits the changes that the request has made so far, because it goes on to wait for something outside the database.
+    /// Commits the changes that the request has made so far, because it is about to wait for something outside the database.
     ///
     /// # Errors
-    /// When the database rejects the commit; then nothing was changed.
+    /// Returns an error if the database rejects the commit; then nothing was changed.
     pub async fn commit_now(&self) -> Result<()> {
         match self.take_uncommitted() {
             None => return Ok(()),
@@ -154,10 +155,10 @@ impl UnitOfWork {
         Ok(())
     }
 
-    /// Runs `work` once the changes of this request are committed, and drops it if they are not. The response waits for it, but it
-    /// can't change the response any more.
+    /// Runs `work` once the changes of this request are committed, and drops it if they are not. The response waits for it, but
+    /// it can't change the response any more.
     pub async fn after_commit(&self, work: impl Future<Output = ()> + Send + 'static) {
-        if self.kind == Kind::Request { self.open().after_commit.push(Box::pin(work)) } else { work.await }
+        if self.mode == Mode::Request { self.open().after_commit.push(Box::pin(work)) } else { work.await }
     }
 
     /// Runs the work that was registered with [`after_commit`](Self::after_commit). Called once everything is committed.
@@ -197,7 +198,7 @@ impl UnitOfWork {
 
     /// Records that the request takes part in a batch. Outside a request the batch is committed at once.
     pub(super) async fn join_batch(&self, pending: PendingCommit) -> Result<()> {
-        if self.kind == Kind::Request {
+        if self.mode == Mode::Request {
             self.open().batch = Some(pending);
             return Ok(());
         }

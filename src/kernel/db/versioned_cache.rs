@@ -1,40 +1,40 @@
-//! What is remembered of a database for as long as it is as it was.
+//! A cache that is valid for one version of the database.
 
-/// Things as they are while the database tells that it stands at `S`, such as a number of changes: what was remembered of any other
-/// state is forgotten. All is forgotten as well where it would be too much.
+/// Cache of the entries `T` that are valid for one version `S` of the data, such as a number of changes. It is cleared when the
+/// version changes, and when a new entry would exceed the maximum weight.
 pub struct VersionedCache<S, T> {
-    most: usize,
+    max_weight: usize,
     weight: usize,
-    state: Option<S>,
-    things: T,
+    version: Option<S>,
+    entries: T,
 }
 
 impl<S: Clone + PartialEq, T: Default> VersionedCache<S, T> {
-    /// Remembers things of at most so much weight.
-    pub fn with_capacity(most: usize) -> Self {
-        Self { most, weight: 0, state: None, things: T::default() }
+    /// Creates an empty cache with a maximum weight of all entries.
+    pub fn with_capacity(max_weight: usize) -> Self {
+        Self { max_weight, weight: 0, version: None, entries: T::default() }
     }
 
-    /// What is remembered of this state.
-    pub fn get_mut(&mut self, state: &S) -> &mut T {
-        if self.state.as_ref() != Some(state) {
-            *self = Self { state: Some(state.clone()), ..Self::with_capacity(self.most) };
+    /// Returns the entries of this version.
+    pub fn get_mut(&mut self, version: &S) -> &mut T {
+        if self.version.as_ref() != Some(version) {
+            *self = Self { version: Some(version.clone()), ..Self::with_capacity(self.max_weight) };
         }
-        &mut self.things
+        &mut self.entries
     }
 
-    /// The same with room for something of this weight, which is to be put there.
-    pub fn reserve(&mut self, state: &S, weight: usize) -> &mut T {
-        if self.weight + weight > self.most {
-            self.state = None;
+    /// Returns the entries of this version, with capacity for a new entry of this weight, which the caller inserts.
+    pub fn reserve(&mut self, version: &S, weight: usize) -> &mut T {
+        if self.weight + weight > self.max_weight {
+            self.version = None;
         }
-        self.get_mut(state);
+        self.get_mut(version);
         self.weight += weight;
-        &mut self.things
+        &mut self.entries
     }
 
-    /// What is remembered, of whatever state.
+    /// Returns the entries of the current version, whichever it is.
     pub fn entries(&mut self) -> &mut T {
-        &mut self.things
+        &mut self.entries
     }
 }

@@ -1,15 +1,15 @@
-//! What a database's refusal means: which constraint was violated, and whether running the transaction again may help.
+//! Classification of rejections by the database: the violated constraint, and whether a retry of the transaction may succeed.
 
 use boxoffice_http::error::{Error, Result};
 
 use super::transient;
 
-/// A constraint that stood against a statement.
+/// A violated constraint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Violation {
-    /// A value that must be unique is taken; the constraint's name, such as `regions_name_key`.
+    /// A unique constraint, by its name, such as `regions_name_key`.
     Unique(String),
-    /// A row is referred to, or refers to what is not there. SQLite doesn't name which.
+    /// A foreign key: the row is still referenced, or it references a row that doesn't exist. SQLite doesn't report which.
     ForeignKey,
 }
 
@@ -27,24 +27,26 @@ impl Violation {
     }
 }
 
-/// `UNIQUE constraint failed: sections.event_id, sections.name` as `sections_event_id_name_key`, which is how PostgreSQL
-/// would name that constraint; the index's own name where SQLite tells it.
+/// Returns the name of the unique constraint in an error message of SQLite.
+///
+/// `UNIQUE constraint failed: sections.event_id, sections.name` becomes `sections_event_id_name_key`, the name that PostgreSQL
+/// generates. If the message has the name of an index, returns that name.
 fn sqlite_constraint(message: &str) -> String {
-    let what = message.rsplit("failed: ").next().unwrap_or_default();
-    if let Some(index) = what.strip_prefix("index '") {
+    let constraint = message.rsplit("failed: ").next().unwrap_or_default();
+    if let Some(index) = constraint.strip_prefix("index '") {
         return index.trim_end_matches('\'').to_owned();
     }
-    let mut columns = what.split(", ").filter_map(|column| column.split_once('.'));
-    let Some((table, first)) = columns.next() else { return what.to_owned() };
+    let mut columns = constraint.split(", ").filter_map(|column| column.split_once('.'));
+    let Some((table, first)) = columns.next() else { return constraint.to_owned() };
     let rest = columns.map(|(_, column)| format!("_{column}")).collect::<String>();
     format!("{table}_{first}{rest}_key")
 }
 
-/// Says, at the call, what a violated constraint means to the client.
+/// Replaces constraint violations by errors for the client.
 pub trait ViolationExt<T> {
-    /// Gives `meaning` instead where that constraint stood against it.
+    /// Returns `meaning` instead if this unique constraint was violated.
     fn on_unique(self, constraint: &str, meaning: impl Into<Error>) -> Result<T>;
-    /// Gives `meaning` instead where a foreign key stood against it.
+    /// Returns `meaning` instead if a foreign key was violated.
     fn on_foreign_key(self, meaning: impl Into<Error>) -> Result<T>;
 }
 
@@ -64,13 +66,13 @@ impl<T> ViolationExt<T> for Result<T> {
     }
 }
 
-/// Whether the transaction may succeed when it is run again.
+/// Returns whether the transaction may succeed if it is run again.
 pub(super) fn is_transient(error: &Error) -> bool {
     let Some(sqlx::Error::Database(error)) = transient::cause(error) else { return false };
     match error.code().as_deref() {
         // PostgreSQL: serialization failure, deadlock; SQLite: busy and its extended forms.
         Some("40001" | "40P01" | "5" | "261" | "517") => true,
-        // Two servers drew the same identifier; the next one is another.
+        // Two servers generated the same identifier; the next attempt has another one.
         Some("23505") => error.constraint().is_some_and(|name| name.ends_with("_pkey")),
         _ => false,
     }
@@ -81,7 +83,7 @@ mod tests {
     use super::sqlite_constraint;
 
     #[test]
-    fn sqlite_constraints_are_named_as_postgresql_names_them() {
+    fn sqlite_constraint_has_postgresql_name() {
         assert_eq!(sqlite_constraint("UNIQUE constraint failed: regions.name"), "regions_name_key");
         assert_eq!(sqlite_constraint("UNIQUE constraint failed: sections.event_id, sections.name"), "sections_event_id_name_key");
         assert_eq!(sqlite_constraint("UNIQUE constraint failed: index 'accounts_email_key'"), "accounts_email_key");

@@ -146,7 +146,7 @@ pub trait Arguments: Sized + Send + 'static {
     /// Takes the arguments out of the request and deserializes them.
     ///
     /// # Errors
-    /// When a value conforms to the contract but not to its Rust type; names the argument.
+    /// Returns an error with the argument's name if a value conforms to the contract but not to its Rust type.
     fn parse(arguments: &mut ParsedRequest) -> Result<Self>;
 
     /// The parameters and the body, for the document that dropshot emits.

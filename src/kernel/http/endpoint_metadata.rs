@@ -1,6 +1,9 @@
-//! What the front door reads, refuses and adds for an endpoint by itself: each rule is stated here once. The front door asks it, and
-//! the document that the server emits tells it. Headers that any answer may have (`http::headers`, `RateLimit` before a limit is
-//! reached, `Idempotency-Replayed`) are told of none: the contract tells them in its introduction, or where they are asked for.
+//! Metadata of endpoints: the request headers that the handler reads, and the errors and response headers that it adds. Each rule
+//! is stated once. The handler follows it, and the emitted OpenAPI document describes it.
+//!
+//! Headers common to all responses (`boxoffice_http::response_headers`, `RateLimit` before a limit is reached,
+//! `Idempotency-Replayed`) are not listed per operation. The contract documents them in `info.description`, or at the request
+//! header that causes them.
 
 use std::collections::BTreeSet;
 
@@ -22,88 +25,91 @@ string_newtype!(
     IdempotencyKey, None, Some("^[!-~]+$"), Some(1), Some(255)
 );
 
-/// How one endpoint is served.
+/// The metadata of an endpoint.
 #[derive(Debug)]
 pub struct EndpointMetadata {
     method: Method,
     path: String,
-    is_open: bool,
+    is_public: bool,
     is_change: bool,
-    /// The headers that its type of answer declares.
+    /// The headers that the response type declares.
     headers: Vec<String>,
 }
 
 impl EndpointMetadata {
-    /// How this endpoint is served, if nothing else is told of it.
+    /// Creates the metadata of an endpoint with authentication. It changes something unless its method is GET.
     pub fn new<C: ServerContext>(endpoint: &ApiEndpoint<C>) -> Self {
         Self {
             method: endpoint.method.clone(),
             path: endpoint.path.clone(),
-            is_open: false,
+            is_public: false,
             is_change: endpoint.method != Method::GET,
             headers: endpoint.response.headers.iter().map(|header| header.name.to_lowercase()).collect(),
         }
     }
 
-    /// The same of an endpoint that a browser fetches by itself.
+    /// Marks an endpoint without authentication: a browser requests it by itself.
     pub fn public(self) -> Self {
-        Self { is_open: true, ..self }
+        Self { is_public: true, ..self }
     }
 
-    /// The same of an endpoint that changes something, whatever its method.
+    /// Marks an endpoint that changes something although its method is GET.
     pub fn mutating(self) -> Self {
         Self { is_change: true, ..self }
     }
 
-    /// Its path, with variables in braces.
+    /// Returns the path, with variables in braces.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Whether it asks for a client's version and a key, of which so many requests may come: a browser sends neither by itself.
+    /// Returns whether requests need an API key, which has a rate limit, and a client version. A browser sends neither by itself.
     pub fn needs_key(&self) -> bool {
-        !self.is_open
+        !self.is_public
     }
 
-    /// Whether its requests change something, so that something is kept of them.
+    /// Returns whether requests change something, so that they run in a unit of work and are audited.
     pub fn is_change(&self) -> bool {
         self.is_change
     }
 
-    /// Whether requests with one `Idempotency-Key` are carried out once: those that would do something each time they are sent
-    /// (RFC 9110, section 9.2.2).
+    /// Returns whether `Idempotency-Key` is supported. Only methods that are not idempotent by themselves need it (RFC 9110,
+    /// section 9.2.2).
     pub fn is_idempotency_keyed(&self) -> bool {
         self.needs_key() && [Method::POST, Method::PATCH].contains(&self.method)
     }
 
-    /// Whether `If-Match` is a condition of its requests: they change or remove what is read at their path. A POST there adds to it.
+    /// Returns whether `If-Match` is supported: for requests that change or delete the resource that a GET of the same path
+    /// reads. A POST only adds to it.
     pub fn is_conditional(&self, has_reader: bool) -> bool {
         self.needs_key() && [Method::PUT, Method::DELETE].contains(&self.method) && has_reader
     }
 
-    /// Whether whoever has its answer is told by 304, when `If-None-Match` names its tag.
+    /// Returns whether `If-None-Match` is supported: a matching entity tag results in 304.
     pub fn is_read(&self) -> bool {
         self.method == Method::GET
     }
 
-    /// Whether its answer has a tag: what a GET reads, what a PUT answers, which is the same, and what declares one.
+    /// Returns whether a success has an entity tag: for GET, for PUT, which returns the same representation, and for a response
+    /// type that declares it.
     pub fn has_tag(&self) -> bool {
         [Method::GET, Method::PUT].contains(&self.method) || self.headers.iter().any(|header| header == ETAG.as_str())
     }
 
-    /// Tells all of this in the operation that dropshot emits for the endpoint. `refusals` are the codes that its own rules can give,
-    /// `errors` the responses of the emitted document: dropshot knows no other statuses of errors than `4XX` and `5XX`.
-    pub fn describe(&self, operation: &mut Value, refusals: &[Code], is_conditional: bool, errors: &Value) {
-        let codes = self.codes(operation, refusals, is_conditional);
-        // Its name in the contract; that `X-API-Key` stands behind it is held to the requirement (`tests/it/requirement.rs`).
+    /// Adds the metadata to the operation that dropshot emits for the endpoint. `own_codes` are the error codes of its own rules,
+    /// `error_responses` the error responses of the emitted document. dropshot emits errors as `4XX` and `5XX` only; they are
+    /// replaced by the status of each code.
+    pub fn describe(&self, operation: &mut Value, own_codes: &[Code], is_conditional: bool, error_responses: &Value) {
+        let codes = self.codes(operation, own_codes, is_conditional);
+        // The scheme's name in the contract. `tests/conformance/requirement.rs` checks that it is the header `X-API-Key`.
         operation["security"] = if self.needs_key() { json!([{ "SessionKey": [] }]) } else { json!([]) };
         let mut parameters = operation["parameters"].as_array().cloned().unwrap_or_default();
         parameters.extend(self.parameters(is_conditional));
         operation["parameters"] = parameters.into();
         let Some(responses) = operation["responses"].as_object_mut() else { return };
-        let classes = ["4XX", "5XX"].map(|class| content(errors, &responses.remove(class).unwrap_or_default()));
+        let classes = ["4XX", "5XX"].map(|class| content(error_responses, &responses.remove(class).unwrap_or_default()));
         if let Some(success) = responses.values_mut().next() {
-            self.tell_headers(success);
+            self.describe_headers(success);
             if self.is_read() {
                 let headers = success["headers"].clone();
                 responses.insert(StatusCode::NOT_MODIFIED.as_str().to_owned(), json!({ "headers": headers }));
@@ -117,9 +123,9 @@ impl EndpointMetadata {
         }
     }
 
-    /// Everything that its requests may be refused with: by these rules, for the arguments and the body that dropshot emits, and by
-    /// its own `refusals`.
-    fn codes(&self, operation: &Value, refusals: &[Code], is_conditional: bool) -> BTreeSet<Code> {
+    /// Returns all codes with which requests may be rejected: by the rules of the metadata, for the parameters and the body that
+    /// dropshot emits, and by the endpoint's own rules.
+    fn codes(&self, operation: &Value, own_codes: &[Code], is_conditional: bool) -> BTreeSet<Code> {
         let parameters = || operation["parameters"].as_array().into_iter().flatten();
         let rules: [(bool, &[Code]); 8] = [
             (true, &[Code::ServerError, Code::ServerUnavailable]),
@@ -134,13 +140,13 @@ impl EndpointMetadata {
                 &[Code::BodyMalformed, Code::BodyTooSlow, Code::BodyTooLarge, Code::MediaTypeUnsupported],
             ),
         ];
-        let of_rules = rules.iter().filter(|(holds, _)| *holds).flat_map(|(_, codes)| *codes);
-        of_rules.chain(refusals).copied().collect()
+        let implied = rules.iter().filter(|(applies, _)| *applies).flat_map(|(_, codes)| *codes);
+        implied.chain(own_codes).copied().collect()
     }
 
-    /// The headers that the front door reads.
+    /// Returns the request headers that the handler reads, as parameters of the operation.
     fn parameters(&self, is_conditional: bool) -> impl Iterator<Item = Value> {
-        let read = [
+        let headers = [
             (self.needs_key(), "X-Client-Version", true, schema::<ClientVersion>()),
             (self.is_idempotency_keyed(), "Idempotency-Key", false, schema::<IdempotencyKey>()),
             (is_conditional, "If-Match", false, schema::<String>()),
@@ -148,11 +154,12 @@ impl EndpointMetadata {
         ];
         let parameter =
             |(_, name, required, schema)| json!({ "name": name, "in": "header", "required": required, "schema": schema });
-        read.into_iter().filter(|(holds, ..)| *holds).map(parameter)
+        headers.into_iter().filter(|(applies, ..)| *applies).map(parameter)
     }
 
-    /// The headers of its success that dropshot doesn't tell: its tag, and those that it declares beside a body of bytes.
-    fn tell_headers(&self, success: &mut Value) {
+    /// Adds the response headers that dropshot doesn't emit: the entity tag, and the declared headers of a response that is not
+    /// JSON.
+    fn describe_headers(&self, success: &mut Value) {
         let is_raw = success["content"].get("*/*").is_some();
         let declared = self.headers.iter().filter(|_| is_raw).map(|name| (name.as_str(), schema::<String>()));
         let tag = self.has_tag().then(|| (ETAG.as_str(), schema::<EntityTag>()));
@@ -164,13 +171,13 @@ impl EndpointMetadata {
     }
 }
 
-/// What dropshot emits as the body of the errors that a reference leads to.
+/// Returns the content of the error response that `reference` refers to.
 fn content(errors: &Value, reference: &Value) -> Value {
     let name = reference["$ref"].as_str().and_then(|reference| reference.rsplit('/').next());
     errors[name.unwrap_or_default()]["content"].clone()
 }
 
-/// The headers that an error always has, beside that of its body.
+/// Returns the headers that an error always has, without the content type.
 fn error_headers(code: Code) -> Value {
     let response = error_response(&code.into());
     let of_limits = rate_limit::HEADERS.into_iter().filter(|_| code == Code::RequestsTooMany);
@@ -179,7 +186,7 @@ fn error_headers(code: Code) -> Value {
     names.map(|name| (name.to_string(), header(schema_of(name)))).collect()
 }
 
-/// A header that is always there.
+/// Returns the description of a header that is always present.
 fn header(schema: Value) -> Value {
     json!({ "required": true, "schema": schema })
 }

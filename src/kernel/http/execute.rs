@@ -35,8 +35,8 @@ pub struct AuditContext<'a> {
 }
 
 impl AuditContext<'_> {
-    /// Returns whether the method asks for a change. Such a request is recorded whatever its outcome, while a GET that changes
-    /// something is recorded only if it did.
+    /// Returns whether the method requests a change. Such a request is always recorded, while a GET that changes something is
+    /// recorded only if it did.
     fn is_mutating(&self) -> bool {
         self.operation.method != "GET"
     }
@@ -99,7 +99,7 @@ async fn execute_idempotent(
     }
 }
 
-/// Writes the audit record of a rejected request that asks for a change, and returns the rejection.
+/// Writes the audit record of a rejected request with a mutating method, and returns the rejection.
 ///
 /// # Errors
 /// With the rejection, or when the record can't be written.

@@ -138,13 +138,13 @@ impl<A: AppState> AppHandler<A> {
         let AuthorizedRequest { incoming, contract, operation, route: endpoint, principal: caller } = request;
         let app = Arc::clone(incoming.rq.context());
         let (kernel, metadata) = (app.kernel(), &endpoint.metadata);
-        let Some(known) = caller.as_ref().filter(|_| metadata.is_change()) else {
+        let Some(principal) = caller.as_ref().filter(|_| metadata.is_change()) else {
             let unit = UnitOfWork::read_only(kernel.db.clone());
             return run_endpoint(&endpoint, incoming, Context { app: Arc::clone(&app), unit }, caller).await;
         };
-        let audit = audit_context(contract, operation, known, &incoming.head.uri, &incoming.rq.request_id);
-        let idempotent = idempotent_request(contract, operation, metadata, known, &incoming, kernel)?;
-        let precondition = self.precondition(metadata, &app, known, &incoming);
+        let audit = audit_context(contract, operation, principal, &incoming.head.uri, &incoming.rq.request_id);
+        let idempotent = idempotent_request(contract, operation, metadata, principal, &incoming, kernel)?;
+        let precondition = self.precondition(metadata, &app, principal, &incoming);
         let unit = UnitOfWork::of_request(kernel.db.clone(), idempotent.clone(), precondition);
         let ctx = Context { app: Arc::clone(&app), unit: Arc::clone(&unit) };
         let response = run_endpoint(&endpoint, incoming, ctx, caller).boxed();

@@ -1,4 +1,4 @@
-//! How a server meets strangers, as options of the command line.
+//! Command-line options for TLS, rate limits and trusted proxies.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -7,10 +7,10 @@ use boxoffice_http::client_ip::TrustedProxies;
 use boxoffice_http::{Certificate, Listener};
 use clap::Args;
 
-/// The files of TLS.
+/// Options for TLS.
 #[derive(Debug, Clone, Args)]
 pub struct TlsOptions {
-    /// PEM file of the certificate for HTTPS, and of those between it and its authority's; read again on SIGHUP
+    /// PEM file of the certificate for HTTPS, including intermediates; read again on SIGHUP
     #[arg(long, env = "BOXOFFICE_TLS_CERTIFICATE", requires = "tls_key", value_name = "FILE")]
     tls_certificate: Option<PathBuf>,
     /// PEM file of the certificate's private key
@@ -19,15 +19,15 @@ pub struct TlsOptions {
 }
 
 impl TlsOptions {
-    /// Whether there is a certificate.
+    /// Returns whether a certificate is set.
     pub fn is_used(&self) -> bool {
         self.tls_certificate.is_some()
     }
 
-    /// What listens on an address: with TLS where there is a certificate.
+    /// Returns a listener on an address, with TLS if a certificate is set.
     ///
     /// # Errors
-    /// When the files can't be used.
+    /// Returns an error if the certificate or its key can't be read.
     pub fn listener(&self, address: SocketAddr) -> anyhow::Result<Listener> {
         let files = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
         let certificate = files.map(|(certificate, key)| Certificate::open(certificate, key)).transpose()?;
@@ -35,34 +35,34 @@ impl TlsOptions {
     }
 }
 
-/// How much is taken from strangers, as options.
+/// Options for rate limits and trusted proxies.
 #[derive(Debug, Clone, Args)]
 pub struct LimitOptions {
-    /// Attempts a minute from one address to guess one account's password or code, or whether there is one, and ten times as
-    /// many about all accounts; 0 for any number
+    /// Attempts per minute from one address on one account's password or code, or on whether the account exists; ten times as
+    /// many across all accounts; 0: no limit
     #[arg(long, env = "BOXOFFICE_LOGIN_RATE_LIMIT", default_value_t = 10, value_name = "NUMBER")]
     login_rate_limit: u32,
-    /// Requests a minute with one key; 0 for any number
+    /// Requests per minute with one key; 0: no limit
     #[arg(long, env = "BOXOFFICE_RATE_LIMIT", default_value_t = 600, value_name = "NUMBER")]
     rate_limit: u32,
-    /// Addresses and networks of proxies that are believed when they name a client in Forwarded or X-Forwarded-For
+    /// Addresses and networks of trusted proxies, which send the client's address in Forwarded or X-Forwarded-For
     #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST")]
     trusted_proxies: TrustedProxies,
 }
 
-/// How much is taken from strangers. By default anything, from nobody else's name.
+/// Rate limits and trusted proxies. By default: unlimited, no proxies trusted.
 #[derive(Debug, Clone, Default)]
 pub struct LimitSettings {
-    /// Guesses a minute for each address and identification, and ten times as many for each address; 0 for any number.
+    /// Guesses per minute from one address on one account; ten times as many across all accounts; 0: no limit.
     pub guesses: u32,
-    /// Requests a minute for each key; 0 for any number.
+    /// Requests per minute with one key; 0: no limit.
     pub keys: u32,
-    /// Who is believed when it names a client.
+    /// Proxies whose headers determine the client's address.
     pub trusted_proxies: TrustedProxies,
 }
 
 impl LimitOptions {
-    /// The settings that they make.
+    /// Returns the settings with the values of these options.
     pub fn settings(&self) -> LimitSettings {
         let Self { login_rate_limit: guesses, rate_limit: keys, trusted_proxies } = self.clone();
         LimitSettings { guesses, keys, trusted_proxies }

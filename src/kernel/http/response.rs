@@ -1,4 +1,4 @@
-//! The successful answers that dropshot has no type for.
+//! Types of successful responses that dropshot lacks.
 
 use std::marker::PhantomData;
 
@@ -13,29 +13,29 @@ use serde::Serialize;
 
 use crate::kernel::types::api_types::Uri;
 
-/// A resource that knows its URI.
+/// A resource with a URI.
 pub trait HasLocation {
-    /// Whether who has made it reads just what the answer to that was, which then has the tag that it is read with.
+    /// True if the body of the 201 response equals the body of a later GET, so that both have the same entity tag.
     const SAME_REPRESENTATION: bool = true;
 
-    /// Its `self`.
+    /// Returns the URI, which is also the resource's `self`.
     fn location(&self) -> &str;
 }
 
-/// The header, as the contract declares it.
+/// The response headers that the contract declares.
 #[derive(Serialize, JsonSchema)]
 struct LocationHeader {
     location: Uri,
 }
 
-/// The same, with the tag that the front door adds.
+/// The response headers with the entity tag that the handler adds.
 #[derive(Serialize, JsonSchema)]
 struct LocationAndTagHeaders {
     location: Uri,
     etag: EntityTag,
 }
 
-/// 201 with the new resource, its URI in `Location`, and its tag if it is as it is read.
+/// Status 201 with the new resource, its URI in `Location`, and its entity tag if a GET returns the same representation.
 #[derive(Debug)]
 pub struct Created<T>(pub T);
 
@@ -61,26 +61,26 @@ impl<T: HasLocation + Serialize + JsonSchema + Send + Sync + 'static> HttpRespon
     }
 }
 
-/// 200 with what has been written down once for all who ask for it at the same time, with its tag.
+/// Status 200 with JSON that is serialized once for many concurrent requests, and its entity tag.
 #[derive(Debug)]
 pub struct SerializedJson<T> {
     body: Bytes,
     tag: HeaderValue,
-    what: PhantomData<fn() -> T>,
+    content: PhantomData<fn() -> T>,
 }
 
 impl<T: Serialize> SerializedJson<T> {
-    /// Writes this down.
+    /// Serializes a value.
     ///
     /// # Errors
-    /// When it is no JSON.
-    pub fn new(what: &T) -> Result<Self> {
-        let body = serde_json::to_vec(what).map_err(anyhow::Error::from)?;
+    /// Returns an error if the value can't be serialized as JSON.
+    pub fn new(value: &T) -> Result<Self> {
+        let body = serde_json::to_vec(value).map_err(anyhow::Error::from)?;
         let tag = HeaderValue::try_from(etag::etag_of(&body)).map_err(anyhow::Error::from)?;
-        Ok(Self { body: body.into(), tag, what: PhantomData })
+        Ok(Self { body: body.into(), tag, content: PhantomData })
     }
 
-    /// How large it is, in bytes.
+    /// Returns the size in bytes.
     pub fn size(&self) -> usize {
         self.body.len()
     }
@@ -88,7 +88,7 @@ impl<T: Serialize> SerializedJson<T> {
 
 impl<T> Clone for SerializedJson<T> {
     fn clone(&self) -> Self {
-        Self { body: self.body.clone(), tag: self.tag.clone(), what: PhantomData }
+        Self { body: self.body.clone(), tag: self.tag.clone(), content: PhantomData }
     }
 }
 

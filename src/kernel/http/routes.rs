@@ -18,8 +18,8 @@ use super::endpoint_metadata::EndpointMetadata;
 use super::handler::{AppHandler, AppState, Endpoint};
 use super::precondition::{PreconditionContext, PreconditionRegistry};
 
-/// The endpoints, each with the error codes of its own rules. Codes that follow from authentication, arguments or a body are added
-/// by [`EndpointMetadata`].
+/// The endpoints, each with the error codes of its own rules. Codes that follow from authentication, arguments or a body are
+/// added by [`EndpointMetadata`].
 pub struct Routes<A: AppState> {
     description: ApiDescription<Arc<A>>,
     errors: HashMap<String, &'static [Code]>,
@@ -41,7 +41,7 @@ impl<A: AppState> Routes<A> {
     /// Adds an endpoint. `errors` are the codes that its rules can return.
     ///
     /// # Panics
-    /// When two endpoints have the same method and path, which is a mistake in the code.
+    /// Panics if two endpoints have the same method and path, which is a mistake in the code.
     pub fn add(&mut self, endpoint: impl Into<ApiEndpoint<Arc<A>>>, errors: &'static [Code]) {
         self.register(endpoint.into(), errors, |metadata| metadata);
     }
@@ -89,7 +89,7 @@ impl<A: AppState> Routes<A> {
     /// with the contract.
     ///
     /// # Errors
-    /// When dropshot emits no JSON.
+    /// Returns an error if dropshot emits no JSON.
     pub fn openapi(&self) -> anyhow::Result<Value> {
         let mut openapi = self.description.openapi("boxoffice", Version::new(3, 0, 0)).json()?;
         let error_responses = openapi["components"]["responses"].clone();
@@ -115,7 +115,7 @@ impl<A: AppState> Default for Routes<A> {
 /// Starts a server with these endpoints.
 ///
 /// # Errors
-/// When it can't listen on the address.
+/// Returns an error if it can't listen on the address.
 pub fn start<A: AppState>(
     app: Arc<A>,
     routes: Routes<A>,

@@ -67,7 +67,7 @@ impl IdempotentRequest {
     /// An attempt of a request. `key` is the identifier of the API key, `api_key` the key itself.
     ///
     /// # Errors
-    /// When a cipher can't be created.
+    /// Returns an error if the cipher can't be created.
     pub fn new(
         (key, api_key): (Id, &str),
         idempotency_key: &str,
@@ -113,7 +113,7 @@ impl IdempotentRequest {
     /// Claims the request in the first transaction of its work.
     ///
     /// # Errors
-    /// When an earlier attempt has claimed it; its outcome is then in [`take_previous`](Self::take_previous).
+    /// Returns an error if an earlier attempt has claimed it; [`take_previous`](Self::take_previous) then returns its outcome.
     pub async fn claim(&self, tx: &mut Tx) -> Result<()> {
         match Self::claim_all(tx, &[self]).await?.pop().flatten() {
             Some(previous) => Err(self.set_previous(previous)),
@@ -251,9 +251,6 @@ impl Drop for InProgressGuard<'_> {
 }
 
 /// Deletes rows past their retention, and returns their number. One step of a job.
-///
-/// # Errors
-/// When the database fails.
 pub async fn purge_expired(kernel: &Kernel) -> Result<u64> {
     let before = kernel.clock.now().minus(RETENTION);
     transaction!(kernel.db, |tx| tx.query("delete from idempotency where claimed <= $1").bind(before).execute().await)

@@ -28,7 +28,7 @@ async fn await_early<T>(response: impl Future<Output = T>) -> T {
 }
 
 fn listener(body_time: BodyTimeouts) -> Listener {
-    Listener { body_time, ..ANY_PORT.into() }
+    Listener { body_timeouts: body_time, ..ANY_PORT.into() }
 }
 
 /// Builds the head of a request that announces a body of ten bytes, without `Connection: close`.

@@ -41,7 +41,7 @@ async fn ask_all(app: &fixtures::Fixtures, server: &HttpClient, contract: &Contr
     let success = operation.statuses.iter().find(|status| (200..300).contains(*status));
     let mut wrong = Vec::new();
     for body in [None, None].into_iter().chain(bodies.into_iter().flat_map(|bodies| bodies.keys().map(Some)).skip(1)) {
-        let valid = match app.valid_as(server, operation, body.map(String::as_str)).await {
+        let valid = match app.valid_request(server, operation, body.map(String::as_str)).await {
             Ok(valid) => valid,
             Err(error) => {
                 wrong.push(format!("{} {body:?}: {error:#}", operation.id));
@@ -63,10 +63,10 @@ async fn ask_all(app: &fixtures::Fixtures, server: &HttpClient, contract: &Contr
 
 async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
     let contract = boxoffice::contract::load().unwrap();
-    let server = HttpClient::at(&app.address).unwrap();
+    let server = HttpClient::new(&app.address).unwrap();
     let before = lists(&app).await;
 
-    let made = fixtures::Fixtures::make(&server, &contract, &app.staff.key, 7).await.unwrap();
+    let made = fixtures::Fixtures::create(&server, &contract, &app.staff.key, 7).await.unwrap();
     let operations: Vec<_> = contract.operations().collect();
     let mut wrong = Vec::new();
     for four in operations.chunks(4) {
@@ -88,10 +88,10 @@ async fn every_operation_succeeds_and_fixtures_are_removed(app: TestApp) {
 
 async fn key_without_administrator_scope_creates_nothing(app: TestApp) {
     let contract = boxoffice::contract::load().unwrap();
-    let server = HttpClient::at(&app.address).unwrap();
+    let server = HttpClient::new(&app.address).unwrap();
     let before = lists(&app).await;
 
-    let error = fixtures::Fixtures::make(&server, &contract, &app.public_key, 7).await.unwrap_err();
+    let error = fixtures::Fixtures::create(&server, &contract, &app.public_key, 7).await.unwrap_err();
 
     let error = format!("{error:#}");
     assert!(error.contains("403") && error.contains("The key has to be one of the platform's administrators"), "{error}");
@@ -128,7 +128,7 @@ async fn stopped_comparison_removes_fixtures(app: TestApp) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rate_limited_request_is_retried() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let server = HttpClient::at(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let server = HttpClient::new(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
     let answers = async {
         for status in ["429 Too Many Requests\r\nRetry-After: 1", "403 Forbidden"] {
             let (mut client, _) = listener.accept().await.unwrap();
@@ -142,7 +142,7 @@ async fn rate_limited_request_is_retried() {
     };
     let contract = boxoffice::contract::load().unwrap();
 
-    let (made, ()) = tokio::join!(boxoffice_conformance::fixtures::Fixtures::make(&server, &contract, "a key", 7), answers);
+    let (made, ()) = tokio::join!(boxoffice_conformance::fixtures::Fixtures::create(&server, &contract, "a key", 7), answers);
 
     assert!(format!("{:#}", made.unwrap_err()).contains("region_create was answered 403"));
     assert_eq!(server.sent(), 2);

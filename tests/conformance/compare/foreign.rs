@@ -121,7 +121,7 @@ async fn mock_of_other_document_conforms() {
     for document in [books(), points(), trees()] {
         let contract = || Contract::new(document.clone()).unwrap();
         let mock = boxoffice_mock::start(contract(), Settings::default(), ANY_PORT, &log::silent()).unwrap();
-        let side = Target::open(&format!("http://{}", mock.address()), None).await.unwrap();
+        let side = Target::connect(&format!("http://{}", mock.address()), None).await.unwrap();
         let asked = asked(&contract(), &[], &[]).unwrap();
         let comparison = Comparison::new(contract(), side, None, 1, asked, &routes().openapi().unwrap());
 

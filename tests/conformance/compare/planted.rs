@@ -225,7 +225,7 @@ async fn missing_persistence_is_found() {
         comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
         comparison.asked = BTreeSet::from([asked.to_owned()]);
         let sound = comparison.run(|_| ()).await;
-        comparison.target.server = HttpClient::at(&faulty(&mock.address, changed, on, change).await).unwrap();
+        comparison.target.server = HttpClient::new(&faulty(&mock.address, changed, on, change).await).unwrap();
 
         let findings = comparison.run(|_| ()).await.findings;
 

@@ -1,4 +1,4 @@
-//! HTTP endpoints of medias.
+//! HTTP endpoints of media.
 
 use boxoffice_http::error::Error;
 use boxoffice_http::string_newtype;

@@ -73,14 +73,14 @@ fn without_decomposition(letter: char) -> Option<&'static str> {
 pub fn render(name: &str) -> Result<Vec<u8>> {
     let name = name.strip_suffix(".png").unwrap_or(name);
     let colour = COLOURS[usize::from(hash(name)[0]) % COLOURS.len()];
-    let letters = Letters::new(&initials(name));
+    let letters = BitmapText::new(&initials(name));
 
     let mut pixels = Vec::with_capacity(SIDE * SIDE * 4);
     for y in 0..SIDE {
         for x in 0..SIDE {
-            let white = letters.cover(x, y);
+            let white = letters.coverage(x, y);
             let [red, green, blue] = colour.map(|part| (f32::from(part) * (1.0 - white) + 255.0 * white) as u8);
-            pixels.extend([red, green, blue, disc(x, y)]);
+            pixels.extend([red, green, blue, disc_alpha(x, y)]);
         }
     }
 
@@ -98,16 +98,16 @@ fn hash(text: &str) -> [u8; 32] {
 
 /// Returns the initials of the first two words, without articles, prepositions and conjunctions.
 fn initials(name: &str) -> String {
-    let is_small = |word: &&str| matches!(*word, "of" | "the" | "and" | "d" | "l" | "de" | "da" | "del" | "la");
+    let is_stop_word = |word: &&str| matches!(*word, "of" | "the" | "and" | "d" | "l" | "de" | "da" | "del" | "la");
     let initials = |words: &mut dyn Iterator<Item = &str>| -> String {
         words.filter_map(|word| word.chars().next()).take(2).map(|letter| letter.to_ascii_uppercase()).collect()
     };
-    let long = initials(&mut name.split('_').filter(|word| !is_small(word)));
+    let long = initials(&mut name.split('_').filter(|word| !is_stop_word(word)));
     if long.is_empty() { initials(&mut name.split('_')) } else { long }
 }
 
 /// Returns the alpha value of a pixel of the disc: opaque inside, transparent outside, with a soft edge of one pixel.
-fn disc(x: usize, y: usize) -> u8 {
+fn disc_alpha(x: usize, y: usize) -> u8 {
     let centre = SIDE as f32 / 2.0;
     let (dx, dy) = (x as f32 + 0.5 - centre, y as f32 + 0.5 - centre);
     let inside = centre - 1.0 - (dx * dx + dy * dy).sqrt();
@@ -115,18 +115,18 @@ fn disc(x: usize, y: usize) -> u8 {
 }
 
 /// One or two letters in the centre of the icon.
-struct Letters {
+struct BitmapText {
     glyphs: Vec<[u8; GLYPH_HEIGHT]>,
     /// The width and height of a glyph's dot, in pixels.
     scale: usize,
 }
 
-impl Letters {
-    fn new(text: &str) -> Letters {
+impl BitmapText {
+    fn new(text: &str) -> BitmapText {
         let glyphs: Vec<_> = text.chars().map(glyph).collect();
         // The largest scale at which the corners stay well inside the disc.
         let scale = if glyphs.len() > 1 { 8 } else { 11 };
-        Letters { glyphs, scale }
+        BitmapText { glyphs, scale }
     }
 
     /// Returns the coverage of a pixel by the letters, from 0 to 1.
@@ -134,26 +134,26 @@ impl Letters {
     /// Dots drawn as squares would look like a defect at this size. So the ink is interpolated linearly between the centres of
     /// the dots, and the letter covers all points with enough ink. This rounds ends and corners, and joins the dots of a
     /// diagonal.
-    fn cover(&self, x: usize, y: usize) -> f32 {
+    fn coverage(&self, x: usize, y: usize) -> f32 {
         /// The threshold of the ink. It is below a half, so that dots touching at a corner are joined and strokes are slightly
         /// bold.
-        const ENOUGH: f32 = 0.42;
+        const INK_THRESHOLD: f32 = 0.42;
         let scale = self.scale as f32;
         let dot = |position: usize, dots: usize| (position as f32 + 0.5 - SIDE as f32 / 2.0) / scale + dots as f32 / 2.0 - 0.5;
-        let ink = self.ink(dot(x, self.width()), dot(y, GLYPH_HEIGHT));
-        ((ink - ENOUGH) * scale + 0.5).clamp(0.0, 1.0)
+        let ink = self.ink_at(dot(x, self.width()), dot(y, GLYPH_HEIGHT));
+        ((ink - INK_THRESHOLD) * scale + 0.5).clamp(0.0, 1.0)
     }
 
     /// Returns the ink at a point in dot coordinates, interpolated from the four dots around it.
-    fn ink(&self, x: f32, y: f32) -> f32 {
+    fn ink_at(&self, x: f32, y: f32) -> f32 {
         let (left, top) = (x.floor(), y.floor());
         let (right_share, bottom_share) = (x - left, y - top);
-        let row = |y: f32| self.dot(left, y) * (1.0 - right_share) + self.dot(left + 1.0, y) * right_share;
+        let row = |y: f32| self.dot_at(left, y) * (1.0 - right_share) + self.dot_at(left + 1.0, y) * right_share;
         row(top) * (1.0 - bottom_share) + row(top + 1.0) * bottom_share
     }
 
     /// Returns 1 if there is a dot at these coordinates, otherwise 0.
-    fn dot(&self, x: f32, y: f32) -> f32 {
+    fn dot_at(&self, x: f32, y: f32) -> f32 {
         if x < 0.0 || y < 0.0 || y >= GLYPH_HEIGHT as f32 {
             return 0.0;
         }

@@ -203,8 +203,8 @@ fn jpeg_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
     // The end marker can't occur in the data of a scan. The headers are skipped, because a thumbnail in them has an end marker
     // too. More data may follow the marker, because phones append videos.
     let scans = bytes.get(usize::try_from(stream.position()).ok()?..)?;
-    let is_whole = scans.windows(2).any(|pair| pair == [0xFF, 0xD9]);
-    is_whole.then_some((u32::try_from(width).ok()?, u32::try_from(height).ok()?))
+    let is_complete = scans.windows(2).any(|pair| pair == [0xFF, 0xD9]);
+    is_complete.then_some((u32::try_from(width).ok()?, u32::try_from(height).ok()?))
 }
 
 fn webp_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
@@ -296,9 +296,9 @@ mod tests {
     #[test]
     fn rejects_every_truncation() {
         for text in [BASE64_STANDARD.encode(png(9, 9)), JPEG.to_owned(), WEBP.to_owned()] {
-            let whole = parse(&text).unwrap();
-            for length in 12..whole.bytes.len() {
-                assert_eq!(parse_bytes(&whole.bytes[..length]), Err(ImageProblem::Broken(whole.kind)), "{length}");
+            let image = parse(&text).unwrap();
+            for length in 12..image.bytes.len() {
+                assert_eq!(parse_bytes(&image.bytes[..length]), Err(ImageProblem::Broken(image.kind)), "{length}");
             }
         }
     }
@@ -306,13 +306,13 @@ mod tests {
     #[test]
     fn rejects_garbage_after_magic_bytes_and_never_panics() {
         for text in [BASE64_STANDARD.encode(png(9, 9)), JPEG.to_owned(), WEBP.to_owned()] {
-            let whole = parse(&text).unwrap().bytes;
-            let mut garbage = whole[..12].to_vec();
+            let file = parse(&text).unwrap().bytes;
+            let mut garbage = file[..12].to_vec();
             garbage.extend([0xAB; 500]);
             assert!(matches!(parse_bytes(&garbage), Err(ImageProblem::Broken(_))));
-            for at in 0..whole.len() {
+            for at in 0..file.len() {
                 for value in [0, 0x7F, 0xFF] {
-                    let mut damaged = whole.to_vec();
+                    let mut damaged = file.to_vec();
                     damaged[at] = value;
                     // Damaged pixels may pass. The parser must not panic.
                     drop(parse_bytes(&damaged));

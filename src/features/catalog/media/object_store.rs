@@ -105,13 +105,13 @@ impl MediaStore {
     /// Returns the cache entry of this version of an image, and creates it if necessary.
     fn cache_entry(&self, path: &Path, meta: &ObjectMeta) -> Arc<CacheEntry> {
         let version = (path.clone(), meta.e_tag.clone(), meta.last_modified.timestamp_micros(), meta.size);
-        let mut all = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(entry) = all.get(&version).and_then(Weak::upgrade) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(entry) = cache.get(&version).and_then(Weak::upgrade) {
             return entry;
         }
         let entry = Arc::default();
-        all.retain(|_, entry| entry.strong_count() > 0);
-        all.insert(version, Arc::downgrade(&entry));
+        cache.retain(|_, entry| entry.strong_count() > 0);
+        cache.insert(version, Arc::downgrade(&entry));
         entry
     }
 
