@@ -118,7 +118,8 @@ impl Comparison {
         self.is_builtin
     }
 
-    /// Returns the differences between an operation of the built-in document and the server's endpoint; `None` for other documents.
+    /// Returns the differences between an operation of the built-in document and the server's endpoint; `None` for other
+    /// documents.
     pub fn drift_of(&self, operation: &Operation) -> Option<&[Difference]> {
         self.is_builtin.then(|| self.drift.get(&drift_key(operation)).map_or(&[][..], Vec::as_slice))
     }

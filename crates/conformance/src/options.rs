@@ -71,8 +71,8 @@ pub struct BuiltinDocument {
 impl CompareOptions {
     /// Runs the comparison and writes the report's files.
     ///
-    /// Calls `on_operation` with each operation, in the document's order, and the number of operations to check. After `stopped` is
-    /// set, no more operations are checked, and the fixtures are deleted.
+    /// Calls `on_operation` with each operation, in the document's order, and the number of operations to check. After `stopped`
+    /// is set, no more operations are checked, and the fixtures are deleted.
     ///
     /// # Errors
     /// Fails if a server can't be reached, fixtures can't be created, an option is invalid, no operation was checked, or the
@@ -140,7 +140,7 @@ pub fn select_operations(contract: &Contract, only: &[String], skip: &[String]) 
         .flat_map(|operation| [first_tag(operation), &operation.id])
         .filter(|name| !name.is_empty())
         .collect();
-    for unknown in only.iter().chain(skip).filter(|name| !names.contains(name.as_str())) {
+    if let Some(unknown) = only.iter().chain(skip).find(|name| !names.contains(name.as_str())) {
         let is_similar = |name: &&str| strsim::jaro_winkler(&name.to_lowercase(), &unknown.to_lowercase()) >= MIN_SIMILARITY;
         let similar: Vec<_> = names.iter().copied().filter(is_similar).collect();
         let hint = if similar.is_empty() { String::new() } else { format!("; similar names are {}", similar.join(", ")) };

@@ -15,7 +15,8 @@ use crate::recorder::CheckFailure;
 const GENERIC_METHODS: [&str; 2] = ["HEAD", "OPTIONS"];
 
 impl OperationRun<'_> {
-    /// Checks an undocumented path below this one, and each undocumented method. Runs once for each path, with its first operation.
+    /// Checks an undocumented path below this one, and each undocumented method. Runs once for each path, with its first
+    /// operation.
     pub async fn check_paths(&mut self, pair: &RequestPair) {
         let (spec, contract) = (self.operation.spec, &self.comparison.contract);
         let first = contract.operations().find(|other| other.path == spec.path);

@@ -49,7 +49,8 @@ impl OperationRun<'_> {
     /// Returns summary and expected value of the first property that differs from the sent one.
     ///
     /// Properties with a format are skipped, because the server may return another representation, such as the URL of an image.
-    /// Objects and arrays are skipped, because the server may add members. A sent URI may be returned as the identifier at its end.
+    /// Objects and arrays are skipped, because the server may add members. A sent URI may be returned as the identifier at its
+    /// end.
     fn find_changed_property(&self, request: &Request, read: &Value) -> Option<(String, String)> {
         let sent = request.json()?;
         let is_comparable =

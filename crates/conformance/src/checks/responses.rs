@@ -91,8 +91,8 @@ impl OperationRun<'_> {
 
     /// Checks an example of the body, or a mutation with a boundary value.
     ///
-    /// A boundary value may conflict with a state, which no schema describes. So a declared 4xx is allowed for it, except 400, 401
-    /// and 403.
+    /// A boundary value may conflict with a state, which no schema describes. So a declared 4xx is allowed for it, except 400,
+    /// 401 and 403.
     async fn check_variant(&mut self, body_example: Option<&str>, name: &str, mutate: impl Fn(&Request) -> Request) {
         let is_example = body_example.is_some();
         let pair = match self.valid_requests(body_example).await {

@@ -9,8 +9,8 @@ use crate::model::{Coverage, Finding, KnownFinding, Report};
 
 /// Members of `report.json`, in this order.
 ///
-/// Operations are in the document's order. Findings about the server as a whole come first, then those of each operation. Two runs
-/// with the same findings differ in `started` and `seconds` only.
+/// Operations are in the document's order. Findings about the server as a whole come first, then those of each operation. Two
+/// runs with the same findings differ in `started` and `seconds` only.
 #[derive(Serialize)]
 struct JsonReport<'a> {
     /// Title and version of the document.
