@@ -8,7 +8,7 @@ use std::process::Command;
 use boxoffice_conformance::comparison::Comparison;
 use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_conformance::model::{Check, Report};
-use boxoffice_conformance::options::asked;
+use boxoffice_conformance::options::select_operations;
 use boxoffice_conformance::target::Target;
 use boxoffice_http::log;
 use boxoffice_mock::{self, Settings};
@@ -50,7 +50,7 @@ async fn side(address: &str) -> Target {
 /// Returns a comparison of every operation.
 async fn comparison(address: &str, reference: Option<&str>) -> Comparison {
     let contract = boxoffice::contract::load().unwrap();
-    let asked = asked(&contract, &[], &[]).unwrap();
+    let asked = select_operations(&contract, &[], &[]).unwrap();
     let reference = match reference {
         Some(address) => Some(side(address).await),
         None => None,
@@ -99,7 +99,7 @@ async fn platform_conforms_to_contract(app: TestApp) {
     let contract = boxoffice::contract::load().unwrap();
     let mut side = Target::connect(&app.address, Some(&app.staff.key)).await.unwrap();
     side.create_fixtures(&contract, 1).await.unwrap();
-    let asked = asked(&contract, &[], &[]).unwrap();
+    let asked = select_operations(&contract, &[], &[]).unwrap();
     let comparison = Comparison::new(contract, side, None, 1, asked, &routes().openapi().unwrap());
 
     assert_clean(&comparison.run(|_| ()).await);
@@ -143,13 +143,13 @@ async fn exit_status_reports_result() {
     assert_eq!(clean.0, Some(0), "{}", clean.1);
     assert!(clean.1.contains("6 of 129 operations reached") && clean.1.contains("seed 7"), "{}", clean.1);
     assert_eq!(found.0, Some(1), "{}", found.1);
-    assert!(found.1.contains("answer.body of region_get: the answer 200 has a body that lacks name"), "{}", found.1);
+    assert!(found.1.contains("answer.body of region_get: the response 200 has a body that lacks name"), "{}", found.1);
     for file in ["report.json", "junit.xml", "report.html"] {
         assert!(fs::read_to_string(format!("{report}/{file}")).unwrap().contains("region_get"), "{file}");
     }
     assert_eq!(is_known.0, Some(0), "{}", is_known.1);
     assert_eq!(unknown.0, Some(2), "{}", unknown.1);
-    assert!(unknown.1.contains("near it are") && unknown.1.contains("region_get"), "{}", unknown.1);
+    assert!(unknown.1.contains("similar names are") && unknown.1.contains("region_get"), "{}", unknown.1);
     assert_eq!(unreachable.0, Some(2), "{}", unreachable.1);
     assert!(unreachable.1.contains("start the server, or correct the address"), "{}", unreachable.1);
 }
@@ -161,15 +161,15 @@ async fn failed_setup_is_reported() {
     let mut comparison = comparison(&mock.address, None).await;
     comparison.target.create_fixtures(&comparison.contract, 1).await.unwrap();
     let refuses = faulty::faulty(&mock.address, "event_create", faulty::On::Success, faulty::Change::Answer(403, REFUSED)).await;
-    comparison.target.server = HttpClient::new(&refuses).unwrap();
-    comparison.asked = ["event_update".to_owned()].into();
+    comparison.target.client = HttpClient::new(&refuses).unwrap();
+    comparison.selected = ["event_update".to_owned()].into();
 
     let report = comparison.run(|_| ()).await;
 
     let [finding] = report.findings.as_slice() else { panic!("{:#?}", report.findings) };
     assert_eq!((finding.check, finding.operation.as_str()), (Check::Valid, "event_update"));
-    assert_eq!(finding.summary, "a valid request could not be asked");
-    assert!(finding.actual.contains("event_create was answered 403 (You are restricted"), "{}", finding.actual);
+    assert_eq!(finding.summary, "a valid request could not be sent");
+    assert!(finding.actual.contains("event_create returned 403 (You are restricted"), "{}", finding.actual);
     assert!(finding.actual.contains("curl -i -X POST"), "{}", finding.actual);
     assert_eq!(report.operation("event_update").unwrap().left_out, None);
 }
@@ -191,7 +191,7 @@ async fn comparison_without_requests_fails() {
     assert_eq!(left.0, Some(2), "{}", left.1);
     assert!(left.1.contains("--only and --skip leave no operation"), "{}", left.1);
     assert_eq!(unwritten.0, Some(2), "{}", unwritten.1);
-    assert!(unwritten.1.contains("nothing was asked") && unwritten.1.contains("multipart/form-data"), "{}", unwritten.1);
+    assert!(unwritten.1.contains("no operation was checked") && unwritten.1.contains("multipart/form-data"), "{}", unwritten.1);
 }
 
 #[test]
@@ -199,8 +199,8 @@ fn unknown_operation_name_suggests_similar_names() {
     let contract = boxoffice::contract::load().unwrap();
     let names = |name: &str| [name.to_owned()];
 
-    let unknown = asked(&contract, &names("session_creat"), &[]).unwrap_err().to_string();
-    let some = asked(&contract, &names("Sessions"), &names("session_create")).unwrap();
+    let unknown = select_operations(&contract, &names("session_creat"), &[]).unwrap_err().to_string();
+    let some = select_operations(&contract, &names("Sessions"), &names("session_create")).unwrap();
 
     assert!(unknown.starts_with("session_creat is neither a tag nor an operationId"), "{unknown}");
     assert!(unknown.contains("session_create"), "{unknown}");

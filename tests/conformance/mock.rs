@@ -5,7 +5,7 @@ mod foreign;
 mod kept;
 mod stateful;
 
-use boxoffice_conformance::http_client::{HttpClient, KEY, ReceivedResponse, Request, VERSION};
+use boxoffice_conformance::http_client::{HttpClient, API_KEY_HEADER, ReceivedResponse, Request, CLIENT_VERSION_HEADER};
 use boxoffice_mock::Settings;
 use boxoffice_openapi::{Contract, Operation};
 use serde_json::json;
@@ -203,14 +203,14 @@ async fn prefer_header_sets_scope_of_any_key() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn configured_key_is_required() {
     let mock = MockServer::start(Settings { key: Some("the one".to_owned()), ..Settings::default() });
-    let with_key = async |key: &str| mock.send(&request("GET", "/regions").with_header(KEY, key)).await.status;
+    let with_key = async |key: &str| mock.send(&request("GET", "/regions").with_header(API_KEY_HEADER, key)).await.status;
     assert_eq!([with_key("the one").await, with_key("another").await, with_key(" ").await], [200, 403, 401]);
 }
 
 async fn error_responses_equal_those_of_platform(app: TestApp) {
     let mock = MockServer::start(Settings::default());
     let platform = HttpClient::new(&app.address).unwrap();
-    let staff = |method: &str, path: &str| request(method, path).with_header(KEY, &app.staff.key);
+    let staff = |method: &str, path: &str| request(method, path).with_header(API_KEY_HEADER, &app.staff.key);
     let region = || staff("POST", "/regions").with_json(&json!({ "name": "Accra", "country": "Ghana" }));
     let with_body = |request: Request, body: &[u8]| Request { body: Some(body.to_vec()), ..request };
     let mut bad = vec![
@@ -220,11 +220,11 @@ async fn error_responses_equal_those_of_platform(app: TestApp) {
         staff("DELETE", "/regions"),
         staff("HEAD", "/time"),
         staff("PATCH", "/v3/orders"),
-        staff("GET", "/regions").without_header(VERSION),
-        staff("GET", "/regions").with_header(VERSION, "2.9.9"),
-        staff("GET", "/regions").with_header(VERSION, "three"),
-        staff("GET", "/regions").without_header(KEY),
-        staff("GET", "/regions").with_header(KEY, "  "),
+        staff("GET", "/regions").without_header(CLIENT_VERSION_HEADER),
+        staff("GET", "/regions").with_header(CLIENT_VERSION_HEADER, "2.9.9"),
+        staff("GET", "/regions").with_header(CLIENT_VERSION_HEADER, "three"),
+        staff("GET", "/regions").without_header(API_KEY_HEADER),
+        staff("GET", "/regions").with_header(API_KEY_HEADER, "  "),
         staff("GET", "/regions?page=0&records=101"),
         staff("GET", "/regions?page=1&page=2"),
         staff("GET", "/regions/no%20such"),

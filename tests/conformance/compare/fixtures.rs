@@ -54,7 +54,7 @@ async fn ask_all(app: &fixtures::Fixtures, server: &HttpClient, contract: &Contr
             ExpectedOutcome::Declared => operation.statuses.contains(&reply.status),
         };
         if !fine {
-            let curl = valid.request.curl(&server.address);
+            let curl = valid.request.to_curl(&server.base_url);
             wrong.push(format!("{} {body:?}: {} {}\n{curl}", operation.id, reply.status, String::from_utf8_lossy(&reply.body)));
         }
     }
@@ -94,7 +94,7 @@ async fn key_without_administrator_scope_creates_nothing(app: TestApp) {
     let error = fixtures::Fixtures::create(&server, &contract, &app.public_key, 7).await.unwrap_err();
 
     let error = format!("{error:#}");
-    assert!(error.contains("403") && error.contains("The key has to be one of the platform's administrators"), "{error}");
+    assert!(error.contains("403") && error.contains("Use the key of a platform administrator"), "{error}");
     assert_eq!(lists(&app).await, before);
     assert_eq!(app.read("/accounts").await["total"], 1);
 }
@@ -144,6 +144,6 @@ async fn rate_limited_request_is_retried() {
 
     let (made, ()) = tokio::join!(boxoffice_conformance::fixtures::Fixtures::create(&server, &contract, "a key", 7), answers);
 
-    assert!(format!("{:#}", made.unwrap_err()).contains("region_create was answered 403"));
-    assert_eq!(server.sent(), 2);
+    assert!(format!("{:#}", made.unwrap_err()).contains("region_create returned 403"));
+    assert_eq!(server.request_count(), 2);
 }

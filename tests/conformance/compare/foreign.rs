@@ -2,7 +2,7 @@
 
 use boxoffice::routes::routes;
 use boxoffice_conformance::comparison::Comparison;
-use boxoffice_conformance::options::asked;
+use boxoffice_conformance::options::select_operations;
 use boxoffice_conformance::target::Target;
 use boxoffice_http::log;
 use boxoffice_mock::{self, Settings};
@@ -122,7 +122,7 @@ async fn mock_of_other_document_conforms() {
         let contract = || Contract::new(document.clone()).unwrap();
         let mock = boxoffice_mock::start(contract(), Settings::default(), ANY_PORT, &log::silent()).unwrap();
         let side = Target::connect(&format!("http://{}", mock.address()), None).await.unwrap();
-        let asked = asked(&contract(), &[], &[]).unwrap();
+        let asked = select_operations(&contract(), &[], &[]).unwrap();
         let comparison = Comparison::new(contract(), side, None, 1, asked, &routes().openapi().unwrap());
 
         let report = comparison.run(|_| ()).await;
