@@ -17,7 +17,8 @@ const CLOSED: u8 = 2;
 #[derive(Debug, Default)]
 pub struct GracefulShutdown {
     state: AtomicU8,
-    /// The number of requests in flight. Receivers are notified only when it reaches 0, because notifying for each request costs time.
+    /// The number of requests in flight. Receivers are notified only when it reaches 0, because notifying for each request costs
+    /// time.
     in_flight: watch::Sender<usize>,
 }
 
