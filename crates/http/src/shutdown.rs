@@ -57,7 +57,7 @@ impl GracefulShutdown {
         *self.in_flight.borrow()
     }
 
-    /// Rejects new requests after [`DRAIN_PERIOD`] and waits for those in flight.
+    /// Rejects new requests after a short drain period and waits for those in flight.
     pub async fn drain(&self) {
         self.state.store(DRAINING, Ordering::SeqCst);
         tokio::time::sleep(DRAIN_PERIOD).await;
