@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The mock beside Prism: the same document, the same requests, the same machine, in turns.
+# Compares the mock with Prism: the same document, requests and machine, in turns.
 #
 #   benches/mock.sh                                  both, in about three minutes
 #   benches/mock.sh boxoffice                        one of them: prism or boxoffice
-#   TURN=2 ROUNDS=1 STARTS=3 benches/mock.sh         a quick look
+#   TURN=2 ROUNDS=1 STARTS=3 benches/mock.sh         a short run
 #
-# Installs by name what it needs: wrk from Debian, Prism from npm into a temporary folder.
+# Installs what it needs: wrk from Debian, Prism from npm into a temporary folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,7 +29,7 @@ stop() { kill "${pid[$1]}" && wait "${pid[$1]}" || true; unset "pid[$1]"; }
 trap 'for server in "${!pid[@]}"; do stop "$server"; done 2>/dev/null; rm -rf "$folder"' EXIT
 fail() { echo "$*" >&2; exit 1; }
 
-# Starts a server, in the background.
+# Starts a server in the background.
 start() {
   case $1 in
     prism) "$folder/node_modules/.bin/prism" mock -v silent -h 127.0.0.1 -p "${port[$1]}" spec/openapi.yaml & ;;
@@ -38,8 +38,8 @@ start() {
   pid[$1]=$!
 }
 
-# Whether a server answers with 200. By hand, because starting a program would take longer than what is measured.
-answers() {
+# Succeeds if a server responds with 200. Without curl, because starting a program would take longer than the measured time.
+is_ready() {
   local status
   { exec {socket}<>"/dev/tcp/127.0.0.1/${port[$1]}"; } 2>/dev/null || return 1
   printf 'GET %s HTTP/1.1\r\nHost: localhost\r\nX-API-Key: any\r\nX-Client-Version: 3.0.0\r\nConnection: close\r\n\r\n' "$EVENT" >&"$socket"
@@ -48,26 +48,26 @@ answers() {
   [[ $status == *' 200 '* ]]
 }
 
-# Starts a server and waits for its first answer; sets `took`, in milliseconds.
+# Starts a server and waits for its first response; sets `took`, in milliseconds.
 start_and_wait() {
-  ! answers "$1" || fail "Something else answers at port ${port[$1]} already."
-  local begun=${EPOCHREALTIME/./}
+  ! is_ready "$1" || fail "Another server is using port ${port[$1]}."
+  local started=${EPOCHREALTIME/./}
   start "$1"
-  until answers "$1"; do
+  until is_ready "$1"; do
     kill -0 "${pid[$1]}" 2>/dev/null || fail "$1 did not start: $(cat "$folder/$1.log")"
-    # Nothing ever comes there: a pause without a program.
+    # A pause without a program: this descriptor never has data.
     read -rt 0.001 <&"$nothing" || true
   done
-  took=$(((${EPOCHREALTIME/./} - begun) / 1000))
+  took=$(((${EPOCHREALTIME/./} - started) / 1000))
 }
 exec {nothing}<> <(:)
 
-# Whoever doesn't validate has no business in this comparison.
+# Checks that a server validates requests; otherwise the comparison would be unfair.
 check() {
   local address=http://127.0.0.1:${port[$1]} status
   expect() {
     status=$(curl -s -o /dev/null -w '%{http_code}' "${HEADERS[@]}" "${@:2}")
-    [[ $status == $1 ]] || fail "$server answered $status instead of $1: curl ${*:2}"
+    [[ $status == $1 ]] || fail "$server returned $status instead of $1: curl ${*:2}"
   }
   expect 200 "$address$EVENT"
   expect 201 "$address/orders" -H "$JSON" -d "$ORDER"
@@ -75,7 +75,7 @@ check() {
   expect '4??' "$address/orders" -H "$JSON" -d '{}'
 }
 
-# Measures one turn of a server, with a minute for whoever answers slowly; sets `rate`, `p50` and `p99`.
+# Measures one turn of a server, with a timeout of a minute; sets `rate`, `p50` and `p99`.
 turn() {
   local method=$2 path=$EVENT seconds=$3 out=$folder/wrk
   [[ $method == GET ]] || path=/orders
@@ -90,8 +90,8 @@ printf 'wrk.method = "POST"\nwrk.headers["Content-Type"] = "application/json"\nw
 
 median() { sort -n | awk '{ all[NR] = $1 } END { print (all[int((NR + 1) / 2)] + all[int(NR / 2) + 1]) / 2 }'; }
 
-# Prints the medians of a list for each server, and how many times the first stands in the second.
-sum_up() {
+# Prints each server's median, and the ratio of the second to the first.
+print_medians() {
   local unit=$1 server all=()
   for server in "${servers[@]}"; do
     all+=("$(median <"$folder/$server.numbers")")
@@ -106,7 +106,7 @@ for server in "${servers[@]}"; do
   case $server in
     prism) npm install --silent --no-audit --no-fund --prefix "$folder" "@stoplight/prism-cli@$PRISM" >/dev/null ;;
     boxoffice) cargo build --release --locked --quiet ;;
-    *) fail "There is no server $server. Name prism, boxoffice or both." ;;
+    *) fail "Unknown server $server. Use prism, boxoffice or both." ;;
   esac
 done
 
@@ -128,11 +128,11 @@ for method in GET POST; do
       echo "$rate" >>"$folder/$server.numbers"
     done
   done
-  sum_up requests/s
+  print_medians requests/s
 done
 for server in "${servers[@]}"; do stop "$server"; done
 
-echo "From start to the first 200, $STARTS times"
+echo "Time from start to the first 200, $STARTS times"
 for ((round = 1; round <= STARTS; round++)); do
   for server in "${servers[@]}"; do
     start_and_wait "$server"
@@ -140,4 +140,4 @@ for ((round = 1; round <= STARTS; round++)); do
     stop "$server"
   done
 done
-sum_up ms
+print_medians ms

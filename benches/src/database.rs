@@ -1,4 +1,4 @@
-//! The databases that servers are measured on: a file, and a PostgreSQL of our own that keeps what it has acknowledged.
+//! Databases for the measured servers: an SQLite file, or a temporary PostgreSQL server with durable commits.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -11,23 +11,23 @@ use tempfile::TempDir;
 
 use crate::programs::{Programs, is_ready};
 
-/// How long PostgreSQL may take to start.
-const START_LIMIT: Duration = Duration::from_secs(60);
+/// Timeout of PostgreSQL's start.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Which database.
+/// Kind of database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Kind {
-    /// The embedded one
+pub enum DatabaseKind {
+    /// The embedded database
     Sqlite,
-    /// A server of our own, as it is installed here, with its own settings but for its memory
+    /// A temporary server of the installed version, with default settings except for its memory
     Postgres,
 }
 
-/// An empty database. It is gone when this is dropped.
+/// A temporary database, removed on drop.
 pub struct Database {
     /// Its URL.
     pub url: String,
-    /// A folder for whatever else its server keeps.
+    /// Folder for the boxoffice server's other files.
     pub folder: TempDir,
     cluster: Option<Cluster>,
 }
@@ -36,30 +36,30 @@ struct Cluster {
     shell: Child,
     pgbench: PathBuf,
     socket: TempDir,
-    /// Removed after the shell has ended, which empties it also when nobody is left to do this.
+    /// Removed after the shell, which empties it even if this process is killed.
     _data: TempDir,
 }
 
 impl Database {
-    /// A new one below `place`, which decides what a commit costs.
+    /// Creates a database in the folder `place`. Its disk determines the cost of a commit.
     ///
     /// # Errors
-    /// When it can't be made.
-    pub fn new(kind: Kind, place: &Path) -> anyhow::Result<Self> {
-        fs::create_dir_all(place).with_context(|| format!("cannot make the folder {}", place.display()))?;
+    /// Returns an error if a folder can't be created or PostgreSQL doesn't start.
+    pub fn new(kind: DatabaseKind, place: &Path) -> anyhow::Result<Self> {
+        fs::create_dir_all(place).with_context(|| format!("cannot create the folder {}", place.display()))?;
         let folder = tempfile::Builder::new().prefix("boxoffice-load-").tempdir_in(place)?;
         match kind {
-            Kind::Sqlite => {
+            DatabaseKind::Sqlite => {
                 Ok(Self { url: format!("sqlite:{}", folder.path().join("boxoffice.db").display()), folder, cluster: None })
             }
-            Kind::Postgres => {
+            DatabaseKind::Postgres => {
                 let (cluster, url) = Cluster::start(place)?;
                 Ok(Self { url, folder, cluster: Some(cluster) })
             }
         }
     }
 
-    /// `pgbench`, with the arguments that lead it here; `None` for SQLite.
+    /// Returns a `pgbench` command with the connection arguments; `None` for SQLite.
     pub fn pgbench(&self) -> Option<Command> {
         let cluster = self.cluster.as_ref()?;
         let mut command = Command::new(&cluster.pgbench);
@@ -72,19 +72,19 @@ impl Cluster {
     fn start(place: &Path) -> anyhow::Result<(Self, String)> {
         let programs = Programs::find().map_err(anyhow::Error::msg)?;
         let data = programs.make_folder(place)?;
-        // A socket's path is short.
+        // The length of a socket's path is limited.
         let socket = programs.make_folder(Path::new("/tmp"))?;
         let script = SCRIPT.replace("SOCKET", &socket.path().display().to_string());
         let shell = programs.shell(data.path(), &script)?;
-        let begin = Instant::now();
+        let started = Instant::now();
         while !is_ready(data.path()) {
-            if begin.elapsed() > START_LIMIT {
+            if started.elapsed() > START_TIMEOUT {
                 bail!("PostgreSQL does not start:\n{}", fs::read_to_string(data.path().join("log")).unwrap_or_default());
             }
             thread::sleep(Duration::from_millis(20));
         }
         let url = format!("postgres://postgres@localhost/postgres?host={}", socket.path().display());
-        // Where it was found there may be links to the server's programs alone.
+        // The folder may contain only links to the server's programs, and not `pgbench`.
         let pgbench = fs::canonicalize(programs.folder.join("postgres"))?.with_file_name("pgbench");
         Ok((Self { shell, pgbench, socket, _data: data }, url))
     }
@@ -93,12 +93,13 @@ impl Cluster {
 impl Drop for Cluster {
     fn drop(&mut self) {
         drop(self.shell.stdin.take());
-        // It may have ended by itself.
+        // The shell may have ended already.
         let _waited = self.shell.wait();
     }
 }
 
-/// Makes and runs a server until our process ends, however it does: its folder is removed then. Commits are durable, as by default.
+/// Creates and runs a server until this process ends, even if it is killed, and then empties its folder. Commits are durable, as
+/// by default.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
 exec 3<&0 </dev/null

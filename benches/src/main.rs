@@ -1,16 +1,16 @@
-//! Loads a server of its own and measures it, side by side with what the machine allows. `README.md` says how to read it.
+//! Load test: starts a server, measures it under load and compares it with baselines. `README.md` explains the results.
 
-mod bare;
+mod bare_endpoint;
+mod baseline;
 mod database;
-mod drive;
+mod fixtures;
+mod load;
 #[path = "../../tests/it/support/programs.rs"]
 mod programs;
 mod progress;
 mod report;
 mod scenario;
 mod server;
-mod world;
-mod yardstick;
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -20,16 +20,16 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::database::{Database, Kind};
-use crate::drive::{Load, Measured, drive};
+use crate::baseline::Sections;
+use crate::database::{Database, DatabaseKind};
+use crate::fixtures::Fixtures;
+use crate::load::{Load, Measurement, run_load};
 use crate::progress::Progress;
-use crate::report::{HEADS, Row, Yardstick};
+use crate::report::{Baseline, HEADINGS, Row};
 use crate::scenario::Scenario;
 use crate::server::Server;
-use crate::world::World;
-use crate::yardstick::Sections;
 
-/// Loads a boxoffice server of its own and measures it
+/// Measures a boxoffice server under load
 #[derive(Debug, Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Cli {
@@ -41,37 +41,37 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Answer everything with the bytes of a file, to be measured beside the server
+    /// Return the bytes of a file to every request, as a baseline
     #[command(hide = true)]
     Bare { file: PathBuf },
 }
 
 #[derive(Debug, Args)]
 struct Options {
-    /// What the server is loaded with [default: all, one after the other]
+    /// Scenarios to run, one after the other [default: all]
     scenarios: Vec<Scenario>,
-    /// Databases to measure on
+    /// Databases to measure
     #[arg(long, value_delimiter = ',', default_value = "sqlite,postgres")]
-    databases: Vec<Kind>,
-    /// Orders that there are before
+    databases: Vec<DatabaseKind>,
+    /// Paid orders in the database beforehand; several values run one after the other
     #[arg(long, value_delimiter = ',', default_value = "1000", value_parser = clap::value_parser!(i64).range(1000..=10_000_000))]
     orders: Vec<i64>,
-    /// Requests under way at the same time
+    /// Concurrent requests
     #[arg(long, default_value_t = 64)]
     connections: usize,
-    /// Requests a second, however fast they are answered [default: each connection asks as soon as it is answered]
+    /// Requests per second (open loop) [default: each connection sends its next request when it has a response]
     #[arg(long)]
     rate: Option<f64>,
-    /// What the server is loaded with at the same time, by an eighth as many connections
+    /// Second scenario to run at the same time, on an eighth as many connections
     #[arg(long)]
     beside: Option<Scenario>,
-    /// Seconds that are measured of each scenario, after two to warm up
+    /// Measured seconds per scenario, after 2 seconds of warm-up
     #[arg(long, default_value_t = 10)]
     seconds: u64,
-    /// Folder for the databases, which decides what a commit costs
+    /// Folder of the databases; its disk determines the cost of a commit
     #[arg(long, default_value = "target/load")]
     place: PathBuf,
-    /// File for the figures
+    /// File for the results as JSON
     #[arg(long)]
     json: Option<PathBuf>,
 }
@@ -80,7 +80,7 @@ struct Options {
 async fn main() -> anyhow::Result<()> {
     let Cli { command, options } = Cli::parse();
     match command {
-        // As many threads as the platform's own server has.
+        // On a multi-threaded runtime like the platform's server.
         Some(Command::Bare { file }) => tokio::task::spawn_blocking(move || serve_bare(&file)).await?,
         None => measure_all(&options).await,
     }
@@ -88,22 +88,22 @@ async fn main() -> anyhow::Result<()> {
 
 fn serve_bare(file: &Path) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(bare::serve(std::fs::read(file)?.into()))
+    runtime.block_on(bare_endpoint::serve(std::fs::read(file)?.into()))
 }
 
 async fn measure_all(options: &Options) -> anyhow::Result<()> {
     let program = server::build()?;
     let scenarios = if options.scenarios.is_empty() { Scenario::value_variants() } else { &options.scenarios };
     let mut rows = Vec::new();
-    writeln!(stdout(), "{HEADS}")?;
+    writeln!(stdout(), "{HEADINGS}")?;
     for kind in &options.databases {
         for orders in &options.orders {
             let database = Database::new(*kind, &options.place)?;
-            let world = Arc::new(World::fill(&program, &database.url, database.folder.path(), *orders).await?);
+            let fixtures = Arc::new(Fixtures::create(&program, &database.url, database.folder.path(), *orders).await?);
             for scenario in scenarios {
-                let row = measure(options, &program, &database, &world, *scenario).await;
-                let mut row = row.with_context(|| format!("{scenario} on {}", name(*kind)))?;
-                (row.database, row.orders) = (name(*kind), *orders);
+                let row = measure(options, &program, &database, &fixtures, *scenario).await;
+                let mut row = row.with_context(|| format!("{scenario} on {}", database_name(*kind)))?;
+                (row.database, row.orders) = (database_name(*kind), *orders);
                 writeln!(stdout(), "{row}")?;
                 rows.push(row);
             }
@@ -115,92 +115,92 @@ async fn measure_all(options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn name(kind: Kind) -> &'static str {
+fn database_name(kind: DatabaseKind) -> &'static str {
     match kind {
-        Kind::Sqlite => "SQLite",
-        Kind::Postgres => "PostgreSQL",
+        DatabaseKind::Sqlite => "SQLite",
+        DatabaseKind::Postgres => "PostgreSQL",
     }
 }
 
-/// How often a server and its bare endpoint take turns.
+/// Number of rounds in which the server and its baseline take turns.
 const ROUNDS: u32 = 10;
 
-/// Loads a server that has just been started.
+/// Measures a scenario on a newly started server.
 async fn measure(
     options: &Options,
     program: &Path,
     database: &Database,
-    world: &Arc<World>,
+    fixtures: &Arc<Fixtures>,
     scenario: Scenario,
 ) -> anyhow::Result<Row> {
     let progress = Progress::new(&scenario.to_string());
     let server = Server::platform(program, &database.url, database.folder.path())?;
-    let asks = scenario.asks(world, server.address).await?;
-    let time = Duration::from_secs(options.seconds);
+    let requests = scenario.requests(fixtures, server.address).await?;
+    let duration = Duration::from_secs(options.seconds);
     let load = Load {
         address: server.address,
         connections: options.connections,
         warm_up: Duration::from_secs(2),
-        time,
+        duration,
         rate: options.rate,
     };
-    server.forget_peak()?;
+    server.reset_peak_memory()?;
     let bare = match scenario {
         Scenario::ReadEvent | Scenario::ListPublished | Scenario::ListDeep | Scenario::Wallet => {
-            Some(yardstick::bare(&server, &asks, database.folder.path()).await?)
+            Some(baseline::start_bare_endpoint(&server, &requests, database.folder.path()).await?)
         }
         _ => None,
     };
-    // The machine may be faster in one second than in the next: server and bare endpoint are asked in turn.
+    // Server and bare endpoint take turns, because the machine's speed varies.
     let rounds = if bare.is_some() { ROUNDS } else { 1 };
-    let (mut measured, mut by_bare, mut processor_seconds) = (Measured::nothing()?, Measured::nothing()?, 0.0);
+    let (mut measurement, mut bare_measurement, mut processor_seconds) = (Measurement::empty()?, Measurement::empty()?, 0.0);
     for round in 0..rounds {
         let warm_up = if round == 0 { load.warm_up } else { load.warm_up / ROUNDS };
-        let load = Load { warm_up, time: time / rounds, ..load.clone() };
+        let load = Load { warm_up, duration: duration / rounds, ..load.clone() };
         let mut used = Vec::new();
-        let measuring = drive(&load, &asks, || used.push(server.processor_seconds()));
-        measured.add(&match options.beside {
+        let running = run_load(&load, &requests, || used.push(server.processor_seconds()));
+        measurement.add(&match options.beside {
             Some(beside) => {
-                let others = Load { connections: (load.connections / 8).max(1), rate: None, ..load.clone() };
-                let asks = beside.asks(world, server.address).await?;
-                let (measured, _beside) = futures::future::try_join(measuring, drive(&others, &asks, || ())).await?;
-                measured
+                let beside_load = Load { connections: (load.connections / 8).max(1), rate: None, ..load.clone() };
+                let requests = beside.requests(fixtures, server.address).await?;
+                let (measurement, _beside) = futures::future::try_join(running, run_load(&beside_load, &requests, || ())).await?;
+                measurement
             }
-            None => measuring.await?,
+            None => running.await?,
         })?;
         let used = used.into_iter().collect::<anyhow::Result<Vec<f64>>>()?;
         processor_seconds += used.last().unwrap_or(&0.0) - used.first().unwrap_or(&0.0);
         if let Some(bare) = &bare {
-            by_bare.add(&drive(&Load { address: bare.address, ..load }, &asks, || ()).await?)?;
+            bare_measurement.add(&run_load(&Load { address: bare.address, ..load }, &requests, || ()).await?)?;
         }
     }
     let peak_mebibytes = server.peak_memory()?;
-    let beside = match scenario {
+    let baseline = match scenario {
         Scenario::OnSaleHot | Scenario::OnSaleSpread => {
             let sections = match scenario {
-                Scenario::OnSaleHot => Sections::One(world.hot_section),
+                Scenario::OnSaleHot => Sections::One(fixtures.hot_section_id),
                 _ => Sections::Thousand,
             };
             let name = if database.pgbench().is_some() { "pgbench" } else { "loop" };
-            Some((name, yardstick::orders(database, world, sections, time).await?))
+            Some((name, baseline::measure_orders(database, fixtures, sections, duration).await?))
         }
-        _ => bare.map(|_| ("bare", by_bare.rate())),
+        _ => bare.map(|_| ("bare", bare_measurement.rate())),
     };
-    progress.end();
-    let answers = measured.latencies.len() + measured.others.values().sum::<u64>();
+    progress.finish();
+    let responses = measurement.latencies.len() + measurement.others.values().sum::<u64>();
     Ok(Row {
         scenario: options.beside.map_or_else(|| scenario.to_string(), |beside| format!("{scenario} beside {beside}")),
         database: "",
         orders: 0,
         connections: options.connections,
-        asked_per_second: options.rate,
-        per_second: measured.rate(),
-        milliseconds: (&measured).into(),
-        processor_seconds_per_1000: processor_seconds * 1000.0 / answers as f64,
+        target_rate: options.rate,
+        per_second: measurement.rate(),
+        milliseconds: (&measurement).into(),
+        processor_seconds_per_1000: processor_seconds * 1000.0 / responses as f64,
         peak_mebibytes,
-        seconds: measured.time.as_secs_f64(),
-        is_exhausted: measured.is_exhausted,
-        others: measured.others.clone(),
-        yardstick: beside.map(|(name, per_second)| Yardstick { name, per_second, ratio: measured.rate() / per_second }),
+        seconds: measurement.duration.as_secs_f64(),
+        is_exhausted: measurement.is_exhausted,
+        others: measurement.others.clone(),
+        baseline: baseline.map(|(name, per_second)| Baseline { name, per_second, ratio: measurement.rate() / per_second }),
     })
 }

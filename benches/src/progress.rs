@@ -1,44 +1,44 @@
-//! How far a long task is, on standard error.
+//! Progress of a long task, on standard error.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::time::{Duration, Instant};
 
-/// A task that tells how far it is: a line that is written over at a terminal, and one in ten seconds elsewhere.
+/// Progress of a task: a line that is overwritten at a terminal, or a line every ten seconds elsewhere.
 pub struct Progress {
     task: String,
-    begun: Instant,
-    told: Instant,
+    started: Instant,
+    printed: Instant,
     is_terminal: bool,
 }
 
 impl Progress {
-    /// A task that begins.
+    /// Starts a task.
     pub fn new(task: &str) -> Self {
         let now = Instant::now();
-        let progress = Self { task: task.to_owned(), begun: now, told: now, is_terminal: stderr().is_terminal() };
-        progress.say(&format!("{task} …"));
+        let progress = Self { task: task.to_owned(), started: now, printed: now, is_terminal: stderr().is_terminal() };
+        progress.print(&format!("{task} …"));
         progress
     }
 
-    /// So much is done of a part of it.
-    pub fn tell(&mut self, part: &str, done: i64, of: i64) {
-        let pause = if self.is_terminal { Duration::from_millis(100) } else { Duration::from_secs(10) };
-        if self.told.elapsed() >= pause {
-            self.told = Instant::now();
-            self.say(&format!("{}: {part}, {done} of {of}", self.task));
+    /// Reports the progress of a part of the task.
+    pub fn update(&mut self, part: &str, done: i64, total: i64) {
+        let interval = if self.is_terminal { Duration::from_millis(100) } else { Duration::from_secs(10) };
+        if self.printed.elapsed() >= interval {
+            self.printed = Instant::now();
+            self.print(&format!("{}: {part}, {done} of {total}", self.task));
         }
     }
 
-    /// It is done.
-    pub fn end(self) {
-        self.say(&format!("{}: done in {:.1} s", self.task, self.begun.elapsed().as_secs_f64()));
+    /// Ends the task.
+    pub fn finish(self) {
+        self.print(&format!("{}: done in {:.1} s", self.task, self.started.elapsed().as_secs_f64()));
         if self.is_terminal {
-            let _unheard = writeln!(stderr());
+            let _ignored = writeln!(stderr());
         }
     }
 
-    fn say(&self, line: &str) {
-        // Nobody is left to tell when standard error is closed.
-        let _unheard = if self.is_terminal { write!(stderr(), "\r\x1b[K{line}") } else { writeln!(stderr(), "{line}") };
+    fn print(&self, line: &str) {
+        // Fails only if standard error is closed.
+        let _ignored = if self.is_terminal { write!(stderr(), "\r\x1b[K{line}") } else { writeln!(stderr(), "{line}") };
     }
 }

@@ -1,7 +1,8 @@
-//! What is asked of the server.
+//! Scenarios: the requests of each load.
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,23 +14,23 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 
-use crate::drive::{Ask, Asks, Load, drive};
-use crate::world::{BUYER, BUYERS, GATE, PASSWORD, World, refused};
+use crate::fixtures::{ADMISSIBLE_TICKETS, BUYERS, FIRST_BUYER_ID, Fixtures, PASSWORD, database_error};
+use crate::load::{Load, LoadRequest, RequestSource, run_load};
 
-/// Open orders that a buyer may have.
-const OPEN_MAXIMUM: u64 = 10;
-/// Serials in an admission of many.
-const BATCH: u64 = 100;
-/// Buyers for each scenario that places orders, so that none of them uses up another's.
-const SHARE: u64 = BUYERS as u64 / 4;
-/// Which share of them pays.
-const PAYING: u64 = 2;
-/// Sections over which orders are spread.
-const SPREAD: u64 = 1000;
-/// Admissions of single tickets begin here; those of many have what is before.
-const SINGLES: u64 = GATE as u64 * 4 / 5;
+/// Maximum number of open orders of a buyer.
+const MAX_OPEN_ORDERS: u64 = 10;
+/// Number of serials in a batch admission.
+const BATCH_SERIALS: u64 = 100;
+/// Number of buyers reserved for each scenario that places orders, because a buyer's open orders are limited.
+const GROUP_BUYERS: u64 = BUYERS as u64 / 4;
+/// Group of buyers for orders that are paid.
+const PAYING_GROUP: u64 = 2;
+/// Number of sections over which orders are spread.
+const SPREAD_SECTIONS: u64 = 1000;
+/// First ticket for single admissions. Batch admissions use the tickets before it.
+const FIRST_SINGLE_TICKET: u64 = ADMISSIBLE_TICKETS as u64 * 4 / 5;
 
-/// What the server is loaded with.
+/// The requests that the server receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub enum Scenario {
     /// GET a listed event with 5 sections
@@ -40,9 +41,9 @@ pub enum Scenario {
     ListDeep,
     /// POST a session
     Login,
-    /// POST an order of one ticket, everyone of the same section
+    /// POST an order of one ticket, always of the same section
     OnSaleHot,
-    /// POST an order of one ticket, over 1,000 sections
+    /// POST an order of one ticket, spread over 1,000 sections
     OnSaleSpread,
     /// POST the payment of an open order
     Pay,
@@ -63,88 +64,104 @@ impl fmt::Display for Scenario {
 }
 
 impl Scenario {
-    /// Its requests to a server; those of [`Pay`](Self::Pay) are of orders that are placed now.
+    /// Returns the scenario's requests. For [`Pay`](Self::Pay), places the orders first.
     ///
     /// # Errors
-    /// When no order can be placed.
-    pub async fn asks(self, world: &Arc<World>, address: SocketAddr) -> anyhow::Result<Asks> {
+    /// Returns an error if no order can be placed.
+    pub async fn requests(self, fixtures: &Arc<Fixtures>, address: SocketAddr) -> anyhow::Result<RequestSource> {
         if self == Self::Pay {
-            return payments(world, address).await;
+            return payments(fixtures, address).await;
         }
-        let world = Arc::clone(world);
-        // The same ways in each run.
+        let fixtures = Arc::clone(fixtures);
+        // The same mix in each run.
         let mut rng = StdRng::seed_from_u64(1);
-        let ways: Vec<u8> = (0..10_007).map(|_| rng.random_range(0..100)).collect();
+        let percents: Vec<u8> = (0..10_007).map(|_| rng.random_range(0..100)).collect();
         Ok(Arc::new(move |n| {
-            let way = ways[n as usize % ways.len()];
-            match (self, way) {
-                (Self::Mixed, 0..55) => Self::ReadEvent.ask(&world, n),
-                (Self::Mixed, 55..75) => Self::ListPublished.ask(&world, n),
-                (Self::Mixed, 75..85) => Self::Wallet.ask(&world, n),
-                (Self::Mixed, 85..99) => order(&world, 3, n, world.spread(n % SPREAD)),
-                (Self::Mixed, _) => Self::Login.ask(&world, n),
-                _ => self.ask(&world, n),
+            let percent = percents[n as usize % percents.len()];
+            match (self, percent) {
+                (Self::Mixed, 0..55) => Self::ReadEvent.request(&fixtures, n),
+                (Self::Mixed, 55..75) => Self::ListPublished.request(&fixtures, n),
+                (Self::Mixed, 75..85) => Self::Wallet.request(&fixtures, n),
+                (Self::Mixed, 85..99) => order(&fixtures, 3, n, fixtures.section(n % SPREAD_SECTIONS)),
+                (Self::Mixed, _) => Self::Login.request(&fixtures, n),
+                _ => self.request(&fixtures, n),
             }
         }))
     }
 
-    /// Its `n`th request, where those don't depend on each other.
-    fn ask(self, world: &World, n: u64) -> Option<Ask> {
-        let buyer = &world.buyers[(n * 7919 % BUYERS as u64) as usize];
-        let get = |path: String| Some(Ask { method: Method::GET, path, key: Arc::clone(&buyer.key), body: Bytes::new() });
+    /// Returns the `n`th request of a scenario whose requests are independent.
+    fn request(self, fixtures: &Fixtures, n: u64) -> Option<LoadRequest> {
+        let buyer = &fixtures.buyers[(n * 7919 % BUYERS as u64) as usize];
+        let get = |path: String| Some(LoadRequest { method: Method::GET, path, key: Arc::clone(&buyer.key), body: Bytes::new() });
         match self {
-            Self::ReadEvent => get(format!("/v3/events/{}", world.event)),
+            Self::ReadEvent => get(format!("/v3/events/{}", fixtures.event)),
             Self::ListPublished => get("/v3/published-events?records=25".to_owned()),
             Self::ListDeep => get("/v3/published-events?records=25&page=200".to_owned()),
-            // So many are everyone's, however many orders there are: who has more is not to be shown more.
+            // Every buyer has at least five, so that the response doesn't grow with the number of orders.
             Self::Wallet => get(format!("/v3/accounts/{}/tickets?records=5", buyer.number)),
             Self::Login => {
                 let body = json!({ "identification": format!("buyer-{}", n % BUYERS as u64), "password": PASSWORD });
-                Some(post("/v3/sessions".to_owned(), &world.public_key, &body))
+                Some(post("/v3/sessions".to_owned(), &fixtures.public_key, &body))
             }
-            Self::OnSaleHot => order(world, 0, n, world.hot.clone()),
-            Self::OnSaleSpread => order(world, 1, n, world.spread(n % SPREAD)),
-            Self::Scan => (SINGLES + n < GATE as u64).then(|| admission(world, SINGLES + n..SINGLES + n + 1)),
-            Self::ScanBatch => ((n + 1) * BATCH <= SINGLES).then(|| admission(world, n * BATCH..(n + 1) * BATCH)),
+            Self::OnSaleHot => order(fixtures, 0, n, fixtures.hot_section.clone()),
+            Self::OnSaleSpread => order(fixtures, 1, n, fixtures.section(n % SPREAD_SECTIONS)),
+            Self::Scan => {
+                let ticket = FIRST_SINGLE_TICKET + n;
+                (ticket < ADMISSIBLE_TICKETS as u64).then(|| admission(fixtures, ticket..ticket + 1))
+            }
+            Self::ScanBatch => ((n + 1) * BATCH_SERIALS <= FIRST_SINGLE_TICKET)
+                .then(|| admission(fixtures, n * BATCH_SERIALS..(n + 1) * BATCH_SERIALS)),
             Self::Pay | Self::Mixed => None,
         }
     }
 }
 
-fn post(path: String, key: &Arc<str>, body: &Value) -> Ask {
-    Ask { method: Method::POST, path, key: Arc::clone(key), body: body.to_string().into() }
+fn post(path: String, key: &Arc<str>, body: &Value) -> LoadRequest {
+    LoadRequest { method: Method::POST, path, key: Arc::clone(key), body: body.to_string().into() }
 }
 
-/// An order of one ticket by one of a share of the buyers, each of whom comes [`OPEN_MAXIMUM`] times.
-fn order(world: &World, share: u64, n: u64, section: String) -> Option<Ask> {
-    let buyer = &world.buyers[(share * SHARE + n % SHARE) as usize];
-    (n < SHARE * OPEN_MAXIMUM).then(|| post("/v3/orders".to_owned(), &buyer.key, &json!({ "items": { section: 1 } })))
+/// Returns an order of one ticket by a buyer of a group. Each buyer places [`MAX_OPEN_ORDERS`] orders.
+fn order(fixtures: &Fixtures, group: u64, n: u64, section: String) -> Option<LoadRequest> {
+    let buyer = &fixtures.buyers[(group * GROUP_BUYERS + n % GROUP_BUYERS) as usize];
+    (n < GROUP_BUYERS * MAX_OPEN_ORDERS).then(|| post("/v3/orders".to_owned(), &buyer.key, &json!({ "items": { section: 1 } })))
 }
 
-fn admission(world: &World, tickets: std::ops::Range<u64>) -> Ask {
-    let serials: Vec<String> = tickets.map(|n| world.serial(n)).collect();
-    post(format!("/v3/events/{}/admissions", world.event), &world.staff_key, &json!({ "serials": serials, "device": "Gate A" }))
+fn admission(fixtures: &Fixtures, tickets: Range<u64>) -> LoadRequest {
+    let serials: Vec<String> = tickets.map(|n| fixtures.serial(n)).collect();
+    post(
+        format!("/v3/events/{}/admissions", fixtures.event),
+        &fixtures.staff_key,
+        &json!({ "serials": serials, "device": "Gate A" }),
+    )
 }
 
-/// Payments of orders that are placed before, each by whoever has placed it.
-async fn payments(world: &Arc<World>, address: SocketAddr) -> anyhow::Result<Asks> {
-    let begin = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros())?;
-    let placing = Arc::clone(world);
-    let place: Asks = Arc::new(move |n| order(&placing, PAYING, n, placing.spread(n % SPREAD)));
-    let load = Load { address, connections: 32, warm_up: Duration::ZERO, time: Duration::from_secs(5), rate: None };
-    drive(&load, &place, || ()).await?;
-    let db = Db::open(&world.database_url).await?;
-    let placed = "select id, account_id from orders where status = 'Placed' and account_id between $1 and $2 and placed >= $3";
-    let first = BUYER + (PAYING * SHARE) as i64;
-    let placed =
-        db.read().await.map_err(refused)?.query(placed).bind(first).bind(first + SHARE as i64 - 1).bind(begin).all().await;
-    let placed: Vec<(i64, i64)> = placed.map_err(refused)?;
+/// Places orders and returns their payments, each by the order's buyer.
+async fn payments(fixtures: &Arc<Fixtures>, address: SocketAddr) -> anyhow::Result<RequestSource> {
+    let started = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_micros())?;
+    let for_orders = Arc::clone(fixtures);
+    let orders: RequestSource = Arc::new(move |n| order(&for_orders, PAYING_GROUP, n, for_orders.section(n % SPREAD_SECTIONS)));
+    let load = Load { address, connections: 32, warm_up: Duration::ZERO, duration: Duration::from_secs(5), rate: None };
+    run_load(&load, &orders, || ()).await?;
+    let db = Db::open(&fixtures.database_url).await?;
+    let select = "select id, account_id from orders where status = 'Placed' and account_id between $1 and $2 and placed >= $3";
+    let first = FIRST_BUYER_ID + (PAYING_GROUP * GROUP_BUYERS) as i64;
+    let placed = db
+        .read()
+        .await
+        .map_err(database_error)?
+        .query(select)
+        .bind(first)
+        .bind(first + GROUP_BUYERS as i64 - 1)
+        .bind(started)
+        .all()
+        .await;
+    let placed: Vec<(i64, i64)> = placed.map_err(database_error)?;
     db.close().await;
-    let by_card = json!({ "method": "card", "token": "tok_approve" });
+    let card = json!({ "method": "card", "token": "tok_approve" });
     let pay = |(order, account): (i64, i64)| {
-        post(format!("/v3/orders/{order:014}/payments"), &world.buyers[(account - BUYER) as usize].key, &by_card)
+        post(format!("/v3/orders/{order:014}/payments"), &fixtures.buyers[(account - FIRST_BUYER_ID) as usize].key, &card)
     };
-    let mut open: Vec<Ask> = placed.into_iter().map(pay).collect();
-    open.shuffle(&mut StdRng::seed_from_u64(2));
-    Ok(Arc::new(move |n| open.get(n as usize).cloned()))
+    let mut payments: Vec<LoadRequest> = placed.into_iter().map(pay).collect();
+    payments.shuffle(&mut StdRng::seed_from_u64(2));
+    Ok(Arc::new(move |n| payments.get(n as usize).cloned()))
 }

@@ -1,4 +1,4 @@
-//! A server that is measured: a process of its own, and what it costs.
+//! Measured server: a separate process and its resource usage.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,120 +10,120 @@ use std::thread;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-/// The kernel counts a process's time in these (`sysconf(_SC_CLK_TCK)`, which is 100 wherever Linux runs).
+/// The unit of a process's CPU time (`sysconf(_SC_CLK_TCK)`, which is 100 on every Linux).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A process that answers. It is killed when this is dropped.
+/// A server process, killed on drop.
 pub struct Server {
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: SocketAddr,
     process: Child,
 }
 
 impl Server {
-    /// Starts the platform on a database, without limits, and waits until it answers.
+    /// Starts the platform on a database, without rate limits, and waits until it listens.
     ///
     /// # Errors
-    /// When it doesn't.
+    /// Returns an error if the server doesn't start.
     pub fn platform(program: &Path, database_url: &str, folder: &Path) -> anyhow::Result<Self> {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--rate-limit", "0", "--login-rate-limit", "0"]);
-        // A mail of each sale would go to the folder.
+        // Mails are written to the folder.
         command.arg("--data-dir").arg(folder).env("DATABASE_URL", database_url);
         Self::start(command)
     }
 
-    /// Starts a bare endpoint that answers every request with a file's bytes.
+    /// Starts an endpoint that returns a file's bytes to every request.
     ///
     /// # Errors
-    /// When it doesn't answer.
-    pub fn bare(answer: &Path) -> anyhow::Result<Self> {
+    /// Returns an error if the endpoint doesn't start.
+    pub fn bare(body: &Path) -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("bare").arg(answer);
+        command.arg("bare").arg(body);
         Self::start(command)
     }
 
-    /// Starts a process whose log, on standard error, tells the address that it serves.
+    /// Starts a process that logs its address to standard error.
     fn start(mut command: Command) -> anyhow::Result<Self> {
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
-        let log = process.stderr.take().context("the log was asked for")?;
+        let log = process.stderr.take().context("standard error is piped")?;
         let mut lines = BufReader::new(log).lines();
-        let mut said = Vec::new();
+        let mut log_lines = Vec::new();
         let address = loop {
-            let Some(Ok(line)) = lines.next() else { bail!("the server ended before it served:\n{}", said.join("\n")) };
-            if let Some(address) = served(&line) {
+            let Some(Ok(line)) = lines.next() else { bail!("the server ended before it listened:\n{}", log_lines.join("\n")) };
+            if let Some(address) = logged_address(&line) {
                 break address;
             }
-            said.push(line);
+            log_lines.push(line);
         };
-        // What it says on is read, or it would wait for somebody to do so.
+        // The rest must be read too: the server would block on a full pipe.
         thread::spawn(move || lines.for_each(drop));
         Ok(Self { address, process })
     }
 
-    /// Seconds of processor time that it has used.
+    /// Returns the CPU time used so far, in seconds.
     ///
     /// # Errors
-    /// When it has ended.
+    /// Returns an error if the server has ended.
     pub fn processor_seconds(&self) -> anyhow::Result<f64> {
-        let stat = fs::read_to_string(self.about("stat")).context("the server has ended")?;
-        // The name of the program, in brackets, may have spaces in it.
-        let (_, fields) = stat.rsplit_once(')').context("the name in /proc/PID/stat")?;
+        let stat = fs::read_to_string(self.proc_file("stat")).context("the server has ended")?;
+        // The program's name, in parentheses, may contain spaces.
+        let (_, fields) = stat.rsplit_once(')').context("/proc/PID/stat has a name")?;
         let ticks: Vec<f64> = fields.split_whitespace().skip(11).take(2).filter_map(|ticks| ticks.parse().ok()).collect();
         Ok(ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
     }
 
-    /// Has the most memory counted from now on.
+    /// Resets the peak of its memory usage.
     ///
     /// # Errors
-    /// When it has ended.
-    pub fn forget_peak(&self) -> anyhow::Result<()> {
-        // 5 is for the peak (proc(5)).
-        fs::write(self.about("clear_refs"), "5").context("the server has ended")
+    /// Returns an error if the server has ended.
+    pub fn reset_peak_memory(&self) -> anyhow::Result<()> {
+        // 5 resets the peak (proc(5)).
+        fs::write(self.proc_file("clear_refs"), "5").context("the server has ended")
     }
 
-    /// The most memory that it had since then, in MiB.
+    /// Returns the peak of its memory usage since the last reset, in MiB.
     ///
     /// # Errors
-    /// When it has ended.
+    /// Returns an error if the server has ended.
     pub fn peak_memory(&self) -> anyhow::Result<f64> {
-        let status = fs::read_to_string(self.about("status")).context("the server has ended")?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("VmHWM in /proc/PID/status")?;
+        let status = fs::read_to_string(self.proc_file("status")).context("the server has ended")?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("/proc/PID/status has VmHWM")?;
         Ok(peak.trim().trim_end_matches("kB").trim().parse::<f64>()? / 1024.0)
     }
 
-    fn about(&self, what: &str) -> PathBuf {
-        PathBuf::from(format!("/proc/{}/{what}", self.process.id()))
+    fn proc_file(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/{name}", self.process.id()))
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ended = self.process.kill();
         let _waited = self.process.wait();
     }
 }
 
-/// The address in a line of the log that tells it.
-fn served(line: &str) -> Option<SocketAddr> {
+/// Returns the address in a line of the log, if it has one.
+fn logged_address(line: &str) -> Option<SocketAddr> {
     serde_json::from_str::<Value>(line).ok()?["address"].as_str()?.parse().ok()
 }
 
-/// Builds the platform as it is released, and gives the program.
+/// Builds the release version of the platform and returns the program's path.
 ///
 /// # Errors
-/// When it can't be built.
+/// Returns an error if the build fails.
 pub fn build() -> anyhow::Result<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // With this package beside it, so that what both are made of is built once.
-    let packages = ["build", "--release", "--locked", "-p", "boxoffice", "-p", "boxoffice-load"];
-    let built = Command::new(cargo).args(packages).current_dir(&folder).status()?;
-    if !built.success() {
-        bail!("the server can't be built");
+    // Together with this package, so that common dependencies are built once.
+    let arguments = ["build", "--release", "--locked", "-p", "boxoffice", "-p", "boxoffice-load"];
+    let status = Command::new(cargo).args(arguments).current_dir(&folder).status()?;
+    if !status.success() {
+        bail!("the build of the server failed");
     }
     let this = std::env::current_exe()?;
     let program = this.with_file_name("boxoffice");
-    program.is_file().then_some(program).with_context(|| format!("there is no server beside {}", this.display()))
+    program.is_file().then_some(program).with_context(|| format!("there is no server next to {}", this.display()))
 }

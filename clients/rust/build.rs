@@ -28,8 +28,8 @@ fn main() {
     fs::write(Path::new(&folder).join("generated.rs"), code).expect("the build folder can be written");
 }
 
-/// Reduces the responses to one success type and one error type, because progenitor supports only one of each per operation. Removes the
-/// version parameter, because the client sends it with every request.
+/// Reduces the responses to one success type and one error type, because progenitor supports only one of each per operation.
+/// Removes the version parameter, because the client sends it with every request.
 fn simplify(operation: &mut Value) {
     if let Some(parameters) = operation.get_mut("parameters").and_then(Value::as_array_mut) {
         parameters.retain(|parameter| parameter["$ref"] != "#/components/parameters/ClientVersion");
@@ -53,8 +53,8 @@ fn simplify(operation: &mut Value) {
     }
 }
 
-/// Removes bounds, lengths and patterns, so that values are plain strings and numbers. Otherwise each would get its own type, which
-/// callers would have to construct; the server validates them anyway. Amounts with two decimals need 64 bits.
+/// Removes bounds, lengths and patterns, so that values are plain strings and numbers. Otherwise each would get its own type,
+/// which callers would have to construct; the server validates them anyway. Amounts with two decimals need 64 bits.
 fn remove_constraints(value: &mut Value) {
     match value {
         Value::Object(object) => {

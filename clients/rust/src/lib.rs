@@ -1,7 +1,7 @@
 //! A typed client of the boxoffice ticketing API, generated from its OpenAPI document at build time.
 //!
-//! Every operation is a method of [`Client`] named after its operationId, which returns a builder; every schema is a type in [`types`].
-//! The client sends the key and the version with each request.
+//! Every operation is a method of [`Client`] named after its operationId, which returns a builder; every schema is a type in
+//! [`types`]. The client sends the key and the version with each request.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -19,18 +19,18 @@
 //!
 //! # Retries
 //!
-//! A request without a response, or with one that reports a temporary error, is retried ([`RetryPolicy`]). To prevent duplicates, every
-//! POST and PATCH has an `Idempotency-Key`. The client generates it unless the caller sets one (`idempotency_key`), with which the request
-//! can be repeated even after a restart.
+//! A request without a response, or with one that reports a temporary error, is retried ([`RetryPolicy`]). To prevent duplicates,
+//! every POST and PATCH has an `Idempotency-Key`. The client generates it unless the caller sets one (`idempotency_key`), with
+//! which the request can be repeated even after a restart.
 //!
-//! After a lost response, a retry may be rejected because of the first attempt's own change: a PUT or DELETE with `If-Match` with 412,
-//! and a `submission_delete` with 409. Read the resource again to find out. A PUT without `If-Match` is executed again and may overwrite
-//! a change that another client made in between.
+//! After a lost response, a retry may be rejected because of the first attempt's own change: a PUT or DELETE with `If-Match` with
+//! 412, and a `submission_delete` with 409. Read the resource again to find out. A PUT without `If-Match` is executed again and
+//! may overwrite a change that another client made in between.
 //!
 //! # Conditional requests
 //!
-//! Responses to reads have an entity tag ([`HasEtag`]). With the tag, a client reads a resource only if it has changed, or changes it only
-//! if it has not:
+//! Responses to reads have an entity tag ([`HasEtag`]). With the tag, a client reads a resource only if it has changed, or
+//! changes it only if it has not:
 //!
 //! ```no_run
 //! # async fn example(ama: boxoffice_client::Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -93,10 +93,11 @@ impl fmt::Display for ConnectError {
 impl std::error::Error for ConnectError {}
 
 impl Client {
-    /// Creates a client of the server at `address` with the key of an application, a session or an admission token. Sends nothing yet.
+    /// Creates a client of the server at `address` with the key of an application, a session or an admission token. Sends nothing
+    /// yet.
     ///
     /// # Errors
-    /// When the key can't be sent or the HTTP client can't be initialized.
+    /// Returns an error if the key can't be sent or the HTTP client can't be initialized.
     pub fn connect(address: &str, key: &str) -> Result<Self, ConnectError> {
         Self::connect_as(address, key, VERSION)
     }
@@ -104,7 +105,7 @@ impl Client {
     /// Creates a client that expects another `version` of the API.
     ///
     /// # Errors
-    /// When the key or the version can't be sent or the HTTP client can't be initialized.
+    /// Returns an error if the key or the version can't be sent or the HTTP client can't be initialized.
     pub fn connect_as(address: &str, key: &str, version: &str) -> Result<Self, ConnectError> {
         let header = |text: &str| HeaderValue::from_str(text).map_err(|_| ConnectError::Key);
         let mut key = header(key)?;

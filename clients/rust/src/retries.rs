@@ -22,12 +22,12 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(30);
 /// Number and duration of attempts to send a request.
 ///
 /// A request is retried if the connection fails or the attempt times out; if there were too many requests (429); if the server is
-/// unavailable (503); and if an earlier attempt with the same idempotency key is still in progress (409). The client waits as long as
-/// `Retry-After` says, or else longer before each retry, with jitter so that many clients don't return at once.
+/// unavailable (503); and if an earlier attempt with the same idempotency key is still in progress (409). The client waits as
+/// long as `Retry-After` requires, or else longer before each retry, with jitter so that many clients don't return at once.
 ///
-/// The server executes a retried POST or PATCH once, by its `Idempotency-Key`. A retried DELETE succeeds if the first attempt was executed
-/// and its response lost. A retried PUT is executed again and may overwrite a change that another client made in between, unless it has an
-/// `If-Match`.
+/// The server executes a retried POST or PATCH once, by its `Idempotency-Key`. A retried DELETE succeeds if the first attempt was
+/// executed and its response lost. A retried PUT is executed again and may overwrite a change that another client made in
+/// between, unless it has an `If-Match`.
 ///
 /// ```no_run
 /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -162,8 +162,8 @@ impl RetryPolicy {
     }
 }
 
-/// A response whose body was read completely, because the connection may fail within a body; or a stream, for bodies that are no JSON, such
-/// as images.
+/// A response whose body was read completely, because the connection may fail within a body; or a stream, for bodies that are no
+/// JSON, such as images.
 enum ReceivedResponse {
     Complete { status: StatusCode, headers: HeaderMap, body: Bytes },
     Stream(Response),

@@ -18,8 +18,8 @@ impl TrustedProxies {
     /// Returns the address of the client. If the peer is trusted, that is the rightmost address in `Forwarded` (RFC 7239) or
     /// `X-Forwarded-For` that isn't a trusted proxy itself: the client can forge everything left of it.
     ///
-    /// Returns the peer if the headers are malformed or disagree. A proxy writes only one of the two headers and passes on the other
-    /// as the client sent it.
+    /// Returns the peer if the headers are malformed or disagree. A proxy writes only one of the two headers and passes on the
+    /// other as the client sent it.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {

@@ -8,8 +8,8 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::runtime::Handle;
 
-/// A future that continues in a task of its own if it is dropped before it completes. So a client that disconnects never cancels a
-/// change or a database statement halfway. A client that stays connected costs no extra task.
+/// A future that continues in a task of its own if it is dropped before it completes. So a client that disconnects never cancels
+/// a change or a database statement halfway. A client that stays connected costs no extra task.
 pub struct DetachOnDrop<T: Send + 'static>(Option<BoxFuture<'static, T>>);
 
 impl<T: Send + 'static> DetachOnDrop<T> {

@@ -387,7 +387,7 @@ pub fn error_response(error: &ApiError) -> Response<Body> {
     response
 }
 
-/// CORS preflight response that allows any origin. That is safe because a browser never attaches API keys by itself.
+/// CORS preflight response that allows any origin. Safe, because a browser never attaches API keys by itself.
 fn preflight() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;

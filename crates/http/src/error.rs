@@ -115,8 +115,8 @@ pub enum Error {
     Rejected(Code, Cow<'static, str>),
     /// The database failed. The cause is an `sqlx::Error`.
     Database(Box<dyn std::error::Error + Send + Sync>),
-    /// A dependency, such as the database, is unavailable. Nothing was changed, unless the response to a commit was lost: then the
-    /// outcome is unknown. The cause is only logged.
+    /// A dependency, such as the database, is unavailable. Nothing was changed, unless the response to a commit was lost: then
+    /// the outcome is unknown. The cause is only logged.
     Unavailable(anyhow::Error),
     /// An internal error. The cause is only logged.
     Internal(anyhow::Error),

@@ -22,7 +22,8 @@ mod tls;
 
 pub use api_error::ApiError;
 pub use dispatcher::{
-    AuthorizedRequest, Dispatcher, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler, check_version, error_response,
+    AuthorizedRequest, Dispatcher, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler, check_version,
+    error_response,
 };
 pub use request_body::BodyTimeouts;
 pub use server::{Listener, ServerHandle, serve};

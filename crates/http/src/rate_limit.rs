@@ -1,4 +1,5 @@
-//! Rate limits per minute: requests per key, credential attempts per address and identification, and credential attempts per address.
+//! Rate limits per minute: requests per key, credential attempts per address and identification, and credential attempts per
+//! address.
 //!
 //! A credential attempt is a request that can be used to guess a password or a code, or to find out if an account exists.
 //! They use the generic cell rate algorithm: the whole limit may be used at once, and is then restored at a constant rate.
@@ -20,12 +21,12 @@ use super::ApiError;
 use crate::client_ip::rate_limit_key;
 use crate::error::Code;
 
-/// Number of hash slots in which attempts are counted. Clients can invent any number of identifications and addresses, so memory must
-/// be bounded: those in the same slot share one limit. A random hash seed keeps clients from choosing a slot. About 40 MB at most for
-/// each of the two limits.
+/// Number of hash slots in which attempts are counted. Clients can invent any number of identifications and addresses, so memory
+/// must be bounded: those in the same slot share one limit. A random hash seed keeps clients from choosing a slot. About 40 MB at
+/// most for each of the two limits.
 const SLOTS: u64 = 1 << 20;
-/// Ratio of the limit of one address to the limit of one address and identification. Many people may share an address, but a single
-/// client may also try one password with every name.
+/// Ratio of the limit of one address to the limit of one address and identification. Many people may share an address, but a
+/// single client may also try one password with every name.
 const PER_ADDRESS_FACTOR: u32 = 10;
 /// Number of requests after which expired entries are removed.
 const PURGE_INTERVAL: u32 = 4096;

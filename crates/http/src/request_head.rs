@@ -14,7 +14,8 @@ use super::ApiError;
 use super::dispatcher::{Dispatcher, RequestHandler};
 use crate::error::Code;
 
-/// Maximum size of path and query in bytes. The longest text in a query has 2,000 characters of up to twelve percent-encoded bytes.
+/// Maximum size of path and query in bytes. The longest text in a query has 2,000 characters of up to twelve percent-encoded
+/// bytes.
 const MAX_URI_BYTES: usize = 32 * 1024;
 /// Maximum size of all headers together in bytes, with the separators of HTTP/1.1.
 const MAX_HEADER_BYTES: usize = 32 * 1024;
@@ -53,8 +54,8 @@ pub fn is_readable(path: &str) -> bool {
     path.split('/').all(is_valid)
 }
 
-/// Rejects requests that dropshot's router would reject, with the dispatcher's status, text, code and headers. The body's format is
-/// dropshot's: the text is in `message` and the code in `error_code`.
+/// Rejects requests that dropshot's router would reject, with the dispatcher's status, text, code and headers. The body's format
+/// is dropshot's: the text is in `message` and the code in `error_code`.
 ///
 /// dropshot's only hook before routing is the choice of an API version, which this filter implements.
 pub struct UnroutableRequestFilter<B>(pub Arc<Dispatcher<B>>);

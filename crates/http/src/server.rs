@@ -73,7 +73,7 @@ impl<C: ServerContext> ServerHandle<C> {
 /// Starts a server that dispatches requests to a handler.
 ///
 /// # Errors
-/// When the server cannot listen on the address.
+/// Returns an error if the server cannot listen on the address.
 pub fn serve<H: RequestHandler>(
     context: H::Context,
     contract: Contract,

@@ -17,7 +17,8 @@ const CLOSED: u8 = 2;
 #[derive(Debug, Default)]
 pub struct GracefulShutdown {
     state: AtomicU8,
-    /// The number of requests in flight. Receivers are notified only when it reaches 0, because notifying for each request costs time.
+    /// The number of requests in flight. Receivers are notified only when it reaches 0, because notifying for each request costs
+    /// time.
     in_flight: watch::Sender<usize>,
 }
 
@@ -56,7 +57,7 @@ impl GracefulShutdown {
         *self.in_flight.borrow()
     }
 
-    /// Rejects new requests after [`DRAIN_PERIOD`] and waits for those in flight.
+    /// Rejects new requests after a short drain period and waits for those in flight.
     pub async fn drain(&self) {
         self.state.store(DRAINING, Ordering::SeqCst);
         tokio::time::sleep(DRAIN_PERIOD).await;

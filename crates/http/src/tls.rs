@@ -24,7 +24,7 @@ impl Certificate {
     /// Reads PEM files: the certificate with its intermediate certificates, and its key in PKCS #8, PKCS #1 or SEC1.
     ///
     /// # Errors
-    /// When a file can't be read or has no certificate or key, or when the two don't belong together.
+    /// Returns an error if a file can't be read or has no certificate or key, or if the two don't belong together.
     pub fn open(certificate: &Path, key: &Path) -> anyhow::Result<Arc<Self>> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let current = RwLock::new(Arc::new(read(certificate, key, &provider)?));
@@ -44,7 +44,7 @@ impl Certificate {
     /// Returns the configuration for TLS 1.2 and 1.3 with this certificate, for HTTP/2 and HTTP/1.1.
     ///
     /// # Errors
-    /// When the cryptography provider doesn't support these versions.
+    /// Returns an error if the cryptography provider doesn't support these versions.
     pub fn server_config(self: Arc<Self>) -> anyhow::Result<ServerConfig> {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider)).with_safe_default_protocol_versions()?;
         let mut config = builder.with_no_client_auth().with_cert_resolver(self);

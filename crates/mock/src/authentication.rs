@@ -8,7 +8,8 @@ use boxoffice_openapi::{Operation, SecurityScheme};
 
 /// Checks the key, or the other credentials that the operation requires, and its scope (steps 3 and 4 of the order of checks).
 ///
-/// Any key is valid unless `accepted_key` is set. It has the scope that the client prefers, or else one that the operation allows.
+/// Any key is valid unless `accepted_key` is set. It has the scope that the client prefers, or else one that the operation
+/// allows.
 ///
 /// # Errors
 /// 401 if the key is missing, 403 if it is invalid or its scope doesn't cover the operation.

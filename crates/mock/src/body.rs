@@ -31,8 +31,8 @@ pub fn concrete_media_type(media_type: &str) -> String {
     }
 }
 
-/// Encodes a value as a body of a media type. The document represents bodies other than JSON as strings: images and, if the schema
-/// has a binary format, other binary bodies in base64; text as it is.
+/// Encodes a value as a body of a media type. The document represents bodies other than JSON as strings: images and, if the
+/// schema has a binary format, other binary bodies in base64; text as it is.
 pub fn encode(media_type: &str, value: &Value, is_binary: bool) -> Bytes {
     let essence = essence(media_type).to_ascii_lowercase();
     match value {

@@ -54,7 +54,7 @@ struct Mock {
 /// Starts a mock of a document.
 ///
 /// # Errors
-/// When the server cannot listen on the address.
+/// Returns an error if the server cannot listen on the address.
 pub fn start(
     contract: Contract,
     settings: Settings,
@@ -169,7 +169,8 @@ impl Mock {
         Ok(response)
     }
 
-    /// Returns whether `If-Match` doesn't match the response to a GET of this path. If that GET fails, the operation itself reports it.
+    /// Returns whether `If-Match` doesn't match the response to a GET of this path. If that GET fails, the operation itself
+    /// reports it.
     async fn fails_if_match(&self, contract: &Contract, operation: &Operation, head: &Parts) -> Result<bool, ApiError> {
         if !head.headers.contains_key(header::IF_MATCH) || !operation.has_parameter("If-Match") {
             return Ok(false);

@@ -132,8 +132,8 @@ impl PreferHeader {
     }
 }
 
-/// Parses the preferences of one line of the header. Parameters are skipped: no supported preference has any. Returns `None` if the
-/// line is malformed.
+/// Parses the preferences of one line of the header. Parameters are skipped: no supported preference has any. Returns `None` if
+/// the line is malformed.
 fn parse_line(line: &str) -> Option<Vec<(String, String)>> {
     let mut pairs = Vec::new();
     let mut rest = line;

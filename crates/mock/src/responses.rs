@@ -95,7 +95,8 @@ impl OperationResponses {
     /// Selects the response to a request by its `Prefer` and `Accept` headers.
     ///
     /// # Errors
-    /// When the preferred response doesn't exist. The text continues a sentence that begins with `Prefer` and lists those that do.
+    /// Returns an error if the preferred response doesn't exist. The text continues a sentence that begins with `Prefer` and
+    /// lists those that do.
     pub fn select<'a>(
         &'a self,
         operation: &'a Operation,
@@ -164,10 +165,11 @@ impl<'a> SelectedResponse<'a> {
         Some(Self { status: status_code(status), spec, template, content: Some(content), example_index: index(content.0) })
     }
 
-    /// Renders the example. If there is none, it is invalid or `is_dynamic` is set, renders data generated from the schema by `seed`.
+    /// Renders the example. If there is none, it is invalid or `is_dynamic` is set, renders data generated from the schema by
+    /// `seed`.
     ///
     /// # Errors
-    /// When no data can be generated; the error contains the location in the document.
+    /// Returns an error if no data can be generated; the error contains the location in the document.
     pub fn render(
         &self,
         context: &RenderContext<'_>,
@@ -203,7 +205,7 @@ impl<'a> SelectedResponse<'a> {
     /// Renders a body. `location` is the URI of a new resource for the `Location` header; a `self` in the body has precedence.
     ///
     /// # Errors
-    /// When the response has no body or its headers can't be generated.
+    /// Returns an error if the response has no body or its headers can't be generated.
     pub fn render_body(
         &self,
         context: &RenderContext<'_>,
@@ -214,11 +216,11 @@ impl<'a> SelectedResponse<'a> {
         Ok(self.to_response(&self.render_value(context, source, value, location)?))
     }
 
-    /// Renders an error with a reason. The reason replaces the first string at [`REASON_POINTERS`], or is added there, as far as the
-    /// schema allows it.
+    /// Renders an error with a reason. The reason replaces the first string at [`REASON_POINTERS`], or is added there, as far as
+    /// the schema allows it.
     ///
     /// # Errors
-    /// When no data can be generated; the error contains the location in the document.
+    /// Returns an error if no data can be generated; the error contains the location in the document.
     pub fn render_error(&self, context: &RenderContext<'_>, reason: &str, seed: u64) -> anyhow::Result<Response<Body>> {
         let Some(schema) = self.schema() else { return self.render(context, false, || seed) };
         let value = self.body_value(context, seed)?;
@@ -255,7 +257,7 @@ impl<'a> SelectedResponse<'a> {
     /// Returns the body: the first valid example, or data generated from the schema by `seed`.
     ///
     /// # Errors
-    /// When the response has no body or no data can be generated.
+    /// Returns an error if the response has no body or no data can be generated.
     pub fn body_value(&self, context: &RenderContext<'_>, seed: u64) -> anyhow::Result<Value> {
         let (content, source) = self.content.context("the response has no body")?;
         self.examples().next().map_or_else(|| self.generate(context, content, source, seed), |example| Ok(example.clone()))
@@ -350,8 +352,8 @@ fn render_header(context: &RenderContext<'_>, header: &Header) -> anyhow::Result
     Ok((HeaderName::try_from(&header.name).with_context(header_name)?, HeaderValue::try_from(text).with_context(header_name)?))
 }
 
-/// Returns the content that the client prefers (RFC 9110, section 12.5.1); among equals JSON, then the first. A client that accepts none
-/// of them, or only XML that can't be generated, gets one nevertheless, as the RFC allows.
+/// Returns the content that the client prefers (RFC 9110, section 12.5.1); among equals JSON, then the first. A client that
+/// accepts none of them, or only XML that can't be generated, gets one nevertheless, as the RFC allows.
 fn negotiate<'a>(
     contents: impl Iterator<Item = (&'a Content, &'a BodySource)>,
     accept: Option<&HeaderValue>,

@@ -102,9 +102,9 @@ fn has_name(names: &[&str], name: &str) -> bool {
     names.contains(&normalize_name(name).as_str())
 }
 
-/// Returns whether an entry matches the query parameters that are named like its properties. It matches if the value is equal, is the
-/// identifier at the end of a URI, or, for unrestricted text, is contained in the property. Other parameters are ignored, because the
-/// document doesn't define their meaning.
+/// Returns whether an entry matches the query parameters that are named like its properties. It matches if the value is equal, is
+/// the identifier at the end of a URI, or, for unrestricted text, is contained in the property. Other parameters are ignored,
+/// because the document doesn't define their meaning.
 fn matches_query(request: &MockRequest<'_>, entry: &Value) -> bool {
     let paging = [&PAGE[..], &SIZE, &OFFSET].concat();
     let parameters = request.operation.parameters.iter().filter(|parameter| !has_name(&paging, &parameter.name));

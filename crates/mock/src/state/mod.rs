@@ -1,9 +1,9 @@
 //! State of a mock with `--stateful`: a resource that was posted to a collection can be read, listed, changed and deleted.
 //!
 //! A collection is a path with a POST and with items below it: `/things` and `/things/{id}`. It is seeded from the document's
-//! examples, so that every resource in a response can also be read. Singletons that can be changed, such as an account's preferences,
-//! are stored too. All other operations respond as without state. A path below an item (`/things/{id}/parts`) returns 404 once the
-//! item is deleted, and its `self` URIs contain the requested item.
+//! examples, so that every resource in a response can also be read. Singletons that can be changed, such as an account's
+//! preferences, are stored too. All other operations respond as without state. A path below an item (`/things/{id}/parts`)
+//! returns 404 once the item is deleted, and its `self` URIs contain the requested item.
 
 mod list;
 mod resource;
@@ -189,8 +189,8 @@ impl MockStore {
         Some((id, value))
     }
 
-    /// Applies an action (a POST below an item) and returns the item; `None` if the response is no such item. The change consists of
-    /// the properties in which the action's example differs from the item's example.
+    /// Applies an action (a POST below an item) and returns the item; `None` if the response is no such item. The change consists
+    /// of the properties in which the action's example differs from the item's example.
     fn apply_action(&self, request: &MockRequest<'_>, resources: &mut ResourceStore, path: &str) -> Option<Value> {
         let schema = request.selected.schema()?;
         let resource = resources.get_mut(parent(path)).filter(|resource| violation_count(Some(schema), &resource.value) == 0)?;
@@ -262,8 +262,8 @@ impl MockRequest<'_> {
         Some(projected)
     }
 
-    /// Returns the request's body without undeclared properties, if the document declares any. Properties that only the server sets are
-    /// removed too: `readOnly` ones (OpenAPI 3.0, Schema Object) and `self`.
+    /// Returns the request's body without undeclared properties, if the document declares any. Properties that only the server
+    /// sets are removed too: `readOnly` ones (OpenAPI 3.0, Schema Object) and `self`.
     fn described_body(&self) -> Value {
         let contents = self.operation.body.iter().flat_map(|body| &body.contents);
         let declared: Vec<_> = contents.filter_map(|content| content.schema.as_ref()).flat_map(Schema::properties).collect();

@@ -25,8 +25,8 @@ pub fn path_segment(value: &Value) -> Option<String> {
     }
 }
 
-/// Assigns a new identifier of the same format to a resource and returns it. `example_id` is the identifier in the document's example,
-/// which other URIs in the resource may contain.
+/// Assigns a new identifier of the same format to a resource and returns it. `example_id` is the identifier in the document's
+/// example, which other URIs in the resource may contain.
 pub fn assign_id(value: &mut Value, variable: &str, example_id: &str, number: u64) -> String {
     let old = identity(value, variable).unwrap_or_default();
     let new = next_id(&old, number);
@@ -47,8 +47,8 @@ fn replace_id(value: &mut Value, variable: &str, old: &str, new: &str) {
     }
 }
 
-/// Replaces a path, or the beginning of one, in every URI. A resource whose `self` is that path also gets the new identifier. Other
-/// resources nested in a resource are left unchanged, because they may not exist below the new path.
+/// Replaces a path, or the beginning of one, in every URI. A resource whose `self` is that path also gets the new identifier.
+/// Other resources nested in a resource are left unchanged, because they may not exist below the new path.
 pub fn rebase(value: &mut Value, old: &str, new: &str) {
     let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
     let find_path = |uri: &str| {
@@ -86,8 +86,8 @@ fn rewrite_links(value: &mut Value, old: &str, new: &str) {
     }
 }
 
-/// Returns a new identifier of the same format. A number is increased and keeps its number of digits. In a text, each letter or digit
-/// is replaced by one of the same kind that occurs in it; a prefix such as `order_` is kept.
+/// Returns a new identifier of the same format. A number is increased and keeps its number of digits. In a text, each letter or
+/// digit is replaced by one of the same kind that occurs in it; a prefix such as `order_` is preserved.
 fn next_id(old: &str, number: u64) -> String {
     if let Ok(count) = old.parse::<u128>() {
         return format!("{:0width$}", count + u128::from(number), width = old.len());
@@ -107,14 +107,15 @@ fn next_id(old: &str, number: u64) -> String {
     characters.collect()
 }
 
-/// Returns the number of violations of a value. The document's examples may have some: undeclared properties, which a schema allows.
+/// Returns the number of violations of a value. The document's examples may have some: undeclared properties, which a schema
+/// allows.
 pub fn violation_count(schema: Option<&Schema>, value: &Value) -> usize {
     schema.map_or(0, |schema| schema.wrong(value).len())
 }
 
-/// Copies those properties of `changes` into `base` that the schema allows. If a property's value is a URI that the schema rejects,
-/// its last segment is tried: a reference may be a URI in requests and an identifier in responses. `writeOnly` properties are never
-/// copied, because responses don't contain them (OpenAPI 3.0, Schema Object).
+/// Copies those properties of `changes` into `base` that the schema allows. If a property's value is a URI that the schema
+/// rejects, its last segment is tried: a reference may be a URI in requests and an identifier in responses. `writeOnly`
+/// properties are never copied, because responses don't contain them (OpenAPI 3.0, Schema Object).
 pub fn merge(schema: Option<&Schema>, mut base: Value, changes: &Value) -> Value {
     let allowed_violations = violation_count(schema, &base);
     let properties = schema.map(Schema::properties).unwrap_or_default();

@@ -58,8 +58,8 @@ impl MockStore {
         }
     }
 
-    /// Adds resources that are nested in other examples, such as the sender of a transfer. Summaries, which lack required properties of
-    /// the item, are skipped.
+    /// Adds resources that are nested in other examples, such as the sender of a transfer. Summaries, which lack required
+    /// properties of the item, are skipped.
     pub(super) fn seed_nested(&mut self, contract: &Contract) {
         let responses = contract.operations().flat_map(|operation| &operation.answers);
         let successes = responses.filter(|response| (200..300).contains(response.statuses.start()));

@@ -10,7 +10,8 @@ const MAX_CREATED: usize = 10_000;
 /// Maximum size in bytes, as JSON, of the created resources per item path.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// In-memory store of resources. Those from the document's examples stay until they are deleted; created ones are subject to a quota.
+/// In-memory store of resources. Resources from the document's examples stay until they are deleted; created ones are subject to
+/// a quota.
 #[derive(Default)]
 pub struct ResourceStore {
     /// By number, in insertion order.

@@ -1,4 +1,4 @@
-//! A dropshot endpoint that does nothing but answer: the most that a server on this stack can do.
+//! A dropshot endpoint that returns constant bytes: the upper bound for a server on this stack.
 
 use std::io::{Write, stderr};
 
@@ -13,24 +13,24 @@ use serde::Deserialize;
 use serde_json::json;
 
 #[derive(Deserialize, JsonSchema)]
-struct Any {
-    #[expect(dead_code, reason = "every path is answered alike")]
+struct AnyPath {
+    #[expect(dead_code, reason = "every path has the same response")]
     path: Vec<String>,
 }
 
 #[endpoint { method = GET, path = "/{path:.*}", unpublished = true }]
-async fn answer(rq: RequestContext<Bytes>, _: Path<Any>) -> Result<Response<Body>, HttpError> {
+async fn respond(context: RequestContext<Bytes>, _: Path<AnyPath>) -> Result<Response<Body>, HttpError> {
     let response = Response::builder().header(header::CONTENT_TYPE, "application/json");
-    Ok(response.body(Body::from(rq.context().clone()))?)
+    Ok(response.body(Body::from(context.context().clone()))?)
 }
 
-/// Answers every request with these bytes, until the process is killed, and tells where.
+/// Returns these bytes to every request until the process is killed. Logs its address.
 ///
 /// # Errors
-/// When it can't.
+/// Returns an error if the server can't start.
 pub async fn serve(bytes: Bytes) -> anyhow::Result<()> {
     let mut api = ApiDescription::new();
-    api.register(answer)?;
+    api.register(respond)?;
     let config = ConfigDropshot { bind_address: ([127, 0, 0, 1], 0).into(), ..ConfigDropshot::default() };
     let log = ConfigLogging::StderrTerminal { level: ConfigLoggingLevel::Critical }.to_logger("bare")?;
     let server = ServerBuilder::new(api, bytes, log).config(config).start().map_err(|error| anyhow::anyhow!(error))?;

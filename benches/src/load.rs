@@ -1,0 +1,241 @@
+//! Load generator: sends requests over persistent connections and measures the responses.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use futures::future::join_all;
+use hdrhistogram::Histogram;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{self, Connection, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// Timeout of a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A request.
+#[derive(Debug, Clone)]
+pub struct LoadRequest {
+    /// The method.
+    pub method: Method,
+    /// Path and query.
+    pub path: String,
+    /// The caller's API key.
+    pub key: Arc<str>,
+    /// The body, which may be empty.
+    pub body: Bytes,
+}
+
+/// Returns the `n`th request; `None` if there are no more.
+pub type RequestSource = Arc<dyn Fn(u64) -> Option<LoadRequest> + Send + Sync>;
+
+/// Parameters of a load.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// The server's address.
+    pub address: SocketAddr,
+    /// Number of connections, and so the maximum number of concurrent requests.
+    pub connections: usize,
+    /// Duration of the load before the measurement.
+    pub warm_up: Duration,
+    /// Duration of the measurement.
+    pub duration: Duration,
+    /// Requests per second (open loop). Without it, each connection sends its next request when it has a response (closed loop).
+    pub rate: Option<f64>,
+}
+
+/// Result of a load.
+#[derive(Debug)]
+pub struct Measurement {
+    /// Microseconds until a successful response was complete. In an open loop they count from the moment at which the request was
+    /// due, so that a stalled server is charged with every request that waits.
+    pub latencies: Histogram<u64>,
+    /// Number of other responses by status; 0 means no response.
+    pub others: BTreeMap<u16, u64>,
+    /// Duration of the measurement.
+    pub duration: Duration,
+    /// True if the requests ran out before the end.
+    pub is_exhausted: bool,
+}
+
+impl Measurement {
+    /// Creates an empty measurement.
+    pub fn empty() -> anyhow::Result<Self> {
+        Ok(Self { latencies: histogram()?, others: BTreeMap::new(), duration: Duration::ZERO, is_exhausted: false })
+    }
+
+    /// Adds the result of a further round.
+    pub fn add(&mut self, round: &Self) -> anyhow::Result<()> {
+        self.add_counts(&round.latencies, &round.others)?;
+        self.duration += round.duration;
+        self.is_exhausted |= round.is_exhausted;
+        Ok(())
+    }
+
+    fn add_counts(&mut self, latencies: &Histogram<u64>, others: &BTreeMap<u16, u64>) -> anyhow::Result<()> {
+        self.latencies.add(latencies).context("histograms have the same bounds")?;
+        for (status, count) in others {
+            *self.others.entry(*status).or_default() += count;
+        }
+        Ok(())
+    }
+
+    /// Returns successful responses per second.
+    pub fn rate(&self) -> f64 {
+        self.latencies.len() as f64 / self.duration.as_secs_f64()
+    }
+}
+
+/// State that all connections of a load share.
+struct LoadState {
+    load: Load,
+    requests: RequestSource,
+    begin: Instant,
+    next_request: AtomicU64,
+    is_exhausted: AtomicBool,
+}
+
+/// Sends requests and measures the responses. `at_edges` is called at the beginning and at the end of the measurement.
+///
+/// # Errors
+/// Returns an error if the client can't connect or no request succeeds.
+pub async fn run_load(load: &Load, requests: &RequestSource, mut at_edges: impl FnMut()) -> anyhow::Result<Measurement> {
+    let state = LoadState {
+        load: load.clone(),
+        requests: Arc::clone(requests),
+        begin: Instant::now() + load.warm_up,
+        next_request: AtomicU64::new(0),
+        is_exhausted: AtomicBool::new(false),
+    };
+    let state = Arc::new(state);
+    let mut connections = Vec::new();
+    for _ in 0..load.connections {
+        let connection = ClientConnection::open(load.address).await?;
+        connections.push(tokio::spawn(run_connection(Arc::clone(&state), connection)));
+    }
+    sleep_until(state.begin).await;
+    at_edges();
+    let mut measurement = Measurement::empty()?;
+    let running = join_all(connections);
+    let mut running = std::pin::pin!(running);
+    // The measurement ends here, before the last responses arrive.
+    let results = timeout(load.duration, &mut running).await;
+    at_edges();
+    measurement.duration = state.begin.elapsed().min(load.duration);
+    let results = match results {
+        Ok(results) => results,
+        Err(_) => running.await,
+    };
+    for result in results {
+        let (latencies, others) = result.context("a connection's task has panicked")??;
+        measurement.add_counts(&latencies, &others)?;
+    }
+    measurement.is_exhausted = state.is_exhausted.load(Ordering::Relaxed);
+    if measurement.latencies.is_empty() {
+        bail!("no request succeeded: {:?}", measurement.others);
+    }
+    Ok(measurement)
+}
+
+/// Sends a single request and returns the body.
+///
+/// # Errors
+/// Returns an error if the request doesn't succeed.
+pub async fn send_once(address: SocketAddr, request: &LoadRequest) -> anyhow::Result<Bytes> {
+    let (status, body) = ClientConnection::open(address).await?.send(request).await?;
+    if !status.is_success() {
+        bail!("{} {} returned {status}: {}", request.method, request.path, String::from_utf8_lossy(&body));
+    }
+    Ok(body)
+}
+
+fn histogram() -> anyhow::Result<Histogram<u64>> {
+    Histogram::new_with_bounds(1, REQUEST_TIMEOUT.as_micros() as u64 * 2, 3).context("the histogram's bounds are valid")
+}
+
+type Counts = (Histogram<u64>, BTreeMap<u16, u64>);
+
+async fn run_connection(state: Arc<LoadState>, mut connection: ClientConnection) -> anyhow::Result<Counts> {
+    let (mut latencies, mut others) = (histogram()?, BTreeMap::new());
+    let load = &state.load;
+    let (end, start) = (state.begin + load.duration, state.begin - load.warm_up);
+    loop {
+        let number = state.next_request.fetch_add(1, Ordering::Relaxed);
+        let due = load.rate.map(|rate| start + Duration::from_secs_f64(number as f64 / rate));
+        if let Some(due) = due {
+            sleep_until(due).await;
+        }
+        let sent = due.unwrap_or_else(Instant::now);
+        if sent >= end {
+            return Ok((latencies, others));
+        }
+        let Some(request) = (state.requests)(number) else {
+            state.is_exhausted.store(true, Ordering::Relaxed);
+            return Ok((latencies, others));
+        };
+        let response = timeout(REQUEST_TIMEOUT, connection.send(&request)).await;
+        let now = Instant::now();
+        let status = match response {
+            Ok(Ok((status, _))) => status.as_u16(),
+            Ok(Err(_)) | Err(_) => {
+                sleep(Duration::from_millis(10)).await;
+                connection = ClientConnection::open(load.address).await?;
+                0
+            }
+        };
+        if sent < state.begin || now > end {
+            continue;
+        }
+        if (200..300).contains(&status) {
+            latencies.saturating_record((now - sent).as_micros() as u64);
+        } else {
+            *others.entry(status).or_default() += 1;
+        }
+    }
+}
+
+/// A client connection, polled by the task that sends on it. In a separate task, all connections would take turns in sending and
+/// receiving: requests would arrive at the server in bursts, and it would be idle in between.
+struct ClientConnection {
+    address: String,
+    sender: SendRequest<Full<Bytes>>,
+    connection: Connection<TokioIo<TcpStream>, Full<Bytes>>,
+}
+
+impl ClientConnection {
+    async fn open(address: SocketAddr) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(address).await.with_context(|| format!("cannot connect to {address}"))?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        Ok(Self { address: address.to_string(), sender, connection })
+    }
+
+    async fn send(&mut self, request: &LoadRequest) -> anyhow::Result<(StatusCode, Bytes)> {
+        let http_request = Request::builder()
+            .method(&request.method)
+            .uri(&request.path)
+            .header(header::HOST, &self.address)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header("x-api-key", &*request.key)
+            .header("x-client-version", env!("CARGO_PKG_VERSION"))
+            .body(Full::new(request.body.clone()))?;
+        let response = async {
+            self.sender.ready().await?;
+            let response = self.sender.send_request(http_request).await?;
+            let status = response.status();
+            anyhow::Ok((status, response.into_body().collect().await?.to_bytes()))
+        };
+        tokio::select! {
+            biased;
+            response = response => response,
+            ended = &mut self.connection => bail!("the connection was closed: {ended:?}"),
+        }
+    }
+}
