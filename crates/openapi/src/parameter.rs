@@ -53,7 +53,7 @@ pub struct Parameter {
     pub name: String,
     /// The location in the request.
     pub place: ParameterLocation,
-    /// Whether a request must have it.
+    /// True if a request must have it.
     pub required: bool,
     /// The schema of the value.
     pub schema: Schema,
@@ -61,9 +61,9 @@ pub struct Parameter {
     pub examples: Map<String, Value>,
     /// The serialization of arrays and objects.
     pub style: Style,
-    /// Whether each item of an array or property of an object is a separate parameter.
+    /// True if each item of an array or property of an object is a separate parameter.
     pub explode: bool,
-    /// Whether the value is a secret, such as a token code (`x-secret`). Secrets must not be logged.
+    /// True if the value is a secret, such as a token code (`x-secret`). Secrets must not be logged.
     pub is_secret: bool,
     /// The characters that strings may contain, if this is the built-in document.
     pub characters: AllowedCharacters,

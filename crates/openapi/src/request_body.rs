@@ -40,7 +40,7 @@ const BODY: &str = "body";
 pub struct RequestBody {
     /// The maximum size in bytes.
     pub limit: usize,
-    /// Whether a request must have a body.
+    /// True if a request must have a body.
     pub required: bool,
     /// The accepted media types.
     pub contents: Vec<Content>,
