@@ -332,8 +332,8 @@ fn collect_kinds(schema: &Value, kinds: &mut Vec<ValueKind>) {
         None if schema["properties"].is_object() || reference(schema).is_some() => kinds.push(ValueKind::Object),
         None if schema["items"].is_object() => kinds.push(ValueKind::Array),
         None => {
-            let arms = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|arms| schema[arms].as_array());
-            arms.flatten().for_each(|arm| collect_kinds(arm, kinds));
+            let branches = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|branches| schema[branches].as_array());
+            branches.flatten().for_each(|branch| collect_kinds(branch, kinds));
         }
     }
 }

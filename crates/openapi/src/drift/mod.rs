@@ -69,10 +69,10 @@ pub fn compare(document: &Value, server: &Value) -> Vec<Difference> {
         operation: String::new(),
         in_progress: Vec::new(),
         known_equal: HashSet::new(),
-        found: Vec::new(),
+        differences: Vec::new(),
     };
     comparison.compare_operations();
-    comparison.found
+    comparison.differences
 }
 
 /// A schema of the document and one of the server, by address.
@@ -89,7 +89,7 @@ struct Comparison<'a> {
     /// The schemas found equal, so that shared schemas are compared once. A schema inside a recursive one may be listed although the
     /// recursive one differs. The difference is then reported for the recursive one.
     known_equal: HashSet<Pair>,
-    found: Vec<Difference>,
+    differences: Vec<Difference>,
 }
 
 impl<'a> Comparison<'a> {
@@ -231,8 +231,8 @@ impl<'a> Comparison<'a> {
             _ => false,
         };
         if !is_same {
-            let shown = |value: Option<&Value>| value.map_or(ABSENT.to_owned(), Value::to_string);
-            self.report(location, keyword, shown(document), shown(server));
+            let to_text = |value: Option<&Value>| value.map_or(ABSENT.to_owned(), Value::to_string);
+            self.report(location, keyword, to_text(document), to_text(server));
         }
     }
 
@@ -243,7 +243,7 @@ impl<'a> Comparison<'a> {
     }
 
     fn report(&mut self, location: &str, keyword: &str, document: impl Into<String>, server: impl Into<String>) {
-        self.found.push(Difference {
+        self.differences.push(Difference {
             operation: self.operation.clone(),
             location: location.to_owned(),
             keyword: keyword.to_owned(),

@@ -20,11 +20,11 @@ impl<'a> Comparison<'a> {
         if self.in_progress.contains(&pair) || self.known_equal.contains(&pair) {
             return;
         }
-        let found_before = self.found.len();
+        let count_before = self.differences.len();
         self.in_progress.push(pair);
         self.compare_flat_schema(location, self.document.flatten(document), self.server.flatten(server));
         self.in_progress.pop();
-        if self.found.len() == found_before {
+        if self.differences.len() == count_before {
             self.known_equal.insert(pair);
         }
     }

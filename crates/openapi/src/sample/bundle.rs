@@ -92,8 +92,8 @@ impl SchemaBundle {
         for subschema in schema["allOf"].as_array().into_iter().flatten() {
             depth = depth.max(self.min_depth(subschema)?);
         }
-        for arms in ["oneOf", "anyOf"].iter().filter_map(|keyword| schema[keyword].as_array()) {
-            depth = depth.max(arms.iter().filter_map(|arm| self.min_depth(arm)).min()?);
+        for branches in ["oneOf", "anyOf"].iter().filter_map(|keyword| schema[keyword].as_array()) {
+            depth = depth.max(branches.iter().filter_map(|branch| self.min_depth(branch)).min()?);
         }
         Some(depth)
     }

@@ -31,11 +31,11 @@ fn merge_keyword(keyword: &str, first: Value, second: Value) -> Value {
         }
         ("properties", Value::Object(mut properties), Value::Object(more)) => {
             for (name, property) in more {
-                let whole = match properties.remove(&name) {
+                let merged = match properties.remove(&name) {
                     Some(present) if present != property => json!({ "allOf": [present, property] }),
                     _ => property,
                 };
-                properties.insert(name, whole);
+                properties.insert(name, merged);
             }
             properties.into()
         }

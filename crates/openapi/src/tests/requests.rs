@@ -186,3 +186,26 @@ fn finds_the_guessed_argument_in_path_and_body() {
         assert_eq!(guessed("/sessions", "name", "/sessions", body), "", "{body}");
     }
 }
+
+#[test]
+fn describes_patterns_by_example() {
+    let schema = json!({ "type": "string", "pattern": "^[A-Z]{2}-[0-9]+$", "example": "GH-4" });
+    let parameter = json!({ "name": "number", "in": "query", "schema": schema });
+    let contract = operation(json!([parameter]), Value::Null);
+    let message = "has the wrong form; a valid example is GH-4";
+    assert_eq!(errors_of(&contract, "/things/1?number=x", &[], ""), [format!("number {message}")]);
+    let body = |schema: &Value| json!({ "type": "object", "properties": { "number": schema } });
+    assert_eq!(body_errors(body(&schema), json!({}), &json!({ "number": "x" })), [format!("number {message}")]);
+    let list = json!({ "type": "array", "items": schema });
+    assert_eq!(body_errors(body(&list), json!({}), &json!({ "number": ["x"] })), ["number has the wrong form (at 0)"]);
+}
+
+#[test]
+fn describes_limits_with_correct_plurals() {
+    let error =
+        |schema: Value, value: Value| body_errors(json!({ "properties": { "a": schema } }), json!({}), &json!({ "a": value }));
+    assert_eq!(error(json!({ "type": "array", "minItems": 1 }), json!([])), ["a must have at least 1 item"]);
+    assert_eq!(error(json!({ "type": "array", "minItems": 2 }), json!([])), ["a must have at least 2 items"]);
+    assert_eq!(error(json!({ "type": "object", "minProperties": 1 }), json!({})), ["a must have at least 1 entry"]);
+    assert_eq!(error(json!({ "type": "string", "maxLength": 1 }), json!("xy")), ["a must have at most 1 character"]);
+}
