@@ -7,10 +7,10 @@ use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
 pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
     let text = text.replacen(' ', "T", 1);
     let zoned = ["%Y-%m-%dT%H:%M%#z", "%Y-%m-%dT%H:%M:%S%.f%#z"];
-    let plain = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"];
+    let unzoned = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"];
     let utc =
         zoned.iter().find_map(|format| DateTime::parse_from_str(&text, format).ok()).map(|time| time.to_utc()).or_else(|| {
-            plain.iter().find_map(|format| NaiveDateTime::parse_from_str(&text, format).ok()).map(|time| time.and_utc())
+            unzoned.iter().find_map(|format| NaiveDateTime::parse_from_str(&text, format).ok()).map(|time| time.and_utc())
         })?;
     (0..=9999).contains(&utc.year()).then_some(utc)
 }

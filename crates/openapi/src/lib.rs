@@ -100,17 +100,17 @@ pub struct Operation {
     pub tags: Vec<String>,
     /// The scopes whose keys may call it (`x-scopes`).
     pub scopes: Vec<Scope>,
-    /// Whether a credential is required: in the built-in document, `X-API-Key`.
+    /// True if a credential is required: in the built-in document, `X-API-Key`.
     pub needs_key: bool,
     /// Alternative security requirements. A request must satisfy all schemes of one of them. An empty alternative allows anonymous
     /// requests, and so does an empty list.
     pub security: Vec<Vec<SecurityScheme>>,
-    /// Whether `X-Client-Version` is declared.
+    /// True if `X-Client-Version` is declared.
     pub needs_version: bool,
     /// The argument that identifies the target of a guess (`x-guessing`): the account whose password or code the request tries. It
     /// is a path variable or a body property. `None` if the operation can't be used for guessing.
     pub credential_param: Option<String>,
-    /// Whether the response contains a key or a code that must not be cached (`x-secret`).
+    /// True if the response contains a key or a code that must not be cached (`x-secret`).
     pub is_secret: bool,
     /// Every declared status.
     pub statuses: BTreeSet<u16>,
@@ -122,7 +122,7 @@ pub struct Operation {
     pub body: Option<RequestBody>,
     /// The parsed path, for matching requests.
     pub template: PathTemplate,
-    /// Whether it belongs to the built-in document, which is recognized by `x-scopes`. Its rules for blank values then apply.
+    /// True if it belongs to the built-in document, which is recognized by `x-scopes`. Its rules for blank values then apply.
     is_builtin: bool,
 }
 

@@ -53,7 +53,7 @@ pub struct Parameter {
     pub name: String,
     /// The location in the request.
     pub place: ParameterLocation,
-    /// Whether a request must have it.
+    /// True if a request must have it.
     pub required: bool,
     /// The schema of the value.
     pub schema: Schema,
@@ -61,9 +61,9 @@ pub struct Parameter {
     pub examples: Map<String, Value>,
     /// The serialization of arrays and objects.
     pub style: Style,
-    /// Whether each item of an array or property of an object is a separate parameter.
+    /// True if each item of an array or property of an object is a separate parameter.
     pub explode: bool,
-    /// Whether the value is a secret, such as a token code (`x-secret`). Secrets must not be logged.
+    /// True if the value is a secret, such as a token code (`x-secret`). Secrets must not be logged.
     pub is_secret: bool,
     /// The characters that strings may contain, if this is the built-in document.
     pub characters: AllowedCharacters,
@@ -332,8 +332,8 @@ fn collect_kinds(schema: &Value, kinds: &mut Vec<ValueKind>) {
         None if schema["properties"].is_object() || reference(schema).is_some() => kinds.push(ValueKind::Object),
         None if schema["items"].is_object() => kinds.push(ValueKind::Array),
         None => {
-            let arms = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|arms| schema[arms].as_array());
-            arms.flatten().for_each(|arm| collect_kinds(arm, kinds));
+            let branches = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|branches| schema[branches].as_array());
+            branches.flatten().for_each(|branch| collect_kinds(branch, kinds));
         }
     }
 }

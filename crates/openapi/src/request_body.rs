@@ -40,7 +40,7 @@ const BODY: &str = "body";
 pub struct RequestBody {
     /// The maximum size in bytes.
     pub limit: usize,
-    /// Whether a request must have a body.
+    /// True if a request must have a body.
     pub required: bool,
     /// The accepted media types.
     pub contents: Vec<Content>,
@@ -218,7 +218,7 @@ impl BodyParser {
 }
 
 impl ObjectValidator {
-    fn new(schema: Schema) -> Self {
+    fn new(mut schema: Schema) -> Self {
         let required = string_list(&schema.resolved["required"]);
         let not_blank = string_list(&schema.resolved["x-not-blank"]);
         let names = schema.resolved["properties"].as_object().into_iter().flat_map(Map::keys);
@@ -232,16 +232,17 @@ impl ObjectValidator {
             Property { name: name.clone(), presence, count_limit, characters: AllowedCharacters::of(property) }
         });
         let properties = properties.collect();
-        let schema = schema.with(|resolved| {
-            resolved.as_object_mut().into_iter().for_each(|resolved| drop(resolved.remove("required")));
-            let properties = resolved["properties"].as_object_mut().into_iter().flat_map(|properties| properties.values_mut());
-            for property in properties.filter_map(Value::as_object_mut) {
+        if let Some(resolved) = schema.resolved.as_object_mut() {
+            resolved.remove("required");
+            let properties = resolved.get_mut("properties").and_then(Value::as_object_mut);
+            for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
                 // `parse` handles nulls itself. A schema that isn't nullable yields simpler error messages.
                 property.remove("nullable");
-                let values = property.get_mut("enum").and_then(Value::as_array_mut);
-                values.into_iter().for_each(|values| values.retain(|value| !value.is_null()));
+                if let Some(values) = property.get_mut("enum").and_then(Value::as_array_mut) {
+                    values.retain(|value| !value.is_null());
+                }
             }
-        });
+        }
         Self { properties, schema }
     }
 
@@ -251,7 +252,7 @@ impl ObjectValidator {
         let Value::Object(mut object) = value else {
             return Err(RequestError::MalformedBody("The request's body must be a JSON object.".to_owned()));
         };
-        let (mut found, mut ignored) = (BTreeMap::new(), Vec::new());
+        let (mut field_errors, mut ignored) = (BTreeMap::new(), Vec::new());
         for Property { name, presence, count_limit, characters } in &self.properties {
             let value = object.get(name);
             let is_absent = value.is_none_or(is_blank);
@@ -261,17 +262,17 @@ impl ObjectValidator {
                 Presence::Optional => false,
             };
             if is_missing {
-                found.insert(name.as_str(), FieldError::missing(name));
+                field_errors.insert(name.as_str(), FieldError::missing(name));
             } else if value.is_some_and(Value::is_null) {
                 object.shift_remove(name);
             } else if let Some(detail) = count_limit.zip(value).and_then(|(limit, value)| count_violation(value, limit)) {
-                found.insert(name.as_str(), FieldError::invalid(name, detail));
+                field_errors.insert(name.as_str(), FieldError::invalid(name, detail));
                 object.shift_remove(name);
             } else if let Some(detail) = value.and_then(|value| characters.violation(value)) {
                 if is_absent && *presence == Presence::Optional {
                     ignored.push(name.as_str());
                 } else {
-                    found.insert(name.as_str(), FieldError::invalid(name, detail));
+                    field_errors.insert(name.as_str(), FieldError::invalid(name, detail));
                 }
             }
         }
@@ -285,13 +286,13 @@ impl ObjectValidator {
                 ignored.push(name.as_str());
                 continue;
             }
-            found.entry(name).or_insert_with(|| FieldError::invalid(name, detail(&self.schema, name, inner, &error)));
+            field_errors.entry(name).or_insert_with(|| FieldError::invalid(name, detail(&self.schema, name, inner, &error)));
         }
         if let Some(object) = value.as_object_mut() {
             // An invalid blank leaves an optional property unset, so that a client may send a resource back as it was read.
             object.retain(|name, _| !ignored.contains(&name.as_str()));
         }
-        errors.extend(self.properties.iter().filter_map(|property| found.remove(property.name.as_str())));
+        errors.extend(self.properties.iter().filter_map(|property| field_errors.remove(property.name.as_str())));
         Ok(value)
     }
 }
@@ -299,14 +300,14 @@ impl ObjectValidator {
 /// Parses and validates any JSON. Reports one error for each property, in the document's order, undeclared properties last.
 fn parse_json(schema: &Schema, names: &[String], bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<Value> {
     let value = json::parse(bytes)?;
-    let (mut found, mut reported) = (Vec::new(), HashSet::new());
+    let (mut field_errors, mut reported) = (Vec::new(), HashSet::new());
     for (pointer, error) in schema.errors(&value)? {
         let (name, inner) = if value.is_object() {
             split_pointer(&pointer)
         } else {
             (String::new(), pointer.strip_prefix('/').unwrap_or_default())
         };
-        let field_errors = match error.kind() {
+        let described = match error.kind() {
             ValidationErrorKind::Required { property } if pointer.is_empty() => {
                 vec![FieldError::missing(property.as_str().unwrap_or(BODY))]
             }
@@ -318,10 +319,10 @@ fn parse_json(schema: &Schema, names: &[String], bytes: &[u8], errors: &mut Vec<
                 vec![FieldError::invalid(field, detail(schema, &name, inner, &error))]
             }
         };
-        found.extend(field_errors.into_iter().filter(|error| reported.insert(error.name.clone())));
+        field_errors.extend(described.into_iter().filter(|error| reported.insert(error.name.clone())));
     }
-    found.sort_by_cached_key(|error| names.iter().position(|name| *name == error.name).unwrap_or(names.len()));
-    errors.extend(found);
+    field_errors.sort_by_cached_key(|error| names.iter().position(|name| *name == error.name).unwrap_or(names.len()));
+    errors.extend(field_errors);
     Ok(value)
 }
 

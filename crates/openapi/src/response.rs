@@ -40,7 +40,7 @@ pub struct Content {
 pub struct Header {
     /// The name, as written in the document.
     pub name: String,
-    /// Whether every response must have it.
+    /// True if every response must have it.
     pub is_required: bool,
     /// The example, if there is one.
     pub example: Option<Value>,

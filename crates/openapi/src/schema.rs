@@ -42,12 +42,6 @@ impl Schema {
         Self { resolved, raw, registry: references.registry.clone(), direction, validator: OnceLock::new() }
     }
 
-    /// Returns the schema with a change to its resolved form.
-    pub fn with(mut self, change: impl FnOnce(&mut Value)) -> Self {
-        change(&mut self.resolved);
-        self
-    }
-
     /// Validates a value. Returns each error with its location in the value, as a JSON pointer.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Comparing two schemas, down to every property.
+//! Comparison of two schemas, down to every property.
 
 use std::collections::BTreeSet;
 use std::ptr;
@@ -8,104 +8,110 @@ use serde_json::Value;
 use super::document::Keywords;
 use super::{Comparison, aligned, rules};
 
-/// Keywords with schemas in them or with members in no order; the others are compared by value.
+/// Keywords that contain schemas or unordered values. All others are compared by value.
 const STRUCTURAL: [&str; 9] =
     ["properties", "required", "enum", "items", "additionalProperties", "not", "oneOf", "anyOf", "allOf"];
 
 impl<'a> Comparison<'a> {
-    /// Compares two schemas as written, references and all.
-    pub(super) fn schema(&mut self, place: &str, document: &'a Value, server: &'a Value) {
+    /// Compares two schemas, which may be references.
+    pub(super) fn compare_schema(&mut self, location: &str, document: &'a Value, server: &'a Value) {
         let (document, server) = (self.document.resolve(document), self.server.resolve(server));
         let pair = (ptr::from_ref(document), ptr::from_ref(server));
         if self.in_progress.contains(&pair) || self.known_equal.contains(&pair) {
             return;
         }
-        let found_before = self.found.len();
+        let count_before = self.differences.len();
         self.in_progress.push(pair);
-        self.flat_schema(place, self.document.flatten(document), self.server.flatten(server));
+        self.compare_flat_schema(location, self.document.flatten(document), self.server.flatten(server));
         self.in_progress.pop();
-        if self.found.len() == found_before {
+        if self.differences.len() == count_before {
             self.known_equal.insert(pair);
         }
     }
 
-    /// The schema of what may be left out, but never null: a parameter, a header, or a property that must not be blank.
-    pub(super) fn optional_value(&mut self, place: &str, document: &'a Value, server: &'a Value) {
+    /// Compares the schemas of an optional value that can't be null: a parameter, a header, or a property that must not be blank.
+    pub(super) fn compare_optional_value(&mut self, location: &str, document: &'a Value, server: &'a Value) {
         let mut served = self.server.flatten(server);
         rules::drop_nullable(&mut served);
-        self.flat_schema(place, self.document.flatten(document), served);
+        self.compare_flat_schema(location, self.document.flatten(document), served);
     }
 
-    /// Compares what two schemas say once their references are followed.
-    fn flat_schema(&mut self, place: &str, mut documented: Keywords<'a>, mut served: Keywords<'a>) {
+    /// Compares the keywords of two schemas after their references were followed.
+    fn compare_flat_schema(&mut self, location: &str, mut documented: Keywords<'a>, mut served: Keywords<'a>) {
         let not_blank = rules::extract_not_blank(&mut documented);
         let documented_values = rules::extract_enum(&mut documented);
         let mut served_values = rules::extract_enum(&mut served);
         rules::add_null_variant(&served, &mut served_values);
         for value in documented_values.symmetric_difference(&served_values) {
-            self.one_sided(place, &format!("enum value {value}"), documented_values.contains(value));
+            self.report_one_sided(location, &format!("enum value {value}"), documented_values.contains(value));
         }
         for (keyword, documented, served) in aligned(&documented, &served) {
             if !STRUCTURAL.contains(keyword) {
-                self.values(place, keyword, documented.copied(), served.copied());
+                self.compare_values(location, keyword, documented.copied(), served.copied());
             }
         }
-        self.properties(place, &not_blank, &documented, &served);
-        self.inner(&format!("{place}[]"), "items", &documented, &served);
-        self.inner(&format!("{place}{{}}"), "additionalProperties", &documented, &served);
-        self.inner(&format!("{place}!"), "not", &documented, &served);
+        self.compare_properties(location, &not_blank, &documented, &served);
+        self.compare_subschema(&format!("{location}[]"), "items", &documented, &served);
+        self.compare_subschema(&format!("{location}{{}}"), "additionalProperties", &documented, &served);
+        self.compare_subschema(&format!("{location}!"), "not", &documented, &served);
         for keyword in ["oneOf", "anyOf", "allOf"] {
-            self.arms(place, keyword, &documented, &served);
+            self.compare_branches(location, keyword, &documented, &served);
         }
     }
 
-    fn properties(&mut self, place: &str, not_blank: &BTreeSet<&str>, documented: &Keywords<'a>, served: &Keywords<'a>) {
+    fn compare_properties(
+        &mut self,
+        location: &str,
+        not_blank: &BTreeSet<&str>,
+        documented: &Keywords<'a>,
+        served: &Keywords<'a>,
+    ) {
         let properties = |side: &Keywords<'a>| -> Keywords<'a> {
             let all = side.get("properties").and_then(|properties| properties.as_object());
             all.into_iter().flatten().map(|(name, schema)| (name.as_str(), schema)).collect()
         };
         for (name, documented, served) in aligned(&properties(documented), &properties(served)) {
-            let place = format!("{place}.{name}");
+            let location = format!("{location}.{name}");
             match (documented, served) {
                 (Some(documented), Some(served)) if not_blank.contains(name) => {
-                    self.optional_value(&place, documented, served);
+                    self.compare_optional_value(&location, documented, served);
                 }
-                (Some(documented), Some(served)) => self.schema(&place, documented, served),
-                _ => self.one_sided(&place, "property", documented.is_some()),
+                (Some(documented), Some(served)) => self.compare_schema(&location, documented, served),
+                _ => self.report_one_sided(&location, "property", documented.is_some()),
             }
         }
         let documented = required(documented);
         let served = required(served);
         for name in documented.symmetric_difference(&served) {
-            self.one_sided(&format!("{place}.{name}"), "required", documented.contains(name));
+            self.report_one_sided(&format!("{location}.{name}"), "required", documented.contains(name));
         }
     }
 
-    /// A schema within a schema. `additionalProperties` may be true or false as well.
-    fn inner(&mut self, place: &str, keyword: &str, documented: &Keywords<'a>, served: &Keywords<'a>) {
+    /// Compares a subschema. `additionalProperties` may also be a boolean.
+    fn compare_subschema(&mut self, location: &str, keyword: &str, documented: &Keywords<'a>, served: &Keywords<'a>) {
         let (documented, served) = (documented.get(keyword).copied(), served.get(keyword).copied());
         match (documented, served) {
             (Some(documented), Some(served)) if documented.is_object() && served.is_object() => {
-                self.schema(place, documented, served);
+                self.compare_schema(location, documented, served);
             }
-            _ => self.values(place, keyword, documented, served),
+            _ => self.compare_values(location, keyword, documented, served),
         }
     }
 
-    /// Alternatives are compared in order, because nothing else says which belong together.
-    fn arms(&mut self, place: &str, keyword: &str, documented: &Keywords<'a>, served: &Keywords<'a>) {
-        let arms = |side: &Keywords<'a>| side.get(keyword).and_then(|arms| arms.as_array()).map_or(&[][..], Vec::as_slice);
-        let (documented, served) = (arms(documented), arms(served));
+    /// Compares the branches of `oneOf`, `anyOf` or `allOf` in order, because they have no names.
+    fn compare_branches(&mut self, location: &str, keyword: &str, documented: &Keywords<'a>, served: &Keywords<'a>) {
+        let branches = |side: &Keywords<'a>| side.get(keyword).and_then(|list| list.as_array()).map_or(&[][..], Vec::as_slice);
+        let (documented, served) = (branches(documented), branches(served));
         if documented.len() != served.len() {
-            self.differ(place, keyword, documented.len().to_string(), served.len().to_string());
+            self.report(location, keyword, documented.len().to_string(), served.len().to_string());
         }
         for (number, (documented, served)) in documented.iter().zip(served).enumerate() {
-            self.schema(&format!("{place}|{number}"), documented, served);
+            self.compare_schema(&format!("{location}|{number}"), documented, served);
         }
     }
 }
 
-/// The names of the required properties.
+/// Returns the names of the required properties.
 fn required<'a>(keywords: &Keywords<'a>) -> BTreeSet<&'a str> {
     let names = keywords.get("required").and_then(|names| names.as_array());
     names.into_iter().flatten().filter_map(Value::as_str).collect()

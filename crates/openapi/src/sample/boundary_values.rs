@@ -1,37 +1,38 @@
-//! Values at the edges of what a schema allows.
+//! Boundary values: valid values at the limits of a schema.
 
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::{Map, Value, json};
 
 use super::bundle::SchemaBundle;
-use super::generator::{BUDGET, Generator, count, kind};
+use super::generator::{BUDGET, Generator, count_limit, type_of};
 use super::number::NumberRange;
 use super::{Sampler, text};
 
-/// The most values for one schema.
-const VALUES: usize = 500;
+/// Maximum number of values for one schema.
+const VALUES_LIMIT: usize = 500;
 
-/// The most characters of a text, and the most items of an array or entries of an object.
-const CHARACTERS: usize = 10_000;
-const ITEMS: usize = 100;
+/// Maximum number of characters of a string.
+const CHARACTERS_LIMIT: usize = 10_000;
 
-/// Below this many levels no edges are looked for: an object has those of its properties, and of theirs.
-const LEVELS: usize = 2;
+/// Maximum number of items of an array or entries of an object.
+const ITEMS_LIMIT: usize = 100;
+
+/// Number of nesting levels whose properties and items get boundary values of their own.
+const LEVELS_LIMIT: usize = 2;
 
 impl Sampler {
-    /// Valid values at the edges of the schema: shortest and longest, smallest and largest, each of an enumeration, null where it
-    /// may be, the leap day, texts beyond ASCII; an object with all properties, with the required ones alone, and with each
-    /// property at its own edges. At most 500 values, none with a text of more than 10,000 characters or an array of more than
-    /// 100 items.
+    /// Returns valid values at the limits of the schema: shortest and longest, smallest and largest, all values of an enumeration,
+    /// null, the leap day, strings beyond ASCII; objects with all properties, with only the required ones, and with each property at
+    /// its own limits. At most 500 values, without strings of more than 10,000 characters and arrays of more than 100 items.
     ///
-    /// Among them is the empty text where the schema allows it, even if a server takes a blank for missing.
+    /// Contains the empty string if the schema allows it, even though a server may treat a blank value as missing.
     pub fn boundaries(&self) -> Vec<Value> {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(0);
-        let mut edges = BoundaryValues { closed: &self.closed, rng: &mut rng, left: BUDGET };
+        let mut boundaries = BoundaryValues { bundle: &self.bundle, rng: &mut rng, budget: BUDGET };
         let mut values: Vec<Value> = Vec::new();
-        for value in edges.of(&self.closed.root["allOf"][0], 0) {
-            if values.len() < VALUES && !values.contains(&value) && self.validator.is_valid(&value) {
+        for value in boundaries.of_schema(&self.bundle.root["allOf"][0], 0) {
+            if values.len() < VALUES_LIMIT && !values.contains(&value) && self.validator.is_valid(&value) {
                 values.push(value);
             }
         }
@@ -39,82 +40,84 @@ impl Sampler {
     }
 }
 
-/// Collects values that are likely to be valid.
+/// Collector of boundary values that are likely to be valid.
 struct BoundaryValues<'a> {
-    closed: &'a SchemaBundle,
+    bundle: &'a SchemaBundle,
     rng: &'a mut Xoshiro256PlusPlus,
-    /// What making them may come to yet.
-    left: usize,
+    /// The rest of [`BUDGET`].
+    budget: usize,
 }
 
 impl BoundaryValues<'_> {
-    fn maker(&mut self, optional: f64) -> Generator<'_> {
-        Generator::new(self.closed, self.rng, optional, &mut self.left)
+    fn generator(&mut self, optional: f64) -> Generator<'_> {
+        Generator::new(self.bundle, self.rng, optional, &mut self.budget)
     }
 
-    fn of(&mut self, schema: &Value, level: usize) -> Vec<Value> {
-        if self.closed.min_depth(schema).is_none() {
+    fn of_schema(&mut self, schema: &Value, level: usize) -> Vec<Value> {
+        if self.bundle.min_depth(schema).is_none() {
             return Vec::new();
         }
-        let (schema, _) = self.closed.follow(schema, "");
+        let (schema, _) = self.bundle.follow(schema, "");
         let mut values = Vec::new();
         if schema["nullable"] == true {
             values.push(Value::Null);
         }
-        let arms = ["oneOf", "anyOf"].iter().filter_map(|keyword| schema[keyword].as_array()).map(Vec::len).max();
+        let branches = ["oneOf", "anyOf"].iter().filter_map(|keyword| schema[keyword].as_array()).map(Vec::len).max();
         let mut seen = Vec::new();
-        // Each of the arms is likely to be drawn in twice as many draws.
-        for _ in 0..arms.map_or(1, |arms| 2 * arms) {
-            let Ok(flat) = self.maker(1.0).flatten(schema, "", level) else { continue };
+        // `flatten` chooses a random branch. Twice as many attempts as branches are likely to choose each branch.
+        for _ in 0..branches.map_or(1, |branches| 2 * branches) {
+            let Ok(flat) = self.generator(1.0).flatten(schema, "", level) else { continue };
             if !seen.contains(&flat) {
-                values.extend(self.of_flat(&flat, level));
+                values.extend(self.of_flat_schema(&flat, level));
                 seen.push(flat);
             }
         }
         for optional in [1.0, 0.0] {
-            values.extend(self.maker(optional).value(schema, "", level));
+            values.extend(self.generator(optional).value(schema, "", level));
         }
         values
     }
 
-    fn of_flat(&mut self, flat: &Map<String, Value>, level: usize) -> Vec<Value> {
+    fn of_flat_schema(&mut self, flat: &Map<String, Value>, level: usize) -> Vec<Value> {
         if let Some(values) = flat.get("enum").and_then(Value::as_array) {
             return values.clone();
         }
-        match kind(flat) {
+        match type_of(flat) {
             "boolean" => vec![json!(true), json!(false)],
-            "integer" | "number" => NumberRange::new(flat).map(|numbers| numbers.edges()).unwrap_or_default(),
-            "string" => self.texts(flat).into_iter().map(Value::String).collect(),
+            "integer" | "number" => NumberRange::new(flat).map(|range| range.boundaries()).unwrap_or_default(),
+            "string" => self.strings(flat).into_iter().map(Value::String).collect(),
             "array" => self.arrays(flat, level),
             "object" => self.objects(flat, level),
             _ => Vec::new(),
         }
     }
 
-    fn texts(&mut self, flat: &Map<String, Value>) -> Vec<String> {
-        let least = count(flat, "minLength").unwrap_or(0);
-        let most = count(flat, "maxLength").filter(|most| *most <= CHARACTERS);
+    fn strings(&mut self, flat: &Map<String, Value>) -> Vec<String> {
+        let minimum = count_limit(flat, "minLength").unwrap_or(0);
+        let maximum = count_limit(flat, "maxLength").filter(|maximum| *maximum <= CHARACTERS_LIMIT);
         let mut texts = Vec::new();
         if let Some(pattern) =
-            flat.get("pattern").and_then(Value::as_str).and_then(|pattern| self.closed.patterns.get(pattern)?.as_ref())
+            flat.get("pattern").and_then(Value::as_str).and_then(|pattern| self.bundle.patterns.get(pattern)?.as_ref())
         {
-            let longest = most.unwrap_or(64);
-            for extra in (0..8).chain([least, longest / 2, longest.saturating_sub(1), longest]) {
+            let longest = maximum.unwrap_or(64);
+            for extra in (0..8).chain([minimum, longest / 2, longest.saturating_sub(1), longest]) {
                 texts.push(pattern.text(self.rng, &(extra..=extra)));
             }
-            let fits = |length: usize| length >= least && most.is_none_or(|most| length <= most);
+            let fits = |length: usize| length >= minimum && maximum.is_none_or(|maximum| length <= maximum);
             texts.retain(|text| pattern.matches(text) && fits(text.chars().count()));
             texts.sort_by_key(|text| text.chars().count());
-            // The shortest and the longest, and one between.
+            // The shortest, the longest, and one in between.
             let middle = texts.len() / 2;
             texts = [0, middle, texts.len().saturating_sub(1)].iter().filter_map(|at| texts.get(*at).cloned()).collect();
-            texts.extend(text::moments(self.rng).filter(|moment| pattern.matches(moment)));
+            texts.extend(text::date_times(self.rng).filter(|text| pattern.matches(text)));
         }
         if let Some(format) = flat.get("format").and_then(Value::as_str) {
-            texts.extend(format_edges(format).iter().map(|text| (*text).to_owned()));
+            texts.extend(format_boundaries(format).iter().map(|text| (*text).to_owned()));
             texts.extend(text::formatted(self.rng, format, 0));
         } else if texts.is_empty() {
-            for length in [Some(least), Some(least + 1), most].into_iter().flatten().filter(|length| *length <= CHARACTERS) {
+            for length in
+                [Some(minimum), Some(minimum + 1), maximum].into_iter().flatten().filter(|length| *length <= CHARACTERS_LIMIT)
+            {
                 texts.push("x".repeat(length));
                 texts.push("é漢🎟".chars().cycle().take(length).collect());
             }
@@ -123,13 +126,14 @@ impl BoundaryValues<'_> {
     }
 
     fn arrays(&mut self, flat: &Map<String, Value>, level: usize) -> Vec<Value> {
-        let least = count(flat, "minItems").unwrap_or(0);
+        let minimum = count_limit(flat, "minItems").unwrap_or(0);
         let mut values = Vec::new();
-        for length in [Some(least), count(flat, "maxItems")].into_iter().flatten().filter(|length| *length <= ITEMS) {
-            values.extend(self.maker(0.5).items(flat, "", level, length, length).map(Value::Array));
+        for length in [Some(minimum), count_limit(flat, "maxItems")].into_iter().flatten().filter(|length| *length <= ITEMS_LIMIT)
+        {
+            values.extend(self.generator(0.5).items(flat, "", level, length, length).map(Value::Array));
         }
-        if level < LEVELS && least <= 1 {
-            let items = flat.get("items").map(|items| self.of(items, level + 1)).unwrap_or_default();
+        if level < LEVELS_LIMIT && minimum <= 1 {
+            let items = flat.get("items").map(|items| self.of_schema(items, level + 1)).unwrap_or_default();
             values.extend(items.into_iter().map(|item| json!([item])));
         }
         values
@@ -138,24 +142,24 @@ impl BoundaryValues<'_> {
     fn objects(&mut self, flat: &Map<String, Value>, level: usize) -> Vec<Value> {
         let schema = Value::Object(flat.clone());
         let mut values = Vec::new();
-        let Ok(Value::Object(whole)) = self.maker(1.0).value(&schema, "", level) else { return values };
-        if level < LEVELS {
+        let Ok(Value::Object(full)) = self.generator(1.0).value(&schema, "", level) else { return values };
+        if level < LEVELS_LIMIT {
             for (name, property) in flat.get("properties").and_then(Value::as_object).into_iter().flatten() {
-                for value in self.of(property, level + 1) {
-                    let mut object = whole.clone();
+                for value in self.of_schema(property, level + 1) {
+                    let mut object = full.clone();
                     object.insert(name.clone(), value);
                     values.push(object.into());
                 }
             }
         }
-        if let Some(entry) = flat.get("additionalProperties").filter(|entry| entry.is_object()) {
-            let sizes = [Some(count(flat, "minProperties").unwrap_or(0)), count(flat, "maxProperties")];
-            for size in sizes.into_iter().flatten().filter(|size| *size <= ITEMS) {
-                let mut object = whole.clone();
+        if let Some(entry) = flat.get("additionalProperties").filter(|entries| entries.is_object()) {
+            let sizes = [Some(count_limit(flat, "minProperties").unwrap_or(0)), count_limit(flat, "maxProperties")];
+            for size in sizes.into_iter().flatten().filter(|size| *size <= ITEMS_LIMIT) {
+                let mut object = full.clone();
                 let required = flat.get("required").and_then(Value::as_array);
                 object.retain(|name, _| required.is_some_and(|required| required.contains(&json!(name))));
                 for number in object.len()..size {
-                    object.extend(self.maker(1.0).value(entry, "", level + 1).map(|value| (format!("entry{number}"), value)));
+                    object.extend(self.generator(1.0).value(entry, "", level + 1).map(|value| (format!("entry{number}"), value)));
                 }
                 values.push(object.into());
             }
@@ -164,8 +168,8 @@ impl BoundaryValues<'_> {
     }
 }
 
-/// Texts of a format that a careless reader gets wrong.
-fn format_edges(format: &str) -> &'static [&'static str] {
+/// Returns strings of a format that careless parsers reject or misread.
+fn format_boundaries(format: &str) -> &'static [&'static str] {
     match format {
         "date-time" => &[
             "2028-02-29T23:59:59Z",

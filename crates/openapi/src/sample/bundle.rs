@@ -1,4 +1,4 @@
-//! A schema that stands alone, with every schema that it refers to: what is made from it needs no document any more.
+//! Self-contained schemas: a schema with copies of all schemas that it refers to.
 
 use std::collections::BTreeMap;
 
@@ -6,152 +6,153 @@ use anyhow::{Context, bail};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value, json};
 
-use super::Direction;
 use super::pattern::Pattern;
-use crate::compile;
+use crate::{Direction, compile};
 
-/// A schema and every schema that it refers to.
+/// A schema with all schemas that it refers to.
 #[derive(Debug)]
 pub struct SchemaBundle {
-    /// `{ "allOf": [schema], "$defs": { "0": …, "1": … } }`, whose references are all of the form `#/$defs/0`.
+    /// `{ "allOf": [schema], "$defs": { "0": …, "1": … } }`. All references have the form `#/$defs/0`.
     pub root: Value,
-    /// Where in the document each of `$defs` stands.
-    places: Vec<String>,
-    /// Of each of `$defs`, see [`Closed::height`].
-    heights: Vec<Option<usize>>,
-    /// Every pattern in it, and none where no text can be made from it.
+    /// The location of each of `$defs` in the document.
+    pointers: Vec<String>,
+    /// The [`min_depth`](Self::min_depth) of each of `$defs`.
+    depths: Vec<Option<usize>>,
+    /// All patterns; `None` for one that texts can't be generated from.
     pub patterns: BTreeMap<String, Option<Pattern>>,
 }
 
 impl SchemaBundle {
-    /// Closes a schema over a document, for values that go one way: properties of the other direction are taken out.
+    /// Bundles a schema of a document for one direction: removes the properties of the other direction.
     ///
     /// # Errors
-    /// When a reference leads nowhere.
+    /// If the target of a reference doesn't exist or is outside of the document.
     pub fn new(document: &Value, schema: &Value, direction: Direction) -> anyhow::Result<Self> {
-        let hidden = match direction {
+        let other_direction = match direction {
             Direction::Request => "readOnly",
             Direction::Response => "writeOnly",
         };
-        let mut reader = Bundler { document, hidden, places: Vec::new(), numbers: BTreeMap::new(), patterns: BTreeMap::new() };
-        let root = reader.copy(schema)?;
+        let mut bundler =
+            Bundler { document, other_direction, pointers: Vec::new(), numbers: BTreeMap::new(), patterns: BTreeMap::new() };
+        let root = bundler.copy(schema)?;
         let mut defs: Map<String, Value> = Map::new();
-        // Each copy may find further ones; a list instead of a recursion, as some documents have a thousand that are chained.
-        while let Some(place) = reader.places.get(defs.len()).cloned() {
-            let target = reader.target(&place).with_context(|| format!("nothing is at `{place}`, to which a schema refers"))?;
-            let copy = reader.copy(target)?;
+        // Each copy may add pointers. A loop instead of a recursion, because some documents have chains of a thousand references.
+        while let Some(pointer) = bundler.pointers.get(defs.len()).cloned() {
+            let target =
+                bundler.target(&pointer).with_context(|| format!("a schema refers to `{pointer}`, which doesn't exist"))?;
+            let copy = bundler.copy(target)?;
             defs.insert(defs.len().to_string(), copy);
         }
-        let heights = vec![None; defs.len()];
+        let depths = vec![None; defs.len()];
         let root = json!({ "allOf": [root], "$defs": defs });
-        let mut closed = Self { root, places: reader.places, heights, patterns: reader.patterns };
-        closed.compute_depths();
-        closed.drop_invalid_examples();
-        Ok(closed)
+        let mut bundle = Self { root, pointers: bundler.pointers, depths, patterns: bundler.patterns };
+        bundle.compute_depths();
+        bundle.drop_invalid_examples();
+        Ok(bundle)
     }
 
-    /// The schema that a schema refers to, and its place; itself and the place given, where it refers to none.
-    pub fn follow<'a>(&'a self, mut schema: &'a Value, place: &str) -> (&'a Value, String) {
-        let mut place = place.to_owned();
-        // No chain of references is longer than there are schemas, unless it is a circle, which has no height.
-        for _ in 0..=self.places.len() {
+    /// Follows references. Returns the target and its location, or the arguments if the schema is not a reference.
+    pub fn follow<'a>(&'a self, mut schema: &'a Value, pointer: &str) -> (&'a Value, String) {
+        let mut pointer = pointer.to_owned();
+        // A chain longer than the number of schemas is circular.
+        for _ in 0..=self.pointers.len() {
             let Some(number) = reference(schema) else { break };
             schema = &self.root["$defs"][number.to_string()];
-            place.clone_from(&self.places[number]);
+            pointer.clone_from(&self.pointers[number]);
         }
-        (schema, place)
+        (schema, pointer)
     }
 
-    /// A place in [`Closed::root`] as one in the document.
+    /// Converts a pointer in `root` to one in the document.
     pub fn document_pointer(&self, pointer: &str) -> String {
         let in_def = pointer.strip_prefix("/$defs/").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
-        match in_def.and_then(|(number, rest)| Some((self.places.get(number.parse::<usize>().ok()?)?, rest))) {
-            Some((place, rest)) => format!("{place}/{rest}"),
+        match in_def.and_then(|(number, rest)| Some((self.pointers.get(number.parse::<usize>().ok()?)?, rest))) {
+            Some((pointer, rest)) => format!("{pointer}/{rest}"),
             None => pointer.strip_prefix("/allOf/0").unwrap_or(pointer).to_owned(),
         }
     }
 
-    /// How many levels of arrays and objects the least value of a schema has; `None` where it would never end.
+    /// Returns the number of nested arrays and objects in the smallest value of a schema. `None` if every value is infinite.
     pub fn min_depth(&self, schema: &Value) -> Option<usize> {
         if let Some(number) = reference(schema) {
-            return self.heights[number];
+            return self.depths[number];
         }
         if schema["nullable"] == true || schema.get("enum").is_some() {
             return Some(0);
         }
-        let mut height = 0;
+        let mut depth = 0;
         for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
             if let Some(property) = schema["properties"].get(name) {
-                height = height.max(1 + self.min_depth(property)?);
+                depth = depth.max(1 + self.min_depth(property)?);
             }
         }
         if schema["minItems"].as_u64() > Some(0) {
-            height = height.max(1 + self.min_depth(&schema["items"])?);
+            depth = depth.max(1 + self.min_depth(&schema["items"])?);
         }
-        for part in schema["allOf"].as_array().into_iter().flatten() {
-            height = height.max(self.min_depth(part)?);
+        for subschema in schema["allOf"].as_array().into_iter().flatten() {
+            depth = depth.max(self.min_depth(subschema)?);
         }
-        for arms in ["oneOf", "anyOf"].iter().filter_map(|keyword| schema[keyword].as_array()) {
-            height = height.max(arms.iter().filter_map(|arm| self.min_depth(arm)).min()?);
+        for branches in ["oneOf", "anyOf"].iter().filter_map(|keyword| schema[keyword].as_array()) {
+            depth = depth.max(branches.iter().filter_map(|branch| self.min_depth(branch)).min()?);
         }
-        Some(height)
+        Some(depth)
     }
 
-    /// Finds the heights of `$defs`, each from those of the others, until no more change.
+    /// Computes the depths of `$defs` iteratively, until none changes: each may depend on all others.
     fn compute_depths(&mut self) {
         let mut changed = true;
         while changed {
             changed = false;
-            for number in 0..self.heights.len() {
-                let height = self.min_depth(&self.root["$defs"][number.to_string()]);
-                changed |= height != self.heights[number];
-                self.heights[number] = height;
+            for number in 0..self.depths.len() {
+                let depth = self.min_depth(&self.root["$defs"][number.to_string()]);
+                changed |= depth != self.depths[number];
+                self.depths[number] = depth;
             }
         }
     }
 
-    /// Takes out the examples that their own schemas don't allow, so that those which stay can be used.
+    /// Removes examples that violate their own schemas, so that the generator can use the others.
     fn drop_invalid_examples(&mut self) {
-        let mut root = self.root.take();
-        let mut defs = root["$defs"].take();
-        let whole = defs.clone();
-        root["allOf"].as_array_mut().into_iter().flatten().for_each(|schema| check_examples(schema, &whole));
-        defs.as_object_mut().into_iter().flatten().for_each(|(_, schema)| check_examples(schema, &whole));
-        root["$defs"] = defs;
-        self.root = root;
+        let defs = self.root["$defs"].clone();
+        self.root["allOf"].as_array_mut().into_iter().flatten().for_each(|schema| drop_invalid_examples(schema, &defs));
+        self.root["$defs"].as_object_mut().into_iter().flatten().for_each(|(_, schema)| drop_invalid_examples(schema, &defs));
     }
 }
 
-/// Copies schemas out of a document.
+/// Copies schemas from a document.
 struct Bundler<'a> {
     document: &'a Value,
-    /// The keyword that says that a property doesn't go this way.
-    hidden: &'static str,
-    places: Vec<String>,
+    /// The keyword of properties that are removed: `readOnly` or `writeOnly`.
+    other_direction: &'static str,
+    /// The locations of the schemas found so far, by number.
+    pointers: Vec<String>,
+    /// The number of each location.
     numbers: BTreeMap<String, usize>,
     patterns: BTreeMap<String, Option<Pattern>>,
 }
 
 impl<'a> Bundler<'a> {
-    fn target(&self, place: &str) -> Option<&'a Value> {
-        self.document.pointer(&percent_decode_str(place.strip_prefix('#')?).decode_utf8_lossy())
+    /// Returns the schema at a location of the document.
+    fn target(&self, pointer: &str) -> Option<&'a Value> {
+        self.document.pointer(&percent_decode_str(pointer.strip_prefix('#')?).decode_utf8_lossy())
     }
 
-    fn is_hidden(&self, schema: &Value) -> bool {
-        let target = schema["$ref"].as_str().and_then(|place| self.target(place)).unwrap_or(schema);
-        target[self.hidden] == true
+    fn is_removed(&self, schema: &Value) -> bool {
+        let target = schema["$ref"].as_str().and_then(|pointer| self.target(pointer)).unwrap_or(schema);
+        target[self.other_direction] == true
     }
 
+    /// Copies a schema. Replaces references by numbers and removes properties of the other direction.
     fn copy(&mut self, schema: &Value) -> anyhow::Result<Value> {
         let Some(object) = schema.as_object() else { return Ok(schema.clone()) };
-        if let Some(place) = object.get("$ref").and_then(Value::as_str) {
-            if !place.starts_with('#') {
-                bail!("`{place}` is outside of the document: bundle it into one file first");
+        if let Some(pointer) = object.get("$ref").and_then(Value::as_str) {
+            if !pointer.starts_with('#') {
+                bail!("`{pointer}` is outside of the document: bundle it into one file first");
             }
-            let next = self.places.len();
-            let number = *self.numbers.entry(place.to_owned()).or_insert(next);
+            let next = self.pointers.len();
+            let number = *self.numbers.entry(pointer.to_owned()).or_insert(next);
             if number == next {
-                self.places.push(place.to_owned());
+                self.pointers.push(pointer.to_owned());
             }
             return Ok(json!({ "$ref": format!("#/$defs/{number}") }));
         }
@@ -159,25 +160,25 @@ impl<'a> Bundler<'a> {
         for (keyword, value) in object {
             let value = match (keyword.as_str(), value) {
                 ("properties", Value::Object(properties)) => {
-                    let mut kept = Map::new();
+                    let mut copies = Map::new();
                     for (name, property) in properties {
-                        if !self.is_hidden(property) {
-                            kept.insert(name.clone(), self.copy(property)?);
+                        if !self.is_removed(property) {
+                            copies.insert(name.clone(), self.copy(property)?);
                         }
                     }
-                    kept.into()
+                    copies.into()
                 }
                 ("required", Value::Array(names)) => {
-                    let stays = |name: &&Value| {
+                    let remains = |name: &&Value| {
                         let property = name.as_str().and_then(|name| object.get("properties")?.get(name));
-                        !property.is_some_and(|property| self.is_hidden(property))
+                        !property.is_some_and(|property| self.is_removed(property))
                     };
-                    names.iter().filter(stays).cloned().collect()
+                    names.iter().filter(remains).cloned().collect()
                 }
-                ("allOf" | "oneOf" | "anyOf", Value::Array(parts)) => {
-                    parts.iter().map(|part| self.copy(part)).collect::<anyhow::Result<_>>()?
+                ("allOf" | "oneOf" | "anyOf", Value::Array(subschemas)) => {
+                    subschemas.iter().map(|subschema| self.copy(subschema)).collect::<anyhow::Result<_>>()?
                 }
-                ("items" | "additionalProperties" | "not", part) => self.copy(part)?,
+                ("items" | "additionalProperties" | "not", subschema) => self.copy(subschema)?,
                 ("pattern", Value::String(pattern)) => {
                     self.patterns.entry(pattern.clone()).or_insert_with(|| Pattern::new(pattern));
                     value.clone()
@@ -190,17 +191,18 @@ impl<'a> Bundler<'a> {
     }
 }
 
-/// Which of `$defs` a schema refers to.
+/// Returns the number in `$defs` of the schema that a schema refers to.
 pub fn reference(schema: &Value) -> Option<usize> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?.parse().ok()
 }
 
-fn check_examples(schema: &mut Value, defs: &Value) {
+/// Removes invalid examples from a schema and its subschemas.
+fn drop_invalid_examples(schema: &mut Value, defs: &Value) {
     let Value::Object(object) = schema else { return };
     for keyword in ["example", "default"] {
         if let Some(example) = object.remove(keyword) {
-            let whole = if is_simple(object) { json!(object) } else { json!({ "allOf": [object], "$defs": defs }) };
-            if compile(&whole).is_ok_and(|validator| validator.is_valid(&example)) {
+            let resolved = if is_simple(object) { json!(object) } else { json!({ "allOf": [object], "$defs": defs }) };
+            if compile(&resolved).is_ok_and(|validator| validator.is_valid(&example)) {
                 object.insert(keyword.to_owned(), example);
             }
         }
@@ -208,18 +210,20 @@ fn check_examples(schema: &mut Value, defs: &Value) {
     for (keyword, value) in object {
         match (keyword.as_str(), value) {
             ("properties", Value::Object(properties)) => {
-                properties.values_mut().for_each(|property| check_examples(property, defs));
+                properties.values_mut().for_each(|property| drop_invalid_examples(property, defs));
             }
-            ("allOf" | "oneOf" | "anyOf", Value::Array(parts)) => parts.iter_mut().for_each(|part| check_examples(part, defs)),
-            ("items" | "additionalProperties", part) => check_examples(part, defs),
+            ("allOf" | "oneOf" | "anyOf", Value::Array(subschemas)) => {
+                subschemas.iter_mut().for_each(|subschema| drop_invalid_examples(subschema, defs))
+            }
+            ("items" | "additionalProperties", subschema) => drop_invalid_examples(subschema, defs),
             _ => {}
         }
     }
 }
 
-/// Whether a schema has no other in it.
+/// Returns whether a schema has no subschemas.
 pub fn is_simple(schema: &Map<String, Value>) -> bool {
     !["properties", "items", "additionalProperties", "allOf", "oneOf", "anyOf", "not"]
         .iter()
-        .any(|part| schema.contains_key(*part))
+        .any(|subschema| schema.contains_key(*subschema))
 }

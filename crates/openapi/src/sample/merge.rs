@@ -1,19 +1,19 @@
-//! Schemas that hold together (`allOf`) as one.
+//! Merging of the schemas in an `allOf`.
 
 use serde_json::{Map, Value, json};
 
-/// Puts the keywords of a second schema beside those of a first, so that what the result allows, both do. Where two can't be
-/// written as one (two patterns), the first stands: whoever makes a value has it checked at the end.
+/// Merges a schema into another, so that the result allows only values that both allow. If two keywords can't be merged, such as two
+/// patterns, the first remains, because generated values are validated afterwards.
 pub fn merge(schema: &mut Map<String, Value>, other: Map<String, Value>) {
     for (keyword, value) in other {
         match schema.get_mut(&keyword) {
-            Some(present) => *present = both(&keyword, present.take(), value),
+            Some(present) => *present = merge_keyword(&keyword, present.take(), value),
             None => drop(schema.insert(keyword, value)),
         }
     }
 }
 
-fn both(keyword: &str, first: Value, second: Value) -> Value {
+fn merge_keyword(keyword: &str, first: Value, second: Value) -> Value {
     if first == second {
         return first;
     }
@@ -31,37 +31,23 @@ fn both(keyword: &str, first: Value, second: Value) -> Value {
         }
         ("properties", Value::Object(mut properties), Value::Object(more)) => {
             for (name, property) in more {
-                let whole = match properties.remove(&name) {
+                let merged = match properties.remove(&name) {
                     Some(present) if present != property => json!({ "allOf": [present, property] }),
                     _ => property,
                 };
-                properties.insert(name, whole);
+                properties.insert(name, merged);
             }
             properties.into()
         }
-        ("items" | "additionalProperties", Value::Bool(first), second) => {
-            if first {
-                second
-            } else {
-                json!(false)
-            }
-        }
-        ("items" | "additionalProperties", first, Value::Bool(second)) => {
-            if second {
-                first
-            } else {
-                json!(false)
-            }
+        ("items" | "additionalProperties", Value::Bool(true), schema) => schema,
+        ("items" | "additionalProperties", schema, Value::Bool(true)) => schema,
+        ("items" | "additionalProperties", Value::Bool(false), _) | ("items" | "additionalProperties", _, Value::Bool(false)) => {
+            json!(false)
         }
         ("items" | "additionalProperties", first, second) => json!({ "allOf": [first, second] }),
         ("not", first, second) => json!({ "anyOf": [first, second] }),
-        ("type", first, second) => {
-            if second == "integer" {
-                second
-            } else {
-                first
-            }
-        }
+        // An integer is also a number.
+        ("type", _, second) if second == "integer" => second,
         ("uniqueItems", first, second) => json!(first == true || second == true),
         (_, first, _) => first,
     }

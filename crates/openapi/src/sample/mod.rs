@@ -1,4 +1,9 @@
-//! Data made from schemas: values that a schema allows, the same ones for the same seed.
+//! Generation of sample data: values that a schema allows, reproducible by a seed.
+//!
+//! ```text
+//! schema ── Bundler ──► SchemaBundle (self-contained) ─┬─ Generator: a random value ─┬─► validator ──► valid values
+//!                                                      └─ BoundaryValues ────────────┘
+//! ```
 
 mod boundary_values;
 mod bundle;
@@ -14,63 +19,61 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::Value;
 
-use super::compile;
-use super::schema::{Direction, error_message};
+use crate::compile;
+use crate::schema::{Direction, error_message};
 use bundle::SchemaBundle;
 use generator::{BUDGET, Generator};
 
-/// So often a value is made until one is valid: what isn't found by then (`not`, arms that exclude each other) hardly ever is.
-const TRIES: u32 = 20;
+/// Maximum number of attempts to generate a valid value. Further attempts hardly ever succeed, for example for schemas with `not` or
+/// with branches that exclude each other.
+const MAX_ATTEMPTS: u32 = 20;
 
-/// Makes values for one schema. It is costly to make and cheap to ask, so keep it where the schema is asked for often.
+/// Generator of values for one schema. Creating it is expensive and sampling is cheap, so cache it.
 #[derive(Debug)]
 pub struct Sampler {
-    closed: SchemaBundle,
+    bundle: SchemaBundle,
     validator: Validator,
 }
 
 impl Sampler {
-    /// Reads a schema of a document, an OpenAPI 3.0 one; its references are followed in `document`, and may lead back to it.
+    /// Creates a sampler for a schema of OpenAPI 3.0. References are looked up in `document` and may be recursive.
     ///
     /// # Errors
-    /// When a reference leads nowhere or out of the document, or the schema is none.
+    /// If the target of a reference doesn't exist or is outside of the document, or the schema is invalid.
     pub fn new(document: &Value, schema: &Value, direction: Direction) -> anyhow::Result<Self> {
-        let closed = SchemaBundle::new(document, schema, direction)?;
-        let validator = compile(&closed.root)?;
-        Ok(Self { closed, validator })
+        let bundle = SchemaBundle::new(document, schema, direction)?;
+        let validator = compile(&bundle.root)?;
+        Ok(Self { bundle, validator })
     }
 
-    /// A value that is valid against the schema: the same for the same document, schema and seed, on every machine.
+    /// Returns a valid value. It is the same for the same document, schema and seed, on every machine.
     ///
     /// # Errors
-    /// When none was found. The error names the place as a JSON pointer (RFC 6901), from the schema on, or from the document's
-    /// root, with a `#`, behind a reference.
+    /// If no valid value was found. The error names the location as a JSON pointer (RFC 6901) relative to the schema, or, behind a
+    /// reference, to the document, with a `#`.
     pub fn sample(&self, seed: u64) -> anyhow::Result<Value> {
-        // A generator whose values stay over versions and machines, which those of StdRng do not.
+        // Unlike StdRng, this generator returns the same numbers in all versions and on all machines.
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let mut problem = anyhow!("it was not tried");
-        let mut left = BUDGET;
-        for attempt in 0..TRIES {
-            // What is optional may be what makes a value invalid, so it is left out more and more.
+        let mut failure = anyhow!("it was not tried");
+        let mut budget = BUDGET;
+        for attempt in 0..MAX_ATTEMPTS {
+            // An optional property may cause the failure, so some attempts have fewer or none of them.
             let optional = [0.9, 0.5, 0.0][attempt as usize % 3];
-            match Generator::new(&self.closed, &mut rng, optional, &mut left).generate() {
+            match Generator::new(&self.bundle, &mut rng, optional, &mut budget).generate() {
                 Ok(value) => match self.validator.validate(&value) {
                     Ok(()) => return Ok(value),
                     Err(error) => {
-                        problem = anyhow!(
-                            "`{}` {}",
-                            self.closed.document_pointer(&error.schema_path().to_string()),
-                            error_message(&error)
-                        )
+                        let pointer = self.bundle.document_pointer(&error.schema_path().to_string());
+                        failure = anyhow!("`{pointer}` {}", error_message(&error));
                     }
                 },
-                Err(error) => problem = error,
+                Err(error) => failure = error,
             }
-            if left == 0 {
+            if budget == 0 {
                 break;
             }
         }
-        bail!("no value was found in so many tries as it is worth: {problem}; give the schema an example, or correct it")
+        bail!("no valid value was found: {failure}; give the schema an example, or correct it")
     }
 }
 

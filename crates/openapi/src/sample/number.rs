@@ -1,24 +1,24 @@
-//! Numbers within bounds.
+//! Generation of numbers within the bounds of a schema.
 
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus;
 use serde_json::{Map, Value, json};
 
-/// The numbers that a schema allows: the multiples of a step from one to another.
+/// The numbers that a schema allows: the multiples of a step between a minimum and a maximum.
 #[derive(Debug)]
 pub struct NumberRange {
-    /// The least and the greatest, in steps.
+    /// Minimum and maximum, as multiples of `step`.
     steps: (i128, i128),
     step: f64,
-    /// Whether the schema says how small and how great they may be.
-    bounded: (bool, bool),
+    /// True if the minimum or the maximum is the schema's.
+    is_bounded: (bool, bool),
 }
 
-/// So many steps a number without a bound goes at most from the other bound, or from zero.
+/// Size of the range in steps, for a schema without a minimum or maximum.
 const SPAN: i128 = 1000;
 
 impl NumberRange {
-    /// Those of a schema whose exclusive bounds are numbers; `None` where there is none.
+    /// Returns the range of a schema whose exclusive bounds are numbers. `None` if it is empty.
     pub fn new(schema: &Map<String, Value>) -> Option<Self> {
         let bound = |keyword: &str| schema.get(keyword).and_then(Value::as_f64);
         let integer = schema.get("type").is_some_and(|kind| kind == "integer");
@@ -27,17 +27,17 @@ impl NumberRange {
         let low = minimum.into_iter().chain(above).reduce(f64::max);
         let high = maximum.into_iter().chain(below).reduce(f64::min);
         let step = match bound("multipleOf").filter(|step| *step > 0.0) {
-            // The least that is a whole number: every third multiple of 1/3, every multiple of 5.
+            // The smallest multiple of the step that is a whole number: 1 for a step of 1/3, 5 for a step of 5.
             Some(step) if integer => (1..=1000).map(|times| step * f64::from(times)).find(|whole| whole.fract().abs() < 1e-9)?,
             Some(step) => step,
             None if integer => 1.0,
             None => match low.zip(high).map(|(low, high)| high - low) {
-                // A range without a hundredth in it, or one so far out that hundredths don't count.
+                // Hundredths are too coarse for a small range, and too fine for a large one.
                 Some(range) if range > 0.0 && !(1.0..1e12).contains(&range) => range / 1024.0,
                 _ => 0.01,
             },
         };
-        // A quotient that is whole but for its last digits, and no greater than what can be counted with.
+        // Rounds away the error of floating-point division, and limits the quotient to the range of integers.
         let steps = |bound: f64| {
             let steps = (bound / step).clamp(-1e30, 1e30);
             if (steps - steps.round()).abs() < 1e-6 { steps.round() } else { steps }
@@ -45,26 +45,26 @@ impl NumberRange {
         let mut first = low.map(|low| steps(low).ceil() as i128);
         let mut last = high.map(|high| steps(high).floor() as i128);
         if let (Some(first), Some(above)) = (&mut first, above)
-            && at(*first, step) <= above
+            && multiply(*first, step) <= above
         {
             *first += 1;
         }
         if let (Some(last), Some(below)) = (&mut last, below)
-            && at(*last, step) >= below
+            && multiply(*last, step) >= below
         {
             *last -= 1;
         }
-        let bounded = (first.is_some(), last.is_some());
+        let is_bounded = (first.is_some(), last.is_some());
         let steps = match (first, last) {
             (Some(first), Some(last)) => (first, last),
             (Some(first), None) => (first, first.max(0) + SPAN),
             (None, Some(last)) => (last.min(0) - if last < 0 { SPAN } else { 0 }, last),
             (None, None) => (0, SPAN),
         };
-        (steps.0 <= steps.1).then_some(Self { steps, step, bounded })
+        (steps.0 <= steps.1).then_some(Self { steps, step, is_bounded })
     }
 
-    /// One of them: mostly one near zero, as those in use are.
+    /// Returns a random number of the range. Nine of ten are close to zero, as in practice.
     pub fn pick(&self, rng: &mut Xoshiro256PlusPlus) -> Value {
         let (first, last) = self.steps;
         let near = 0.clamp(first, last);
@@ -72,14 +72,14 @@ impl NumberRange {
         self.value(rng.random_range(steps))
     }
 
-    /// The least, the one after it, the one before the greatest, the greatest, and zero, as far as the bounds are the schema's.
-    pub fn edges(&self) -> Vec<Value> {
+    /// Returns the numbers at and next to the schema's minimum and maximum, and zero.
+    pub fn boundaries(&self) -> Vec<Value> {
         let (first, last) = self.steps;
         let mut steps = Vec::new();
-        if self.bounded.0 {
+        if self.is_bounded.0 {
             steps.extend([first, first + 1]);
         }
-        if self.bounded.1 {
+        if self.is_bounded.1 {
             steps.extend([last - 1, last]);
         }
         steps.push(0);
@@ -89,18 +89,19 @@ impl NumberRange {
         steps.into_iter().map(|steps| self.value(steps)).collect()
     }
 
+    /// Returns the number at a multiple of the step.
     fn value(&self, steps: i128) -> Value {
         if self.step.fract() == 0.0 && self.step < 1e15 {
-            // Exactly, as far as integers go: numbers with a fraction have 15 digits.
+            // Integer arithmetic is exact, while floating-point numbers have only 15 digits.
             return json!((steps * self.step as i128).clamp(i64::MIN.into(), i64::MAX.into()) as i64);
         }
-        let value = at(steps, self.step);
+        let value = multiply(steps, self.step);
         if value.fract() == 0.0 && value.abs() < 1e15 { json!(value as i64) } else { json!(value) }
     }
 }
 
-/// So many steps, as the nearest number: 3 steps of 0.1 are 0.3, while 3 times 0.1 is 0.30000000000000004.
-fn at(steps: i128, step: f64) -> f64 {
+/// Multiplies a step without the error of floating-point multiplication: 3 steps of 0.1 are 0.3 instead of 0.30000000000000004.
+fn multiply(steps: i128, step: f64) -> f64 {
     let parts = (1.0 / step).round();
     if step < 1.0 && (parts * step - 1.0).abs() < 1e-9 { steps as f64 / parts } else { steps as f64 * step }
 }

@@ -8,21 +8,21 @@ use crate::charset_policy::AllowedCharacters;
 use crate::invalid_values::wrong_values;
 use crate::{Contract, METHODS, compile, resolve};
 
-/// The schemas of the contract that stand under a name, and those of all bodies, answers and parameters.
+/// Returns the named schemas of the document, and those of all bodies, responses and parameters.
 fn schemas_of(document: &Value) -> Vec<(String, Value)> {
     let named = document["components"]["schemas"].as_object().into_iter().flatten();
     let mut schemas: Vec<(String, Value)> = named.map(|(name, schema)| (name.clone(), schema.clone())).collect();
     for (path, item) in document["paths"].as_object().into_iter().flatten() {
         for (method, operation) in METHODS.iter().filter_map(|method| Some((method, item.get(method)?))) {
             let operation = resolve(document, operation);
-            let answers = operation["responses"].as_object().into_iter().flatten().map(|(_, answer)| answer);
-            let contents = answers.chain([&operation["requestBody"]]).filter_map(|part| part["content"].as_object());
+            let responses = operation["responses"].as_object().into_iter().flatten().map(|(_, response)| response);
+            let contents = responses.chain([&operation["requestBody"]]).filter_map(|part| part["content"].as_object());
             let bodies = contents.flatten().map(|(_, content)| &content["schema"]);
             let parameters = operation["parameters"].as_array().into_iter().flatten().map(|parameter| &parameter["schema"]);
             schemas.extend(bodies.chain(parameters).map(|schema| (format!("{method} {path}"), schema.clone())));
         }
     }
-    // The answers to what goes wrong are the same everywhere.
+    // Most error responses are the same for all operations.
     let mut seen = BTreeSet::new();
     schemas.retain(|(_, schema)| seen.insert(schema.to_string()));
     schemas
@@ -32,7 +32,7 @@ fn sampler(schema: &Value) -> Sampler {
     Sampler::new(&json!({}), schema, Direction::Response).unwrap()
 }
 
-fn refusal(document: &Value, schema: &Value) -> String {
+fn failure(document: &Value, schema: &Value) -> String {
     match Sampler::new(document, schema, Direction::Response) {
         Ok(sampler) => sampler.sample(1).unwrap_err().to_string(),
         Err(error) => format!("{error:#}"),
@@ -40,7 +40,7 @@ fn refusal(document: &Value, schema: &Value) -> String {
 }
 
 #[test]
-fn every_schema_of_the_contract_has_samples() {
+fn samples_every_schema_of_the_builtin_document() {
     let document = Contract::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/openapi.yaml"))).unwrap().document;
     let schemas = schemas_of(&document);
     assert!(schemas.len() > 150, "only {}", schemas.len());
@@ -57,32 +57,32 @@ fn every_schema_of_the_contract_has_samples() {
 }
 
 #[test]
-fn every_property_of_the_contract_has_edges_and_wrong_values() {
+fn finds_boundary_and_invalid_values_for_every_builtin_property() {
     let document = Contract::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/openapi.yaml"))).unwrap().document;
-    let (mut right, mut wrong, mut properties) = (0, 0, 0);
+    let (mut valid_count, mut invalid_count, mut property_count) = (0, 0, 0);
     for (name, schema) in schemas_of(&document) {
         let schema = resolve(&document, &schema);
         for (property, schema) in schema["properties"].as_object().into_iter().flatten() {
             let validator = compile(schema).unwrap();
-            properties += 1;
-            let edges = Sampler::new(&document, schema, Direction::Request).unwrap().boundaries();
-            assert!(!edges.is_empty(), "{name}.{property}");
-            for value in &edges {
+            property_count += 1;
+            let boundaries = Sampler::new(&document, schema, Direction::Request).unwrap().boundaries();
+            assert!(!boundaries.is_empty(), "{name}.{property}");
+            for value in &boundaries {
                 assert!(validator.is_valid(value), "{name}.{property}: {value}");
             }
-            for value in wrong_values(schema, false).into_iter().map(|wrong| wrong.value) {
-                let is_unseen = AllowedCharacters::of(schema).wrong(&value).is_some();
-                assert!(is_unseen || !validator.is_valid(&value), "{name}.{property}: {value}");
-                wrong += 1;
+            for value in wrong_values(schema, false).into_iter().map(|invalid| invalid.value) {
+                let is_forbidden = AllowedCharacters::of(schema).violation(&value).is_some();
+                assert!(is_forbidden || !validator.is_valid(&value), "{name}.{property}: {value}");
+                invalid_count += 1;
             }
-            right += edges.len();
+            valid_count += boundaries.len();
         }
     }
-    assert!(right > 4 * properties && wrong > 4 * properties, "{right} and {wrong} of {properties}");
+    assert!(valid_count > 4 * property_count && invalid_count > 4 * property_count, "{valid_count} and {invalid_count}");
 }
 
 #[test]
-fn the_same_seed_makes_the_same_value() {
+fn same_seed_generates_same_value() {
     let schema = json!({
         "type": "object",
         "required": ["name", "number", "at"],
@@ -93,13 +93,13 @@ fn the_same_seed_makes_the_same_value() {
         },
     });
     let sampler = sampler(&schema);
-    // Written out, as a newer version of a library must not change it unseen: servers are compared by it.
+    // Servers are compared with these values, so a newer version of a library must not change them.
     let expected = json!({ "name": "autumn orchard", "number": "SZ-1C017KNA", "at": "2026-01-10T21:19:00Z" });
     assert_eq!(sampler.sample(7).unwrap(), expected);
     assert_ne!(sampler.sample(7).unwrap(), sampler.sample(8).unwrap());
 }
 
-/// Samples and edges of a schema are valid, and all that is in a list of conditions is seen among the samples.
+/// Asserts that the samples and boundary values of a schema are valid, and that each condition holds for one of the samples.
 #[track_caller]
 fn assert_samples(schema: Value, conditions: &[fn(&Value) -> bool]) {
     let validator = compile(&schema).unwrap();
@@ -115,7 +115,7 @@ fn assert_samples(schema: Value, conditions: &[fn(&Value) -> bool]) {
 }
 
 #[test]
-fn samples_heed_every_keyword() {
+fn samples_satisfy_every_keyword() {
     assert_samples(json!({ "type": "boolean" }), &[|value| *value == true, |value| *value == false]);
     assert_samples(json!({ "type": "string", "nullable": true }), &[Value::is_null, Value::is_string]);
     assert_samples(json!({ "enum": ["a", 2, true] }), &[|value| *value == "a", |value| *value == 2, |value| *value == true]);
@@ -158,7 +158,7 @@ fn samples_heed_every_keyword() {
 }
 
 #[test]
-fn samples_heed_every_format() {
+fn samples_satisfy_every_format() {
     let common = ["date-time", "date", "time", "email", "uri", "uri-reference", "uuid", "ipv4", "ipv6", "hostname", "duration"];
     for format in common.into_iter().chain(["byte", "binary", "password", "image", "event-time", "birth-date", "of-our-own"]) {
         assert_samples(json!({ "type": "string", "format": format }), &[]);
@@ -178,7 +178,7 @@ fn samples_heed_every_format() {
 }
 
 #[test]
-fn samples_heed_every_pattern() {
+fn samples_match_every_pattern() {
     for pattern in [
         "^[A-Za-z0-9-]+$",
         "^(N/A|\\d{4}-\\d{2}-\\d{2})$",
@@ -202,7 +202,7 @@ fn samples_heed_every_pattern() {
 }
 
 #[test]
-fn samples_heed_what_schemas_have_in_common() {
+fn samples_satisfy_combined_schemas() {
     let name = json!({ "type": "object", "required": ["name"], "properties": { "name": { "type": "string", "minLength": 3 } } });
     let age =
         json!({ "properties": { "age": { "type": "integer", "minimum": 18 }, "name": { "maxLength": 4 } }, "required": ["age"] });
@@ -221,7 +221,7 @@ fn samples_heed_what_schemas_have_in_common() {
     );
 }
 
-/// A document of pets, of which each kind has a schema, and of trees.
+/// Returns a document with schemas of pets, and with recursive schemas.
 fn pets() -> Value {
     let pet = |kind: &str| {
         json!({ "type": "object", "required": ["kind", kind], "properties": {
@@ -249,14 +249,14 @@ fn pets() -> Value {
     } } })
 }
 
-fn named(name: &str) -> Value {
+fn ref_to(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
 #[test]
-fn a_discriminator_names_the_arm() {
+fn discriminator_contains_the_schema_name() {
     let document = pets();
-    let sampler = Sampler::new(&document, &named("Pet"), Direction::Response).unwrap();
+    let sampler = Sampler::new(&document, &ref_to("Pet"), Direction::Response).unwrap();
     let samples: Vec<Value> = (0..50).map(|seed| sampler.sample(seed).unwrap()).collect();
     assert!(samples.iter().any(|pet| pet.get("lives").is_some()) && samples.iter().any(|pet| pet.get("tricks").is_some()));
     for pet in samples {
@@ -265,10 +265,10 @@ fn a_discriminator_names_the_arm() {
 }
 
 #[test]
-fn a_schema_that_refers_to_itself_has_samples_that_end() {
+fn samples_of_recursive_schemas_are_finite() {
     let document = pets();
     for name in ["Tree", "Sum", "Term"] {
-        let sampler = Sampler::new(&document, &named(name), Direction::Response).unwrap();
+        let sampler = Sampler::new(&document, &ref_to(name), Direction::Response).unwrap();
         for seed in 0..200 {
             let length = sampler.sample(seed).unwrap().to_string().len();
             assert!(length < 100_000, "{name}: {length} bytes");
@@ -278,22 +278,22 @@ fn a_schema_that_refers_to_itself_has_samples_that_end() {
 }
 
 #[test]
-fn a_property_goes_one_way_alone() {
+fn samples_have_only_properties_of_the_direction() {
     let document = pets();
-    let sample = |direction| Sampler::new(&document, &named("Account"), direction).unwrap().sample(1).unwrap();
+    let sample = |direction| Sampler::new(&document, &ref_to("Account"), direction).unwrap().sample(1).unwrap();
     let (request, response) = (sample(Direction::Request), sample(Direction::Response));
     assert!(request.get("password").is_some() && request.get("number").is_none(), "{request}");
     assert!(response.get("number").is_some() && response.get("password").is_none(), "{response}");
 }
 
 #[test]
-fn what_cannot_be_made_is_refused_with_its_place() {
+fn reports_location_of_schemas_without_values() {
     let document = pets();
-    for (schema, place) in [
-        (named("Endless"), "`#/components/schemas/Endless` asks for itself"),
-        (named("Circle"), "`#/components/schemas/Circle` asks for itself"),
-        (json!({ "required": ["a"], "properties": { "a": named("Endless") } }), "`#/components/schemas/Endless` asks"),
-        (named("Lost"), "`#/components/schemas/Lost`"),
+    for (schema, message) in [
+        (ref_to("Endless"), "`#/components/schemas/Endless` requires itself"),
+        (ref_to("Circle"), "`#/components/schemas/Circle` requires itself"),
+        (json!({ "required": ["a"], "properties": { "a": ref_to("Endless") } }), "`#/components/schemas/Endless` requires"),
+        (ref_to("Lost"), "`#/components/schemas/Lost`"),
         (json!({ "$ref": "other.yaml#/Zone" }), "`other.yaml#/Zone`"),
         (json!({ "type": "integer", "minimum": 3, "maximum": 2 }), "`` has no number"),
         (
@@ -302,32 +302,32 @@ fn what_cannot_be_made_is_refused_with_its_place() {
         ),
         (
             json!({ "type": "array", "minItems": 3, "uniqueItems": true, "items": { "type": "boolean" } }),
-            "asks for 3 different items",
+            "requires 3 different items",
         ),
         (
             json!({ "required": ["a"], "properties": { "a": {
                 "type": "array", "minItems": 90_000, "items": { "type": "array", "minItems": 9, "items": {} },
             } } }),
-            "`/properties/a/items/items` would make more than 100000 values",
+            "`/properties/a/items/items` requires more than 100000 values",
         ),
-        (json!({ "required": ["a"], "additionalProperties": false }), "asks for a, and allows no such"),
-        (json!({ "minProperties": 2, "properties": { "a": {} }, "additionalProperties": false }), "number of properties"),
+        (json!({ "required": ["a"], "additionalProperties": false }), "requires the property a, but doesn't allow it"),
+        (json!({ "minProperties": 2, "properties": { "a": {} }, "additionalProperties": false }), "numbers of properties"),
         (json!({ "allOf": [{ "enum": [1] }, { "enum": [2] }] }), "no value that all its parts allow"),
-        (json!({ "type": "string", "pattern": "^(a)\\1$" }), "no text for `` can be made from its pattern"),
-        (json!({ "type": "string", "pattern": "^(?=a)b$" }), "`` has no value that was found"),
+        (json!({ "type": "string", "pattern": "^(a)\\1$" }), "no text for `` can be generated from its pattern"),
+        (json!({ "type": "string", "pattern": "^(?=a)b$" }), "`` had no valid value"),
         (json!({ "type": "object", "required": ["a"], "properties": { "a": {} }, "not": {} }), "`/not`"),
     ] {
-        let refusal = refusal(&document, &schema);
-        assert!(refusal.contains(place), "{schema}: {refusal}");
+        let failure = failure(&document, &schema);
+        assert!(failure.contains(message), "{schema}: {failure}");
     }
 }
 
 #[test]
-fn edges_are_where_the_bounds_are() {
+fn boundaries_include_the_limits() {
     let has = |schema: Value, wanted: &[Value]| {
-        let edges = sampler(&schema).boundaries();
+        let boundaries = sampler(&schema).boundaries();
         for value in wanted {
-            assert!(edges.contains(value), "{schema} lacks {value}: {edges:?}");
+            assert!(boundaries.contains(value), "{schema} lacks {value}: {boundaries:?}");
         }
     };
     has(json!({ "type": "integer", "minimum": -3, "maximum": 12 }), &[json!(-3), json!(12), json!(0)]);
@@ -354,11 +354,11 @@ fn edges_are_where_the_bounds_are() {
 }
 
 #[test]
-fn edges_have_an_end() {
+fn boundaries_are_limited() {
     let wide =
         json!({ "type": "array", "minItems": 1, "maxItems": 1_000_000, "items": { "type": "string", "maxLength": 10_000_000 } });
-    let edges = sampler(&wide).boundaries();
-    assert!(!edges.is_empty() && edges.iter().all(|edge| edge.to_string().len() < 50_000));
+    let boundaries = sampler(&wide).boundaries();
+    assert!(!boundaries.is_empty() && boundaries.iter().all(|boundary| boundary.to_string().len() < 50_000));
     let many: serde_json::Map<String, Value> =
         (0..400).map(|number| (format!("p{number}"), json!({ "enum": [1, 2, 3] }))).collect();
     assert_eq!(sampler(&json!({ "type": "object", "properties": many })).boundaries().len(), 500);

@@ -1,4 +1,4 @@
-//! Texts: words, and what the formats ask for.
+//! Generation of texts: words, and texts of a format.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,11 +12,11 @@ const WORDS: [&str; 24] = [
     "lantern", "meadow", "night", "north", "orchard", "piano", "river", "stage", "summer", "theatre", "winter",
 ];
 
-/// A PNG of one pixel, in base64.
+/// A PNG image of one pixel, in base64.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 
-/// How a moment is written where a pattern asks for one.
-const MOMENTS: [&str; 7] = [
+/// Formats of a date or time that a pattern may require.
+const TIME_FORMATS: [&str; 7] = [
     "%Y-%m-%dT%H:%M",
     "%Y-%m-%d %H:%M",
     "%Y-%m-%dT%H:%M:%S+00:00",
@@ -26,12 +26,12 @@ const MOMENTS: [&str; 7] = [
     "%H:%M",
 ];
 
-/// One word.
+/// Returns a random word.
 pub fn word(rng: &mut Xoshiro256PlusPlus) -> &'static str {
     WORDS.choose(rng).copied().unwrap_or("amber")
 }
 
-/// Words of `min` to `max` characters together.
+/// Returns random words with a total length of `min` to `max` characters.
 pub fn words(rng: &mut Xoshiro256PlusPlus, min: usize, max: usize) -> String {
     let mut text = word(rng).to_owned();
     while text.len() < min || (text.len() + 10 < max && rng.random_bool(0.4)) {
@@ -39,7 +39,7 @@ pub fn words(rng: &mut Xoshiro256PlusPlus, min: usize, max: usize) -> String {
         text.push_str(word(rng));
     }
     text.truncate(max);
-    // A text that ends with a blank is another one after it was trimmed.
+    // A server may trim a space at the end and return a different text.
     if text.ends_with(' ') {
         text.pop();
         text.push('s');
@@ -47,22 +47,23 @@ pub fn words(rng: &mut Xoshiro256PlusPlus, min: usize, max: usize) -> String {
     text
 }
 
-/// A moment of the years 2026 to 2030 in every way that a pattern may ask for.
-pub fn moments(rng: &mut Xoshiro256PlusPlus) -> impl Iterator<Item = String> {
-    let moment = moment(rng);
-    MOMENTS.iter().map(move |shape| moment.format(shape).to_string())
+/// Returns a random date and time in each of [`TIME_FORMATS`].
+pub fn date_times(rng: &mut Xoshiro256PlusPlus) -> impl Iterator<Item = String> {
+    let date_time = date_time(rng);
+    TIME_FORMATS.iter().map(move |format| date_time.format(format).to_string())
 }
 
-fn moment(rng: &mut Xoshiro256PlusPlus) -> DateTime<Utc> {
+/// Returns a random date and time in the years 2026 to 2030, in whole minutes.
+fn date_time(rng: &mut Xoshiro256PlusPlus) -> DateTime<Utc> {
     const FIRST: i64 = 1_767_225_600; // 2026-01-01T00:00Z
     const MINUTES: i64 = 5 * 365 * 24 * 60;
     DateTime::from_timestamp(FIRST + 60 * rng.random_range(0..MINUTES), 0).unwrap_or_default()
 }
 
-/// A text of a format of OpenAPI 3.0, JSON Schema or this project's own, about `padding` characters longer than it must be;
-/// `None` for what is no format of texts, or one that any text has.
+/// Returns a random text of a format of OpenAPI 3.0, JSON Schema or the built-in document, about `padding` characters longer than
+/// necessary. `None` for an unknown format or one that doesn't restrict the text.
 pub fn formatted(rng: &mut Xoshiro256PlusPlus, format: &str, padding: usize) -> Option<String> {
-    let time = |shape: &str, rng: &mut Xoshiro256PlusPlus| moment(rng).format(shape).to_string();
+    let time = |time_format: &str, rng: &mut Xoshiro256PlusPlus| date_time(rng).format(time_format).to_string();
     let longer = |base: &str| format!("{base}{}", "x".repeat(padding));
     Some(match format {
         "date-time" => time("%Y-%m-%dT%H:%M:%SZ", rng),
@@ -71,7 +72,7 @@ pub fn formatted(rng: &mut Xoshiro256PlusPlus, format: &str, padding: usize) -> 
         "event-time" => time("%Y-%m-%dT%H:%M", rng),
         "birth-date" => format!("{}-{}", rng.random_range(1940..=2007), time("%m-%d", rng).replace("02-29", "02-28")),
         "duration" => format!("P{}D", rng.random_range(1..=30)),
-        // A part of a host's name has up to 63 characters (RFC 1035), the part before the @ up to 64 (RFC 5321).
+        // A label of a host name has up to 63 characters (RFC 1035), the part before the @ up to 64 (RFC 5321).
         "email" | "idn-email" if padding == 0 => format!("{}@example.com", word(rng)),
         "email" | "idn-email" => format!("{}@{}example.com", "x".repeat(padding.min(60)), labels(padding.saturating_sub(60))),
         "hostname" | "idn-hostname" if padding == 0 => format!("{}.example.com", word(rng)),
@@ -98,15 +99,15 @@ pub fn formatted(rng: &mut Xoshiro256PlusPlus, format: &str, padding: usize) -> 
     })
 }
 
-/// Parts of a host's name, of this many characters together, each with its dot.
+/// Returns labels of a host name with a total length, each followed by a dot.
 fn labels(length: usize) -> String {
     let mut labels = String::new();
-    let mut left = length;
-    while left >= 2 {
-        let label = (left - 1).min(63);
+    let mut remaining = length;
+    while remaining >= 2 {
+        let label = (remaining - 1).min(63);
         labels.push_str(&"x".repeat(label));
         labels.push('.');
-        left -= label + 1;
+        remaining -= label + 1;
     }
     labels
 }

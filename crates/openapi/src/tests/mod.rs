@@ -1,4 +1,4 @@
-//! Documents of other APIs: whatever OpenAPI 3.0 allows, read and held to.
+//! Tests with documents of other APIs, which use all features of OpenAPI 3.0.
 
 mod requests;
 
@@ -7,15 +7,15 @@ use std::path::Path;
 use http::{HeaderMap, HeaderName};
 use serde_json::{Value, json};
 
-use super::{Contract, ParameterLocation, SecurityScheme, resolve};
 use crate::error::{FieldErrorKind, RequestError};
+use crate::{Contract, ParameterLocation, SecurityScheme, resolve};
 
-/// A contract of these operations' parts, by method and path.
+/// Creates a contract with these paths and components.
 fn contract(paths: Value, components: Value) -> Contract {
     Contract::new(json!({ "openapi": "3.0.3", "paths": paths, "components": components })).unwrap()
 }
 
-/// A contract of one operation, `POST /things/{thing}`.
+/// Creates a contract with one operation, `POST /things/{thing}`.
 fn operation(parameters: Value, content: Value) -> Contract {
     let body = json!({ "required": true, "content": content });
     let mut operation = json!({ "parameters": parameters, "requestBody": body, "responses": { "204": {} } });
@@ -25,18 +25,18 @@ fn operation(parameters: Value, content: Value) -> Contract {
     contract(json!({ "/things/{thing}": { "post": operation } }), json!({}))
 }
 
-/// What is wrong with a request, as `-name` for what is missing and `name detail` for what is invalid.
-fn refused(contract: &Contract, target: &str, headers: &[(&'static str, &str)], body: &str) -> Vec<String> {
+/// Returns the errors of a request, as `-name` for a missing argument and `name detail` for an invalid one.
+fn errors_of(contract: &Contract, target: &str, headers: &[(&'static str, &str)], body: &str) -> Vec<String> {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     let headers: HeaderMap =
         headers.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap())).collect();
     match contract.find("POST", path).unwrap().check(path, query, &headers, body.as_bytes()) {
         Ok(_) => Vec::new(),
-        Err(RequestError::InvalidFields(problems)) => problems
+        Err(RequestError::InvalidFields(errors)) => errors
             .into_iter()
-            .map(|problem| match problem.problem {
-                FieldErrorKind::Missing => format!("-{}", problem.name),
-                FieldErrorKind::Invalid => format!("{} {}", problem.name, problem.detail),
+            .map(|error| match error.problem {
+                FieldErrorKind::Missing => format!("-{}", error.name),
+                FieldErrorKind::Invalid => format!("{} {}", error.name, error.detail),
             })
             .collect(),
         Err(RequestError::MalformedBody(text) | RequestError::UnsupportedMediaType(text)) => vec![text],
@@ -44,78 +44,79 @@ fn refused(contract: &Contract, target: &str, headers: &[(&'static str, &str)], 
     }
 }
 
-/// What is wrong with a JSON body of this schema.
-fn wrong_body(schema: Value, components: Value, body: &Value) -> Vec<String> {
+/// Returns the errors of a JSON body with this schema.
+fn body_errors(schema: Value, components: Value, body: &Value) -> Vec<String> {
     let content = json!({ "application/json": { "schema": schema } });
     let operation = json!({ "requestBody": { "content": content }, "responses": { "204": {} } });
     let contract = contract(json!({ "/things": { "post": operation } }), json!({ "schemas": components }));
-    refused(&contract, "/things", &[("content-type", "application/json")], &body.to_string())
+    errors_of(&contract, "/things", &[("content-type", "application/json")], &body.to_string())
 }
 
-/// What is wrong with an answer of this schema, each without the value that it is about.
-fn wrong_answer(schema: Value, components: Value, body: &Value) -> Vec<String> {
+/// Returns the violations of a JSON response with this schema, without the values.
+fn response_violations(schema: Value, components: Value, body: &Value) -> Vec<String> {
     let content = json!({ "application/json": { "schema": schema } });
     let operation = json!({ "responses": { "200": { "content": content } } });
     let contract = contract(json!({ "/things": { "get": operation } }), json!({ "schemas": components }));
     let headers = [(http::header::CONTENT_TYPE, "application/json".parse().unwrap())].into_iter().collect();
-    let (_, wrong) = contract.validate_response("GET", "/things", 200, &headers, body.to_string().as_bytes()).unwrap();
-    wrong.into_iter().map(|wrong| wrong.text.split(" in {").next().unwrap().to_owned()).collect()
+    let (_, violations) = contract.validate_response("GET", "/things", 200, &headers, body.to_string().as_bytes()).unwrap();
+    violations.into_iter().map(|violation| violation.text.split(" in {").next().unwrap().to_owned()).collect()
 }
 
-fn refusal(document: Value) -> String {
+fn load_error(document: Value) -> String {
     format!("{:#}", Contract::new(document).unwrap_err())
 }
 
-fn to(name: &str) -> Value {
+fn ref_to(name: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{name}") })
 }
 
-/// A tree, and two that know each other.
-fn circles() -> Value {
+/// Returns a recursive schema `Tree`, and the schemas `Host` and `Event`, which refer to each other.
+fn recursive_schemas() -> Value {
     json!({
         "Tree": {
             "type": "object",
             "required": ["name"],
-            "properties": { "name": { "type": "string" }, "children": { "type": "array", "items": to("Tree") } },
+            "properties": { "name": { "type": "string" }, "children": { "type": "array", "items": ref_to("Tree") } },
         },
         "Host": {
             "type": "object",
-            "properties": { "name": { "type": "string" }, "events": { "type": "array", "items": to("Event") } },
+            "properties": { "name": { "type": "string" }, "events": { "type": "array", "items": ref_to("Event") } },
         },
         "Event": {
-            "allOf": [to("Titled"), { "type": "object", "properties": { "host": { "nullable": true, "allOf": [to("Host")] } } }],
+            "allOf": [ref_to("Titled"), { "type": "object", "properties": { "host": { "nullable": true, "allOf": [ref_to("Host")] } } }],
         },
         "Titled": { "type": "object", "required": ["title"], "properties": { "title": { "type": "string" } } },
     })
 }
 
 #[test]
-fn what_refers_to_itself_is_checked_at_every_depth() {
+fn validates_recursive_schemas_at_every_depth() {
     let tree =
         |leaf: Value| json!({ "name": "a", "children": [{ "name": "b", "children": [{ "name": "c", "children": [leaf] }] }] });
-    let place = "at 0/children/0/children/0";
-    assert_eq!(wrong_body(to("Tree"), circles(), &tree(json!({ "name": "d" }))), [""; 0]);
+    let location = "at 0/children/0/children/0";
+    assert_eq!(body_errors(ref_to("Tree"), recursive_schemas(), &tree(json!({ "name": "d" }))), [""; 0]);
     assert_eq!(
-        wrong_body(to("Tree"), circles(), &tree(json!({ "name": 7 }))),
-        [format!("children must be a string ({place}/name)")]
+        body_errors(ref_to("Tree"), recursive_schemas(), &tree(json!({ "name": 7 }))),
+        [format!("children must be a string ({location}/name)")]
     );
-    assert_eq!(wrong_body(to("Tree"), circles(), &tree(json!({}))), [format!("children lacks name ({place})")]);
+    assert_eq!(body_errors(ref_to("Tree"), recursive_schemas(), &tree(json!({}))), [format!("children lacks name ({location})")]);
 }
 
 #[test]
-fn answers_that_refer_to_each_other_are_closed() {
+fn rejects_undeclared_properties_in_recursive_responses() {
     let host = |event: Value| json!({ "name": "a", "events": [{ "title": "b", "host": { "events": [event] } }] });
-    let wrong = |event: Value| wrong_answer(to("Host"), circles(), &host(event));
-    assert_eq!(wrong(json!({ "title": "c", "host": null })), [""; 0]);
-    assert_eq!(wrong(json!({ "title": "c", "host": { "name": "d" } })), [""; 0]);
-    // What may be null is one of two, neither of which it is.
-    assert!(wrong(json!({ "title": 7 }))[0].starts_with("body/events/0/host: "));
-    let event = |event: Value| wrong_answer(to("Event"), circles(), &event);
+    let errors = |event: Value| response_violations(ref_to("Host"), recursive_schemas(), &host(event));
+    assert_eq!(errors(json!({ "title": "c", "host": null })), [""; 0]);
+    assert_eq!(errors(json!({ "title": "c", "host": { "name": "d" } })), [""; 0]);
+    // A nullable value is one of two alternatives, and the error is about both.
+    assert!(errors(json!({ "title": 7 }))[0].starts_with("body/events/0/host: "));
+    let event = |event: Value| response_violations(ref_to("Event"), recursive_schemas(), &event);
     assert_eq!(
         event(json!({ "title": "c", "extra": 1 })),
         ["body: Unevaluated properties are not allowed ('extra' was unexpected)"]
     );
-    let tree = |leaf: Value| wrong_answer(to("Tree"), circles(), &json!({ "name": "a", "children": [leaf] }));
+    let tree =
+        |leaf: Value| response_violations(ref_to("Tree"), recursive_schemas(), &json!({ "name": "a", "children": [leaf] }));
     assert_eq!(tree(json!({ "name": "b" })), [""; 0]);
     assert_eq!(
         tree(json!({ "name": "b", "extra": 1 })),
@@ -124,24 +125,24 @@ fn answers_that_refer_to_each_other_are_closed() {
 }
 
 #[test]
-fn what_is_resolved_stands_alone() {
-    let document = json!({ "components": { "schemas": circles() } });
+fn resolved_schemas_are_self_contained() {
+    let document = json!({ "components": { "schemas": recursive_schemas() } });
     for name in ["Tree", "Host", "Event"] {
-        super::compile(&resolve(&document, &to(name))).unwrap();
+        crate::compile(&resolve(&document, &ref_to(name))).unwrap();
     }
-    let tree = super::compile(&resolve(&document, &to("Tree"))).unwrap();
+    let tree = crate::compile(&resolve(&document, &ref_to("Tree"))).unwrap();
     assert!(tree.is_valid(&json!({ "name": "a", "children": [{ "name": "b" }] })));
     assert!(!tree.is_valid(&json!({ "name": "a", "children": [{ "name": "b", "children": [{}] }] })));
-    assert_eq!(resolve(&document, &to("Titled")), circles()["Titled"]);
+    assert_eq!(resolve(&document, &ref_to("Titled")), recursive_schemas()["Titled"]);
 }
 
 #[test]
-fn the_own_contract_has_no_references_left() {
+fn inlines_all_references_of_builtin_document() {
     let contract = Contract::read(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../spec/openapi.yaml"))).unwrap();
     assert_eq!(contract.warnings, [""; 0]);
     let all = contract.operations().flat_map(|operation| {
-        let answers = operation.answers.iter().flat_map(|answer| &answer.contents);
-        answers.chain(operation.body.iter().flat_map(|body| &body.contents))
+        let responses = operation.answers.iter().flat_map(|response| &response.contents);
+        responses.chain(operation.body.iter().flat_map(|body| &body.contents))
     });
     for content in all {
         let schema = content.schema.as_ref().unwrap();
@@ -151,22 +152,23 @@ fn the_own_contract_has_no_references_left() {
 }
 
 #[test]
-fn many_schemas_that_all_know_each_other_are_read_in_time() {
+fn compiles_many_interdependent_schemas_in_time() {
     let schema = |number: usize| {
-        let other = |step: usize| json!({ "anyOf": [{ "type": "string" }, to(&format!("S{}", (number * 7 + step * 31) % 300))] });
+        let other =
+            |step: usize| json!({ "anyOf": [{ "type": "string" }, ref_to(&format!("S{}", (number * 7 + step * 31) % 300))] });
         let properties: serde_json::Map<_, _> = (0..20).map(|step| (format!("p{step}"), other(step))).collect();
         (format!("S{number}"), json!({ "type": "object", "properties": properties }))
     };
     let schemas: serde_json::Map<_, _> = (0..300).map(schema).collect();
-    assert_eq!(wrong_answer(to("S1"), schemas.clone().into(), &json!({ "p0": { "p1": { "p2": "x" } } })), [""; 0]);
-    assert!(!wrong_answer(to("S1"), schemas.into(), &json!({ "p0": { "p1": { "p2": 7 } } })).is_empty());
+    assert_eq!(response_violations(ref_to("S1"), schemas.clone().into(), &json!({ "p0": { "p1": { "p2": "x" } } })), [""; 0]);
+    assert!(!response_violations(ref_to("S1"), schemas.into(), &json!({ "p0": { "p1": { "p2": 7 } } })).is_empty());
 }
 
 #[test]
-fn references_lead_to_any_place_of_the_document() {
+fn follows_references_to_any_location() {
     let part = json!({ "$ref": "#/components/schemas/Tree/properties/name" });
     assert_eq!(
-        wrong_body(json!({ "type": "object", "properties": { "a": part } }), circles(), &json!({ "a": 7 })),
+        body_errors(json!({ "type": "object", "properties": { "a": part } }), recursive_schemas(), &json!({ "a": 7 })),
         ["a must be a string"]
     );
     let item = json!({ "get": { "responses": { "204": {} } } });
@@ -175,29 +177,32 @@ fn references_lead_to_any_place_of_the_document() {
 }
 
 #[test]
-fn references_that_lead_nowhere_are_told() {
+fn reports_missing_reference_targets() {
     let document = |reference: &str| {
         let schemas = json!({ "A": { "items": { "$ref": reference } }, "B": { "example": { "$ref": "x" } } });
         json!({ "paths": {}, "components": { "schemas": schemas } })
     };
-    let nowhere = refusal(document("#/components/schemas/None"));
+    let nowhere = load_error(document("#/components/schemas/None"));
     assert_eq!(nowhere, "the reference `#/components/schemas/None` leads nowhere in the document");
-    assert!(refusal(document("other.yaml#/A")).contains("npx @redocly/cli bundle"));
+    assert!(load_error(document("other.yaml#/A")).contains("npx @redocly/cli bundle"));
     assert!(Contract::new(document("#/components/schemas/B")).is_ok());
 }
 
 #[test]
-fn other_versions_are_refused() {
-    assert!(refusal(json!({ "swagger": "2.0", "paths": {} })).starts_with("it is Swagger \"2.0\", not OpenAPI 3.0; convert it"));
-    assert!(refusal(json!({ "openapi": "3.1.0", "paths": {} })).starts_with("it is OpenAPI 3.1.0, not 3.0; convert it"));
-    assert_eq!(refusal(json!({ "openapi": "3.0.3" })), "the document has no paths");
+fn rejects_other_versions() {
+    assert!(
+        load_error(json!({ "swagger": "2.0", "paths": {} })).starts_with("it is Swagger \"2.0\", not OpenAPI 3.0; convert it")
+    );
+    assert!(load_error(json!({ "openapi": "3.1.0", "paths": {} })).starts_with("it is OpenAPI 3.1.0, not 3.0; convert it"));
+    assert_eq!(load_error(json!({ "openapi": "3.0.3" })), "the document has no paths");
 }
 
 #[test]
-fn keywords_of_openapi_are_read() {
-    let wrong =
-        |schema: Value, value: Value| wrong_body(json!({ "properties": { "a": schema } }), circles(), &json!({ "a": value }));
-    for (schema, value, told) in [
+fn applies_openapi_keywords() {
+    let errors = |schema: Value, value: Value| {
+        body_errors(json!({ "properties": { "a": schema } }), recursive_schemas(), &json!({ "a": value }))
+    };
+    for (schema, value, message) in [
         (json!({ "minimum": 1, "exclusiveMinimum": true }), json!(1), "a must be more than 1"),
         (json!({ "maximum": 1, "exclusiveMaximum": false }), json!(2), "a must be at most 1"),
         (json!({ "type": "integer", "format": "int32" }), json!(2_147_483_648_i64), "a must be at most 2147483647"),
@@ -208,34 +213,34 @@ fn keywords_of_openapi_are_read() {
             "a must be a string (at nullable)",
         ),
     ] {
-        assert_eq!(wrong(schema, value), [told]);
+        assert_eq!(errors(schema, value), [message]);
     }
     for (schema, value) in [
         (json!({ "type": "string", "nullable": true }), json!(null)),
         (json!({ "$ref": "#/components/schemas/Titled", "nullable": true }), json!(null)),
         (json!({ "$ref": "#/components/schemas/Tree", "nullable": true }), json!(null)),
-        (json!({ "allOf": [to("Tree")], "nullable": true }), json!(null)),
+        (json!({ "allOf": [ref_to("Tree")], "nullable": true }), json!(null)),
         (
             json!({ "type": "string", "format": "colour", "xml": {}, "externalDocs": { "url": "" }, "required": true }),
             json!("red"),
         ),
         (json!({ "type": "string", "format": "byte" }), json!("YQ==")),
     ] {
-        assert_eq!(wrong(schema, value), [""; 0]);
+        assert_eq!(errors(schema, value), [""; 0]);
     }
 }
 
 #[test]
-fn a_pattern_that_cannot_be_read_is_told_and_not_checked() {
+fn ignores_invalid_patterns_with_a_warning() {
     let content = json!({ "application/json": { "schema": { "properties": { "a": { "type": "string", "pattern": "(" } } } } });
     let contract = operation(json!([]), content);
     assert!(contract.warnings[0].contains("/properties/a/pattern is not checked"), "{:?}", contract.warnings);
-    assert_eq!(refused(&contract, "/things/1", &[], r#"{"a": "x"}"#), [""; 0]);
-    assert_eq!(refused(&contract, "/things/1", &[], r#"{"a": 1}"#), ["a must be a string"]);
+    assert_eq!(errors_of(&contract, "/things/1", &[], r#"{"a": "x"}"#), [""; 0]);
+    assert_eq!(errors_of(&contract, "/things/1", &[], r#"{"a": 1}"#), ["a must be a string"]);
 }
 
 #[test]
-fn what_goes_one_way_is_not_asked_for_the_other() {
+fn ignores_properties_of_the_other_direction() {
     let account = json!({
         "type": "object",
         "required": ["number", "password", "name"],
@@ -246,20 +251,20 @@ fn what_goes_one_way_is_not_asked_for_the_other() {
         },
     });
     let both = json!(["number", "password"]);
-    let put_together = json!({ "allOf": [account, { "type": "object", "required": both }], "required": both });
+    let combined = json!({ "allOf": [account, { "type": "object", "required": both }], "required": both });
     let nested =
         json!({ "type": "object", "required": ["number"], "properties": { "number": { "readOnly": true }, "in": account } });
-    assert_eq!(wrong_body(account.clone(), json!({}), &json!({ "password": "x", "name": "y", "number": 7 })), [""; 0]);
-    assert_eq!(wrong_body(account.clone(), json!({}), &json!({})), ["-password", "-name"]);
-    assert_eq!(wrong_body(nested, json!({}), &json!({ "in": { "password": "x", "name": "y" } })), [""; 0]);
-    assert_eq!(wrong_answer(account.clone(), json!({}), &json!({ "number": "1", "name": "y" })), [""; 0]);
-    assert_eq!(wrong_answer(account, json!({}), &json!({ "name": "y" })), ["body: \"number\" is a required property"]);
-    assert_eq!(wrong_body(put_together.clone(), json!({}), &json!({ "password": "x", "name": "y" })), [""; 0]);
-    assert_eq!(wrong_answer(put_together, json!({}), &json!({ "number": "1", "name": "y" })), [""; 0]);
+    assert_eq!(body_errors(account.clone(), json!({}), &json!({ "password": "x", "name": "y", "number": 7 })), [""; 0]);
+    assert_eq!(body_errors(account.clone(), json!({}), &json!({})), ["-password", "-name"]);
+    assert_eq!(body_errors(nested, json!({}), &json!({ "in": { "password": "x", "name": "y" } })), [""; 0]);
+    assert_eq!(response_violations(account.clone(), json!({}), &json!({ "number": "1", "name": "y" })), [""; 0]);
+    assert_eq!(response_violations(account, json!({}), &json!({ "name": "y" })), ["body: \"number\" is a required property"]);
+    assert_eq!(body_errors(combined.clone(), json!({}), &json!({ "password": "x", "name": "y" })), [""; 0]);
+    assert_eq!(response_violations(combined, json!({}), &json!({ "number": "1", "name": "y" })), [""; 0]);
 }
 
 #[test]
-fn security_is_read_from_its_schemes() {
+fn parses_security_requirements() {
     let schemes = json!({
         "key": { "type": "apiKey", "in": "query", "name": "api_key" },
         "basic": { "type": "http", "scheme": "basic" },
@@ -284,11 +289,11 @@ fn security_is_read_from_its_schemes() {
     assert_eq!(basic.credential(&headers, None), Some("YTpi".to_owned()));
     assert_eq!(bearer.credential(&headers, None), None);
     let unknown = json!({ "paths": { "/a": operation(json!([{ "none": [] }])) } });
-    assert_eq!(refusal(unknown), "GET /a: security scheme none: the document has none of this name");
+    assert_eq!(load_error(unknown), "GET /a: security scheme none: the document has none of this name");
 }
 
 #[test]
-fn examples_are_found_by_reference() {
+fn follows_references_to_examples() {
     let node = json!({ "examples": { "one": { "$ref": "#/components/examples/One" }, "two": { "value": 2 } } });
     let components = json!({ "examples": { "One": { "value": { "$ref": "not followed" } } } });
     let body = json!({ "content": { "application/json": node } });
@@ -305,7 +310,7 @@ fn examples_are_found_by_reference() {
 }
 
 #[test]
-fn what_another_document_has_of_its_own_is_told() {
+fn warns_about_ignored_parts_of_a_document() {
     let operation = json!({ "x-scopes": ["owner"], "responses": { "2XX": {}, "x-note": 1 } });
     let paths =
         json!({ "/a": { "get": operation, "head": operation }, "/b": { "get": { "responses": {} } }, "x-b": {}, "c": {} });
@@ -316,7 +321,7 @@ fn what_another_document_has_of_its_own_is_told() {
         "the path c is left out: it must begin with /",
         "GET /a: the scope \"owner\" is not known",
         "HEAD /a is left out: the method isn't served",
-        "GET /b declares no answer, and is answered with a failure",
+        "GET /b declares no response: the server returns an error",
     ];
     assert_eq!(contract.warnings, warnings);
     assert_eq!(contract.operations().count(), 2);
@@ -324,25 +329,25 @@ fn what_another_document_has_of_its_own_is_told() {
 
 /// `Cat` is all of `Pet`, which is one of `Cat` and `Dog`.
 #[test]
-fn a_circle_without_a_level_between_ends() {
+fn validates_schemas_that_contain_themselves_directly() {
     let kind = |kind: &str| json!({ "type": "object", "required": ["kind"], "properties": { "kind": { "type": "string", "enum": [kind] } } });
     let pets = json!({
-        "Pet": { "oneOf": [to("Cat"), to("Dog")], "discriminator": { "propertyName": "kind" } },
-        "Cat": { "allOf": [to("Pet"), kind("cat")] },
-        "Dog": { "allOf": [to("Pet"), kind("dog")] },
-        "Self": { "allOf": [to("Self"), { "type": "string" }] },
-        "Either": { "anyOf": [to("Either"), { "type": "string" }] },
+        "Pet": { "oneOf": [ref_to("Cat"), ref_to("Dog")], "discriminator": { "propertyName": "kind" } },
+        "Cat": { "allOf": [ref_to("Pet"), kind("cat")] },
+        "Dog": { "allOf": [ref_to("Pet"), kind("dog")] },
+        "Self": { "allOf": [ref_to("Self"), { "type": "string" }] },
+        "Either": { "anyOf": [ref_to("Either"), { "type": "string" }] },
     });
-    let wrong = |name: &str, value: Value| wrong_body(to(name), pets.clone(), &value).len();
-    assert_eq!((wrong("Pet", json!({ "kind": "cat" })), wrong("Cat", json!({ "kind": "cat" }))), (0, 0));
-    assert_eq!((wrong("Pet", json!({ "kind": "cow" })), wrong("Cat", json!({ "kind": "dog" }))), (1, 1));
-    assert_eq!((wrong("Self", json!("x")), wrong("Self", json!(7)), wrong("Either", json!("x"))), (0, 1, 0));
-    assert_eq!(wrong_answer(to("Pet"), pets.clone(), &json!({ "kind": "cat" })), [""; 0]);
-    assert_eq!(wrong_answer(to("Pet"), pets.clone(), &json!({ "kind": "cow" })).len(), 1);
+    let errors = |name: &str, value: Value| body_errors(ref_to(name), pets.clone(), &value).len();
+    assert_eq!((errors("Pet", json!({ "kind": "cat" })), errors("Cat", json!({ "kind": "cat" }))), (0, 0));
+    assert_eq!((errors("Pet", json!({ "kind": "cow" })), errors("Cat", json!({ "kind": "dog" }))), (1, 1));
+    assert_eq!((errors("Self", json!("x")), errors("Self", json!(7)), errors("Either", json!("x"))), (0, 1, 0));
+    assert_eq!(response_violations(ref_to("Pet"), pets.clone(), &json!({ "kind": "cat" })), [""; 0]);
+    assert_eq!(response_violations(ref_to("Pet"), pets.clone(), &json!({ "kind": "cow" })).len(), 1);
 }
 
 #[test]
-fn paths_are_told_apart_by_their_shape() {
+fn matches_paths_by_shape() {
     let named = |id: &str| json!({ "operationId": id, "responses": { "204": {} } });
     let contract = contract(
         json!({
@@ -360,15 +365,15 @@ fn paths_are_told_apart_by_their_shape() {
     assert_eq!(found("GET", "/a/b").as_deref(), Ok("literal"));
     assert_eq!(found("GET", "/x/c").as_deref(), Ok("any"));
     assert_eq!(found("GET", "/x/y").as_deref(), Ok("part"));
-    assert_eq!(found("PUT", "/a/1"), Err(super::RouteError::MethodNotAllowed(vec!["GET".to_owned(), "POST".to_owned()])));
+    assert_eq!(found("PUT", "/a/1"), Err(crate::RouteError::MethodNotAllowed(vec!["GET".to_owned(), "POST".to_owned()])));
     assert_eq!(
         ["/", "/a", "/a/b/c", "/a%2Fb", "/b%"].map(|path| found("GET", path)),
-        [const { Err(super::RouteError::NotFound) }; 5]
+        [const { Err(crate::RouteError::NotFound) }; 5]
     );
 }
 
 #[test]
-fn a_path_is_found_in_every_way_of_writing_it() {
+fn matches_equivalent_spellings_of_a_path() {
     let contract = contract(json!({ "/a-b/{id}/c": { "get": { "responses": { "204": {} } } } }), json!({}));
     for path in ["/a-b/1/c", "//a-b///1/c/", "/a%2Db/1/c", "/%61%2d%62/%31/%63"] {
         assert!(["GET", "get"].iter().all(|method| contract.find(method, path).is_ok()), "{path}");

@@ -1,15 +1,15 @@
-//! What requests to other APIs may look like.
+//! Tests of requests to other APIs.
 
 use http::HeaderMap;
 use serde_json::{Value, json};
 
-use super::super::ParameterLocation;
-use super::{circles, contract, operation, refused, to, wrong_body};
+use super::{body_errors, contract, errors_of, operation, recursive_schemas, ref_to};
+use crate::ParameterLocation;
 
 #[test]
-fn parameters_stand_in_every_place() {
+fn parses_parameters_in_every_location() {
     let parameter =
-        |name: &str, place: &str, schema: Value| json!({ "name": name, "in": place, "required": true, "schema": schema });
+        |name: &str, location: &str, schema: Value| json!({ "name": name, "in": location, "required": true, "schema": schema });
     let parameters = json!([
         parameter("thing", "path", json!({ "type": "integer" })),
         parameter("page", "query", json!({ "type": "integer", "minimum": 1 })),
@@ -19,10 +19,10 @@ fn parameters_stand_in_every_place() {
     ]);
     let contract = operation(parameters, json!(null));
     let cookie = ("cookie", "a=b; theme=dark");
-    assert_eq!(refused(&contract, "/things/1?page=2", &[("x-trace", "abc"), cookie], ""), [""; 0]);
-    assert_eq!(refused(&contract, "/things/1", &[], ""), ["-page", "-X-Trace", "-theme"]);
+    assert_eq!(errors_of(&contract, "/things/1?page=2", &[("x-trace", "abc"), cookie], ""), [""; 0]);
+    assert_eq!(errors_of(&contract, "/things/1", &[], ""), ["-page", "-X-Trace", "-theme"]);
     assert_eq!(
-        refused(&contract, "/things/x?page=1&page=2", &[("x-trace", "abcd"), ("cookie", "theme=red")], ""),
+        errors_of(&contract, "/things/x?page=1&page=2", &[("x-trace", "abcd"), ("cookie", "theme=red")], ""),
         [
             "thing must be an integer",
             "page is given more than once",
@@ -35,12 +35,12 @@ fn parameters_stand_in_every_place() {
 }
 
 #[test]
-fn parameters_come_in_every_style() {
+fn parses_parameters_of_every_style() {
     let numbers = json!({ "type": "array", "items": { "type": "integer" }, "maxItems": 2 });
     let point =
         json!({ "type": "object", "required": ["x"], "properties": { "x": { "type": "integer" }, "y": { "type": "integer" } } });
     let either = json!({ "oneOf": [{ "type": "integer", "maximum": 9 }, { "type": "string", "pattern": "^a" }, numbers] });
-    for (place, style, explode, schema, right, wrong, told) in [
+    for (location, style, explode, schema, valid, invalid, message) in [
         ("query", "form", true, &numbers, "?p=1&p=2", "?p=1&p=b", "p must be an integer"),
         ("query", "form", false, &numbers, "?p=1,2", "?p=1%2C2,3", "p must have at most 2 items"),
         ("query", "spaceDelimited", false, &numbers, "?p=1%202", "?p=1+b", "p must be an integer"),
@@ -58,18 +58,18 @@ fn parameters_come_in_every_style() {
         ("path", "matrix", false, &json!({ "type": "integer" }), ";p=1", ";p=b", "p must be an integer"),
     ] {
         let parameter =
-            json!({ "name": "p", "in": place, "required": true, "style": style, "explode": explode, "schema": schema });
-        let path = if place == "path" { "/things/{p}" } else { "/things/1" };
+            json!({ "name": "p", "in": location, "required": true, "style": style, "explode": explode, "schema": schema });
+        let path = if location == "path" { "/things/{p}" } else { "/things/1" };
         let operation = json!({ "post": { "parameters": [parameter], "responses": { "204": {} } } });
         let contract = contract(json!({ path: operation }), json!({}));
-        let target = |text: &str| if place == "path" { format!("/things/{text}") } else { format!("/things/1{text}") };
-        assert_eq!(refused(&contract, &target(right), &[], ""), [""; 0], "{style} {right}");
-        assert_eq!(refused(&contract, &target(wrong), &[], ""), [told], "{style} {wrong}");
+        let target = |text: &str| if location == "path" { format!("/things/{text}") } else { format!("/things/1{text}") };
+        assert_eq!(errors_of(&contract, &target(valid), &[], ""), [""; 0], "{style} {valid}");
+        assert_eq!(errors_of(&contract, &target(invalid), &[], ""), [message], "{style} {invalid}");
     }
 }
 
 #[test]
-fn the_parts_of_a_list_come_as_they_were_sent() {
+fn keeps_the_order_of_deep_object_items() {
     let parameter = json!({ "name": "p", "in": "query", "style": "deepObject", "schema": { "type": "array", "items": {} } });
     let contract = operation(json!([parameter]), Value::Null);
 
@@ -80,47 +80,47 @@ fn the_parts_of_a_list_come_as_they_were_sent() {
 }
 
 #[test]
-fn parameters_may_be_json_or_empty() {
+fn parses_json_and_empty_parameters() {
     let filter = json!({ "name": "filter", "in": "query", "content": { "application/json": { "schema": { "type": "array" } } } });
     let flag = json!({ "name": "flag", "in": "query", "allowEmptyValue": true, "schema": { "type": "boolean" } });
     let contract = operation(json!([filter, flag]), json!(null));
-    assert_eq!(refused(&contract, "/things/1?filter=[1]&flag=", &[], ""), [""; 0]);
+    assert_eq!(errors_of(&contract, "/things/1?filter=[1]&flag=", &[], ""), [""; 0]);
     assert_eq!(
-        refused(&contract, "/things/1?filter=7&flag=x", &[], ""),
+        errors_of(&contract, "/things/1?filter=7&flag=x", &[], ""),
         ["filter must be an array", "flag must be true or false"]
     );
-    assert!(refused(&contract, "/things/1?filter=[", &[], "")[0].starts_with("filter must be JSON"));
+    assert!(errors_of(&contract, "/things/1?filter=[", &[], "")[0].starts_with("filter must be JSON"));
 }
 
 #[test]
-fn an_operation_goes_before_its_path() {
+fn operation_parameters_override_path_parameters() {
     let limit = |maximum: u32| json!({ "name": "limit", "in": "query", "schema": { "type": "integer", "maximum": maximum } });
     let item = json!({ "parameters": [limit(5)], "post": { "parameters": [limit(9)], "responses": { "204": {} } } });
     let contract = contract(json!({ "/things": item }), json!({}));
-    assert_eq!(refused(&contract, "/things?limit=7", &[], ""), [""; 0]);
-    assert_eq!(refused(&contract, "/things?limit=10", &[], ""), ["limit must be at most 9"]);
+    assert_eq!(errors_of(&contract, "/things?limit=7", &[], ""), [""; 0]);
+    assert_eq!(errors_of(&contract, "/things?limit=10", &[], ""), ["limit must be at most 9"]);
 }
 
 #[test]
-fn bodies_are_of_any_schema() {
+fn validates_bodies_of_any_schema() {
     let names = json!({ "type": "array", "items": { "type": "string" } });
-    assert_eq!(wrong_body(names.clone(), json!({}), &json!(["a"])), [""; 0]);
-    assert_eq!(wrong_body(names.clone(), json!({}), &json!(["a", 7])), ["body must be a string (at 1)"]);
-    assert_eq!(wrong_body(names, json!({}), &json!({})), ["body must be an array"]);
-    assert_eq!(wrong_body(json!({ "type": "integer" }), json!({}), &json!(7)), [""; 0]);
+    assert_eq!(body_errors(names.clone(), json!({}), &json!(["a"])), [""; 0]);
+    assert_eq!(body_errors(names.clone(), json!({}), &json!(["a", 7])), ["body must be a string (at 1)"]);
+    assert_eq!(body_errors(names, json!({}), &json!({})), ["body must be an array"]);
+    assert_eq!(body_errors(json!({ "type": "integer" }), json!({}), &json!(7)), [""; 0]);
     assert_eq!(
-        wrong_body(json!({ "type": "object", "additionalProperties": { "type": "integer" } }), json!({}), &json!({ "a": "b" })),
+        body_errors(json!({ "type": "object", "additionalProperties": { "type": "integer" } }), json!({}), &json!({ "a": "b" })),
         ["a must be an integer"]
     );
-    assert_eq!(wrong_body(to("Event"), circles(), &json!({ "host": { "name": 7 } })).len(), 2);
+    assert_eq!(body_errors(ref_to("Event"), recursive_schemas(), &json!({ "host": { "name": 7 } })).len(), 2);
     let known = json!({ "properties": { "a": { "type": "string" } }, "required": ["a"], "additionalProperties": false });
-    assert_eq!(wrong_body(known.clone(), json!({}), &json!({ "b": 1 })), ["-a", "b is not among the properties of the body"]);
-    // What is blank is the platform's own matter.
-    assert_eq!(wrong_body(known, json!({}), &json!({ "a": "" })), [""; 0]);
+    assert_eq!(body_errors(known.clone(), json!({}), &json!({ "b": 1 })), ["-a", "b is not among the properties of the body"]);
+    // Only the built-in document has rules for blank values.
+    assert_eq!(body_errors(known, json!({}), &json!({ "a": "" })), [""; 0]);
 }
 
 #[test]
-fn bodies_come_in_the_declared_media_types() {
+fn parses_bodies_of_the_declared_media_types() {
     let form = json!({
         "type": "object",
         "required": ["name"],
@@ -136,53 +136,76 @@ fn bodies_come_in_the_declared_media_types() {
         "image/*": {},
     });
     let contract = operation(json!([]), content);
-    let ask = |media_type: &str, body: &str| refused(&contract, "/things/1", &[("content-type", media_type)], body);
+    let errors = |media_type: &str, body: &str| errors_of(&contract, "/things/1", &[("content-type", media_type)], body);
     let urlencoded = "application/x-www-form-urlencoded";
-    assert_eq!(ask("application/vnd.thing+json; charset=utf-8", r#"{"a": 1}"#), [""; 0]);
-    assert_eq!(ask("application/vnd.thing+json", "{}"), ["-a"]);
-    assert_eq!(ask("application/vnd.thing+json", ""), ["-a"]);
-    assert_eq!(ask("application/vnd.thing+json", "{"), ["The request's body is not valid JSON: line 1, column 1."]);
-    assert_eq!(ask(urlencoded, "name=a&size=7&tags=1,2"), [""; 0]);
-    assert_eq!(ask(urlencoded, "size=x&tags=1,b"), ["-name", "size must be an integer", "tags must be an integer"]);
-    assert_eq!(ask("image/png", "?"), [""; 0]);
+    assert_eq!(errors("application/vnd.thing+json; charset=utf-8", r#"{"a": 1}"#), [""; 0]);
+    assert_eq!(errors("application/vnd.thing+json", "{}"), ["-a"]);
+    assert_eq!(errors("application/vnd.thing+json", ""), ["-a"]);
+    assert_eq!(errors("application/vnd.thing+json", "{"), ["The request's body is not valid JSON: line 1, column 1."]);
+    assert_eq!(errors(urlencoded, "name=a&size=7&tags=1,2"), [""; 0]);
+    assert_eq!(errors(urlencoded, "size=x&tags=1,b"), ["-name", "size must be an integer", "tags must be an integer"]);
+    assert_eq!(errors("image/png", "?"), [""; 0]);
     let declared = "application/vnd.thing+json or application/x-www-form-urlencoded or image/*";
-    assert_eq!(ask("text/plain", "?"), [format!("The request's body must be {declared}.")]);
+    assert_eq!(errors("text/plain", "?"), [format!("The request's body must be {declared}.")]);
 }
 
 #[test]
-fn a_body_is_missing_only_where_it_is_required() {
+fn requires_only_required_bodies() {
     let text = json!({ "text/plain": {} });
-    assert_eq!(refused(&operation(json!([]), text.clone()), "/things/1", &[], ""), ["-body"]);
+    assert_eq!(errors_of(&operation(json!([]), text.clone()), "/things/1", &[], ""), ["-body"]);
     let optional = json!({ "/things": { "post": { "requestBody": { "content": text }, "responses": { "204": {} } } } });
-    assert_eq!(refused(&contract(optional, json!({})), "/things", &[], ""), [""; 0]);
+    assert_eq!(errors_of(&contract(optional, json!({})), "/things", &[], ""), [""; 0]);
 }
 
-/// Only the platform's own document means the platform's headers by these names.
+/// Headers with these names have a special meaning only in the built-in document.
 #[test]
-fn headers_that_are_called_as_the_platforms_are_like_all_others() {
+fn validates_platform_headers_of_other_documents() {
     let header = |name: &str, kind: &str| json!({ "name": name, "in": "header", "required": true, "schema": { "type": kind } });
     let contract = operation(json!([header("X-Client-Version", "integer"), header("X-Api-Key", "string")]), Value::Null);
-    let wrong = |headers: &[(&'static str, &str)]| refused(&contract, "/things/1", headers, "");
-    assert_eq!(wrong(&[]), ["-X-Client-Version", "-X-Api-Key"]);
-    assert_eq!(wrong(&[("x-client-version", "3.0.0"), ("x-api-key", "k")]), ["X-Client-Version must be an integer"]);
-    assert_eq!(wrong(&[("x-client-version", "1"), ("x-api-key", "k")]), [""; 0]);
+    let errors = |headers: &[(&'static str, &str)]| errors_of(&contract, "/things/1", headers, "");
+    assert_eq!(errors(&[]), ["-X-Client-Version", "-X-Api-Key"]);
+    assert_eq!(errors(&[("x-client-version", "3.0.0"), ("x-api-key", "k")]), ["X-Client-Version must be an integer"]);
+    assert_eq!(errors(&[("x-client-version", "1"), ("x-api-key", "k")]), [""; 0]);
     assert!(!contract.operations().next().unwrap().needs_version);
 }
 
 #[test]
-fn a_guess_is_about_an_argument_of_the_path_or_the_body() {
+fn finds_the_guessed_argument_in_path_and_body() {
     let operation = |path: &str, argument: &str| {
         let content = json!({ "application/json": { "schema": { "type": "object" } } });
         let operation = json!({ "x-guessing": argument, "requestBody": { "content": content }, "responses": { "204": {} } });
         contract(json!({ path: { "post": operation } }), json!({}))
     };
-    let about = |path: &str, argument: &str, target: &str, body: &str| {
+    let guessed = |path: &str, argument: &str, target: &str, body: &str| {
         operation(path, argument).find("POST", target).unwrap().guessed(target, body.as_bytes())
     };
 
-    assert_eq!(about("/resets/{reset}", "reset", "/resets/a%20b", r#"{"reset": "x"}"#), "a b");
-    assert_eq!(about("/sessions", "name", "/sessions", r#"{"password": 1, "name": "Ama"}"#), "Ama");
+    assert_eq!(guessed("/resets/{reset}", "reset", "/resets/a%20b", r#"{"reset": "x"}"#), "a b");
+    assert_eq!(guessed("/sessions", "name", "/sessions", r#"{"password": 1, "name": "Ama"}"#), "Ama");
     for body in ["", "{", "[]", "7", r#"{"name": 7}"#, r#"{"names": "Ama"}"#] {
-        assert_eq!(about("/sessions", "name", "/sessions", body), "", "{body}");
+        assert_eq!(guessed("/sessions", "name", "/sessions", body), "", "{body}");
     }
+}
+
+#[test]
+fn describes_patterns_by_example() {
+    let schema = json!({ "type": "string", "pattern": "^[A-Z]{2}-[0-9]+$", "example": "GH-4" });
+    let parameter = json!({ "name": "number", "in": "query", "schema": schema });
+    let contract = operation(json!([parameter]), Value::Null);
+    let message = "has the wrong form; a valid example is GH-4";
+    assert_eq!(errors_of(&contract, "/things/1?number=x", &[], ""), [format!("number {message}")]);
+    let body = |schema: &Value| json!({ "type": "object", "properties": { "number": schema } });
+    assert_eq!(body_errors(body(&schema), json!({}), &json!({ "number": "x" })), [format!("number {message}")]);
+    let list = json!({ "type": "array", "items": schema });
+    assert_eq!(body_errors(body(&list), json!({}), &json!({ "number": ["x"] })), ["number has the wrong form (at 0)"]);
+}
+
+#[test]
+fn describes_limits_with_correct_plurals() {
+    let error =
+        |schema: Value, value: Value| body_errors(json!({ "properties": { "a": schema } }), json!({}), &json!({ "a": value }));
+    assert_eq!(error(json!({ "type": "array", "minItems": 1 }), json!([])), ["a must have at least 1 item"]);
+    assert_eq!(error(json!({ "type": "array", "minItems": 2 }), json!([])), ["a must have at least 2 items"]);
+    assert_eq!(error(json!({ "type": "object", "minProperties": 1 }), json!({})), ["a must have at least 1 entry"]);
+    assert_eq!(error(json!({ "type": "string", "maxLength": 1 }), json!("xy")), ["a must have at most 1 character"]);
 }
