@@ -125,7 +125,7 @@ const PLANTED: &[Planted] = &[
     ("order_create", Rejection("must be at least"), Status(201), Check::ArgumentBounds, "items that is out of bounds"),
     ("event_list", Rejection("must be one of"), Status(200), Check::ArgumentEnum, "status that has an unknown value"),
     ("account_create", Rejection("must be one of"), Status(201), Check::ArgumentEnum, "title that has an unknown value"),
-    ("region_get", Rejection("must match"), Status(200), Check::ArgumentFormat, "region that has an invalid format"),
+    ("region_get", Rejection("has the wrong form"), Status(200), Check::ArgumentFormat, "region that has an invalid format"),
     ("account_create", Rejection("must be a valid email"), Status(201), Check::ArgumentFormat, "email that has an invalid format"),
     ("region_create", Rejection("not valid JSON"), Status(201), Check::BodyFormat, "not JSON is answered with 201"),
     ("region_create", On::Status(415), Status(201), Check::BodyFormat, "another media type is answered with 201"),
