@@ -307,18 +307,18 @@ async fn two_servers_deliver_each_mail_once(app: TestApp) {
 
 async fn mail_of_hanging_server_is_delivered_by_another_once(app: TestApp) {
     let (silent, server) = (MailServer::start(SmtpBehavior::Unresponsive).await, MailServer::start(SmtpBehavior::Accept).await);
-    app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(5), ..silent.settings() });
+    app.mailbox.use_smtp(SmtpSettings { timeout: Duration::from_secs(2), ..silent.settings() });
     let second = app.open_second_state(server.settings()).await;
     app.enqueue_mail("ama@example.com", "Good news").await;
     wait_until(async || silent.connection_count() == 1).await;
 
     assert_eq!(outbox::deliver_due(&second).await.unwrap(), 0, "the mail is taken");
-    second.clock.advance(Duration::from_secs(5 + 2 * 60));
+    second.clock.advance(Duration::from_secs(2 + 2 * 60));
     assert_eq!(outbox::deliver_due(&second).await.unwrap(), 1, "and comes back");
 
     assert_eq!((server.accepted().len(), app.outbox().await.len()), (1, 0));
     // A late failure on the first server does not restore the mail.
-    tokio::time::sleep(Duration::from_secs(6)).await;
+    tokio::time::sleep(Duration::from_millis(2500)).await;
     assert_eq!((silent.connection_count(), server.accepted().len(), app.outbox().await.len()), (1, 1, 0));
 }
 

@@ -22,6 +22,8 @@ pub struct Mutation {
     pub change: String,
     /// The change, operation and pointer, for messages.
     pub name: String,
+    /// The path of the operation that it changes, unless it changes the list of paths.
+    pub path: Option<String>,
     pointer: String,
     node: Value,
 }
@@ -59,7 +61,8 @@ fn of_one_kind(document: &Value, sites: &[Site], change: &Change) -> Vec<Mutatio
             assert_ne!(original, &node, "{} changes nothing at {}", change.name, site.pointer);
             operations.push(&site.operation);
             let name = format!("{} in {} at {}", change.name, site.operation, site.pointer);
-            mutations.push(Mutation { change: change.name.clone(), name, pointer: site.pointer.clone(), node });
+            let path = site.operation.find('/').map(|start| site.operation[start..].to_owned());
+            mutations.push(Mutation { change: change.name.clone(), name, path, pointer: site.pointer.clone(), node });
         }
     }
     mutations

@@ -58,8 +58,9 @@ async fn records_response_that_violates_contract() {
 
     send(address, request, response.len()).await;
 
-    let [failure] = failures.list().try_into().unwrap();
-    assert!(failure.starts_with("time_get 200 body/utc: "), "{failure}");
+    let [body, header] = failures.list().try_into().unwrap();
+    assert!(body.starts_with("time_get 200 body/utc: "), "{body}");
+    assert_eq!(header, "time_get 200 lacks the header ETag (GET /time)");
 }
 
 #[tokio::test]

@@ -70,7 +70,7 @@ async fn run_without_space(name: &str, disk: &Disk, app: &TestApp) {
     sleep(fault_duration(2)).await;
     disk.empty();
     let back = Instant::now();
-    sleep(Duration::from_secs(3)).await;
+    load.wait_for_recovery(back).await;
     work.stop().await;
 
     print_recovery(name, &load, back);

@@ -22,7 +22,7 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use crate::support::{PASSWORD, section};
+use crate::support::{PASSWORD, section, wait_until};
 
 /// The users, and the event whose tickets they order.
 pub struct Load {
@@ -191,7 +191,7 @@ impl Load {
         let records = self.records();
         let rejected: usize = records.rejected.values().sum();
         format!(
-            "{} requests: {} done, {rejected} refused, {} times 503, {} not connected, {} without an answer, {} wrong; \
+            "{} requests: {} successful, {rejected} rejected, {} times 503, {} not connected, {} without a response, {} wrong; \
              {} orders, {} payments, {} tickets, {} transfers",
             records.requests,
             records.done_at.len(),
@@ -204,6 +204,12 @@ impl Load {
             records.tickets.len(),
             records.transfers.len(),
         )
+    }
+
+    /// Waits until a request has succeeded after a fault, and then for another second.
+    pub async fn wait_for_recovery(&self, since: Instant) {
+        wait_until(async || self.records().done_at.last().is_some_and(|done| *done > since)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 
     /// Returns the time from `since` to the next success and to the last failure (0 without one).
@@ -426,7 +432,7 @@ impl Load {
                 lacking.push(format!("ticket {serial} is {found:?} and not one of {may_be:?}"));
             }
         }
-        lacking.extend(records.payments.difference(&payments).map(|payment| format!("payment {payment} is not there")));
+        lacking.extend(records.payments.difference(&payments).map(|payment| format!("payment {payment} is missing")));
         lacking.extend(violations);
         assert!(lacking.is_empty(), "{} things are wrong: {:#?}", lacking.len(), &lacking[..lacking.len().min(20)]);
     }

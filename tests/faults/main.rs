@@ -54,16 +54,19 @@ fn seed() -> u64 {
 }
 
 /// Prints a figure directly to standard error, which the test harness doesn't capture.
-pub fn print_figure(what: impl Display) {
+pub fn print_figure(text: impl Display) {
     // A closed standard error must not fail the test.
-    let _ = writeln!(stderr(), "figure: {what}");
+    let _ = writeln!(stderr(), "figure: {text}");
 }
 
 /// Prints how a load recovered after a fault.
 fn print_recovery(name: &str, load: &Load, over: Instant) {
     let (first, last) = load.recovery(over);
     let (first, last) = (first.as_secs_f64(), last.as_secs_f64());
-    print_figure(format!("{name}: done again {first:.2} s after it was over, the last failure {last:.2} s; {}", load.figures()));
+    print_figure(format!(
+        "{name}: first success {first:.2} s after the fault, last failure {last:.2} s after it; {}",
+        load.figures()
+    ));
 }
 
 /// Creates a load of six users.
@@ -91,8 +94,8 @@ async fn load_without_fault_is_acknowledged_completely(app: TestApp) {
     work.stop().await;
 
     check(&app, &load).await;
-    print_figure(format!("a load and no fault: {}", load.figures()));
-    assert!(load.records().unavailable.is_empty(), "nothing was the matter");
+    print_figure(format!("no fault: {}", load.figures()));
+    assert!(load.records().unavailable.is_empty(), "503 without a fault");
 }
 
 async fn missing_acknowledged_change_is_detected(app: TestApp) {
@@ -103,8 +106,8 @@ async fn missing_acknowledged_change_is_detected(app: TestApp) {
 
     app.execute_sql("update payments set status = 'Declined' where id = (select max(id) from payments)").await;
     let mut tx = app.state.db.read().await.unwrap();
-    let told = tokio::spawn(async move { load.check(&mut tx).await }).await.unwrap_err().into_panic();
+    let panic = tokio::spawn(async move { load.check(&mut tx).await }).await.unwrap_err().into_panic();
 
-    let told = told.downcast::<String>().unwrap();
-    assert!(told.contains("is not there") && told.contains("ledger"), "{told}");
+    let message = panic.downcast::<String>().unwrap();
+    assert!(message.contains("is missing") && message.contains("transactions differ"), "{message}");
 }

@@ -21,12 +21,12 @@ async fn outage(name: &str, fail: fn(&mut PgCluster), mend: fn(&mut PgCluster)) 
     let load = create_load(&app).await;
 
     let work = load.start(&app.address);
-    sleep(Duration::from_secs(1)).await;
+    sleep(Duration::from_millis(500)).await;
     fail(&mut cluster);
-    sleep(fault_duration(3)).await;
+    sleep(fault_duration(2)).await;
     mend(&mut cluster);
     let back = Instant::now();
-    sleep(Duration::from_secs(3)).await;
+    load.wait_for_recovery(back).await;
     work.stop().await;
 
     print_recovery(name, &load, back);
@@ -49,7 +49,7 @@ async fn survives_kill_of_postgres() {
 /// A short pause delays the responses only.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn survives_pause_of_postgres() {
-    outage("PostgreSQL frozen", PgCluster::pause, PgCluster::resume).await;
+    outage("PostgreSQL paused", PgCluster::pause, PgCluster::resume).await;
 }
 
 /// A proxy in front of PostgreSQL's socket. When it is cut, existing connections stay open without any traffic, as in a network
@@ -101,14 +101,14 @@ async fn survives_network_outage_to_postgres() {
     drop(waiting);
     line.is_cut.send_replace(false);
     let back = Instant::now();
-    sleep(Duration::from_secs(5)).await;
+    load.wait_for_recovery(back).await;
     work.stop().await;
 
-    print_recovery("PostgreSQL cut off", &load, back);
+    print_recovery("PostgreSQL unreachable", &load, back);
     check(&app, &load).await;
     // No dead connection has kept its place in the pool.
-    let taken = join_all((0..16).map(|_| app.state.db.read())).await;
-    assert!(taken.iter().all(|place| place.is_ok()), "16 places are free");
+    let acquired = join_all((0..16).map(|_| app.state.db.read())).await;
+    assert!(acquired.iter().all(Result::is_ok), "16 connections are free");
     assert!(!load.records().unavailable.is_empty() && unanswered.is_err());
 }
 
@@ -131,7 +131,7 @@ async fn survives_write_lock_of_other_process() {
     drop(held);
     other.close().await;
     let back = Instant::now();
-    sleep(Duration::from_secs(3)).await;
+    load.wait_for_recovery(back).await;
     work.stop().await;
 
     print_recovery("SQLite locked", &load, back);

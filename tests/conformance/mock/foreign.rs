@@ -110,7 +110,7 @@ async fn error_responses_have_shape_of_document() {
     let bad = mock.send(&tree("?depth=deep")).await;
     assert_eq!((bad.status, header(&bad, "content-type")), (400, "application/problem+json"));
     assert_eq!(bad.json(), json!({ "title": "Invalid: depth (must be an integer)." }));
-    assert_eq!(header(&bad, "x-mock-rejection"), "Invalid: depth (must be an integer).");
+    assert_eq!(header(&bad, "x-mock-refusal"), "Invalid: depth (must be an integer).");
     let nowhere = mock.send(&Request::new("GET", "/nowhere")).await;
     assert_eq!((nowhere.status, &nowhere.json()["code"]), (404, &json!("endpoint.unknown")));
 }
@@ -138,7 +138,7 @@ async fn error_response_contains_reason_if_possible() {
         let mock = small(json!({ "/sized": sized }), json!({}));
         let reply = mock.send(&Request::new("GET", "/sized?size=large")).await;
         assert_eq!((reply.status, reply.json()), (400, told));
-        assert_eq!(header(&reply, "x-mock-rejection"), reason);
+        assert_eq!(header(&reply, "x-mock-refusal"), reason);
     }
 }
 
