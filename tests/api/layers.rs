@@ -1,80 +1,141 @@
-//! The dependency order of the features: each may use those before it only.
+//! The dependency rules of `src/`, checked on the text of every module:
+//!
+//! - The kernel names no feature, and neither the state nor the command line of the application.
+//! - A feature depends on the kernel and on the groups of features before its own.
+//! - Features inside a group form no new dependency cycle.
+//! - Services use the database through the unit of work of their context.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The features, lowest first. Those on one line may use each other.
-const LAYERS: &[&[&str]] = &[
-    &["outbox"],
-    &["accounts"],
-    &["sessions", "integrations", "defaults", "lookups", "codes"],
-    &["hosts", "categories", "media", "zones"],
-    &["regions"],
-    &["preferences"],
-    &["venues", "events", "sections", "tokens", "advertisements", "review"],
-    &["modifiers"],
-    &["tickets"],
-    &["transfers"],
-    &["orders", "payments", "ledger"],
-    &["admissions"],
-    &["erasure"],
-    &["reports", "audit"],
-    &["jobs", "setup", "demo", "mock", "qa"],
-];
+/// The groups of features, lowest first.
+const GROUPS: [&str; 5] = ["identity", "catalog", "sales", "gate", "insight"];
 
-/// Modules that may not use any feature.
-const FOUNDATIONS: [&str; 6] = ["base", "db", "http", "auth", "contract", "journal"];
+/// The modules beside `kernel` and `features`, which join both.
+const APPLICATION: [&str; 7] = ["bootstrap", "cli", "contract", "demo", "routes", "server", "state"];
+
+/// Features that depend on each other because their rules change the same rows. Every other cycle is an error.
+const CYCLES: [&[&str]; 2] = [&["advertisements", "events", "review", "sections", "tokens", "venues"], &["ledger", "orders", "payments"]];
+
+/// The files whose queries are shared by several requests and so belong to none of them.
+const SHARED_QUERIES: [&str; 1] = ["features/catalog/events/cache.rs"];
+
+/// A dependency of a file: the path after `crate::`, for example `["features", "sales", "orders"]`.
+type Dependency = Vec<String>;
 
 #[test]
-fn features_depend_on_lower_layers_only() {
-    let mut wrong = Vec::new();
-    for (height, layer) in LAYERS.iter().enumerate() {
-        let above: BTreeSet<&str> = LAYERS[height + 1..].iter().copied().flatten().copied().collect();
-        for feature in *layer {
-            wrong.extend(known_by(feature).into_iter().filter(|(_, known)| above.contains(known.as_str())));
-        }
-    }
-    let features: BTreeSet<&str> = LAYERS.iter().copied().flatten().copied().collect();
-    for foundation in FOUNDATIONS {
-        wrong.extend(known_by(foundation).into_iter().filter(|(_, known)| features.contains(known.as_str())));
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+fn modules_keep_the_dependency_rules() {
+    let violations = violations(&sources());
+
+    assert!(violations.is_empty(), "{violations:#?}");
 }
 
 #[test]
-fn every_feature_has_a_layer() {
-    let placed: BTreeSet<&str> = LAYERS.iter().copied().flatten().chain(&FOUNDATIONS).copied().collect();
-    for folder in fs::read_dir("src").unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
-        let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        assert!(placed.contains(name.as_str()), "{name} is in no layer");
+fn every_module_is_checked() {
+    let sources = sources();
+    let top: BTreeSet<&str> = sources.keys().map(|file| file.split(['/', '.']).next().unwrap()).collect();
+    let known = APPLICATION.into_iter().chain(["config", "features", "kernel", "lib", "main"]);
+    assert_eq!(top, known.collect());
+    let groups = sources.keys().filter_map(|file| file.strip_prefix("features/")?.split_once('/')).map(|(group, _)| group);
+    assert_eq!(groups.collect::<BTreeSet<_>>(), BTreeSet::from(GROUPS));
+}
+
+#[test]
+fn planted_imports_are_found() {
+    let planted = [
+        ("kernel/db/pool.rs", "use crate::features::sales::orders;", "kernel/db/pool.rs names features::sales::orders"),
+        ("kernel/jobs.rs", "use crate::{state::App, config};", "kernel/jobs.rs names state::App"),
+        ("features/catalog/zones/service.rs", "crate::features::sales::tickets::find()", "catalog depends on sales"),
+        ("features/sales/tickets/service.rs", "use crate::features::sales::orders;", "cycle: "),
+        ("features/sales/tickets/service.rs", "app.db.read()", "features/sales/tickets/service.rs uses the database"),
+    ];
+    for (file, line, expected) in planted {
+        let mut sources = sources();
+        sources.get_mut(file).unwrap().push_str(line);
+
+        let found = violations(&sources).join("\n");
+
+        assert!(found.contains(expected), "{file}: {line} was not found, but: {found}");
     }
 }
 
-/// Returns the modules that each file of a module uses, as `(file, module)`.
-fn known_by(module: &str) -> Vec<(PathBuf, String)> {
-    let folder = Path::new("src").join(module);
-    let mut files = Vec::new();
-    if folder.is_dir() {
-        collect(&folder, &mut files)
-    } else {
-        files.push(folder.with_extension("rs"))
-    }
-    let path = regex::Regex::new(r"crate::(?:\{([^}]*)\}|(\w+))").unwrap();
-    let mut known = Vec::new();
-    for file in files {
-        let text = fs::read_to_string(&file).unwrap();
-        for names in path.captures_iter(&text) {
-            let names = names.get(1).or_else(|| names.get(2)).unwrap().as_str();
-            let first = |name: &str| name.trim().split("::").next().unwrap().to_owned();
-            known.extend(names.split(',').map(|name| (file.clone(), first(name))));
+/// Returns the text of every file below `src`, by its path.
+fn sources() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut folders, mut sources) = (vec![root.clone()], BTreeMap::new());
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+                sources.insert(name, fs::read_to_string(path).unwrap());
+            }
         }
     }
-    known
+    sources
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
-    for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        if path.is_dir() { collect(&path, files) } else { files.push(path) }
+/// Returns every violation of the rules, in words.
+fn violations(sources: &BTreeMap<String, String>) -> Vec<String> {
+    let mut violations = Vec::new();
+    let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (file, text) in sources {
+        let own: Vec<&str> = file.split('/').collect();
+        if own[0] == "features" && !SHARED_QUERIES.contains(&file.as_str()) && text.contains(".db.") {
+            violations.push(format!("{file} uses the database without a unit of work"));
+        }
+        for dependency in dependencies(text) {
+            let (first, path) = (dependency[0].as_str(), dependency.join("::"));
+            if own[0] == "kernel" && (first == "features" || APPLICATION.contains(&first)) {
+                violations.push(format!("{file} names {path}"));
+            }
+            if own[0] == "features" && own.len() > 2 && first == "features" && dependency.len() > 2 {
+                let height = |group: &str| GROUPS.iter().position(|known| *known == group);
+                if height(own[1]) < height(&dependency[1]) {
+                    violations.push(format!("{file}: {} depends on {}", own[1], dependency[1]));
+                }
+                graph.entry(own[2].to_owned()).or_default().insert(dependency[2].clone());
+            }
+        }
     }
+    violations.extend(cycles(&graph));
+    violations
+}
+
+/// Returns each pair of features that reach one another and are in no known cycle.
+fn cycles(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    let reach = |start: &str| {
+        let (mut reached, mut open) = (BTreeSet::new(), vec![start.to_owned()]);
+        while let Some(feature) = open.pop() {
+            for next in graph.get(&feature).into_iter().flatten() {
+                if reached.insert(next.clone()) {
+                    open.push(next.clone());
+                }
+            }
+        }
+        reached
+    };
+    let is_known = |one: &str, other: &str| CYCLES.iter().any(|cycle| cycle.contains(&one) && cycle.contains(&other));
+    let mut cycles = Vec::new();
+    for one in graph.keys() {
+        let others = reach(one).into_iter().filter(|other| one < other && reach(other).contains(one) && !is_known(one, other));
+        cycles.extend(others.map(|other| format!("cycle: {one} and {other}")));
+    }
+    cycles
+}
+
+/// Returns the paths after `crate::` in a text, one for each name in braces.
+fn dependencies(text: &str) -> Vec<Dependency> {
+    let path = regex::Regex::new(r"\bcrate::((?:\w+::)*)(\w+|\{[^}]*\})").unwrap();
+    let mut dependencies = Vec::new();
+    for found in path.captures_iter(text) {
+        let prefix: Vec<String> = found[1].split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        for name in found[2].trim_matches(['{', '}']).split(',').map(str::trim).filter(|name| !name.is_empty()) {
+            let names = name.split("::").map(|name| name.split(' ').next().unwrap_or_default().to_owned());
+            dependencies.push(prefix.iter().cloned().chain(names).collect());
+        }
+    }
+    dependencies
 }
