@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
-use boxoffice::db::Db;
+use boxoffice::kernel::db::Db;
 
 use crate::database::Database;
 use crate::fixtures::{BUYERS, FIRST_BUYER_ID, FIRST_EVENT_ID, FIRST_SECTION_ID, Fixtures, database_error};

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use boxoffice::base::secret;
-use boxoffice::db::Db;
+use boxoffice::kernel::types::secret;
+use boxoffice::kernel::db::Db;
 use boxoffice_client::{Client, Error, types};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -224,7 +224,7 @@ fn create_key(program: &Path, database_url: &str, folder: &Path, role: &str) -> 
 }
 
 /// Inserts the buyers' accounts with the host's password, and a session key for each.
-async fn insert_buyers(db: &Db, buyers: &[Buyer]) -> boxoffice::error::Result<()> {
+async fn insert_buyers(db: &Db, buyers: &[Buyer]) -> boxoffice_http::error::Result<()> {
     let mut tx = db.begin().await?;
     let password: String = tx.query("select password_hash from accounts where username = 'kofi'").scalar().await?;
     let into =
@@ -308,7 +308,7 @@ fn parse<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
 }
 
 /// Converts an error of the database.
-pub fn database_error(error: boxoffice::error::Error) -> anyhow::Error {
+pub fn database_error(error: boxoffice_http::error::Error) -> anyhow::Error {
     anyhow!("the database: {error:?}")
 }
 

@@ -5,7 +5,7 @@ mod baseline;
 mod database;
 mod fixtures;
 mod load;
-#[path = "../../tests/it/support/programs.rs"]
+#[path = "../../tests/support/pg_binaries.rs"]
 mod programs;
 mod progress;
 mod report;

@@ -9,13 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use boxoffice::kernel::db::Db;
-use boxoffice_client::Client;
+use boxoffice::db::Db;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tempfile::TempDir;
 
-use super::load::Load;
+use super::load::{Load, connect_without_retries};
 use super::retrying_client::RetryingClient;
 use super::{print_figure, seed, server, short_or_full};
 use crate::support::server_process::{ServerProcess, boxoffice, last_word};
@@ -77,7 +76,7 @@ struct MailRequests {
 impl MailRequests {
     /// Requests codes from this server until it is stopped.
     async fn send(self: Arc<Self>, address: String, public_key: String) {
-        let public_client = Client::connect(&address, &public_key).unwrap();
+        let public_client = connect_without_retries(&address, &public_key);
         for buyer in (0..BUYERS).cycle() {
             if self.stopped.load(Ordering::Relaxed) {
                 return;

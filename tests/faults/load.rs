@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use boxoffice_client::{Client, Error, ResponseValue, RetryPolicy, types};
+use boxoffice_client::{Client, Error, ResponseValue, Retries, types};
 use rand::RngExt;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -247,8 +247,8 @@ struct Round<'a> {
 impl<'a> Round<'a> {
     fn of(load: &'a Load, buyer: usize, address: &str) -> Self {
         let me = &load.buyers[buyer];
-        let client = once(address, &me.key);
-        let gate = once(address, &load.gate_key);
+        let client = connect_without_retries(address, &me.key);
+        let gate = connect_without_retries(address, &load.gate_key);
         Self { load, me, client, gate, address: address.to_owned() }
     }
 
@@ -365,7 +365,7 @@ impl<'a> Round<'a> {
         self.record_ticket(&serial, &self.me.number, "Pending");
         self.load.records().transfers.insert(id.clone(), BTreeSet::from(["Pending", "Claimed"]));
         self.load.records().tickets.get_mut(&serial)?.insert((other.number.clone(), "Issued"));
-        let recipient = once(&self.address, &other.key);
+        let recipient = connect_without_retries(&self.address, &other.key);
         let outcome = recipient.transfer_claim_create().transfer(id.as_str()).send().await;
         self.load.record("claim", outcome, &[])?.ok()?;
         self.load.records().transfers.insert(id, BTreeSet::from(["Claimed"]));
@@ -397,8 +397,8 @@ impl<'a> Round<'a> {
 }
 
 /// Creates a client that doesn't retry.
-fn once(address: &str, key: &str) -> Client {
-    Client::connect(address, key).unwrap().with_retries(RetryPolicy::NONE)
+pub fn connect_without_retries(address: &str, key: &str) -> Client {
+    Client::connect(address, key).unwrap().with_retries(Retries::NONE)
 }
 
 impl Load {
@@ -407,7 +407,7 @@ impl Load {
     /// # Panics
     ///
     /// If an acknowledged change is missing, a response was wrong, or an invariant is violated.
-    pub async fn check(&self, tx: &mut boxoffice::kernel::db::Tx) {
+    pub async fn check(&self, tx: &mut boxoffice::db::Tx) {
         let rows: Vec<(i64, String)> = tx.query("select id, status from orders").all().await.unwrap();
         let orders: BTreeMap<String, String> = rows.into_iter().map(|(id, status)| (id.to_string(), status)).collect();
         let rows = tx.query("select t.serial, a.number, t.status from tickets t join accounts a on a.id = t.owner_id");
