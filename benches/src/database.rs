@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::ValueEnum;
 use tempfile::TempDir;
 
-use crate::programs::{Programs, is_ready};
+use crate::pg_binaries::{PgBinaries, is_ready};
 
 /// Timeout of PostgreSQL's start.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -70,12 +70,12 @@ impl Database {
 
 impl Cluster {
     fn start(place: &Path) -> anyhow::Result<(Self, String)> {
-        let programs = Programs::find().map_err(anyhow::Error::msg)?;
-        let data = programs.make_folder(place)?;
+        let programs = PgBinaries::find().map_err(anyhow::Error::msg)?;
+        let data = programs.create_folder(place)?;
         // The length of a socket's path is limited.
-        let socket = programs.make_folder(Path::new("/tmp"))?;
+        let socket = programs.create_folder(Path::new("/tmp"))?;
         let script = SCRIPT.replace("SOCKET", &socket.path().display().to_string());
-        let shell = programs.shell(data.path(), &script)?;
+        let shell = programs.start_shell(data.path(), &script)?;
         let started = Instant::now();
         while !is_ready(data.path()) {
             if started.elapsed() > START_TIMEOUT {

@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use boxoffice::kernel::types::secret;
 use boxoffice::kernel::db::Db;
+use boxoffice::kernel::types::secret;
 use boxoffice_client::{Client, Error, types};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

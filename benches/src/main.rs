@@ -6,7 +6,7 @@ mod database;
 mod fixtures;
 mod load;
 #[path = "../../tests/support/pg_binaries.rs"]
-mod programs;
+mod pg_binaries;
 mod progress;
 mod report;
 mod scenario;

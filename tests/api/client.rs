@@ -175,7 +175,8 @@ async fn stops_after_last_attempt() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn does_not_wait_longer_than_limit() {
     let (client, heads) = start_server([Respond("429 Too Many Requests\r\nRetry-After: 3600", BUSY)]).await;
-    let client = client.with_retries(RetryPolicy { max_attempts: 100, retry_window: Duration::from_secs(3599), ..RetryPolicy::default() });
+    let client =
+        client.with_retries(RetryPolicy { max_attempts: 100, retry_window: Duration::from_secs(3599), ..RetryPolicy::default() });
 
     let told = timeout(Duration::from_secs(30), client.region_get().region("1").send()).await.expect("an answer at once");
 

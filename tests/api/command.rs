@@ -4,7 +4,6 @@ use std::path::Path;
 use std::process::Output;
 
 use boxoffice_client::Client;
-use boxoffice_openapi::Contract;
 use serde_json::{Value, json};
 
 use crate::support::postgres;

@@ -4,7 +4,6 @@
 //! Each run tries a few hundred texts; `BOXOFFICE_FUZZ_SECONDS` sets a duration instead. Failing seeds are stored in `fuzz/` and
 //! tried first.
 
-use boxoffice_openapi::parse_birth_date;
 use std::cell::Cell;
 use std::env;
 use std::fmt::Debug;
@@ -24,7 +23,8 @@ use boxoffice::kernel::types::id::Id;
 use boxoffice::kernel::types::money::Money;
 use boxoffice_http::client_version::ClientVersion;
 use boxoffice_openapi::RequestError;
-use boxoffice_openapi::{Contract, compile, resolve};
+use boxoffice_openapi::parse_birth_date;
+use boxoffice_openapi::{compile, resolve};
 use http::{HeaderMap, HeaderValue, header};
 use proptest::collection::vec;
 use proptest::prelude::*;

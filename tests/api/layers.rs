@@ -16,7 +16,8 @@ const GROUPS: [&str; 5] = ["identity", "catalog", "sales", "gate", "insight"];
 const APPLICATION: [&str; 7] = ["bootstrap", "cli", "contract", "demo", "routes", "server", "state"];
 
 /// Features that depend on each other because their rules change the same rows. Every other cycle is an error.
-const CYCLES: [&[&str]; 2] = [&["advertisements", "events", "review", "sections", "tokens", "venues"], &["ledger", "orders", "payments"]];
+const CYCLES: [&[&str]; 2] =
+    [&["advertisements", "events", "review", "sections", "tokens", "venues"], &["ledger", "orders", "payments"]];
 
 /// The files whose queries are shared by several requests and so belong to none of them.
 const SHARED_QUERIES: [&str; 1] = ["features/catalog/events/cache.rs"];

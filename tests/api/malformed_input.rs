@@ -2,7 +2,6 @@
 
 use boxoffice_client::Error;
 use boxoffice_mock::Settings;
-use boxoffice_openapi::Contract;
 use reqwest::header::CONTENT_TYPE;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

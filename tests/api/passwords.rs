@@ -1,6 +1,5 @@
 //! Passwords: forbidden passwords, hashes, and the limit of concurrent hashing.
 
-use boxoffice_openapi::Scope;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +10,7 @@ use boxoffice::kernel::auth::Passwords;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::log;
+use boxoffice_openapi::Scope;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::timeout;

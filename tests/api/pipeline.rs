@@ -1,10 +1,10 @@
 //! The request pipeline of every operation: the order of its checks, and the error bodies of the requirement.
 
-use boxoffice::state::Rq;
-use boxoffice_http::ApiError;
 use std::sync::Arc;
 
 use boxoffice::kernel::http::{self, Routes};
+use boxoffice::state::Rq;
+use boxoffice_http::ApiError;
 use boxoffice_openapi::Contract;
 use dropshot::{HttpResponseOk, endpoint};
 use serde_json::json;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::drift_fixture;
-use crate::mutator::{self, Mutation};
 use boxoffice::routes::routes;
-use boxoffice_openapi::Contract;
 use boxoffice_openapi::drift::{Difference, compare};
 use serde_json::{Value, json};
+
+use crate::drift_fixture;
+use crate::mutator::{self, Mutation};
 
 /// Returns the differences of the fixture document and server, after `change` was applied to them.
 fn differences_after(change: impl FnOnce(&mut Value, &mut Value)) -> Vec<Difference> {

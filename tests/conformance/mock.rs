@@ -5,7 +5,7 @@ mod foreign;
 mod kept;
 mod stateful;
 
-use boxoffice_conformance::http_client::{HttpClient, API_KEY_HEADER, ReceivedResponse, Request, CLIENT_VERSION_HEADER};
+use boxoffice_conformance::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, HttpClient, ReceivedResponse, Request};
 use boxoffice_mock::Settings;
 use boxoffice_openapi::{Contract, Operation};
 use serde_json::json;

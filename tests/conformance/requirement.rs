@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use boxoffice_openapi::METHODS;
 use boxoffice_openapi::Scope;
-use boxoffice_openapi::{Contract, METHODS};
 use serde_json::json;
 
 use crate::support::operations;

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use boxoffice_client::{Client, Error, ResponseValue, Retries, types};
+use boxoffice_client::{Client, Error, ResponseValue, RetryPolicy, types};
 use rand::RngExt;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -398,7 +398,7 @@ impl<'a> Round<'a> {
 
 /// Creates a client that doesn't retry.
 pub fn connect_without_retries(address: &str, key: &str) -> Client {
-    Client::connect(address, key).unwrap().with_retries(Retries::NONE)
+    Client::connect(address, key).unwrap().with_retries(RetryPolicy::NONE)
 }
 
 impl Load {
@@ -407,7 +407,7 @@ impl Load {
     /// # Panics
     ///
     /// If an acknowledged change is missing, a response was wrong, or an invariant is violated.
-    pub async fn check(&self, tx: &mut boxoffice::db::Tx) {
+    pub async fn check(&self, tx: &mut boxoffice::kernel::db::Tx) {
         let rows: Vec<(i64, String)> = tx.query("select id, status from orders").all().await.unwrap();
         let orders: BTreeMap<String, String> = rows.into_iter().map(|(id, status)| (id.to_string(), status)).collect();
         let rows = tx.query("select t.serial, a.number, t.status from tickets t join accounts a on a.id = t.owner_id");

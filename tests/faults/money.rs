@@ -1,11 +1,11 @@
 //! A server is killed during a payment or refund: another server completes or undoes it, and no money is lost or taken twice.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 use boxoffice_client::{Client, Error, RetryPolicy, types};
 use serde_json::json;
 use tokio::net::TcpListener;
-
-use std::net::SocketAddr;
-use std::time::Duration;
 
 use super::server;
 use crate::on_both_databases;

@@ -12,8 +12,10 @@ use std::sync::{Mutex, PoisonError};
 /// The folder of the files, below cargo's target folder.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/coverage");
 
-/// The pairs that this process has seen, and its file.
-static SEEN: Mutex<(BTreeSet<(String, u16)>, Option<File>)> = Mutex::new((BTreeSet::new(), None));
+/// The pairs of operationId and status that this process has seen, and the file to which it appends them.
+type Recorded = (BTreeSet<(String, u16)>, Option<File>);
+
+static SEEN: Mutex<Recorded> = Mutex::new((BTreeSet::new(), None));
 
 /// Records a response that conforms to the contract.
 pub fn record(operation: &str, status: u16) {

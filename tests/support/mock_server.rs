@@ -1,9 +1,9 @@
 //! The mock server in this process.
 
-use boxoffice_http::ServerHandle;
 use std::net::SocketAddr;
 
-use boxoffice_conformance::http_client::{HttpClient, API_KEY_HEADER, ReceivedResponse, Request, CLIENT_VERSION_HEADER};
+use boxoffice_conformance::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, HttpClient, ReceivedResponse, Request};
+use boxoffice_http::ServerHandle;
 use boxoffice_http::log;
 use boxoffice_mock::{self, Settings};
 use boxoffice_openapi::Contract;

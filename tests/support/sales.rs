@@ -1,10 +1,10 @@
 //! Orders and payments through plain HTTP, and their effects.
 
-use boxoffice::kernel::context::Context;
 use std::sync::Arc;
 use std::time::Duration;
 
 use boxoffice::features::sales::orders;
+use boxoffice::kernel::context::Context;
 use futures::future::join_all;
 use serde_json::{Value, json};
 

@@ -1,6 +1,5 @@
 //! A running server with its own database, gateway and mailbox.
 
-use boxoffice_http::Listener;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -12,6 +11,7 @@ use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, Settin
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
+use boxoffice_http::Listener;
 use boxoffice_http::log;
 use slog::Logger;
 use tempfile::TempDir;

@@ -3,14 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use boxoffice_openapi::{FieldError, FieldErrorKind};
 use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
 use http::StatusCode;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
 use serde::Serialize;
-
-use boxoffice_openapi::{FieldError, FieldErrorKind};
 
 use crate::error::{Code, Error};
 
@@ -97,7 +96,9 @@ impl From<Error> for ApiError {
         let (code, text, fields, cause) = match error {
             Error::Invalid(problems) => (Code::ArgumentsInvalid, sentence(&problems), Some(problems), None),
             Error::Rejected(code, text) => (code, text.into_owned(), fields_of(code), None),
-            Error::Database(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(anyhow::Error::from_boxed(cause))),
+            Error::Database(cause) => {
+                (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(anyhow::Error::from_boxed(cause)))
+            }
             Error::Unavailable(cause) => (Code::ServerUnavailable, Code::ServerUnavailable.text().to_owned(), None, Some(cause)),
             Error::Internal(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause)),
         };

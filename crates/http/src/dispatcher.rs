@@ -10,18 +10,18 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use boxoffice_openapi::{Contract, Operation, ParsedRequest, RouteError};
 use dropshot::{Body, RequestContext, ServerContext};
 use futures::FutureExt;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
 use slog::{Logger, debug, error};
 
+use super::rate_limit::RateLimitStatus;
 use super::request_body::BodyTimeouts;
 use super::shutdown::GracefulShutdown;
-use super::rate_limit::RateLimitStatus;
 use super::{ApiError, request_head, response_headers};
 use crate::client_version::ClientVersion;
-use boxoffice_openapi::{Contract, Operation, ParsedRequest, RouteError};
 use crate::error::{Code, Error};
 use crate::log::Throttle;
 
@@ -134,15 +134,15 @@ enum Destination<'a, F> {
     /// An endpoint, which the rest of the checks precede.
     Operation(&'a Operation, F),
     /// A final response.
-    Nowhere(Response<Body>),
+    Response(Response<Body>),
 }
 
 /// Runs every check before a [`RequestHandler`] and adds the common headers to its response.
 pub struct Dispatcher<B> {
     contract: Contract,
-    backend: B,
-    doors: Arc<GracefulShutdown>,
-    body_time: BodyTimeouts,
+    handler: B,
+    shutdown: Arc<GracefulShutdown>,
+    body_timeouts: BodyTimeouts,
     is_tls: bool,
     log: Logger,
     outage: Throttle,
@@ -152,13 +152,13 @@ impl<B: RequestHandler> Dispatcher<B> {
     /// Creates a dispatcher for this handler.
     pub fn new(
         contract: Contract,
-        backend: B,
-        doors: Arc<GracefulShutdown>,
-        body_time: BodyTimeouts,
+        handler: B,
+        shutdown: Arc<GracefulShutdown>,
+        body_timeouts: BodyTimeouts,
         is_tls: bool,
         log: Logger,
     ) -> Self {
-        Self { contract, backend, doors, body_time, is_tls, log, outage: Throttle::default() }
+        Self { contract, handler, shutdown, body_timeouts, is_tls, log, outage: Throttle::default() }
     }
 
     /// Returns the response to any request; 503 once the server is closed.
@@ -173,21 +173,21 @@ impl<B: RequestHandler> Dispatcher<B> {
         async move {
             let is_http_1 = incoming.head.version <= Version::HTTP_11;
             let request_id = incoming.rq.request_id.clone();
-            let inside = self.doors.enter();
-            let mut standing = None;
-            let (mut response, operation) = match &inside {
-                Some(_) => self.dispatch(incoming, body, &request_id, &mut standing).await,
+            let guard = self.shutdown.enter();
+            let mut rate_limit = None;
+            let (mut response, operation) = match &guard {
+                Some(_) => self.dispatch(incoming, body, &request_id, &mut rate_limit).await,
                 None => (
                     error_response(&Code::ServerUnavailable.with_message("The server is stopping. Try again shortly.").into()),
                     None,
                 ),
             };
             response_headers::add(response.headers_mut(), operation.is_some_and(|operation| operation.is_secret), self.is_tls);
-            if let Some(standing) = standing {
-                standing.write_headers(response.headers_mut());
+            if let Some(rate_limit) = rate_limit {
+                rate_limit.write_headers(response.headers_mut());
             }
             // HTTP/2 closes a connection with GOAWAY and forbids this header.
-            if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.doors.is_draining()) {
+            if is_http_1 && (response.status() == StatusCode::REQUEST_TIMEOUT || self.shutdown.is_draining()) {
                 response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
             }
             // The operation instead of the path, which may contain an admission token's code.
@@ -203,34 +203,34 @@ impl<B: RequestHandler> Dispatcher<B> {
         incoming: Box<IncomingRequest<B::Context>>,
         body: Body,
         request_id: &str,
-        standing: &mut Option<RateLimitStatus>,
+        rate_limit: &mut Option<RateLimitStatus>,
     ) -> (Response<Body>, Option<&Operation>) {
         match self.route(&incoming.head) {
             Destination::Operation(operation, route) => {
-                let passed = AssertUnwindSafe(self.handle(operation, route, incoming, body, standing));
-                let outcome = passed.catch_unwind().await;
+                let handled = AssertUnwindSafe(self.handle(operation, route, incoming, body, rate_limit));
+                let outcome = handled.catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
                 (outcome.unwrap_or_else(|error| self.reject(&error, &operation.id, request_id)), Some(operation))
             }
-            Destination::Nowhere(response) => (response, None),
+            Destination::Response(response) => (response, None),
         }
     }
 
     /// Checks the head's size, the path and the method (step 1 of the order of checks).
     fn route(&self, head: &Parts) -> Destination<'_, B::Route> {
         if let Err(error) = request_head::check_size(&head.uri, &head.headers) {
-            return Destination::Nowhere(error_response(&error));
+            return Destination::Response(error_response(&error));
         }
         if head.method == Method::OPTIONS {
-            return Destination::Nowhere(preflight());
+            return Destination::Response(preflight());
         }
         match self.find(&head.method, head.uri.path()) {
             Ok((operation, route)) => Destination::Operation(operation, route),
-            Err(astray) => {
-                let (error, allowed) = routing_error(astray, head.uri.path());
+            Err(error) => {
+                let (error, allowed) = routing_error(error, head.uri.path());
                 let mut response = error_response(&error);
                 response.headers_mut().extend(allowed);
-                Destination::Nowhere(response)
+                Destination::Response(response)
             }
         }
     }
@@ -240,8 +240,8 @@ impl<B: RequestHandler> Dispatcher<B> {
         let path = request.uri().path();
         let (error, mut headers) = request_head::check_size(request.uri(), request.headers()).err().map_or_else(
             || {
-                let astray = self.find(request.method(), path).err().filter(|_| request_head::is_readable(path));
-                routing_error(astray.unwrap_or(RouteError::NotFound), path)
+                let error = self.find(request.method(), path).err().filter(|_| request_head::is_readable(path));
+                routing_error(error.unwrap_or(RouteError::NotFound), path)
             },
             |too_large| (too_large, HeaderMap::new()),
         );
@@ -251,7 +251,7 @@ impl<B: RequestHandler> Dispatcher<B> {
 
     fn find(&self, method: &Method, path: &str) -> Result<(&Operation, B::Route), RouteError> {
         let operation = self.contract.find(method.as_str(), self.contract.without_prefix(path))?;
-        Ok((operation, self.backend.look_up(operation).ok_or(RouteError::NotFound)?))
+        Ok((operation, self.handler.look_up(operation).ok_or(RouteError::NotFound)?))
     }
 
     /// Runs the remaining checks and the endpoint.
@@ -261,20 +261,20 @@ impl<B: RequestHandler> Dispatcher<B> {
         route: B::Route,
         mut incoming: Box<IncomingRequest<B::Context>>,
         body: Body,
-        standing: &mut Option<RateLimitStatus>,
+        rate_limit: &mut Option<RateLimitStatus>,
     ) -> Result<Response<Body>, ApiError> {
         let contract = &self.contract;
         let (context, uri, id) = (incoming.rq.context(), &incoming.head.uri, incoming.rq.request_id.as_str());
         let rejected = |principal| RejectedRequest { context, contract, operation, principal, uri, id };
-        let principal = match self.backend.authenticate(context, operation, &route, &incoming.head).await {
+        let principal = match self.handler.authenticate(context, operation, &route, &incoming.head).await {
             Ok(principal) => principal,
-            Err(error) => return self.backend.reject(rejected(None), error).await,
+            Err(error) => return self.handler.reject(rejected(None), error).await,
         };
-        incoming.arguments = match self.check(operation, &principal, &incoming, body, standing).await {
+        incoming.arguments = match self.check(operation, &principal, &incoming, body, rate_limit).await {
             Ok(arguments) => arguments,
-            Err(error) => return self.backend.reject(rejected(Some(&principal)), error).await,
+            Err(error) => return self.handler.reject(rejected(Some(&principal)), error).await,
         };
-        let response = self.backend.answer(AuthorizedRequest { incoming, contract, operation, route, principal }).await;
+        let response = self.handler.answer(AuthorizedRequest { incoming, contract, operation, route, principal }).await;
         if B::VALIDATES_RESPONSES && cfg!(debug_assertions) { assert_documented(operation, response) } else { response }
     }
 
@@ -285,31 +285,31 @@ impl<B: RequestHandler> Dispatcher<B> {
         principal: &B::Principal,
         incoming: &IncomingRequest<B::Context>,
         mut body: Body,
-        standing: &mut Option<RateLimitStatus>,
+        rate_limit: &mut Option<RateLimitStatus>,
     ) -> Result<ParsedRequest, ApiError> {
         let IncomingRequest { rq, head, .. } = incoming;
         // Checked before the rate limit but returned after it, so that unauthorized requests count too.
-        let reach = self.backend.authorize(operation, principal);
+        let authorized = self.handler.authorize(operation, principal);
         let path = self.contract.without_prefix(head.uri.path());
         let peer = rq.request.remote_addr().ip();
         let mut bytes = None;
-        if operation.credential_param.is_some() && reach.is_ok() {
+        if operation.credential_param.is_some() && authorized.is_ok() {
             // The identity may be in the body.
-            bytes = Some(self.body_time.read(operation, &mut body).await?);
+            bytes = Some(self.body_timeouts.read(operation, &mut body).await?);
         }
-        let guessed = bytes.as_deref().map(|bytes| operation.guessed(path, bytes));
-        *standing = self.backend.count(&RateLimitContext {
+        let target = bytes.as_deref().map(|bytes| operation.guessed(path, bytes));
+        *rate_limit = self.handler.count(&RateLimitContext {
             context: rq.context(),
             principal,
             peer,
             headers: &head.headers,
-            brute_force_target: guessed,
+            brute_force_target: target,
         });
-        standing.as_ref().map_or(Ok(()), RateLimitStatus::check)?;
-        reach?;
+        rate_limit.as_ref().map_or(Ok(()), RateLimitStatus::check)?;
+        authorized?;
         let bytes = match bytes {
             Some(bytes) => bytes,
-            None => self.body_time.read(operation, &mut body).await?,
+            None => self.body_timeouts.read(operation, &mut body).await?,
         };
         Ok(operation.check(path, head.uri.query(), &head.headers, &bytes).map_err(Error::from)?)
     }
@@ -321,7 +321,7 @@ impl<B: RequestHandler> Dispatcher<B> {
             match (error.code() == Code::ServerUnavailable).then(|| self.outage.line()) {
                 None => error!(self.log, "failed"; "operation" => operation, "cause" => cause, "request" => request_id),
                 Some(Some(untold)) => error!(self.log, "unavailable"; "operation" => operation, "cause" => cause,
-                    "request" => request_id, "others_untold" => untold),
+                    "request" => request_id, "suppressed" => untold),
                 Some(None) => {
                     debug!(self.log, "unavailable"; "operation" => operation, "cause" => cause, "request" => request_id);
                 }
@@ -348,8 +348,8 @@ pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), 
 const RETRY_AFTER: &str = "1";
 
 /// Returns the error for a routing error, with an `Allow` header for 405.
-fn routing_error(astray: RouteError, path: &str) -> (ApiError, HeaderMap) {
-    match astray {
+fn routing_error(error: RouteError, path: &str) -> (ApiError, HeaderMap) {
+    match error {
         RouteError::MethodNotAllowed(allowed) => {
             let allowed = HeaderValue::try_from(allowed.join(", ")).ok().map(|allowed| (header::ALLOW, allowed));
             (Code::MethodNotAllowed.into(), allowed.into_iter().collect())

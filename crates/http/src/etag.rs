@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use boxoffice_openapi::response;
 use bytes::Bytes;
 use dropshot::Body;
 use http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
@@ -11,7 +12,6 @@ use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::string_newtype;
-use boxoffice_openapi::response;
 
 /// Number of bytes of the body's hash in its tag: enough that collisions can't be found by search.
 const TAG_BYTES: usize = 16;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use boxoffice_openapi::Operation;
 use dropshot::Body;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
@@ -9,7 +10,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::ApiError;
 use crate::error::Code;
-use boxoffice_openapi::Operation;
 
 /// Maximum number of bytes read and discarded of a body that is too large, so that the client can read the error response.
 const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;

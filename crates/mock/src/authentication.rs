@@ -1,10 +1,10 @@
 //! Authentication: the checks of a request's key and scope.
 
+use boxoffice_http::error::{Code, Error};
+use boxoffice_openapi::{Operation, SecurityScheme};
 use http::request::Parts;
 
 use crate::prefer_header::AssumedScope;
-use boxoffice_http::error::{Code, Error};
-use boxoffice_openapi::{Operation, SecurityScheme};
 
 /// Checks the key, or the other credentials that the operation requires, and its scope (steps 3 and 4 of the order of checks).
 ///

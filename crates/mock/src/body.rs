@@ -4,10 +4,9 @@ use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use boxoffice_openapi::response::{essence, is_json};
 use bytes::Bytes;
 use serde_json::Value;
-
-use boxoffice_openapi::response::{essence, is_json};
 
 /// Images of one pixel by media type, in base64. They replace images for which the document has no example.
 const PIXELS: [(&str, &str); 4] = [

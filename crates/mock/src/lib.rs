@@ -11,20 +11,19 @@ mod state;
 
 use std::collections::HashMap;
 
-use dropshot::Body;
-use http::request::Parts;
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
-use sha2::{Digest, Sha256};
-use slog::{Logger, info};
-
 use boxoffice_http::client_version::ClientVersion;
 use boxoffice_http::error::{Code, Error, FieldError};
 use boxoffice_http::{
     ApiError, AuthorizedRequest, Listener, RejectedRequest, RequestHandler, ServerHandle, check_version, etag, serve,
 };
 use boxoffice_openapi::{Contract, Operation, ParsedRequest};
+use dropshot::Body;
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use prefer_header::{PREFER, PREFERENCE_APPLIED, PreferHeader};
 use responses::{OperationResponses, RenderContext};
+use sha2::{Digest, Sha256};
+use slog::{Logger, info};
 use state::{MockRequest, MockStore};
 
 /// Reason of a rejection, for documents whose errors have no place for it.

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
-use serde_json::Value;
-
 use boxoffice_http::error::FieldError;
 use boxoffice_openapi::Scope;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
 
 /// The header's name, and that of the argument in error responses.
 pub const PREFER: &str = "Prefer";

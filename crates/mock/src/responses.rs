@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::sync::OnceLock;
 
 use anyhow::{Context, anyhow, bail};
+use boxoffice_openapi::response::{Content, Header, ResponseSpec, ViolationKind, essence, matches_range};
+use boxoffice_openapi::{Contract, Direction, Operation, Sampler, Schema, escape, to_plain_string};
 use bytes::Bytes;
 use dropshot::Body;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
@@ -12,8 +14,6 @@ use slog::{Logger, warn};
 
 use crate::body::{concrete_media_type, encode};
 use crate::prefer_header::{PREFER, PreferHeader};
-use boxoffice_openapi::response::{Content, Header, ResponseSpec, ViolationKind, essence, matches_range};
-use boxoffice_openapi::{Contract, Direction, Operation, Sampler, Schema, escape, to_plain_string};
 
 /// JSON pointers to an error's reason, the most specific first (in RFC 9457, `title` is only the kind of error).
 const REASON_POINTERS: [&str; 8] =

@@ -48,7 +48,10 @@ pub trait BatchOperation<A>: Send + Sync + Sized + 'static {
 }
 
 /// Executes requests of one kind in batches.
-pub struct GroupCommit<A, B: BatchOperation<A>>(Arc<Batcher<(), (B, Participant<B::Output>), Result<()>>>, PhantomData<fn(A)>);
+pub struct GroupCommit<A, B: BatchOperation<A>>(Arc<Queue<B, B::Output>>, PhantomData<fn(A)>);
+
+/// The requests that wait, each with its [`Participant`].
+type Queue<B, R> = Batcher<(), (B, Participant<R>), Result<()>>;
 
 /// A request that waits for its batch.
 struct Participant<R> {

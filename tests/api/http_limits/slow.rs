@@ -1,11 +1,9 @@
 //! Slow request bodies.
 
-use boxoffice_http::{BodyTimeouts, Listener};
 use std::time::Duration;
 
 use boxoffice_http::log;
-use boxoffice_mock;
-use boxoffice_openapi::Contract;
+use boxoffice_http::{BodyTimeouts, Listener};
 use boxoffice_openapi::Scope;
 use futures::future::join_all;
 use serde_json::json;

@@ -1,12 +1,12 @@
 //! HTTPS and its certificate.
 
-use boxoffice_http::{Certificate, Listener};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use boxoffice_http::log;
+use boxoffice_http::{Certificate, Listener};
 use http::{Request, Response};
 use http_body_util::Empty;
 use hyper::body::{Bytes, Incoming};

@@ -8,7 +8,6 @@ use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_openapi::{Contract, Operation};
 use futures::future::join_all;
 use serde_json::Value;
-
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 

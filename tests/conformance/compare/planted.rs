@@ -1,8 +1,8 @@
 //! One planted fault for everything that a comparison checks.
 
-use boxoffice::routes::routes;
 use std::collections::BTreeSet;
 
+use boxoffice::routes::routes;
 use boxoffice_conformance::http_client::HttpClient;
 use boxoffice_conformance::model::{Check, Finding};
 use boxoffice_mock::Settings;

@@ -1,12 +1,12 @@
 //! Lists of stored resources: the requested page, in the envelope of the document's example.
 
+use boxoffice_http::error::{Code, Error};
+use boxoffice_openapi::Schema;
 use serde_json::Value;
 
 use super::MockRequest;
 use super::resource::{project_to_schema, violation_count};
 use crate::responses::normalize_name;
-use boxoffice_http::error::{Code, Error};
-use boxoffice_openapi::Schema;
 
 /// Names of the total number of entries.
 const TOTAL: [&str; 5] = ["total", "totalcount", "totalitems", "totalrecords", "totalelements"];

@@ -13,16 +13,16 @@ mod store;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
-use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
-use slog::warn;
-
-use crate::responses::{OperationResponses, RenderContext, SelectedResponse};
 use boxoffice_http::error::Error;
 use boxoffice_openapi::response::Content;
 use boxoffice_openapi::{Contract, Operation, ParsedRequest, Schema};
+use percent_encoding::percent_decode_str;
 use resource::{ID_PROPERTIES, assign_id, identity, merge, path_segment, project_to_schema, rebase, violation_count};
+use serde_json::{Map, Value};
+use slog::warn;
 use store::{Resource, ResourceStore};
+
+use crate::responses::{OperationResponses, RenderContext, SelectedResponse};
 
 /// Maximum number of attempts to find an identifier for a new resource that is unused and valid.
 const MAX_ID_ATTEMPTS: u64 = 100;

@@ -1,9 +1,8 @@
 //! One resource: its identifier, and its representation in a response.
 
+use boxoffice_openapi::Schema;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-
-use boxoffice_openapi::Schema;
 
 /// Properties that may identify a resource without `self`, besides the property named like its path variable.
 pub const ID_PROPERTIES: [&str; 4] = ["id", "number", "code", "uuid"];

@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 use std::sync::PoisonError;
 
+use boxoffice_openapi::{Contract, ParameterLocation};
 use serde_json::Value;
 
 use super::resource::{identity, path_segment, violation_count};
 use super::store::ResourceStore;
 use super::{MockStore, last_variable, list, parent, self_path};
 use crate::responses::{OperationResponses, SelectedResponse};
-use boxoffice_openapi::{Contract, ParameterLocation};
 
 impl MockStore {
     /// Adds the examples of a collection and its items to the store.

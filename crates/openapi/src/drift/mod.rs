@@ -41,8 +41,10 @@ pub struct Difference {
     /// Method and path, as written in the document: `POST /orders`.
     pub operation: String,
     /// The location in the operation: `body.items[].quantity`, `query.page`, `409.code`; empty for the operation itself.
+    #[serde(rename = "place")]
     pub location: String,
     /// The keyword or part that differs: `maximum`, `property`, `media type` …
+    #[serde(rename = "what")]
     pub keyword: String,
     /// The value in the document, or `absent`.
     pub document: String,

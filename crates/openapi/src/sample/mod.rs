@@ -14,6 +14,8 @@ mod pattern;
 mod text;
 
 use anyhow::{anyhow, bail};
+use bundle::SchemaBundle;
+use generator::{BUDGET, Generator};
 use jsonschema::Validator;
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
@@ -21,8 +23,6 @@ use serde_json::Value;
 
 use crate::compile;
 use crate::schema::{Direction, error_message};
-use bundle::SchemaBundle;
-use generator::{BUDGET, Generator};
 
 /// Maximum number of attempts to generate a valid value. Further attempts hardly ever succeed, for example for schemas with `not` or
 /// with branches that exclude each other.

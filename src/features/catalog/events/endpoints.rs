@@ -54,7 +54,7 @@ async fn account_event_list(
 
 #[endpoint { method = GET, path = "/published-events", tags = ["Events"] }]
 async fn published_event_list(_: Rq, request: ApiRequest<Query<PublishedEventQuery>>) -> ApiResult<SerializedJson<Page<Event>>> {
-    request.respond(|ctx, _, Query(query)| async move { Ok(cache::list_published(&ctx, query).await?) }).await
+    request.respond(|ctx, _, Query(query)| async move { cache::list_published(&ctx, query).await }).await
 }
 
 #[endpoint { method = GET, path = "/events", tags = ["Events"] }]
@@ -71,7 +71,7 @@ async fn event_create(_: Rq, request: ApiRequest<Json<EventCreate>>) -> ApiResul
 
 #[endpoint { method = GET, path = "/events/{event}", tags = ["Events"] }]
 async fn event_get(_: Rq, request: ApiRequest<Path<EventPath>>) -> ApiResult<SerializedJson<Event>> {
-    request.respond(|ctx, caller, Path(path)| async move { Ok(cache::get(&ctx, &caller, path.event).await?) }).await
+    request.respond(|ctx, caller, Path(path)| async move { cache::get(&ctx, &caller, path.event).await }).await
 }
 
 #[endpoint { method = PUT, path = "/events/{event}", tags = ["Events"] }]
