@@ -16,7 +16,7 @@ pub enum InvalidKind {
     Bounds,
     /// Not a value of the enumeration.
     Enum,
-    /// Wrong pattern or format, or a character that [`AllowedCharacters`] forbids even if the schema allows it.
+    /// Wrong pattern or format, or a character that `AllowedCharacters` forbids even if the schema allows it.
     Form,
 }
 

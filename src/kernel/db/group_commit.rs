@@ -134,7 +134,7 @@ where
 /// The result of a request, or the outcome of an earlier request with the same `Idempotency-Key`.
 type Outcome<R> = Result<Result<R>, PreviousOutcome>;
 
-/// Executes a batch in a transaction of its own, and retries it as [`transaction!`](super::transaction) does.
+/// Executes a batch in a transaction of its own, and retries it as `transaction!` does.
 async fn execute<A, B>(
     app: &A,
     db: &Db,

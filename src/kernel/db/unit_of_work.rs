@@ -2,7 +2,7 @@
 //!
 //! A service reads and writes through the unit of work of its [`Context`](crate::kernel::Context):
 //!
-//! - [`UnitOfWork::commit`], at the end of a [`transaction!`](super::transaction), checks the request's precondition and keeps
+//! - [`UnitOfWork::commit`], at the end of a `transaction!`, checks the request's precondition and keeps
 //!   the transaction open. `kernel::http::execute` takes it with [`UnitOfWork::take_uncommitted`], adds the audit record and the
 //!   response, and commits it.
 //! - [`UnitOfWork::begin`] and [`UnitOfWork::read`] commit an open transaction first, so that the service sees its own changes.
@@ -98,7 +98,7 @@ impl UnitOfWork {
         if self.mode == Mode::PreconditionCheck { self.db.read_for_precondition().await } else { self.db.read().await }
     }
 
-    /// Begins a transaction; on SQLite it holds the write lock from here on. Use [`transaction!`](super::transaction), which also
+    /// Begins a transaction; on SQLite it holds the write lock from here on. Use `transaction!`, which also
     /// retries.
     ///
     /// # Errors

@@ -103,7 +103,7 @@ impl<A: Send + Sync + 'static, T: Arguments> ExclusiveExtractor for ApiRequest<A
 /// The result of an endpoint.
 pub type ApiResult<T> = Result<ApiResponse<T>, ApiError>;
 
-/// A success of type `T`, or an error. The error travels in the extensions of the response, from which [`take_error`] takes it.
+/// A success of type `T`, or an error. The error travels in the extensions of the response, from which `take_error` takes it.
 pub struct ApiResponse<T>(Result<T, ApiError>);
 
 impl<T: HttpResponse + Send + Sync + 'static> HttpResponse for ApiResponse<T> {

@@ -19,7 +19,7 @@ use super::handler::{AppHandler, AppState, Endpoint};
 use super::precondition::{PreconditionContext, PreconditionRegistry};
 
 /// The endpoints, each with the error codes of its own rules. Codes that follow from authentication, arguments or a body are
-/// added by [`EndpointMetadata`].
+/// added by `EndpointMetadata`.
 pub struct Routes<A: AppState> {
     description: ApiDescription<Arc<A>>,
     errors: HashMap<String, &'static [Code]>,

@@ -5,7 +5,7 @@
 //! the same server; on another one it waits in the database for that transaction and finds the response.
 //!
 //! An operation with several transactions (a payment, around the gateway) leaves a row without a response if its server ends
-//! between them. After [`LEASE`] the request may be sent again.
+//! between them. After `LEASE` the request may be sent again.
 
 mod stored_response;
 
