@@ -33,7 +33,7 @@ fail() { echo "$*" >&2; exit 1; }
 start() {
   case $1 in
     prism) "$folder/node_modules/.bin/prism" mock -v silent -h 127.0.0.1 -p "${port[$1]}" spec/openapi.yaml & ;;
-    boxoffice) "${CARGO_TARGET_DIR:-target}/release/boxoffice" mock --log-level error --listen "127.0.0.1:${port[$1]}" & ;;
+    boxoffice) "${CARGO_TARGET_DIR:-target}/dist/boxoffice" mock --log-level error --listen "127.0.0.1:${port[$1]}" & ;;
   esac >>"$folder/$1.log" 2>&1
   pid[$1]=$!
 }
@@ -105,7 +105,7 @@ command -v wrk >/dev/null || { apt-get update -qq && apt-get install -y -qq --no
 for server in "${servers[@]}"; do
   case $server in
     prism) npm install --silent --no-audit --no-fund --prefix "$folder" "@stoplight/prism-cli@$PRISM" >/dev/null ;;
-    boxoffice) cargo build --release --locked --quiet ;;
+    boxoffice) cargo build --profile dist --locked --quiet ;;
     *) fail "Unknown server $server. Use prism, boxoffice or both." ;;
   esac
 done

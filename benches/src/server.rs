@@ -110,7 +110,7 @@ fn logged_address(line: &str) -> Option<SocketAddr> {
     serde_json::from_str::<Value>(line).ok()?["address"].as_str()?.parse().ok()
 }
 
-/// Builds the release version of the platform and returns the program's path.
+/// Builds the platform with the profile `dist` and returns the program's path.
 ///
 /// # Errors
 /// Returns an error if the build fails.
@@ -118,7 +118,7 @@ pub fn build() -> anyhow::Result<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     // Together with this package, so that common dependencies are built once.
-    let arguments = ["build", "--release", "--locked", "-p", "boxoffice", "-p", "boxoffice-load"];
+    let arguments = ["build", "--profile", "dist", "--locked", "-p", "boxoffice", "-p", "boxoffice-load"];
     let status = Command::new(cargo).args(arguments).current_dir(&folder).status()?;
     if !status.success() {
         bail!("the build of the server failed");
