@@ -29,7 +29,7 @@ const COLOURS: [[u8; 3]; 12] = [
 /// Accents are removed. The file name of a country without any Latin letter is derived from its hash.
 ///
 /// ```
-/// use boxoffice::media::icon_name;
+/// use boxoffice::features::catalog::media::icon_name;
 /// assert_eq!(icon_name("Côte d'Ivoire"), "cote_d_ivoire.png");
 /// ```
 pub fn name(country: &str) -> String {
