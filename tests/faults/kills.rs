@@ -116,7 +116,7 @@ impl MailRequests {
 
 /// Kills and restarts a server repeatedly, together with its database if it has its own, and checks the data each time.
 async fn kill_repeatedly(what: &str, site: &Site, mut database: Option<PgCluster>, start: impl Fn() -> Command) -> ServerProcess {
-    let (kills, seed): (usize, u64) = (short_or_full(1, 50), seed());
+    let (kills, seed): (usize, u64) = (short_or_full(3, 50), seed());
     let mut random = StdRng::seed_from_u64(seed);
     let mut server = ServerProcess::start(start());
     let load = Load::create(&server.address, &site.administrators_key, &site.public_key, BUYERS, 5000).await;

@@ -30,7 +30,7 @@ async fn every_mail_is_delivered_despite_kills() {
         command.env("BOXOFFICE_SMTP", post.address.to_string()).env("BOXOFFICE_SMTP_TLS", "none");
         ServerProcess::start(command)
     };
-    let kills: usize = short_or_full(1, 50);
+    let kills: usize = short_or_full(3, 50);
     let survivor = start(Duration::ZERO);
     let public_client = Client::connect(&survivor.address, &site.public_key).unwrap();
     public_client

@@ -2,7 +2,7 @@
 //! server works beside it.
 //!
 //! By default each test has a short form of a few seconds. `BOXOFFICE_FAULTS=full` makes the faults last longer, kills the server
-//! 50 times instead of once, and lets 10,000 users compete for tickets instead of 500. `BOXOFFICE_SEED` repeats a run; the tests
+//! 50 times instead of three times, and lets 10,000 users compete for tickets instead of 1,000. `BOXOFFICE_SEED` repeats a run; the tests
 //! that use random numbers print their seed. Each test prints its figures to standard error:
 //!
 //! ```sh

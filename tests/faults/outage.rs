@@ -21,9 +21,9 @@ async fn outage(name: &str, fail: fn(&mut PgCluster), mend: fn(&mut PgCluster)) 
     let load = create_load(&app).await;
 
     let work = load.start(&app.address);
-    sleep(Duration::from_millis(500)).await;
+    sleep(Duration::from_secs(1)).await;
     fail(&mut cluster);
-    sleep(fault_duration(2)).await;
+    sleep(fault_duration(3)).await;
     mend(&mut cluster);
     let back = Instant::now();
     load.wait_for_recovery(back).await;
