@@ -1,6 +1,6 @@
 //! A request's unit of work: the changes of a request, its audit record and its stored response are committed together.
 //!
-//! A service reads and writes through the unit of work of its [`Context`](crate::kernel::Context):
+//! A service reads and writes through the unit of work of its [`Context`](crate::kernel::context::Context):
 //!
 //! - [`UnitOfWork::commit`], at the end of a `transaction!`, checks the request's precondition and keeps
 //!   the transaction open. `kernel::http::execute` takes it with [`UnitOfWork::take_uncommitted`], adds the audit record and the
