@@ -273,7 +273,7 @@ async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
 }
 
 async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
-    let contract = options.spec.as_deref().map_or_else(contract::load, Contract::read)?;
+    let contract = options.spec.as_deref().map_or_else(contract::load, |file| Contract::read(file).map(Arc::new))?;
     for warning in &contract.warnings {
         warn!(log, "{}", warning);
     }
@@ -376,7 +376,7 @@ async fn compare(options: &CompareOptions) -> anyhow::Result<bool> {
 
 /// Prints all differences between contract and code. Returns whether there are none.
 fn find_drift(options: &DriftOptions) -> anyhow::Result<bool> {
-    let contract = options.spec.as_deref().map_or_else(contract::load, Contract::read)?;
+    let contract = options.spec.as_deref().map_or_else(contract::load, |file| Contract::read(file).map(Arc::new))?;
     let server = routes().openapi()?;
     let differences = drift::compare(&contract.document, &server);
     match options.format {

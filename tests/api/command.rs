@@ -20,7 +20,7 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn drift_reports_by_exit_status_and_json() {
     let folder = tempfile::tempdir().unwrap();
-    let mut document = boxoffice::contract::load().unwrap().document;
+    let mut document = boxoffice::contract::load().unwrap().document.clone();
     document["paths"]["/time"]["get"]["tags"] = json!(["Time"]);
     let changed = folder.path().join("changed.yaml");
     std::fs::write(&changed, document.to_string()).unwrap();

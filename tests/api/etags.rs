@@ -1,6 +1,8 @@
 //! ETags and conditional requests, for every operation that declares them. The fixtures of `boxoffice compare` create the
 //! resources.
 
+use std::sync::Arc;
+
 use boxoffice_conformance::fixtures;
 use boxoffice_conformance::http_client::{HttpClient, ReceivedResponse, Request};
 use boxoffice_http::log;
@@ -31,7 +33,7 @@ const VOLATILE: [&str; 2] = ["time_get", "token_authentication_get"];
 
 /// A server with the fixtures of a comparison.
 struct Fixtures {
-    contract: Contract,
+    contract: Arc<Contract>,
     server: HttpClient,
     created: fixtures::Fixtures,
 }

@@ -250,7 +250,7 @@ fn markdown() {
         "<b>raw</b> &amp; [link](http://x)\n***\n| a | b |\n",
         "> > > > - - - - 1) 2) 3)\n\t\tx\n",
     ];
-    let document = boxoffice::contract::load().unwrap().document;
+    let document = boxoffice::contract::load().unwrap().document.clone();
     let schema = compile(&resolve(&document, &document["components"]["schemas"]["ParsedMarkdown"])).unwrap();
     fuzz("tests/api/fuzz/markdown.txt", like(MODELS), |text| {
         let parsed = serde_json::to_value(parse_markdown(&text)).unwrap();

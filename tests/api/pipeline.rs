@@ -243,7 +243,7 @@ async fn panic_returns_server_error(app: TestApp) {
     let contract = json!({ "paths": { "/panics": { "get": { "operationId": "panic_get", "responses": { "500": {} } } } } });
     let mut routes = Routes::new();
     routes.add_public(panic_get, &[]);
-    let server = http::start(Arc::clone(&app.state), routes, Contract::new(contract).unwrap(), ANY_PORT).unwrap();
+    let server = http::start(Arc::clone(&app.state), routes, Arc::new(Contract::new(contract).unwrap()), ANY_PORT).unwrap();
 
     let response = reqwest::get(format!("http://{}/panics", server.address())).await.unwrap();
 

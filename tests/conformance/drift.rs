@@ -73,7 +73,7 @@ fn server_conforms_to_contract() {
 
 #[test]
 fn every_mutation_of_contract_is_found() {
-    let document = boxoffice::contract::load().unwrap().document;
+    let document = boxoffice::contract::load().unwrap().document.clone();
     let server = routes().openapi().unwrap();
 
     let mutations = mutator::mutations(&document);

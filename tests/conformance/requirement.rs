@@ -54,7 +54,7 @@ const OPEN: [&str; 2] = ["media_icon_get", "media_image_get"];
 
 #[test]
 fn every_protected_operation_requires_api_key() {
-    let document = boxoffice::contract::load().unwrap().document;
+    let document = boxoffice::contract::load().unwrap().document.clone();
     let schemes = document["components"]["securitySchemes"].as_object().unwrap();
     assert_eq!(schemes.keys().collect::<Vec<_>>(), ["SessionKey"]);
     let scheme = &schemes["SessionKey"];

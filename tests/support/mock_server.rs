@@ -1,6 +1,7 @@
 //! The mock server in this process.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use boxoffice_conformance::http_client::{API_KEY_HEADER, CLIENT_VERSION_HEADER, HttpClient, ReceivedResponse, Request};
 use boxoffice_http::ServerHandle;
@@ -14,22 +15,25 @@ use super::ANY_PORT;
 /// A running mock server, and a client of it.
 pub struct MockServer {
     pub server: HttpClient,
-    pub contract: Contract,
+    pub contract: Arc<Contract>,
     running: ServerHandle<()>,
 }
 
 impl MockServer {
     /// Starts a mock of the platform's contract.
     pub fn start(settings: Settings) -> Self {
-        Self::of(boxoffice::contract::load().unwrap().document, settings)
+        Self::with_contract(boxoffice::contract::load().unwrap(), settings)
     }
 
     /// Starts a mock of any document.
     pub fn of(document: Value, settings: Settings) -> Self {
-        let contract = || Contract::new(document.clone()).unwrap();
-        let running = boxoffice_mock::start(contract(), settings, ANY_PORT, &log::silent()).unwrap();
+        Self::with_contract(Arc::new(Contract::new(document).unwrap()), settings)
+    }
+
+    fn with_contract(contract: Arc<Contract>, settings: Settings) -> Self {
+        let running = boxoffice_mock::start(Arc::clone(&contract), settings, ANY_PORT, &log::silent()).unwrap();
         let server = HttpClient::new(&format!("http://{}", running.address())).unwrap();
-        Self { server, contract: contract(), running }
+        Self { server, contract, running }
     }
 
     /// Returns its address.

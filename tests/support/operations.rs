@@ -1,6 +1,6 @@
 //! The contract's operations, for tests that call each of them.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use boxoffice_openapi::Scope;
 use boxoffice_openapi::{Contract, resolve};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Request, Response, TestApp};
 
 /// The contract.
-pub static CONTRACT: LazyLock<Contract> = LazyLock::new(|| boxoffice::contract::load().unwrap());
+pub static CONTRACT: LazyLock<Arc<Contract>> = LazyLock::new(|| boxoffice::contract::load().unwrap());
 
 /// An operation of the contract, with all references resolved.
 pub struct Operation {

@@ -1,6 +1,7 @@
 //! A comparison: checks several operations concurrently and reports them in the document's order.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use boxoffice_openapi::drift::{self, Difference};
 use boxoffice_openapi::{Contract, Operation};
@@ -23,7 +24,7 @@ const BUILTIN_TITLE: &str = "boxoffice";
 #[derive(Debug)]
 pub struct Comparison {
     /// The document.
-    pub contract: Contract,
+    pub contract: Arc<Contract>,
     /// The server to check.
     pub target: Target,
     /// The server to compare it with.
@@ -41,13 +42,14 @@ pub struct Comparison {
 impl Comparison {
     /// Prepares a comparison. `emitted` is the document that the platform's server emits for its endpoints.
     pub fn new(
-        contract: Contract,
+        contract: impl Into<Arc<Contract>>,
         target: Target,
         reference: Option<Target>,
         seed: u64,
         selected: BTreeSet<String>,
         emitted: &Value,
     ) -> Self {
+        let contract = contract.into();
         let is_builtin = is_builtin_document(&contract);
         let mut drift: BTreeMap<String, Vec<Difference>> = BTreeMap::new();
         if is_builtin {

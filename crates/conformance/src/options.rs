@@ -63,7 +63,7 @@ pub struct CompareOptions {
 #[derive(Debug)]
 pub struct BuiltinDocument {
     /// Default of `--spec`.
-    pub contract: Contract,
+    pub contract: Arc<Contract>,
     /// The document that the program's server emits for its endpoints.
     pub emitted: Value,
 }
@@ -84,7 +84,7 @@ impl CompareOptions {
         mut on_operation: impl FnMut(&Coverage, usize),
     ) -> anyhow::Result<Report> {
         let contract = match &self.spec {
-            Some(file) => Contract::read(file)?,
+            Some(file) => Arc::new(Contract::read(file)?),
             None => builtin.contract,
         };
         let baseline = self.baseline.as_deref().map(Baseline::read).transpose()?.unwrap_or_default();

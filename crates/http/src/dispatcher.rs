@@ -139,7 +139,7 @@ enum Destination<'a, F> {
 
 /// Runs every check before a [`RequestHandler`] and adds the common headers to its response.
 pub struct Dispatcher<B> {
-    contract: Contract,
+    contract: Arc<Contract>,
     handler: B,
     shutdown: Arc<GracefulShutdown>,
     body_timeouts: BodyTimeouts,
@@ -151,7 +151,7 @@ pub struct Dispatcher<B> {
 impl<B: RequestHandler> Dispatcher<B> {
     /// Creates a dispatcher for this handler.
     pub fn new(
-        contract: Contract,
+        contract: Arc<Contract>,
         handler: B,
         shutdown: Arc<GracefulShutdown>,
         body_timeouts: BodyTimeouts,

@@ -76,7 +76,7 @@ impl<C: ServerContext> ServerHandle<C> {
 /// Returns an error if the server cannot listen on the address.
 pub fn serve<H: RequestHandler>(
     context: H::Context,
-    contract: Contract,
+    contract: Arc<Contract>,
     handler: H,
     listener: impl Into<Listener>,
     log: &Logger,

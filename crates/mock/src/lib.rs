@@ -10,6 +10,7 @@ mod responses;
 mod state;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use boxoffice_http::client_version::ClientVersion;
 use boxoffice_http::error::{Code, Error, FieldError};
@@ -55,11 +56,12 @@ struct Mock {
 /// # Errors
 /// Returns an error if the server cannot listen on the address.
 pub fn start(
-    contract: Contract,
+    contract: impl Into<Arc<Contract>>,
     settings: Settings,
     listener: impl Into<Listener>,
     log: &Logger,
 ) -> anyhow::Result<ServerHandle<()>> {
+    let contract = contract.into();
     let responses =
         contract.operations().map(|operation| (operation.pointer.clone(), OperationResponses::new(operation))).collect();
     let context = RenderContext { contract: &contract, seed: settings.seed, log };

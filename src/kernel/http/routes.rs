@@ -119,7 +119,7 @@ impl<A: AppState> Default for Routes<A> {
 pub fn start<A: AppState>(
     app: Arc<A>,
     routes: Routes<A>,
-    contract: Contract,
+    contract: Arc<Contract>,
     listener: impl Into<Listener>,
 ) -> anyhow::Result<ServerHandle<Arc<A>>> {
     let (log, limits) = (app.kernel().log.clone(), &app.kernel().settings.limits);

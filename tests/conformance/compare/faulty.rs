@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use boxoffice_openapi::{Contract, RouteError};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, header};
@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-static CONTRACT: LazyLock<Contract> = LazyLock::new(|| boxoffice::contract::load().unwrap());
+static CONTRACT: LazyLock<Arc<Contract>> = LazyLock::new(|| boxoffice::contract::load().unwrap());
 
 /// The responses that are changed. Without another rule they belong to the operation under test.
 #[derive(Debug, Clone, Copy)]

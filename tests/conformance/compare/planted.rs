@@ -246,7 +246,7 @@ fn is_told(findings: &[Finding], asked: &str, expected: Option<(Check, &str)>) -
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn document_errors_are_found() {
     let mock = mock();
-    let document = boxoffice::contract::load().unwrap().document;
+    let document = boxoffice::contract::load().unwrap().document.clone();
     let in_document = |change: fn(&mut Value)| {
         let mut document = document.clone();
         change(&mut document);
@@ -259,7 +259,7 @@ async fn document_errors_are_found() {
 
     let mut comparison = comparison(&mock.address, None).await;
     comparison.selected = BTreeSet::from(["region_get".to_owned()]);
-    comparison.contract = example;
+    comparison.contract = example.into();
     let of_example = comparison.run(|_| ()).await.findings;
     let other =
         super::Comparison::new(undescribed, side(&mock.address).await, None, 1, BTreeSet::new(), &routes().openapi().unwrap());
