@@ -230,27 +230,20 @@ async fn insert_buyers(db: &Db, buyers: &[Buyer]) -> boxoffice_http::error::Resu
     let into =
         "accounts (id, number, username, email, password_hash, role, verified, activated, first_name, last_name, title, phone,
         country, first_address_line, second_address_line, city, state, removed)";
-    tx.insert_rows(into, buyers.iter().zip(0_i64..), |(buyer, n), values| {
-        values
-            .bind(FIRST_BUYER_ID + n)
-            .bind(buyer.number.clone())
-            .bind(format!("buyer-{n}"))
-            .bind(format!("buyer-{n}@example.com"));
-        values.bind(password.clone()).bind("customer").bind(true).bind(true).bind("Ama").bind("Mensah").bind("").bind("");
-        values.bind("Ghana").bind("").bind("").bind("Accra").bind("").bind(false);
+    tx.insert_rows(into, buyers.iter().zip(0_i64..), |columns| {
+        columns.add(|(_, n)| FIRST_BUYER_ID + n).add(|(buyer, _)| buyer.number.clone());
+        columns.add(|(_, n)| format!("buyer-{n}")).add(|(_, n)| format!("buyer-{n}@example.com"));
+        columns.add(|_| password.clone()).add(|_| "customer").add(|_| true).add(|_| true);
+        columns.add(|_| "Ama").add(|_| "Mensah").add(|_| "").add(|_| "");
+        columns.add(|_| "Ghana").add(|_| "").add(|_| "").add(|_| "Accra").add(|_| "").add(|_| false);
     })
     .await?;
     let into = "api_keys (id, hash, kind, name, role, account_id, created, expires, last_used)";
     let now: i64 = tx.query("select max(created) from api_keys").scalar().await?;
-    tx.insert_rows(into, buyers.iter().zip(0_i64..), |(buyer, n), values| {
-        values
-            .bind(FIRST_BUYER_ID + n)
-            .bind(secret::hash(&buyer.key))
-            .bind("session")
-            .bind("session")
-            .bind("customer")
-            .bind(FIRST_BUYER_ID + n);
-        values.bind(now).bind(now + 30 * 24 * 60 * 60 * 1_000_000).bind(now);
+    tx.insert_rows(into, buyers.iter().zip(0_i64..), |columns| {
+        columns.add(|(_, n)| FIRST_BUYER_ID + n).add(|(buyer, _)| secret::hash(&buyer.key));
+        columns.add(|_| "session").add(|_| "session").add(|_| "customer").add(|(_, n)| FIRST_BUYER_ID + n);
+        columns.add(|_| now).add(|_| now + 30 * 24 * 60 * 60 * 1_000_000).add(|_| now);
     })
     .await?;
     tx.commit().await

@@ -59,9 +59,14 @@ pub async fn insert_records<'a>(tx: &mut Tx, records: impl IntoIterator<Item = &
 /// Inserts rows of the audit log.
 pub async fn insert<'a>(tx: &mut Tx, entries: impl IntoIterator<Item = &'a AuditEntry>) -> Result<()> {
     let into = "audit (at, key_id, account_id, operation, resource, status, code, request)";
-    tx.insert_rows(into, entries, |entry, values| {
-        values.bind(entry.at).bind(entry.key).bind(entry.account).bind(entry.operation.clone()).bind(entry.resource.clone());
-        values.bind(i64::from(entry.status)).bind(entry.code.map(Code::as_str)).bind(entry.request.clone());
+    tx.insert_rows(into, entries, |columns| {
+        columns
+            .add(|entry| entry.at)
+            .add(|entry| entry.key)
+            .add(|entry| entry.account)
+            .add(|entry| entry.operation.clone())
+            .add(|entry| entry.resource.clone());
+        columns.add(|entry| i64::from(entry.status)).add(|entry| entry.code.map(Code::as_str)).add(|entry| entry.request.clone());
     })
     .await
 }

@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::Result;
 
-use super::statement::Values;
+use super::statement::Columns;
 use super::transaction::Tx;
 
 /// Maximum number of values in a statement. SQLite searches each of them by its name among all others, so ten times as many
@@ -10,29 +10,27 @@ use super::transaction::Tx;
 const MAX_VALUES: usize = 1000;
 
 impl Tx {
-    /// Inserts rows. `into` is a table with its columns, such as `tickets (id, serial)`. `bind` binds the values of a row, one
-    /// for each column. Many rows are split into several statements. Without rows, no statement is executed.
+    /// Inserts rows. `into` is a table with its columns, such as `tickets (id, serial)`. `add_columns` adds the values of each
+    /// column. Many rows are split into several statements. Without rows, no statement is executed.
     ///
     /// ```ignore
-    /// tx.insert_rows("tickets (id, serial)", rows, |row, values| {
-    ///     values.bind(row.id).bind(row.serial.clone());
+    /// tx.insert_rows("tickets (id, serial)", rows, |columns| {
+    ///     columns.add(|row| row.id).add(|row| row.serial.clone());
     /// })
     /// ```
     ///
     /// # Errors
     /// Returns an error if the database rejects a row. The rollback of the transaction then removes the other rows.
-    pub async fn insert_rows<R: Send>(
+    pub async fn insert_rows<R: Send + Sync>(
         &mut self,
         into: &str,
         rows: impl IntoIterator<Item = R>,
-        bind: impl Fn(R, &mut Values<'_>) + Send,
+        add_columns: impl Fn(&mut Columns<'_, '_, R>) + Send + Sync,
     ) -> Result<()> {
         let columns = into.matches(',').count() + 1;
-        let mut rows: Vec<R> = rows.into_iter().collect();
-        while !rows.is_empty() {
-            let rest = rows.split_off(rows.len().min(MAX_VALUES / columns));
-            self.insert(into).values(rows, &bind).execute().await?;
-            rows = rest;
+        let rows: Vec<R> = rows.into_iter().collect();
+        for chunk in rows.chunks(MAX_VALUES / columns) {
+            self.insert(into).values(chunk, &add_columns).execute().await?;
         }
         Ok(())
     }

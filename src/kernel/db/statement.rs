@@ -8,7 +8,6 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Row, SqliteConnection, Type};
 
-use super::pg_array::PgArray;
 use super::pool::PooledConnection;
 use super::query::{DbRow, Param, Query};
 use super::transaction::Tx;
@@ -126,26 +125,33 @@ impl<'a> Statement<'a> {
         self.push(" order by id").push(lock.unwrap_or_default())
     }
 
-    /// Adds a table of at least one row. `bind` binds the values of a row. The table follows the columns of an `insert`.
-    /// Elsewhere it must be in parentheses, and its columns are named `column1`, `column2` …
-    pub fn values<R>(mut self, rows: impl IntoIterator<Item = R>, bind: impl Fn(R, &mut Values<'_>)) -> Self {
-        match &mut self.driver {
-            Driver::Sqlite(_, arguments) => {
-                for (index, row) in rows.into_iter().enumerate() {
-                    self.text.push_str(if index == 0 { " values " } else { ", " });
-                    bind(row, &mut Values::Sqlite { text: &mut self.text, arguments, separator: '(' });
-                    self.text.push(')');
-                }
+    /// Adds a table of at least one row. `add_columns` adds the values of each column. The table follows the columns of an
+    /// `insert`. Elsewhere it must be in parentheses, and its columns are named `column1`, `column2` …
+    pub fn values<R>(mut self, rows: &[R], add_columns: impl FnOnce(&mut Columns<'_, 'a, R>)) -> Self {
+        let mut columns = Columns { rows, driver: &mut self.driver, placeholders: Vec::new() };
+        add_columns(&mut columns);
+        let first_placeholders = columns.placeholders;
+        let is_sqlite = matches!(self.driver, Driver::Sqlite(..));
+        let rows = if is_sqlite { rows.len() } else { 1 };
+        for row in 0..rows {
+            let (start, end) = if !is_sqlite {
+                (" select ", "")
+            } else if row == 0 {
+                (" values (", ")")
+            } else {
+                (", (", ")")
+            };
+            self.text.push_str(start);
+            for (first, number) in first_placeholders.iter().zip(1..) {
+                let separator = if number == 1 { "" } else { "," };
+                let placeholder = first + row;
+                let _infallible = if is_sqlite {
+                    write!(self.text, "{separator}${placeholder}")
+                } else {
+                    write!(self.text, "{separator}unnest(${placeholder}) as column{number}")
+                };
             }
-            Driver::Postgres(_, arguments) => {
-                let mut columns = Vec::new();
-                rows.into_iter().for_each(|row| bind(row, &mut Values::Postgres { columns: &mut columns, next: 0 }));
-                for (column, number) in columns.into_iter().zip(1..) {
-                    arguments.add(column).expect(ENCODABLE);
-                    let start = if number == 1 { " select" } else { "," };
-                    let _infallible = write!(self.text, "{start} unnest(${}) as column{number}", arguments.len());
-                }
-            }
+            self.text.push_str(end);
         }
         self
     }
@@ -202,41 +208,31 @@ impl<'a> Statement<'a> {
     }
 }
 
-/// The values of one row.
-pub enum Values<'s> {
-    /// Become part of the statement's text.
-    Sqlite {
-        /// The statement's text.
-        text: &'s mut String,
-        /// The values that are bound to the statement.
-        arguments: &'s mut SqliteArguments,
-        /// The text before the next value.
-        separator: char,
-    },
-    /// Become elements of the arrays of their columns.
-    Postgres {
-        /// The arrays of the columns.
-        columns: &'s mut Vec<PgArray>,
-        /// The index of the next column.
-        next: usize,
-    },
+/// The columns of a table that is being added to a statement.
+pub struct Columns<'s, 'a, R> {
+    rows: &'s [R],
+    driver: &'s mut Driver<'a>,
+    /// The number of each column's first placeholder.
+    placeholders: Vec<usize>,
 }
 
-impl Values<'_> {
-    /// Binds the next column's value.
-    pub fn bind<T: for<'q> Param<'q>>(&mut self, value: T) -> &mut Self {
-        match self {
-            Self::Sqlite { text, arguments, separator } => {
-                arguments.add(value).expect(ENCODABLE);
-                let _infallible = write!(text, "{separator}${}", arguments.len());
-                *separator = ',';
+impl<R> Columns<'_, '_, R> {
+    /// Binds the next column: `value` of each row. PostgreSQL gets them as one array, so the statement has the same text for any
+    /// number of rows, and the database plans it once.
+    pub fn add<T>(&mut self, value: impl Fn(&R) -> T) -> &mut Self
+    where
+        T: for<'q> Param<'q>,
+        Vec<T>: for<'q> Encode<'q, Postgres> + Type<Postgres>,
+    {
+        let values = self.rows.iter().map(value);
+        match &mut self.driver {
+            Driver::Sqlite(_, arguments) => {
+                self.placeholders.push(arguments.len() + 1);
+                values.for_each(|value| arguments.add(value).expect(ENCODABLE));
             }
-            Self::Postgres { columns, next } => {
-                if *next == columns.len() {
-                    columns.push(PgArray::default());
-                }
-                columns[*next].push(&value).expect(ENCODABLE);
-                *next += 1;
+            Driver::Postgres(_, arguments) => {
+                self.placeholders.push(arguments.len() + 1);
+                arguments.add(values.collect::<Vec<T>>()).expect(ENCODABLE);
             }
         }
         self

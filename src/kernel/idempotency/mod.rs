@@ -129,9 +129,13 @@ impl IdempotentRequest {
         // Sorted, so that servers take the row locks in the same order.
         let mut sorted = requests.to_vec();
         sorted.sort_by_key(|request| (request.key, &request.hash));
-        let insert = tx.insert("idempotency (key_id, hash, fingerprint, attempt, claimed)").values(sorted, |request, values| {
-            values.bind(request.key).bind(request.hash.clone()).bind(request.fingerprint.clone()).bind(request.attempt);
-            values.bind(request.started);
+        let insert = tx.insert("idempotency (key_id, hash, fingerprint, attempt, claimed)").values(&sorted, |columns| {
+            columns
+                .add(|request| request.key)
+                .add(|request| request.hash.clone())
+                .add(|request| request.fingerprint.clone())
+                .add(|request| request.attempt);
+            columns.add(|request| request.started);
         });
         let claimed: Vec<(Id, String)> = insert
             .push(
@@ -180,10 +184,10 @@ impl IdempotentRequest {
         if rows.is_empty() {
             return Ok(());
         }
-        let update =
-            tx.update("idempotency set answer = v.column4 from (").values(rows, |(key, hash, attempt, encrypted), values| {
-                values.bind(key).bind(hash).bind(attempt).bind(encrypted);
-            });
+        let update = tx.update("idempotency set answer = v.column4 from (").values(&rows, |columns| {
+            columns.add(|(key, ..)| *key).add(|(_, hash, ..)| hash.clone());
+            columns.add(|(.., attempt, _)| *attempt).add(|(.., encrypted)| encrypted.clone());
+        });
         let of_same_attempt =
             ") as v where idempotency.key_id = v.column1 and idempotency.hash = v.column2 and idempotency.attempt = v.column3";
         update.push(of_same_attempt).execute().await?;

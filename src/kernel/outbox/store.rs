@@ -9,9 +9,13 @@ use crate::kernel::types::id::Id;
 
 pub async fn insert(tx: &mut Tx, mails: &[(Id, Mail<'_>)], now: Timestamp) -> Result<()> {
     let into = "outbox (id, recipient, subject, body, created, attempts, due)";
-    tx.insert_rows(into, mails, |(id, mail), values| {
-        values.bind(*id).bind(mail.recipient.to_owned()).bind(mail.subject.to_owned()).bind(mail.body.clone());
-        values.bind(now).bind(0_i64).bind(now);
+    tx.insert_rows(into, mails, |columns| {
+        columns
+            .add(|(id, _)| *id)
+            .add(|(_, mail)| mail.recipient.to_owned())
+            .add(|(_, mail)| mail.subject.to_owned())
+            .add(|(_, mail)| mail.body.clone());
+        columns.add(|_| now).add(|_| 0_i64).add(|_| now);
     })
     .await
 }

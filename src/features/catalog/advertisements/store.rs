@@ -138,13 +138,9 @@ pub async fn update(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
 pub async fn insert_zones(tx: &mut Tx, row: &AdvertisementRow, zones: Vec<Id>) -> Result<()> {
     let (id, width, height) = (row.id, row.width, row.height);
     let zones: Vec<(i64, Id)> = (0..).zip(zones).collect();
-    tx.insert_rows(
-        "advertisement_zones (advertisement_id, zone_id, width, height, position)",
-        zones,
-        |(position, zone), values| {
-            values.bind(id).bind(zone).bind(width).bind(height).bind(position);
-        },
-    )
+    tx.insert_rows("advertisement_zones (advertisement_id, zone_id, width, height, position)", zones, |columns| {
+        columns.add(|_| id).add(|(_, zone)| *zone).add(|_| width).add(|_| height).add(|(position, _)| *position);
+    })
     .await
 }
 
@@ -158,8 +154,12 @@ pub async fn delete_zones(tx: &mut Tx, advertisement: Id) -> Result<Vec<Id>> {
 
 pub async fn insert_slots(tx: &mut Tx, slots: impl Iterator<Item = SlotRow>) -> Result<()> {
     let slots: Vec<(i64, SlotRow)> = (0..).zip(slots).collect();
-    tx.insert_rows("advertisement_slots (advertisement_id, position, starts, ends)", slots, |(position, slot), values| {
-        values.bind(slot.advertisement_id).bind(position).bind(slot.starts).bind(slot.ends);
+    tx.insert_rows("advertisement_slots (advertisement_id, position, starts, ends)", slots, |columns| {
+        columns
+            .add(|(_, slot)| slot.advertisement_id)
+            .add(|(position, _)| *position)
+            .add(|(_, slot)| slot.starts)
+            .add(|(_, slot)| slot.ends);
     })
     .await
 }

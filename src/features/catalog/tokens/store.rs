@@ -81,8 +81,8 @@ pub async fn sections_of_tokens(tx: &mut Tx, tokens: &[Id]) -> Result<Vec<(Id, I
 }
 
 pub async fn insert_sections(tx: &mut Tx, token: Id, sections: &[Id]) -> Result<()> {
-    tx.insert_rows("token_sections (token_id, section_id)", sections, |section, values| {
-        values.bind(token).bind(*section);
+    tx.insert_rows("token_sections (token_id, section_id)", sections.iter().copied(), |columns| {
+        columns.add(|_| token).add(|section| *section);
     })
     .await
 }

@@ -35,16 +35,16 @@ pub async fn find(tx: &mut Tx, event: Id, id: Id) -> Result<Option<AdmissionRow>
 
 pub async fn insert(tx: &mut Tx, rows: &[&AdmissionRow]) -> Result<()> {
     let into = "admissions (id, event_id, section_id, ticket_id, patron_id, redeemer, device, admitted)";
-    tx.insert_rows(into, rows, |row, values| {
-        values
-            .bind(row.id)
-            .bind(row.event_id)
-            .bind(row.section_id)
-            .bind(row.ticket_id)
-            .bind(row.patron_id)
-            .bind(row.redeemer.clone())
-            .bind(row.device.clone())
-            .bind(row.admitted);
+    tx.insert_rows(into, rows, |columns| {
+        columns
+            .add(|row| row.id)
+            .add(|row| row.event_id)
+            .add(|row| row.section_id)
+            .add(|row| row.ticket_id)
+            .add(|row| row.patron_id)
+            .add(|row| row.redeemer.clone())
+            .add(|row| row.device.clone())
+            .add(|row| row.admitted);
     })
     .await
 }

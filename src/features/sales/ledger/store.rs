@@ -54,17 +54,22 @@ pub async fn sales(tx: &mut Tx, payments: impl IntoIterator<Item = Id> + Clone) 
 /// Inserts entries, each with its refund if it has one.
 pub async fn insert(tx: &mut Tx, rows: &[(TransactionRow, Option<Id>)]) -> Result<()> {
     let into = "transactions (id, type, order_id, payment_id, refund_id, amount, fees, placed)";
-    tx.insert_rows(into, rows, |(row, refund), values| {
-        values.bind(row.id).bind(row.kind).bind(row.order_id).bind(row.payment_id).bind(*refund);
-        values.bind(row.amount).bind(row.fees).bind(row.placed);
+    tx.insert_rows(into, rows, |columns| {
+        columns
+            .add(|(row, _)| row.id)
+            .add(|(row, _)| row.kind)
+            .add(|(row, _)| row.order_id)
+            .add(|(row, _)| row.payment_id)
+            .add(|(_, refund)| *refund);
+        columns.add(|(row, _)| row.amount).add(|(row, _)| row.fees).add(|(row, _)| row.placed);
     })
     .await
 }
 
 /// Inserts the hosts' shares of entries.
 pub async fn insert_shares(tx: &mut Tx, shares: &[ShareRow]) -> Result<()> {
-    tx.insert_rows("transaction_shares (transaction_id, host_id, amount, fees)", shares, |share, values| {
-        values.bind(share.id).bind(share.host_id).bind(share.amount).bind(share.fees);
+    tx.insert_rows("transaction_shares (transaction_id, host_id, amount, fees)", shares, |columns| {
+        columns.add(|share| share.id).add(|share| share.host_id).add(|share| share.amount).add(|share| share.fees);
     })
     .await
 }

@@ -106,33 +106,42 @@ pub async fn count_open(tx: &mut Tx, accounts: impl IntoIterator<Item = Id>, now
 /// Inserts orders. The timestamp is the time of fulfillment, for orders that are fulfilled at once.
 pub async fn insert(tx: &mut Tx, orders: impl Iterator<Item = (&OrderRow, Option<Timestamp>)> + Send) -> Result<()> {
     let into = "orders (id, account_id, status, placed, expires, fulfilled, subtotal, fees)";
-    tx.insert_rows(into, orders, |(order, fulfilled), values| {
-        values.bind(order.id).bind(order.account_id).bind(order.stored()).bind(order.placed).bind(order.expires);
-        values.bind(fulfilled).bind(order.subtotal).bind(order.fees);
+    tx.insert_rows(into, orders, |columns| {
+        columns
+            .add(|(order, _)| order.id)
+            .add(|(order, _)| order.account_id)
+            .add(|(order, _)| order.stored())
+            .add(|(order, _)| order.placed)
+            .add(|(order, _)| order.expires);
+        columns.add(|(_, fulfilled)| *fulfilled).add(|(order, _)| order.subtotal).add(|(order, _)| order.fees);
     })
     .await
 }
 
 pub async fn insert_items(tx: &mut Tx, items: impl Iterator<Item = &ItemRow> + Send) -> Result<()> {
     let into = "order_items (order_id, position, event_id, section_id, quantity, unit_price, unit_fee)";
-    tx.insert_rows(into, items, |item, values| {
-        values.bind(item.order_id).bind(item.position).bind(item.event_id).bind(item.section_id);
-        values.bind(item.quantity).bind(item.unit_price).bind(item.unit_fee);
+    tx.insert_rows(into, items, |columns| {
+        columns.add(|item| item.order_id).add(|item| item.position).add(|item| item.event_id).add(|item| item.section_id);
+        columns.add(|item| item.quantity).add(|item| item.unit_price).add(|item| item.unit_fee);
     })
     .await
 }
 
 pub async fn insert_applied(tx: &mut Tx, applied: impl Iterator<Item = &AppliedModifierRow> + Send) -> Result<()> {
-    tx.insert_rows("order_item_modifiers (order_id, position, modifier_id)", applied, |row, values| {
-        values.bind(row.order_id).bind(row.position).bind(row.modifier_id);
+    tx.insert_rows("order_item_modifiers (order_id, position, modifier_id)", applied, |columns| {
+        columns.add(|row| row.order_id).add(|row| row.position).add(|row| row.modifier_id);
     })
     .await
 }
 
 /// Inserts reservations. [`adjust_counts`] must have counted their places.
 pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>) -> Result<()> {
-    tx.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |(order, item), values| {
-        values.bind(order.id).bind(item.section_id).bind(item.quantity).bind(order.expires);
+    tx.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |columns| {
+        columns
+            .add(|(order, _)| order.id)
+            .add(|(_, item)| item.section_id)
+            .add(|(_, item)| item.quantity)
+            .add(|(order, _)| order.expires);
     })
     .await
 }
@@ -164,8 +173,9 @@ pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> R
         return Ok(());
     }
     let change = "sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
-    let update = tx.update(change).values(changes, |(section, (reserved, sold)), values| {
-        values.bind(*section).bind(*reserved).bind(*sold);
+    let changes: Vec<_> = changes.iter().collect();
+    let update = tx.update(change).values(&changes, |columns| {
+        columns.add(|(section, _)| **section).add(|(_, (reserved, _))| *reserved).add(|(_, (_, sold))| *sold);
     });
     update.push(") as v where sections.id = v.column1").execute().await?;
     Ok(())

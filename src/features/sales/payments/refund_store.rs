@@ -12,16 +12,21 @@ const UNSETTLED_BATCH: &str = "20";
 
 pub async fn insert(tx: &mut Tx, refunds: &[RefundRow], owed: Timestamp) -> Result<()> {
     let into = "refunds (id, order_id, payment_id, amount, fees, status, owed)";
-    tx.insert_rows(into, refunds, |refund, values| {
-        values.bind(refund.id).bind(refund.order_id).bind(refund.payment_id).bind(refund.amount).bind(refund.fees);
-        values.bind("Owed").bind(owed);
+    tx.insert_rows(into, refunds, |columns| {
+        columns
+            .add(|refund| refund.id)
+            .add(|refund| refund.order_id)
+            .add(|refund| refund.payment_id)
+            .add(|refund| refund.amount)
+            .add(|refund| refund.fees);
+        columns.add(|_| "Owed").add(|_| owed);
     })
     .await
 }
 
 pub async fn insert_shares(tx: &mut Tx, shares: &[RefundShareRow]) -> Result<()> {
-    tx.insert_rows("refund_shares (refund_id, host_id, amount, fees)", shares, |share, values| {
-        values.bind(share.refund_id).bind(share.host_id).bind(share.amount).bind(share.fees);
+    tx.insert_rows("refund_shares (refund_id, host_id, amount, fees)", shares, |columns| {
+        columns.add(|share| share.refund_id).add(|share| share.host_id).add(|share| share.amount).add(|share| share.fees);
     })
     .await
 }

@@ -10,7 +10,7 @@
 use boxoffice_http::error::Result;
 
 use super::model::{PaidTicketsRow, PaymentRow, PaymentViewRow, RefundableRow};
-use crate::kernel::db::{Tx, Values};
+use crate::kernel::db::{Columns, Tx};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
@@ -66,7 +66,7 @@ const INSERT_COLUMNS: &str = "payments (id, order_id, method, amount, status, re
 /// Inserts new payments with this status. If another server has generated the same identifier, the primary key rejects it and the
 /// transaction is retried.
 pub async fn insert(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, status: &'static str) -> Result<()> {
-    tx.insert_rows(INSERT_COLUMNS, rows, |row, values| bind(row, status, values)).await
+    tx.insert_rows(INSERT_COLUMNS, rows, |columns| add_columns(columns, status)).await
 }
 
 /// Inserts or updates payments with this status, because a job may have deleted them since their charges began.
@@ -74,24 +74,24 @@ pub async fn put(tx: &mut Tx, rows: &[&PaymentRow], status: &'static str) -> Res
     if rows.is_empty() {
         return Ok(());
     }
-    let insert = tx.insert(INSERT_COLUMNS).values(rows, |row, values| bind(row, status, values));
+    let insert = tx.insert(INSERT_COLUMNS).values(rows, |columns| add_columns(columns, status));
     insert.push(" on conflict (id) do update set status = excluded.status, reference = excluded.reference").execute().await?;
     Ok(())
 }
 
-fn bind(row: &PaymentRow, status: &'static str, values: &mut Values<'_>) {
-    values.bind(row.id).bind(row.order_id).bind(row.method).bind(row.amount);
-    values.bind(status).bind(row.reference.clone()).bind(row.placed);
+fn add_columns(columns: &mut Columns<'_, '_, &PaymentRow>, status: &'static str) {
+    columns.add(|row| row.id).add(|row| row.order_id).add(|row| row.method).add(|row| row.amount);
+    columns.add(|_| status).add(|row| row.reference.clone()).add(|row| row.placed);
 }
 
 /// Sets the status of the pending ones among these payments, and returns their identifiers.
 pub async fn end_pending(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow>, status: &'static str) -> Result<Vec<Id>> {
-    let mut rows = rows.into_iter().peekable();
-    if rows.peek().is_none() {
+    let rows: Vec<&PaymentRow> = rows.into_iter().collect();
+    if rows.is_empty() {
         return Ok(Vec::new());
     }
     let update = tx.update("payments").push_bind(" set status = ?", status).push(", reference = v.column2 from (");
-    let update = update.values(rows, |row, values| _ = values.bind(row.id).bind(row.reference.clone()));
+    let update = update.values(&rows, |columns| _ = columns.add(|row| row.id).add(|row| row.reference.clone()));
     let condition = ") as v where payments.id = v.column1 and payments.status = 'Pending' returning id";
     let ended: Vec<(Id,)> = update.push(condition).all().await?;
     Ok(ended.into_iter().map(|(id,)| id).collect())

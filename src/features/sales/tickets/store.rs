@@ -44,18 +44,18 @@ pub async fn has_upcoming(tx: &mut Tx, account: Id, now: Timestamp) -> Result<bo
 
 pub async fn insert(tx: &mut Tx, tickets: &[TicketRow]) -> Result<()> {
     let into = "tickets (id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified)";
-    tx.insert_rows(into, tickets, |ticket, values| {
-        values
-            .bind(ticket.id)
-            .bind(ticket.serial.clone())
-            .bind(ticket.order_id)
-            .bind(ticket.event_id)
-            .bind(ticket.section_id)
-            .bind(ticket.owner_id)
-            .bind(ticket.status)
-            .bind(ticket.issued)
-            .bind(ticket.redeemed)
-            .bind(ticket.modified);
+    tx.insert_rows(into, tickets, |columns| {
+        columns
+            .add(|ticket| ticket.id)
+            .add(|ticket| ticket.serial.clone())
+            .add(|ticket| ticket.order_id)
+            .add(|ticket| ticket.event_id)
+            .add(|ticket| ticket.section_id)
+            .add(|ticket| ticket.owner_id)
+            .add(|ticket| ticket.status)
+            .add(|ticket| ticket.issued)
+            .add(|ticket| ticket.redeemed)
+            .add(|ticket| ticket.modified);
     })
     .await
 }

@@ -37,8 +37,8 @@ pub async fn insert(tx: &mut Tx, row: &TransferRow) -> Result<()> {
 }
 
 pub async fn insert_tickets(tx: &mut Tx, transfer: Id, tickets: &[Id]) -> Result<()> {
-    tx.insert_rows("transfer_tickets (transfer_id, ticket_id)", tickets, |ticket, values| {
-        values.bind(transfer).bind(*ticket);
+    tx.insert_rows("transfer_tickets (transfer_id, ticket_id)", tickets.iter().copied(), |columns| {
+        columns.add(|_| transfer).add(|ticket| *ticket);
     })
     .await
 }
