@@ -87,11 +87,12 @@ impl Contention {
         let mut tx = app.state.db.begin().await.unwrap();
         let columns = "accounts (id, number, username, email, password_hash, role, verified, activated, first_name, last_name, \
             title, phone, country, first_address_line, second_address_line, city, state)";
-        tx.insert_rows(columns, 0..buyers, |buyer, row| {
-            row.bind(i64::try_from(buyer).unwrap()).bind(number(buyer)).bind(format!("buyer{buyer}"));
-            row.bind(format!("buyer{buyer}@example.com")).bind("").bind("customer").bind(true).bind(true);
+        tx.insert_rows(columns, 0..buyers, |columns| {
+            columns.add(|buyer| i64::try_from(*buyer).unwrap()).add(|buyer| number(*buyer));
+            columns.add(|buyer| format!("buyer{buyer}")).add(|buyer| format!("buyer{buyer}@example.com"));
+            columns.add(|_| "").add(|_| "customer").add(|_| true).add(|_| true);
             for _empty in 0..9 {
-                row.bind("");
+                columns.add(|_| "");
             }
         })
         .await
