@@ -1,10 +1,12 @@
 //! Generates the client from the contract, after simplifying the document for progenitor.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 use std::{env, fs};
 
 use progenitor_impl::{GenerationSettings, Generator, InterfaceStyle, TagStyle};
 use serde_json::{Value, json};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Expr, ImplItem, Item, Path, Stmt, Token, Type, parse_quote};
 
 fn main() {
     let source = "../../spec/openapi.yaml";
@@ -23,9 +25,53 @@ fn main() {
     // Every client contains a retry policy.
     settings.with_inner_type(syn::parse_quote!(crate::RetryPolicy));
     let tokens = Generator::new(&settings).generate_tokens(&document).expect("the contract can be generated from");
-    let code = prettyplease::unparse(&syn::parse2(tokens).expect("what is generated is Rust"));
+    let mut file: syn::File = syn::parse2(tokens).expect("what is generated is Rust");
+    accept_unknown_values(&mut file);
+    let code = prettyplease::unparse(&file);
     let folder = env::var("OUT_DIR").expect("cargo names a folder for what is built");
-    fs::write(Path::new(&folder).join("generated.rs"), code).expect("the build folder can be written");
+    fs::write(std::path::Path::new(&folder).join("generated.rs"), code).expect("the build folder can be written");
+}
+
+/// Adds a variant for other values to every enumeration of texts: later versions of the server may send values that the contract
+/// doesn't list yet. progenitor only generates enumerations that reject them.
+fn accept_unknown_values(file: &mut syn::File) {
+    let types = file.items.iter_mut().find_map(|item| match item {
+        Item::Mod(module) if module.ident == "types" => module.content.as_mut(),
+        _ => None,
+    });
+    let (_, items) = types.expect("the generated types are in a module");
+    let mut enumerations = BTreeSet::new();
+    for item in items.iter_mut() {
+        if let Item::Enum(enumeration) = item
+            && enumeration.variants.iter().all(|variant| variant.fields.is_empty())
+        {
+            let other = "A value that this version of the contract doesn't list.";
+            enumeration.variants.push(parse_quote!(#[doc = #other] #[serde(untagged)] Unknown(::std::string::String)));
+            enumeration.attrs.iter_mut().filter(|attribute| attribute.path().is_ident("derive")).for_each(remove_copy);
+            enumerations.insert(enumeration.ident.clone());
+        }
+    }
+    for item in items {
+        let Item::Impl(implementation) = item else { continue };
+        let is_of = |path: &Path, name: &str| path.segments.last().is_some_and(|segment| segment.ident == name);
+        let is_display = implementation.trait_.as_ref().is_some_and(|(_, path, _)| is_of(path, "Display"));
+        let is_enumeration = matches!(&*implementation.self_ty, Type::Path(of) if of.path.get_ident().is_some_and(|name| enumerations.contains(name)));
+        if let [ImplItem::Fn(fmt)] = implementation.items.as_mut_slice()
+            && let [Stmt::Expr(Expr::Match(variants), None)] = fmt.block.stmts.as_mut_slice()
+            && is_display
+            && is_enumeration
+        {
+            variants.expr = parse_quote!(self);
+            variants.arms.push(parse_quote!(Self::Unknown(value) => f.write_str(value),));
+        }
+    }
+}
+
+/// Removes `Copy` from a `derive` attribute.
+fn remove_copy(derive: &mut Attribute) {
+    let traits = derive.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated).expect("an attribute lists traits");
+    let traits = traits.iter().filter(|path| !path.is_ident("Copy"));
+    *derive = parse_quote!(#[derive(#(#traits),*)]);
 }
 
 /// Reduces the responses to one success type and one error type, because progenitor supports only one of each per operation.
@@ -54,16 +100,13 @@ fn simplify(operation: &mut Value) {
 }
 
 /// Removes bounds, lengths and patterns, so that values are plain strings and numbers. Otherwise each would get its own type,
-/// which callers would have to construct; the server validates them anyway. Amounts with two decimals need 64 bits.
+/// which callers would have to construct; the server validates them anyway.
 fn remove_constraints(value: &mut Value) {
     match value {
         Value::Object(object) => {
             if object.get("type").is_some_and(Value::is_string) {
                 for constraint in ["pattern", "minLength", "maxLength", "minimum", "maximum", "multipleOf"] {
                     object.remove(constraint);
-                }
-                if object.get("format") == Some(&json!("float")) {
-                    object.insert("format".to_owned(), json!("double"));
                 }
             }
             object.values_mut().for_each(remove_constraints);

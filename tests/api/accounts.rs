@@ -1,10 +1,12 @@
 //! Accounts: creation, access, updates, unique names.
 
+use std::time::Duration;
+
 use boxoffice_client::Client;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Rejection, Response, TestApp};
+use crate::support::{PASSWORD, Rejection, Response, TestApp, operations};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -18,6 +20,8 @@ on_both_databases![
     staff_list_and_filter_accounts,
     lists_accounts_in_pages,
     update_keeps_omitted_properties,
+    empty_text_clears_optional_property,
+    date_of_birth_is_from_1900_to_today_of_server,
     update_rejects_blank_required_properties,
     account_is_updated_by_owner_and_staff,
     update_rejects_taken_username_and_email,
@@ -76,9 +80,18 @@ async fn creates_account_with_required_properties_only(app: TestApp) {
         (&account["role"], &account["verified"], &account["activated"]),
         (&json!("customer"), &json!(false), &json!(true))
     );
-    assert_eq!(account["dateOfBirth"], Value::Null);
-    for empty in ["firstName", "lastName", "title", "phone", "country", "firstAddressLine", "secondAddressLine", "city", "state"]
-    {
+    for empty in [
+        "firstName",
+        "lastName",
+        "title",
+        "dateOfBirth",
+        "phone",
+        "country",
+        "firstAddressLine",
+        "secondAddressLine",
+        "city",
+        "state",
+    ] {
         assert_eq!(account[empty], "", "{empty}");
     }
 }
@@ -93,8 +106,8 @@ async fn account_is_readable_by_owner_and_staff(app: TestApp) {
     assert_eq!(get(&app.public_client).await.rejection(), (403, "key.refused".to_owned()));
     let unknown = app.request("GET", "/accounts/ZZ-00000000").key(&ama.key).send().await;
     assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
-    let unreadable = app.request("GET", "/accounts/ama").key(&ama.key).send().await;
-    assert_eq!((unreadable.status, unreadable.invalid_arguments()), (400, vec!["number".to_owned()]));
+    let malformed = app.request("GET", "/accounts/ama").key(&ama.key).send().await;
+    assert_eq!((malformed.status, malformed.body), (404, unknown.body));
 }
 
 async fn only_staff_create_staff_accounts(app: TestApp) {
@@ -151,6 +164,9 @@ async fn rejects_invalid_new_account(app: TestApp) {
         ("title", json!("Dr.")),
         ("dateOfBirth", json!("30-02-1990")),
         ("dateOfBirth", json!("1990")),
+        ("dateOfBirth", json!("1899-12-31")),
+        ("dateOfBirth", json!("31-12-1899")),
+        ("dateOfBirth", json!("2999-01-01")),
         ("phone", json!("0".repeat(41))),
         ("firstName", json!(7)),
         ("city", json!("x".repeat(201))),
@@ -223,9 +239,71 @@ async fn update_keeps_omitted_properties(app: TestApp) {
     assert_eq!(app.request("GET", &path).key(&ama.key).send().await.body, expected);
     let emptied = app.request("PUT", &path).key(&ama.key).json(&json!({ "city": "" })).send().await;
     assert_eq!((&emptied.body["city"], &emptied.body["firstName"]), (&json!(""), &json!("ama")));
-    // Properties without an empty value reject blanks.
-    let blank = app.request("PUT", &path).key(&ama.key).json(&json!({ "title": " ", "dateOfBirth": "" })).send().await;
-    assert_eq!((blank.status, &blank.body), (200, &emptied.body));
+    let blank = app.request("PUT", &path).key(&ama.key).json(&json!({ "title": " ", "dateOfBirth": "\u{3164}" })).send().await;
+    assert_eq!((blank.status, &blank.body), (200, &emptied.body), "a blank that the schema rejects is ignored");
+}
+
+/// Every optional text of every resource that is changed by PUT.
+async fn empty_text_clears_optional_property(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let host = app.create_host(&ama).await.uri.clone();
+    let (event, zone) = (app.create_draft(&app.create_host(&ama).await).await.uri.clone(), app.create_zone(300, 250).await);
+    let region = app.create_region().await;
+    let staff = app.staff.key.clone();
+    for (operation, path, key) in [
+        ("account_update", format!("/accounts/{}", ama.number), &ama.key),
+        ("host_update", host, &ama.key),
+        ("event_update", event, &ama.key),
+        ("region_update", region, &staff),
+        ("zone_update", zone, &staff),
+    ] {
+        let operation = operations().into_iter().find(|each| each.id == operation).unwrap();
+        let schema = operation.body_schema().unwrap();
+        let required = schema["x-not-blank"].as_array().unwrap();
+        let is_text = |property: &Value| {
+            property["type"] == "string" && !["image", "event-time"].iter().any(|format| property["format"] == *format)
+        };
+        let texts = schema["properties"].as_object().unwrap().iter();
+        let texts = texts.filter(|(name, property)| is_text(property) && !required.contains(&json!(name)));
+        let mut cleared = 0;
+        for (name, property) in texts {
+            let value = match name.as_str() {
+                "dateOfBirth" => "1992-04-18",
+                "website" => "https://example.com",
+                _ => property["enum"][0].as_str().unwrap_or("Text"),
+            };
+            let put = async |value: &str| app.request("PUT", &path).key(key).json(&json!({ name: value })).send().await;
+
+            let (set, empty) = (put(value).await, put("").await);
+
+            assert_eq!((set.status, &set.body[name]), (200, &json!(value)), "{} {name}", operation.id);
+            assert_eq!((empty.status, &empty.body[name]), (200, &json!("")), "{} {name}", operation.id);
+            assert_eq!(app.request("GET", &path).key(key).send().await.body[name], "", "{} {name}", operation.id);
+            cleared += 1;
+        }
+        assert!(cleared > 0, "{}", operation.id);
+    }
+}
+
+async fn date_of_birth_is_from_1900_to_today_of_server(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let path = format!("/accounts/{}", ama.number);
+    let put = async |date: &str| app.request("PUT", &path).key(&ama.key).json(&json!({ "dateOfBirth": date })).send().await;
+    let today = app.state.clock.now();
+    let tomorrow = today.plus(Duration::from_secs(24 * 3600)).date();
+
+    for (date, expected) in [("1900-01-01", "1900-01-01"), ("01-01-1900", "1900-01-01"), (&today.date(), &today.date())] {
+        let changed = put(date).await;
+        assert_eq!((changed.status, &changed.body["dateOfBirth"]), (200, &json!(expected)));
+    }
+    for date in ["1899-12-31", "31-12-1899", "0001-01-01", "9999-12-31", &tomorrow] {
+        let rejected = put(date).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["dateOfBirth".to_owned()]), "{date}");
+        let detail = "must be a date from 1900-01-01 to today, such as 1990-02-28 or 28-02-1990";
+        assert_eq!(rejected.body["fields"][0]["detail"], detail, "{date}");
+    }
+    app.state.clock.advance(Duration::from_secs(24 * 3600));
+    assert_eq!(put(&tomorrow).await.status, 200);
 }
 
 async fn update_rejects_blank_required_properties(app: TestApp) {

@@ -3,7 +3,11 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use boxoffice_client::{HasEtag, IfChanged, RetryPolicy};
+use boxoffice_client::types::{self, VerificationStatus};
+use boxoffice_client::{Error, HasEtag, IfChanged, RetryPolicy};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -92,6 +96,54 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
 /// Returns the idempotency keys of requests.
 fn idempotency_keys(heads: &[String]) -> Vec<&str> {
     heads.iter().map(|head| header(head, "idempotency-key").unwrap_or("none")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn accepts_values_of_later_versions() {
+    const VERIFICATION: &str = r#"{"self":"/verifications/1","email":"ama@example.com","status":"Postponed","later":[1]}"#;
+    const REJECTION: &str =
+        r#"{"error":"Later.","code":"verification.postponed","fields":[{"name":"a","problem":"odd","detail":""}]}"#;
+    let (client, heads) = start_server([Respond("200 OK", VERIFICATION), Respond("404 Not Found", REJECTION)]).await;
+
+    let postponed = client.verification_get().verification("1").send().await.unwrap().into_inner();
+    let rejected = client.verification_get().verification("1").send().await;
+
+    assert_eq!(postponed.status, VerificationStatus::Unknown("Postponed".to_owned()));
+    let Err(Error::ErrorResponse(rejected)) = rejected else { panic!("{rejected:?}") };
+    let rejected = rejected.into_inner();
+    assert_eq!(rejected.code.to_string(), "verification.postponed");
+    assert_eq!(rejected.fields.unwrap()[0].problem.to_string(), "odd");
+    heads.await.unwrap();
+}
+
+/// Every enumeration of a response.
+#[test]
+fn every_enumeration_accepts_other_values() {
+    fn accepts<T: DeserializeOwned + Serialize>() {
+        let name = std::any::type_name::<T>();
+        let value: T = serde_json::from_value(json!("A later value")).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(serde_json::to_value(value).unwrap(), "A later value", "{name}");
+        assert!(serde_json::from_value::<T>(json!(7)).is_err(), "{name}");
+    }
+    accepts::<types::AccountTitle>();
+    accepts::<types::AuditOutcome>();
+    accepts::<types::ErrorCode>();
+    accepts::<types::EventStatus>();
+    accepts::<types::FieldProblemProblem>();
+    accepts::<types::MarkdownBlockType>();
+    accepts::<types::OrderStatus>();
+    accepts::<types::PaymentMethod>();
+    accepts::<types::PaymentStatus>();
+    accepts::<types::ResetStatus>();
+    accepts::<types::Role>();
+    accepts::<types::SubmissionStatus>();
+    accepts::<types::SubmissionType>();
+    accepts::<types::TicketStatus>();
+    accepts::<types::TransactionType>();
+    accepts::<types::TransferStatus>();
+    accepts::<types::TransferTicketStatus>();
+    accepts::<types::VerificationStatus>();
+    assert!("A later value".parse::<types::OrderStatus>().is_err(), "a request with a misspelled value is not sent");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,7 +5,11 @@ use serde_json::json;
 use crate::on_both_databases;
 use crate::support::{Operation, TestApp, operations};
 
-on_both_databases![every_operation_requires_current_client_version, media_operations_need_no_key_or_version];
+on_both_databases![
+    every_operation_requires_current_client_version,
+    version_has_one_to_eight_numbers,
+    media_operations_need_no_key_or_version,
+];
 
 /// Returns the operations that require a key.
 fn operations_with_key() -> impl Iterator<Item = Operation> {
@@ -21,6 +25,18 @@ async fn every_operation_requires_current_client_version(app: TestApp) {
 
             assert_eq!((response.status, &response.body), (412, &expected), "{} for {version:?}", operation.id);
         }
+    }
+}
+
+async fn version_has_one_to_eight_numbers(app: TestApp) {
+    let status = async |version: &str| app.request("GET", "/time").version(Some(version)).send().await.status;
+
+    for version in ["3", "3.0", "3.0.0", "3.0.0.0", "3.0.0.1", "3.2.1.20251120", "4.0.0.0.0", "3.0.0.0.0.0.0.1", " 3.0.0.1"] {
+        assert_eq!(status(version).await, 200, "{version}");
+    }
+    for version in ["2.9.9.9", "2.999.0.0.0", "3.0.0.0.0.0.0.0.0", "3.0.0.", "3..0", "3.0.0-beta", "v3.0.0", "3.0.0.99999999999"]
+    {
+        assert_eq!(status(version).await, 412, "{version}");
     }
 }
 

@@ -89,7 +89,7 @@ async fn deletion_keeps_account_number_in_ledger(app: TestApp) {
     assert!(name.starts_with("deleted-") && name.len() > 32, "{name}");
     let expected = json!({
         "self": path, "number": ama.number, "username": name, "email": format!("{name}@deleted.invalid"), "role": "customer",
-        "verified": false, "activated": false, "firstName": "", "lastName": "", "title": "", "dateOfBirth": null,
+        "verified": false, "activated": false, "firstName": "", "lastName": "", "title": "", "dateOfBirth": "",
         "phone": "", "country": "", "firstAddressLine": "", "secondAddressLine": "", "city": "", "state": "",
         "preferences": format!("{path}/preferences"),
     });

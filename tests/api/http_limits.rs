@@ -3,7 +3,7 @@
 mod head;
 mod headers;
 mod limits;
-mod raw;
+pub mod raw;
 mod slow;
 mod strange;
 mod tls;

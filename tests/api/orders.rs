@@ -119,7 +119,7 @@ async fn partly_free_order_waits_for_payment(app: TestApp) {
     let ama = app.sign_up("ama").await;
 
     let order = ama.order_items([(event.sections[0].as_str(), 2), (event.sections[1].as_str(), 1)]).await.unwrap();
-    assert_eq!((order.status, order.total), (types::OrderStatus::Placed, 10.99));
+    assert_eq!((order.status.clone(), order.total), (types::OrderStatus::Placed, 10.99));
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2));
 
     ama.pay(&order).await.unwrap();

@@ -170,7 +170,7 @@ async fn void_tickets_are_not_valid(app: TestApp) {
 
     assert_eq!(serials(&kofi.client, &event).await, bought[1..]);
     let wallet = ama.client.account_ticket_list().number(ama.number.as_str()).send().await.unwrap();
-    let statuses: Vec<_> = wallet.entries.iter().map(|ticket| ticket.status).collect();
+    let statuses: Vec<_> = wallet.entries.iter().map(|ticket| ticket.status.clone()).collect();
     assert_eq!(statuses, [types::TicketStatus::Void, types::TicketStatus::Pending, types::TicketStatus::Issued]);
 }
 

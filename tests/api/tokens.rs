@@ -229,7 +229,7 @@ async fn deleted_token_revokes_its_keys(app: TestApp) {
         assert_eq!((response.status, response.code()), (403, "key.refused"));
     }
     let exchanged = app.public_client.token_authentication_get().code(token.code.as_str()).send().await;
-    assert_eq!(exchanged.rejection(), (404, "code.unknown".to_owned()));
+    assert_eq!(exchanged.rejection(), (404, "resource.not-found".to_owned()));
     for method in ["GET", "DELETE"] {
         let again = app.request(method, &token.self_).key(&kofi.key).send().await;
         assert_eq!((again.status, again.code()), (404, "resource.not-found"));
@@ -260,9 +260,9 @@ async fn code_is_exchanged_for_new_key_each_time(app: TestApp) {
     let with_a_redeemers_key = app.client(&first.key).token_authentication_get().code(token.code.as_str()).send().await;
     assert_eq!(with_a_redeemers_key.rejection(), (403, "key.refused".to_owned()));
     let unknown = app.request("GET", "/tokens/ZZZZZZZZ").send().await;
-    assert_eq!((unknown.status, unknown.code()), (404, "code.unknown"));
+    assert_eq!((unknown.status, unknown.code()), (404, "resource.not-found"));
     let of_another_shape = app.request("GET", "/tokens/short").send().await;
-    assert_eq!((of_another_shape.status, of_another_shape.code()), (404, "code.unknown"));
+    assert_eq!((of_another_shape.status, of_another_shape.code()), (404, "resource.not-found"));
 }
 
 async fn key_expiry_follows_event_end(app: TestApp) {
@@ -307,7 +307,7 @@ async fn keys_and_codes_expire_twelve_hours_after_event(app: TestApp) {
 
     app.advance_clock(hour / 2);
     let over = exchange().await;
-    assert_eq!((over.status, over.code()), (404, "code.unknown"));
+    assert_eq!((over.status, over.code()), (404, "resource.not-found"));
     let over = app.request("GET", &tickets).key(&key).send().await;
     assert_eq!((over.status, over.code()), (403, "key.refused"));
 }
@@ -322,7 +322,7 @@ async fn deleting_event_deletes_its_tokens(app: TestApp) {
     kofi.client.event_delete().event(&event.id).send().await.unwrap();
 
     let code = app.public_client.token_authentication_get().code(token.code.as_str()).send().await;
-    assert_eq!(code.rejection(), (404, "code.unknown".to_owned()));
+    assert_eq!(code.rejection(), (404, "resource.not-found".to_owned()));
     let tickets = app.request("GET", &format!("{}/tickets", event.uri)).key(&key).send().await;
     assert_eq!((tickets.status, tickets.code()), (403, "key.refused"));
 }

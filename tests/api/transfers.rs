@@ -158,7 +158,7 @@ async fn claim_transfers_ownership(app: TestApp) {
 
     let claimed = esi.client.transfer_claim_create().transfer(id(uri)).send().await.unwrap().into_inner();
 
-    assert_eq!((claimed.self_.as_str(), claimed.status), (uri, types::TransferStatus::Claimed));
+    assert_eq!((claimed.self_.as_str(), claimed.status.clone()), (uri, types::TransferStatus::Claimed));
     assert_eq!((&claimed.sender.number, &claimed.recipient.number), (&ama.number, &esi.number));
     let hers = esi.client.account_ticket_list().number(esi.number.as_str()).send().await.unwrap();
     for (ticket, held) in claimed.tickets.iter().zip(&hers.entries) {

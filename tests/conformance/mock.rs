@@ -140,14 +140,14 @@ async fn unknown_selection_lists_available_ones() {
             vec!["has code=418, which the operation doesn't declare; there are 200, 304, 400, 401, 403, 404, 412, 429, 500, 503"],
         ),
         ("code=OK", vec!["has code=OK; a code is a status from 200 to 599"]),
-        ("example=sold-out", vec!["has example=sold-out, which is no example here; there are region of 200; "]),
+        ("example=sold-out", vec!["has example=sold-out, which is no example here; there are page of 200; "]),
         ("example=region, code=404", vec!["has example=region, which is no example here; there are resource, page of 404"]),
         ("delay=1e3", vec!["has delay=1e3; a delay is in milliseconds, from 0 to 60000"]),
         ("dynamic=often", vec!["has dynamic=often; it is true or false"]),
         ("scope=staff, code=x", vec!["has scope=staff; there are public, customer", "has code=x"]),
         ("code 404", vec!["is not as RFC 7240 has it"]),
     ] {
-        let ask = request("GET", "/regions/17637000000011").with_header("Prefer", prefer);
+        let ask = request("GET", "/regions").with_header("Prefer", prefer);
         let reply = mock.send(&ask).await;
 
         let body = reply.json();

@@ -7,7 +7,7 @@ import random
 import re
 import uuid
 from collections import Counter
-from datetime import datetime
+from datetime import date, datetime
 from urllib.parse import parse_qs, urlsplit
 
 import schemathesis
@@ -19,7 +19,7 @@ from schemathesis.openapi.checks import RejectedPositiveData
 # Most of all moments are centuries from now, so that half of them are taken from those that a sale or an event may have.
 MOMENTS = st.datetimes() | st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1))
 FORMATS = {
-    "birth-date": st.dates().map(str),
+    "birth-date": st.dates(date(1900, 1, 1), date(2020, 1, 1)).map(str),
     "event-time": MOMENTS.map(lambda moment: moment.isoformat(timespec="seconds")),
     # A pixel.
     "image": st.just("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC"),
@@ -36,6 +36,12 @@ NO_HTTP = "a header with control characters is no HTTP: 400 without a body"
 NUL = "must not contain the character NUL"
 UNSEEN = "must not contain the character U+"
 
+# The characters that are not displayed (`Default_Ignorable_Code_Point`), and the blank pattern of Braille, for a regular expression.
+INVISIBLE = (
+    r"\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+
 # Why the platform alone refuses an argument that its schema allows, in its words.
 RULES = [
     "names? (no|a) .+",
@@ -43,6 +49,7 @@ RULES = [
     "must (be|end) after .+|must not be (before|less than) .+",
     "must be somebody else",
     "can't be changed",
+    "must be a date from 1900-01-01 to today, .+",
     "must be in the future",
     "is among the most common passwords: choose another one",
     "must not be the account's own username or e-mail address: choose another one",
@@ -189,8 +196,8 @@ def from_json(text):
 
 
 def is_blank(value):
-    """Whether a value is a text of white space alone, as Unicode has it; Python's own `strip` takes off more."""
-    return isinstance(value, str) and not re.search(r"[^\s]|[\x1c-\x1f]", value)
+    """Whether a value is a text of white space and invisible characters alone; Python's own `strip` takes off more."""
+    return isinstance(value, str) and not re.search(rf"[^\s{INVISIBLE}]|[\x1c-\x1f]", value)
 
 
 # What the URI of each path is like. By path, the variables of the resources that an answer told of, and by "serial" the tickets.

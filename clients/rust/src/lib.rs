@@ -17,6 +17,11 @@
 //! # }
 //! ```
 //!
+//! # Later versions of the server
+//!
+//! A later version of the server may send error codes, states and other values that this client doesn't know. They are the variant
+//! `Unknown` of their type, with the value. Properties that the client doesn't know are ignored.
+//!
 //! # Retries
 //!
 //! A request without a response, or with one that reports a temporary error, is retried ([`RetryPolicy`]). To prevent duplicates,

@@ -40,13 +40,11 @@ impl Code {
     /// The HTTP status of this error (requirement, decisions).
     pub fn status(self) -> StatusCode {
         match self {
-            Self::ArgumentsInvalid | Self::BodyMalformed | Self::AdmissionNone => StatusCode::BAD_REQUEST,
+            Self::ArgumentsInvalid | Self::BodyMalformed | Self::HostInvalid | Self::AdmissionNone => StatusCode::BAD_REQUEST,
             Self::KeyMissing | Self::SessionWrongPassword => StatusCode::UNAUTHORIZED,
             Self::PaymentDeclined => StatusCode::PAYMENT_REQUIRED,
             Self::KeyRefused | Self::ResourceNotYours | Self::AccountDeactivated => StatusCode::FORBIDDEN,
-            Self::EndpointUnknown | Self::ResourceNotFound | Self::PagePastEnd | Self::AccountUnknown | Self::CodeUnknown => {
-                StatusCode::NOT_FOUND
-            }
+            Self::EndpointUnknown | Self::ResourceNotFound | Self::PagePastEnd | Self::AccountUnknown => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::BodyTooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::ClientOutdated | Self::ResourceChanged => StatusCode::PRECONDITION_FAILED,
@@ -63,9 +61,14 @@ impl Code {
         }
     }
 
-    /// Returns whether the body has the text in `message`, as the requirement's table does, instead of `error`.
-    fn is_message(self) -> bool {
-        matches!(self, Self::KeyMissing | Self::KeyRefused | Self::EndpointUnknown | Self::ServerError)
+    /// Returns whether the body has the text in `message`, as in the requirement's table.
+    fn has_message(self) -> bool {
+        matches!(self, Self::KeyMissing | Self::KeyRefused | Self::ResourceNotYours | Self::EndpointUnknown | Self::ServerError)
+    }
+
+    /// Returns whether the body has the text in `error`. It has it in both places if some clients read the one, some the other.
+    fn has_error(self) -> bool {
+        !self.has_message() || self == Self::ResourceNotYours
     }
 }
 
@@ -116,7 +119,7 @@ impl From<Code> for ApiError {
 fn fields_of(code: Code) -> Option<Vec<FieldError>> {
     match code {
         Code::AdmissionNone => Some(vec![FieldError::invalid("serials", "name no ticket that can be admitted")]),
-        Code::BodyMalformed => Some(Vec::new()),
+        Code::BodyMalformed | Code::HostInvalid => Some(Vec::new()),
         _ => None,
     }
 }
@@ -143,8 +146,8 @@ fn sentence(problems: &[FieldError]) -> String {
 
 impl Serialize for ApiError {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let text = Some(self.text.as_str());
-        let (error, message) = if self.code.is_message() { (None, text) } else { (text, None) };
+        let text = self.text.as_str();
+        let (error, message) = (self.code.has_error().then_some(text), self.code.has_message().then_some(text));
         Body { error, message, code: self.code, fields: self.fields.as_deref() }.serialize(serializer)
     }
 }

@@ -10,16 +10,19 @@ use schemars::schema::Schema;
 
 use crate::text_schema;
 
-/// A client's version: one to three numbers; missing ones are 0.
+/// Maximum number of numbers in a version.
+const MAX_PARTS: usize = 8;
+
+/// A client's version: one to eight numbers, most significant first; missing ones are 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ClientVersion([u32; 3]);
+pub struct ClientVersion([u32; MAX_PARTS]);
 
 impl FromStr for ClientVersion {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
-        const EXPECTED: &str = "a version is one to three numbers, such as 3.0.0";
-        let mut version = [0; 3];
+        const EXPECTED: &str = "a version is one to eight numbers, such as 3.0.0";
+        let mut version = [0; MAX_PARTS];
         let mut parts = text.trim().split('.');
         for number in &mut version {
             let Some(part) = parts.next() else { break };
@@ -41,13 +44,15 @@ impl JsonSchema for ClientVersion {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        text_schema(None, Some(r"^\d+(\.\d+){0,2}$"), None, None)
+        text_schema(None, Some(r"^\d+(\.\d+){0,7}$"), None, None)
     }
 }
 
 impl fmt::Display for ClientVersion {
+    /// At least three numbers, and more only up to the last one that is not 0.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [major, minor, patch] = self.0;
-        write!(f, "{major}.{minor}.{patch}")
+        let count = self.0.iter().rposition(|number| *number > 0).map_or(3, |last| (last + 1).max(3));
+        let parts: Vec<_> = self.0[..count].iter().map(u32::to_string).collect();
+        f.write_str(&parts.join("."))
     }
 }

@@ -4,6 +4,7 @@
 //! endpoint passes every request to the dispatcher, which finds the operation in the contract and calls the handler (the
 //! platform or the mock).
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -15,6 +16,8 @@ use dropshot::{Body, RequestContext, ServerContext};
 use futures::FutureExt;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri, Version, header};
+use hyper::body::Body as _;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use slog::{Logger, debug, error};
 
 use super::rate_limit::RateLimitStatus;
@@ -167,7 +170,12 @@ impl<B: RequestHandler> Dispatcher<B> {
         rq: RequestContext<B::Context>,
         request: Request<Body>,
     ) -> impl Future<Output = Response<Body>> + Send {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
+        let is_head = head.method == Method::HEAD;
+        if is_head {
+            // The same response without its body (RFC 9110, section 9.3.2).
+            head.method = Method::GET;
+        }
         // Outside the future, which would otherwise be larger by the whole request.
         let incoming = Box::new(IncomingRequest { rq, head, arguments: ParsedRequest::default() });
         async move {
@@ -193,7 +201,7 @@ impl<B: RequestHandler> Dispatcher<B> {
             // The operation instead of the path, which may contain an admission token's code.
             let operation = operation.map_or("none", |operation| &operation.id);
             debug!(self.log, "answered"; "operation" => operation, "status" => response.status().as_u16(), "request" => request_id);
-            response
+            if is_head { without_body(response) } else { response }
         }
     }
 
@@ -207,18 +215,22 @@ impl<B: RequestHandler> Dispatcher<B> {
     ) -> (Response<Body>, Option<&Operation>) {
         match self.route(&incoming.head) {
             Destination::Operation(operation, route) => {
+                let ignored = ignored_parameters(operation, &incoming.head.uri);
                 let handled = AssertUnwindSafe(self.handle(operation, route, incoming, body, rate_limit));
                 let outcome = handled.catch_unwind().await;
                 let outcome = outcome.unwrap_or_else(|_| Err(Error::Internal(anyhow!("the endpoint panicked")).into()));
-                (outcome.unwrap_or_else(|error| self.reject(&error, &operation.id, request_id)), Some(operation))
+                let mut response = outcome.unwrap_or_else(|error| self.reject(&error, &operation.id, request_id));
+                response.headers_mut().extend(ignored.map(|names| (IGNORED_PARAMETERS, names)));
+                (response, Some(operation))
             }
             Destination::Response(response) => (response, None),
         }
     }
 
-    /// Checks the head's size, the path and the method (step 1 of the order of checks).
+    /// Checks the head's size, the host, the path and the method (step 1 of the order of checks).
     fn route(&self, head: &Parts) -> Destination<'_, B::Route> {
-        if let Err(error) = request_head::check_size(&head.uri, &head.headers) {
+        let checked = request_head::check_size(&head.uri, &head.headers);
+        if let Err(error) = checked.and_then(|()| request_head::check_host(head.version, &head.headers)) {
             return Destination::Response(error_response(&error));
         }
         if head.method == Method::OPTIONS {
@@ -343,6 +355,41 @@ pub fn check_version(headers: &HeaderMap, minimum: ClientVersion) -> Result<(), 
     if version.is_some_and(|version| version >= minimum) { Ok(()) } else { Err(Code::ClientOutdated.into()) }
 }
 
+/// Response header with the names of the query parameters that the operation doesn't define.
+const IGNORED_PARAMETERS: HeaderName = HeaderName::from_static("x-ignored-parameters");
+/// Maximum length of that header, in bytes. `...` replaces the names that don't fit.
+const MAX_IGNORED_PARAMETERS_BYTES: usize = 1024;
+/// The characters of a name that are not percent-encoded in that header: letters, digits and the other unreserved ones (RFC 3986).
+const ESCAPED_IN_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Returns the names of the query parameters that the operation ignores, each once, percent-encoded and separated by commas.
+fn ignored_parameters(operation: &Operation, uri: &Uri) -> Option<HeaderValue> {
+    let (mut list, mut listed) = (String::new(), HashSet::new());
+    for name in operation.undefined_parameters(uri.query()?) {
+        if listed.contains(&name) {
+            continue;
+        }
+        let separator = if list.is_empty() { "" } else { ", " };
+        let encoded = utf8_percent_encode(&name, ESCAPED_IN_NAMES).to_string();
+        if list.len() + encoded.len() > MAX_IGNORED_PARAMETERS_BYTES - ", , ...".len() {
+            list.extend([separator, "..."]);
+            break;
+        }
+        list.extend([separator, &encoded]);
+        listed.insert(name);
+    }
+    HeaderValue::try_from(list).ok().filter(|names| !names.is_empty())
+}
+
+/// Removes the body of a response, and keeps its length in `Content-Length`, if it is known.
+fn without_body(response: Response<Body>) -> Response<Body> {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact().filter(|length| *length > 0) {
+        head.headers.insert(header::CONTENT_LENGTH, length.into());
+    }
+    Response::from_parts(head, Body::empty())
+}
+
 /// `Retry-After` of a 503, in seconds. Short, so that clients return soon after an outage; the timeouts of the failing dependency
 /// limit how often a client can retry.
 const RETRY_AFTER: &str = "1";
@@ -350,7 +397,10 @@ const RETRY_AFTER: &str = "1";
 /// Returns the error for a routing error, with an `Allow` header for 405.
 fn routing_error(error: RouteError, path: &str) -> (ApiError, HeaderMap) {
     match error {
-        RouteError::MethodNotAllowed(allowed) => {
+        RouteError::MethodNotAllowed(mut allowed) => {
+            if let Some(get) = allowed.iter().position(|method| method == Method::GET.as_str()) {
+                allowed.insert(get + 1, Method::HEAD.to_string());
+            }
             let allowed = HeaderValue::try_from(allowed.join(", ")).ok().map(|allowed| (header::ALLOW, allowed));
             (Code::MethodNotAllowed.into(), allowed.into_iter().collect())
         }
@@ -392,7 +442,7 @@ fn preflight() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
-    let methods = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, OPTIONS");
+    let methods = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
     // `*` covers every header except this one (Fetch, section 4.9).
     headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("*, Authorization"));

@@ -34,18 +34,18 @@ macro_rules! codes {
 codes! {
     ArgumentsInvalid = "arguments.invalid": "Some arguments are missing or invalid.",
     BodyMalformed = "body.malformed": "The request's body is not valid JSON.",
+    HostInvalid = "host.invalid": "The request must have exactly one Host header, with the name of the server.",
     AdmissionNone = "admission.none": "None of these tickets can be admitted here.",
     KeyMissing = "key.missing": "Your request could not be authenticated.",
     SessionWrongPassword = "session.wrong-password": "The password is wrong.",
     PaymentDeclined = "payment.declined": "The payment was declined. The order is still open; try another means of payment.",
     KeyRefused = "key.refused": "You are restricted from accessing this resource.",
-    ResourceNotYours = "resource.not-yours": "You have no permission to do this with this resource.",
+    ResourceNotYours = "resource.not-yours": "You are restricted from accessing this resource.",
     AccountDeactivated = "account.deactivated": "This account is deactivated.",
     EndpointUnknown = "endpoint.unknown": "The requested endpoint does not exist on this server.",
     ResourceNotFound = "resource.not-found": "There is presently no resource with the given URI.",
     PagePastEnd = "page.past-end": "The list has no such page. Ask for a smaller page.",
     AccountUnknown = "account.unknown": "No account has this username or e-mail.",
-    CodeUnknown = "code.unknown": "No admission token has this code.",
     MethodNotAllowed = "method.not-allowed": "This endpoint does not allow this method. The Allow header names those it does.",
     BodyTooSlow = "body.too-slow": "The request's body did not arrive in time.",
     IdempotencyUnderWay = "idempotency.under-way": "A request with this Idempotency-Key is still under way. Ask again shortly.",
@@ -187,6 +187,7 @@ impl From<RequestError> for Error {
     fn from(error: RequestError) -> Self {
         match error {
             RequestError::InvalidFields(fields) => Self::Invalid(fields),
+            RequestError::UnknownResource => Self::NOT_FOUND,
             RequestError::MalformedBody(text) => Code::BodyMalformed.with_message(text),
             RequestError::UnsupportedMediaType(text) => Code::MediaTypeUnsupported.with_message(text),
             RequestError::Internal(cause) => Self::Internal(cause),

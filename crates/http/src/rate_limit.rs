@@ -20,6 +20,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use super::ApiError;
 use crate::client_ip::rate_limit_key;
 use crate::error::Code;
+use boxoffice_openapi::counted;
 
 /// Number of hash slots in which attempts are counted. Clients can invent any number of identifications and addresses, so memory
 /// must be bounded: those in the same slot share one limit. A random hash seed keeps clients from choosing a slot. About 40 MB at
@@ -125,7 +126,8 @@ impl RateLimitStatus {
     /// 429.
     pub fn check(&self) -> Result<(), ApiError> {
         let Some(retry_after) = self.retry_after else { return Ok(()) };
-        let text = format!("Too many requests. Try again in {} seconds.", whole_seconds(retry_after));
+        let wait = counted(whole_seconds(retry_after), "second", "seconds");
+        let text = format!("Too many requests. Try again in {wait}.");
         Err(Code::RequestsTooMany.with_message(text).into())
     }
 

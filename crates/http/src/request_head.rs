@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use dropshot::{Body, DynamicVersionPolicy, ErrorStatusCode, HttpError};
-use http::header::{HeaderName, HeaderValue};
+use http::header::{self, HeaderName, HeaderValue};
+use http::uri::Authority;
 use http::{HeaderMap, Request, Uri};
 use percent_encoding::percent_decode_str;
 use semver::Version;
@@ -46,6 +47,23 @@ pub fn check_size(uri: &Uri, headers: &HeaderMap) -> Result<(), ApiError> {
         return Err(Code::HeadersTooLarge.with_message(text).into());
     }
     Ok(())
+}
+
+/// Rejects a request of HTTP/1.1 without a `Host` header, with several, or with one that is no name of a server (RFC 9112, section
+/// 3.2). A proxy in front of the server and the server could take such a request for different hosts.
+///
+/// # Errors
+/// 400.
+pub fn check_host(version: http::Version, headers: &HeaderMap) -> Result<(), ApiError> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let is_valid = match (hosts.next(), hosts.next()) {
+        (None, _) => version != http::Version::HTTP_11,
+        (Some(host), None) => {
+            host.is_empty() || Authority::try_from(host.as_bytes()).is_ok_and(|host| !host.as_str().contains('@'))
+        }
+        (Some(_), Some(_)) => false,
+    };
+    if is_valid { Ok(()) } else { Err(Code::HostInvalid.into()) }
 }
 
 /// Returns whether dropshot's router can parse a path. It percent-decodes every segment and rejects `.` and `..`.

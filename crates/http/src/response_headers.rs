@@ -15,7 +15,7 @@ static COMMON: [(HeaderName, HeaderValue); 7] = [
     (
         ACCESS_CONTROL_EXPOSE_HEADERS,
         HeaderValue::from_static(
-            "allow, etag, idempotency-replayed, location, preference-applied, ratelimit, ratelimit-policy, retry-after, x-mock-refusal, x-request-id",
+            "allow, etag, idempotency-replayed, location, preference-applied, ratelimit, ratelimit-policy, retry-after, x-ignored-parameters, x-mock-refusal, x-request-id",
         ),
     ),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),

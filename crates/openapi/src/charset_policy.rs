@@ -1,6 +1,8 @@
 //! The characters that strings may contain. The built-in document states this rule once, in its introduction, instead of in each
 //! schema.
 
+use icu_properties::CodePointSetData;
+use icu_properties::props::DefaultIgnorableCodePoint;
 use serde_json::Value;
 
 /// Error message for a string with the character NUL, which PostgreSQL can't store.
@@ -63,6 +65,13 @@ impl AllowedCharacters {
     }
 }
 
+/// Returns whether a character is displayed as nothing or as an empty space: white space, a character that Unicode declares as
+/// ignorable in display, or the blank pattern of Braille.
+pub fn is_invisible(character: char) -> bool {
+    let ignorable = CodePointSetData::new::<DefaultIgnorableCodePoint>();
+    character.is_whitespace() || character == '\u{2800}' || ignorable.contains(character)
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -97,6 +106,10 @@ mod tests {
             let found = [name, description, password].map(|characters| characters.violation(&json!(text)).is_some());
             assert_eq!(found, refused, "{text:?}");
         }
+        for text in ["\u{3164}", "\u{2800}\u{ad} ", "\u{200d}\u{200c}", "\u{fe0f}\u{e0041}", "\t\u{85}\u{a0}"] {
+            assert!(text.chars().all(is_invisible), "{text:?}");
+        }
+        assert!(!"Ɔ٣漢.🎤\u{301}\0\u{7}".chars().any(is_invisible));
         assert_eq!(name.violation(&json!(["a", { "b\u{202e}": 1 }])).as_deref(), Some("must not contain the character U+202E"));
     }
 }

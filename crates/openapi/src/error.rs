@@ -42,6 +42,9 @@ impl FieldError {
 pub enum RequestError {
     /// Arguments are missing or invalid. Contains all of them, in the document's order.
     InvalidFields(Vec<FieldError>),
+    /// A path variable of the built-in document has a value that its schema rejects, so no resource has this URI. All other
+    /// arguments are valid.
+    UnknownResource,
     /// The body can't be parsed.
     MalformedBody(String),
     /// The operation doesn't accept the body's media type or encoding.

@@ -74,7 +74,7 @@ fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
         }
         let impossible: &[&str] = match schema["format"].as_str() {
             Some("event-time") => &["2026-13-01T10:00", "2026-02-30T10:00", "2026-01-01T25:00", "2026-01-01"],
-            Some("birth-date") => &["1990-02-30", "31-02-1990"],
+            Some("birth-date") => &["1990-02-30", "31-02-1990", "1899-12-31", "31-12-1899"],
             Some("date") => &["2026-02-30", "2026-13-01"],
             Some("date-time") => &["2026-02-30T10:00:00Z", "2026-01-01T25:00:00Z"],
             _ => &[],

@@ -1,4 +1,4 @@
-//! Parser of untrusted JSON. serde_json limits the nesting to 128 levels and rejects numbers that are not finite.
+//! Parser of untrusted JSON. serde_json limits the nesting to 128 levels.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,17 +15,83 @@ const NAME_LIMIT: usize = 64;
 /// size limit alone doesn't limit the memory. The limit is documented in the built-in document.
 const VALUE_LIMIT: usize = 100_000;
 
-/// Parses a request body. Rejects duplicate property names: parsers disagree on them (RFC 8259, section 4), so a proxy in front of
+/// Integers up to this size are represented exactly as floating-point numbers.
+const EXACT_INTEGER_LIMIT: f64 = 9_007_199_254_740_992.0;
+
+/// Parses a request body. A number without a fraction is returned as an integer, in every notation: `1`, `1.0`, `1e2`. A number
+/// that is too large for 64 bits, such as `1e999`, becomes the largest one; see [`is_out_of_range`].
+///
+/// Rejects duplicate property names: parsers disagree on them (RFC 8259, section 4), so a proxy in front of
 /// the server could check one value and the server use the other. Also rejects more than 100,000 values.
 ///
 /// # Errors
 /// [`RequestError::MalformedBody`] with the position.
 pub fn parse(bytes: &[u8]) -> Result<Value> {
+    match parse_strictly(bytes) {
+        Err(ParseError::Malformed(error)) if error.to_string().starts_with(OUT_OF_RANGE) => {
+            parse_strictly(&limit_numbers(bytes)).map_err(RequestError::from)
+        }
+        parsed => parsed.map_err(RequestError::from),
+    }
+}
+
+/// Returns whether a value is, or contains, a number that was too large to be parsed.
+pub fn is_out_of_range(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() == f64::MAX),
+        Value::Array(items) => items.iter().any(is_out_of_range),
+        Value::Object(object) => object.values().any(is_out_of_range),
+        _ => false,
+    }
+}
+
+/// The beginning of serde_json's message for a number that is too large. The error has no other mark of its kind.
+const OUT_OF_RANGE: &str = "number out of range";
+
+enum ParseError {
+    TooManyValues,
+    Malformed(serde_json::Error),
+}
+
+impl From<ParseError> for RequestError {
+    fn from(error: ParseError) -> Self {
+        match error {
+            ParseError::TooManyValues => too_many_values(),
+            ParseError::Malformed(error) => malformed(error),
+        }
+    }
+}
+
+fn parse_strictly(bytes: &[u8]) -> Result<Value, ParseError> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let remaining = Cell::new(Some(VALUE_LIMIT));
     let value = StrictValue { remaining: &remaining }.deserialize(&mut deserializer);
     let value = value.and_then(|value| deserializer.end().map(|()| value));
-    value.map_err(|error| if remaining.get().is_none() { too_many_values() } else { malformed(error) })
+    value.map_err(|error| if remaining.get().is_none() { ParseError::TooManyValues } else { ParseError::Malformed(error) })
+}
+
+/// Replaces each number outside of strings that is too large for 64 bits by the largest one.
+fn limit_numbers(bytes: &[u8]) -> Vec<u8> {
+    let (mut limited, mut rest) = (Vec::with_capacity(bytes.len()), bytes);
+    let (mut is_in_string, mut is_escaped) = (false, false);
+    while let Some(&byte) = rest.first() {
+        if !is_in_string && (byte == b'-' || byte.is_ascii_digit()) {
+            let is_of_number = |byte: &&u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+            let (number, after) = rest.split_at(rest.iter().take_while(is_of_number).count());
+            let parsed = std::str::from_utf8(number).ok().and_then(|number| number.parse::<f64>().ok());
+            match parsed.filter(|number| number.is_infinite()) {
+                Some(number) => limited.extend_from_slice(format!("{:e}", f64::MAX.copysign(number)).as_bytes()),
+                None => limited.extend_from_slice(number),
+            }
+            rest = after;
+            continue;
+        }
+        is_in_string ^= byte == b'"' && !is_escaped;
+        is_escaped = is_in_string && byte == b'\\' && !is_escaped;
+        limited.push(byte);
+        rest = &rest[1..];
+    }
+    limited
 }
 
 fn too_many_values() -> RequestError {
@@ -83,7 +149,8 @@ impl<'de> Visitor<'de> for StrictValue<'_> {
     }
 
     fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
-        Ok(number.into())
+        let is_exact_integer = number.fract() == 0.0 && number.abs() < EXACT_INTEGER_LIMIT;
+        Ok(if is_exact_integer { (number as i64).into() } else { number.into() })
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Value, E> {
@@ -109,7 +176,7 @@ impl<'de> Visitor<'de> for StrictValue<'_> {
                 Entry::Vacant(vacant) => vacant.insert(entries.next_value_seed(self)?),
                 Entry::Occupied(occupied) => {
                     let name: String = occupied.key().chars().take(NAME_LIMIT).collect();
-                    return Err(A::Error::custom(format!("{name:?} stands in one object more than once")));
+                    return Err(A::Error::custom(format!("{name:?} is in one object more than once")));
                 }
             };
         }
@@ -135,7 +202,7 @@ mod tests {
     fn rejects_duplicate_property_names() {
         for body in [r#"{"a":1,"b":2,"a":3}"#, r#"{"a":1,"\u0061":1}"#, r#"[{"b":{"a":null,"a":null}}]"#] {
             let text = malformed_text(parse(body.as_bytes()).unwrap_err());
-            assert!(text.contains(r#""a" stands in one object more than once at line 1 column"#), "{text}");
+            assert!(text.contains(r#""a" is in one object more than once at line 1 column"#), "{text}");
         }
         let long = format!(r#"{{"{0}":1,"{0}":2}}"#, "\\u202e".repeat(5000));
         assert!(malformed_text(parse(long.as_bytes()).unwrap_err()).len() < 1000);
@@ -167,6 +234,39 @@ mod tests {
         }
     }
 
+    #[test]
+    fn parses_every_notation_of_an_integer() {
+        for (text, expected) in [("1.0", 1), ("1e2", 100), ("-0.0", 0), ("2500e-2", 25), ("-1.20E1", -12)] {
+            assert_eq!(parse(text.as_bytes()).unwrap(), Value::from(expected), "{text}");
+        }
+        for text in ["1.5", "1e-1", "1e300", "9007199254740993.0"] {
+            assert!(parse(text.as_bytes()).unwrap().is_f64(), "{text}");
+        }
+    }
+
+    #[test]
+    fn accepts_numbers_out_of_range_and_marks_them() {
+        let body = br#"{"a\\":1e999,"b":"-1e999 \" 1e999","c":[-1E+999,7],"d":1.5}"#;
+        let parsed = parse(body).unwrap();
+
+        let marked: Vec<_> = parsed.as_object().unwrap().iter().filter(|(_, value)| is_out_of_range(value)).collect();
+        assert_eq!(marked.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["a\\", "c"]);
+        assert_eq!((&parsed["b"], &parsed["c"][1], &parsed["d"]), (&"-1e999 \" 1e999".into(), &7.into(), &1.5.into()));
+        for malformed in ["1e999x", "[1e999", "1e999 1", "{1e999}", "01e999", "1e999e9"] {
+            assert!(parse(malformed.as_bytes()).is_err(), "{malformed}");
+        }
+    }
+
+    /// Returns a value whose integers are floating-point numbers.
+    fn numbers_as_f64(value: Value) -> Value {
+        match value {
+            Value::Number(number) => number.as_f64().into(),
+            Value::Array(items) => items.into_iter().map(numbers_as_f64).collect(),
+            Value::Object(object) => object.into_iter().map(|(name, value)| (name, numbers_as_f64(value))).collect(),
+            other => other,
+        }
+    }
+
     fn values() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -188,7 +288,8 @@ mod tests {
         #[test]
         fn parses_serialized_values_like_serde_json(value in values()) {
             let text = serde_json::to_vec(&value).unwrap();
-            prop_assert_eq!(parse(&text).unwrap(), serde_json::from_slice::<Value>(&text).unwrap());
+            let parsed = parse(&text).unwrap();
+            prop_assert_eq!(numbers_as_f64(parsed), numbers_as_f64(serde_json::from_slice::<Value>(&text).unwrap()));
         }
     }
 }

@@ -45,14 +45,14 @@ use resolver::{References, remove_unsupported};
 use response::{ResponseSpec, Violation, ViolationKind};
 
 pub use error::{FieldError, FieldErrorKind, RequestError};
-pub use formats::{parse_birth_date, parse_date_time};
+pub use formats::{BIRTH_DATE_DESCRIPTION, parse_birth_date, parse_date_time};
 pub use parameter::{Parameter, ParameterLocation, Style};
 pub use path::{PathTemplate, segments};
 pub use request::ParsedRequest;
 pub use request_body::{RequestBody, is_blank};
 pub use resolver::{escape, resolve};
 pub use sample::Sampler;
-pub use schema::{Direction, Schema, compile, to_plain_string};
+pub use schema::{Direction, Schema, compile, counted, to_plain_string};
 pub use scope::Scope;
 pub use security::SecurityScheme;
 
@@ -122,7 +122,8 @@ pub struct Operation {
     pub body: Option<RequestBody>,
     /// The parsed path, for matching requests.
     pub template: PathTemplate,
-    /// True if it belongs to the built-in document, which is recognized by `x-scopes`. Its rules for blank values then apply.
+    /// True if it belongs to the built-in document, which is recognized by `x-scopes`. Its rules for blank values and for invalid
+    /// path variables then apply.
     is_builtin: bool,
 }
 

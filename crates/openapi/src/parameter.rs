@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::charset_policy::{AllowedCharacters, NUL};
 use crate::error::FieldError;
+use crate::json;
 use crate::resolver::{References, reference};
 use crate::response::examples;
 use crate::schema::{Direction, Schema, client_message};
@@ -293,7 +294,7 @@ impl ValueKind {
     fn parse(self, text: &str) -> Result<Value, String> {
         let (value, message) = match self {
             Self::Json => return serde_json::from_str(text).map_err(|error| format!("must be JSON ({error})")),
-            Self::Integer => (text.parse::<i64>().ok().map(Value::from), "must be an integer"),
+            Self::Integer => (parse_integer(text), "must be an integer"),
             Self::Number => (text.parse::<f64>().ok().map(Value::from), "must be a number"),
             Self::Boolean => (text.parse::<bool>().ok().map(Value::from), "must be true or false"),
             _ => (Some(Value::from(text)), "must be a string"),
@@ -304,6 +305,12 @@ impl ValueKind {
             Some(value) => Ok(value),
         }
     }
+}
+
+/// Parses an integer, also with a zero fraction or an exponent: `7`, `7.0`, `1e2`.
+fn parse_integer(text: &str) -> Option<Value> {
+    let integer = text.parse::<i64>().ok().map(Value::from);
+    integer.or_else(|| json::parse(text.as_bytes()).ok().filter(Value::is_i64))
 }
 
 /// Converts a text to the most specific type that the schema allows, or else to a string.

@@ -1,5 +1,7 @@
 //! Validation of a request: collects all missing and invalid arguments, in the document's order.
 
+use std::borrow::Cow;
+
 use http::{HeaderMap, header};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -22,10 +24,13 @@ pub struct ParsedRequest {
 impl Operation {
     /// Validates and parses a request. `path` is the request's path without the base path of the document's server.
     ///
+    /// In the built-in document, an invalid path variable identifies no resource. It is reported after all other errors, like a
+    /// valid one that identifies no resource.
+    ///
     /// # Errors
     /// [`RequestError`] for missing or invalid arguments, a malformed body, or a body of another media type.
     pub fn check(&self, path: &str, query: Option<&str>, headers: &HeaderMap, body: &[u8]) -> Result<ParsedRequest> {
-        let mut errors = Vec::new();
+        let (mut errors, mut is_unknown_resource) = (Vec::new(), false);
         let mut parsed = ParsedRequest::default();
         for location in [ParameterLocation::Path, ParameterLocation::Query, ParameterLocation::Header, ParameterLocation::Cookie]
         {
@@ -48,11 +53,29 @@ impl Operation {
                     ParameterLocation::Header | ParameterLocation::Cookie => None,
                 };
             }
+            if self.is_builtin && location == ParameterLocation::Path {
+                is_unknown_resource = !errors.is_empty();
+                errors.clear();
+            }
         }
         if let Some(declared) = &self.body {
             parsed.body = declared.parse(headers, body, &mut errors)?;
         }
-        if errors.is_empty() { Ok(parsed) } else { Err(RequestError::InvalidFields(errors)) }
+        match (errors.is_empty(), is_unknown_resource) {
+            (false, _) => Err(RequestError::InvalidFields(errors)),
+            (true, true) => Err(RequestError::UnknownResource),
+            (true, false) => Ok(parsed),
+        }
+    }
+
+    /// Returns the names of the query parameters that the operation doesn't define, in the order sent. Empty unless the operation
+    /// belongs to the built-in document: other documents may define parameters in ways that aren't parsed here.
+    pub fn undefined_parameters<'a>(&'a self, query: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
+        let names = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
+        names.filter(|name| {
+            let is_it = |parameter: &Parameter| parameter.place == ParameterLocation::Query && parameter.name == *name;
+            self.is_builtin && !name.is_empty() && !self.parameters.iter().any(is_it)
+        })
     }
 
     /// Returns the value of [`credential_param`](Self::credential_param), even if the request is otherwise invalid. Empty if the

@@ -16,7 +16,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-use crate::charset_policy::AllowedCharacters;
+use crate::charset_policy::{AllowedCharacters, is_invisible};
 use crate::error::{FieldError, RequestError, Result};
 use crate::json;
 use crate::parameter::{Parameter, ParameterLocation, RawValues};
@@ -31,6 +31,9 @@ const IMAGES_LIMIT: usize = 8 * 1024 * 1024;
 
 /// Compressing codings (IANA's registry and common aliases). The server doesn't decompress any of them.
 const CONTENT_ENCODINGS: [&str; 7] = ["gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"];
+
+/// Error message for a number that is too large to be parsed.
+const OUT_OF_RANGE: &str = "is a number out of range";
 
 /// The field name in errors about the whole body.
 const BODY: &str = "body";
@@ -255,6 +258,10 @@ impl ObjectValidator {
         let (mut field_errors, mut ignored) = (BTreeMap::new(), Vec::new());
         for Property { name, presence, count_limit, characters } in &self.properties {
             let value = object.get(name);
+            if value.is_some_and(json::is_out_of_range) {
+                field_errors.insert(name.as_str(), FieldError::invalid(name, OUT_OF_RANGE));
+                continue;
+            }
             let is_absent = value.is_none_or(is_blank);
             let is_missing = match presence {
                 Presence::Required => is_absent,
@@ -301,6 +308,10 @@ impl ObjectValidator {
 fn parse_json(schema: &Schema, names: &[String], bytes: &[u8], errors: &mut Vec<FieldError>) -> Result<Value> {
     let value = json::parse(bytes)?;
     let (mut field_errors, mut reported) = (Vec::new(), HashSet::new());
+    for (name, _) in value.as_object().into_iter().flatten().filter(|(_, value)| json::is_out_of_range(value)) {
+        field_errors.push(FieldError::invalid(name, OUT_OF_RANGE));
+        reported.insert(name.clone());
+    }
     for (pointer, error) in schema.errors(&value)? {
         let (name, inner) = if value.is_object() {
             split_pointer(&pointer)
@@ -365,9 +376,10 @@ fn string_list(names: &Value) -> Vec<String> {
     names.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Returns whether a value is blank: null, or a string of white space alone. A required argument with such a value is missing.
+/// Returns whether a value is blank: null, or a string of white space and invisible characters alone. A required argument with such a
+/// value is missing.
 pub fn is_blank(value: &Value) -> bool {
-    value.is_null() || value.as_str().is_some_and(|text| text.trim().is_empty())
+    value.is_null() || value.as_str().is_some_and(|text| text.chars().all(is_invisible))
 }
 
 /// Returns an error message if an array or object has more items or entries than the limit.

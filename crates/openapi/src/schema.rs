@@ -9,7 +9,7 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, EmailOptions, ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-use crate::formats::{parse_birth_date, parse_date_time};
+use crate::formats::{BIRTH_DATE_DESCRIPTION, is_birth_date, parse_date_time};
 use crate::resolver::References;
 use crate::schema_registry::{KEYWORD, SchemaRegistry, ValidationMode, ref_keyword};
 
@@ -124,7 +124,7 @@ pub fn compile_with(schema: &Value, registry: Weak<SchemaRegistry>) -> anyhow::R
         .with_email_options(EmailOptions::default().without_display_text().without_domain_literal())
         .with_format("byte", |text: &str| BASE64_STANDARD.decode(text).is_ok())
         .with_format("event-time", |text: &str| parse_date_time(text).is_some())
-        .with_format("birth-date", |text: &str| parse_birth_date(text).is_some())
+        .with_format("birth-date", is_birth_date)
         .with_keyword(KEYWORD, ref_keyword(registry))
         .build(&schema)
         .map_err(|error| anyhow!("a schema cannot be used: {error}"))
@@ -159,17 +159,44 @@ fn to_json_schema(schema: &mut Value) {
     }
 }
 
-/// Describes an error to a client of the API, without regular expressions. `example` is the example of the schema.
+/// Describes an error to a client of the API, without regular expressions and names of formats. `example` is the example of the
+/// schema.
 ///
 /// Otherwise like [`error_message`].
 pub fn client_message(error: &ValidationError<'_>, example: Option<&Value>) -> String {
+    use ValidationErrorKind as Kind;
     match (error.kind(), example) {
-        (ValidationErrorKind::Pattern { .. }, Some(example)) => {
+        (Kind::Format { format }, _) if format_description(format).is_some() => {
+            format!("must be {}", format_description(format).unwrap_or_default())
+        }
+        (Kind::Pattern { .. } | Kind::Format { .. }, Some(example)) => {
             format!("has the wrong form; a valid example is {}", to_plain_string(example))
         }
-        (ValidationErrorKind::Pattern { .. }, None) => "has the wrong form".to_owned(),
+        (Kind::Pattern { .. } | Kind::Format { .. }, None) => "has the wrong form".to_owned(),
+        (Kind::PropertyNames { error }, _) => format!("has an invalid key, which {}", client_message(error, None)),
         _ => error_message(error),
     }
+}
+
+/// Returns the description of a format for a client, with an example.
+fn format_description(format: &str) -> Option<&'static str> {
+    Some(match format {
+        "event-time" => "a date and time, such as 2025-12-20T19:00",
+        "birth-date" => BIRTH_DATE_DESCRIPTION,
+        "date" => "a date, such as 2025-12-20",
+        "date-time" => "a date and time with an offset, such as 2025-12-20T19:00:00Z",
+        "time" => "a time with an offset, such as 19:00:00Z",
+        "duration" => "a duration, such as PT15M",
+        "email" => "an e-mail address, such as ama@example.com",
+        "uri" => "an absolute URI, such as https://example.com/about",
+        "uri-reference" => "a URI, such as /events/17637000000051",
+        "uuid" => "a UUID, such as 8e03978e-40d5-43dd-bc93-6894a57f9324",
+        "ipv4" => "an IPv4 address, such as 192.0.2.1",
+        "ipv6" => "an IPv6 address, such as 2001:db8::1",
+        "hostname" => "a host name, such as www.example.com",
+        "byte" => "Base64",
+        _ => return None,
+    })
 }
 
 /// Describes an error as the end of a sentence that begins with the name of the value. Never contains the value, which may be secret.

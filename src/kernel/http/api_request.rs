@@ -177,7 +177,8 @@ impl Arguments for () {
 
 impl<T: DeserializeOwned + JsonSchema + Send + Sync + 'static> Arguments for Path<T> {
     fn parse(arguments: &mut ParsedRequest) -> Result<Self> {
-        deserialize(Value::Object(std::mem::take(&mut arguments.path))).map(Self)
+        let variables = Value::Object(std::mem::take(&mut arguments.path));
+        serde_json::from_value(variables).map(Self).map_err(|_| Error::NOT_FOUND)
     }
 
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {

@@ -132,7 +132,7 @@ impl EndpointMetadata {
             (self.needs_key(), &[Code::ClientOutdated, Code::KeyMissing, Code::KeyRefused, Code::RequestsTooMany]),
             (self.is_idempotency_keyed(), &[Code::ArgumentsInvalid, Code::IdempotencyUnderWay, Code::IdempotencyOtherRequest]),
             (is_conditional, &[Code::ResourceChanged]),
-            (parameters().next().is_some(), &[Code::ArgumentsInvalid]),
+            (parameters().any(|parameter| parameter["in"] != "path"), &[Code::ArgumentsInvalid]),
             (parameters().any(|parameter| parameter["in"] == "path"), &[Code::ResourceNotFound]),
             (parameters().any(|parameter| parameter["name"] == "page"), &[Code::PagePastEnd]),
             (

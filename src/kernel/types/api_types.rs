@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
 use boxoffice_http::{string_newtype, text_schema};
+use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
@@ -85,14 +86,25 @@ impl<T: JsonSchema> JsonSchema for NullableField<T> {
     }
 }
 
-/// A date of birth in a request, in either format; stored as `YYYY-MM-DD`.
+/// A date of birth in a request, in either format; stored as `YYYY-MM-DD`. `None` for an empty text.
 #[derive(Debug, Clone)]
-pub struct BirthDate(pub String);
+pub struct BirthDate(pub Option<String>);
+
+impl BirthDate {
+    /// Returns whether the date is after the day of `now`.
+    pub fn is_after(&self, now: Timestamp) -> bool {
+        self.0.as_ref().is_some_and(|date| *date > now.date())
+    }
+}
 
 impl<'de> Deserialize<'de> for BirthDate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        boxoffice_openapi::parse_birth_date(&text).map(Self).ok_or_else(|| D::Error::custom("is no date"))
+        if text.is_empty() {
+            return Ok(Self(None));
+        }
+        let date = boxoffice_openapi::parse_birth_date(&text);
+        date.map(|date| Self(Some(date))).ok_or_else(|| D::Error::custom(format!("must be {BIRTH_DATE_DESCRIPTION}")))
     }
 }
 
@@ -106,7 +118,7 @@ impl JsonSchema for BirthDate {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        text_schema(Some("birth-date"), Some(r"^(\d{4}-\d{2}-\d{2}|\d{2}-\d{2}-\d{4})$"), None, None)
+        text_schema(Some("birth-date"), Some(r"^(\d{4}-\d{2}-\d{2}|\d{2}-\d{2}-\d{4})?$"), None, None)
     }
 }
 

@@ -44,6 +44,11 @@ impl Timestamp {
         DateTime::from_timestamp_micros(self.0).unwrap_or_default()
     }
 
+    /// Formats the day as `2026-11-21`, for dates of birth.
+    pub fn date(self) -> String {
+        self.utc().format("%Y-%m-%d").to_string()
+    }
+
     /// Formats as `2026-11-21T18:30`, for the start and end of events and sales.
     pub fn to_minutes(self) -> String {
         self.utc().format("%Y-%m-%dT%H:%M").to_string()

@@ -134,7 +134,7 @@ fn amount_schema(bounds: NumberValidation) -> Schema {
     let bounded = bounds != NumberValidation::default();
     SchemaObject {
         instance_type: Some(InstanceType::Number.into()),
-        format: Some("float".to_owned()),
+        format: Some("double".to_owned()),
         number: bounded.then(|| Box::new(bounds)),
         ..SchemaObject::default()
     }

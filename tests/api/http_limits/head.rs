@@ -134,14 +134,18 @@ async fn unknown_method_is_not_allowed(app: TestApp) {
         let known = send_raw(app.server, &request(&format!("{method} /regions"), &[], "")).await.unwrap();
         let nowhere = send_raw(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
 
-        assert_eq!((known.status, known.code(), known.header("allow")), (405, "method.not-allowed", "get, post"), "{method}");
+        assert_eq!(
+            (known.status, known.code(), known.header("allow")),
+            (405, "method.not-allowed", "get, head, post"),
+            "{method}"
+        );
         assert_eq!((nowhere.status, nowhere.code()), (404, "endpoint.unknown"), "{method}");
     }
     for method in ["FOO", "Delete"] {
         let known = send_raw(app.server, &request(&format!("{method} /v3/regions"), &[], "")).await.unwrap();
         let nowhere = send_raw(app.server, &request(&format!("{method} /nowhere"), &[], "")).await.unwrap();
 
-        assert_eq!((known.status, known.header("allow")), (405, "get, post"), "{method}");
+        assert_eq!((known.status, known.header("allow")), (405, "get, head, post"), "{method}");
         let code = |response: &Raw| response.body["code"].as_str().or(response.body["error_code"].as_str()).map(str::to_owned);
         assert_eq!(code(&known).as_deref(), Some("method.not-allowed"), "{method}");
         assert_eq!((nowhere.status, code(&nowhere).as_deref()), (404, Some("endpoint.unknown")), "{method}");

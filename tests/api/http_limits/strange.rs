@@ -13,6 +13,7 @@ on_both_databases![
     tab_separates_etags,
     sends_continue_when_expected,
     rejects_disguised_path,
+    requires_exactly_one_host,
     ignores_upgrade,
 ];
 
@@ -119,18 +120,49 @@ async fn rejects_disguised_path(app: TestApp) {
     let id = region.rsplit('/').next().unwrap();
     for (path, status) in [
         (format!("/regions%2F{id}"), 404),
-        (format!("/regions/{id}%2F"), 400),
-        (format!("/regions/{id}%00"), 400),
-        (format!("/regions/%2e%2e%2Fregions%2F{id}"), 400),
+        (format!("/regions/{id}%2F"), 404),
+        (format!("/regions/{id}%00"), 404),
+        (format!("/regions/%2e%2e%2Fregions%2F{id}"), 404),
         (format!("/hosts/%2e%2e/regions/{id}"), 404),
         (format!("/hosts/../regions/{id}"), 404),
         (format!("/regions;a=b/{id}"), 404),
         (format!("/regions\\{id}"), 404),
-        ("/media/..%2f..%2f..%2fetc%2fpasswd".to_owned(), 400),
-        ("/media/banner/..%2f..%2fboxoffice.db".to_owned(), 400),
+        ("/media/..%2f..%2f..%2fetc%2fpasswd".to_owned(), 404),
+        ("/media/banner/..%2f..%2fboxoffice.db".to_owned(), 404),
     ] {
         let response = ask(&app, &format!("GET {path}"), &[], "").await.unwrap();
         assert_eq!(response.status, status, "{path}: {}", response.body);
+    }
+}
+
+/// HTTP/1.1 requires exactly one `Host` (RFC 9112, section 3.2).
+async fn requires_exactly_one_host(app: TestApp) {
+    let get = async |protocol: &str, hosts: &str| {
+        let lines = format!("X-API-Key: {}\r\nX-Client-Version: 3.0.0\r\nConnection: close\r\n", app.staff.key);
+        send_raw(app.server, format!("GET /time {protocol}\r\n{hosts}{lines}\r\n").as_bytes()).await.unwrap()
+    };
+    let error = "The request must have exactly one Host header, with the name of the server.";
+    for hosts in [
+        "",
+        "Host: a.example\r\nHost: a.example\r\n",
+        "Host: a\r\nhost: b\r\n",
+        "Host: a b\r\n",
+        "Host: a/b\r\n",
+        "Host: x@a\r\n",
+    ] {
+        let response = get("HTTP/1.1", hosts).await;
+        let expected = json!({ "error": error, "code": "host.invalid", "fields": [] });
+        assert_eq!((response.status, &response.body), (400, &expected), "{hosts:?}");
+        assert!(!response.header("x-request-id").is_empty());
+    }
+    for (protocol, hosts) in [
+        ("HTTP/1.1", "Host: a.example\r\n"),
+        ("HTTP/1.1", "Host: a.example:8080\r\n"),
+        ("HTTP/1.1", "Host: [::1]:8080\r\n"),
+        ("HTTP/1.1", "Host:\r\n"),
+        ("HTTP/1.0", ""),
+    ] {
+        assert_eq!(get(protocol, hosts).await.status, 200, "{protocol} {hosts:?}");
     }
 }
 

@@ -110,6 +110,11 @@ impl OperationRun<'_> {
     fn record_argument_rejection(&mut self, check: Check, argument: &Argument, exchange: &Exchange, problem: &str) {
         let Exchange { request, response } = exchange;
         let name = &argument.name;
+        if self.comparison.is_builtin() && argument.location == ArgumentLocation::Path {
+            // An invalid identifier identifies no resource.
+            let (name, is_not_found) = (format!("{name} that {problem}"), response.status == 404);
+            return self.record_rejection(check, exchange, is_not_found, &argument.pointer, &name, "404");
+        }
         // Without a declared 400, an invalid identifier in the path may be an unknown resource.
         let declares_400 = self.operation.spec.statuses.contains(&400);
         let is_not_found = argument.location == ArgumentLocation::Path && response.status == 404 && !declares_400;

@@ -181,7 +181,7 @@ fn format_boundaries(format: &str) -> &'static [&'static str] {
         "date" => &["2028-02-29", "1970-01-01", "9999-12-31"],
         "time" => &["00:00:00Z", "23:59:59Z", "12:00:00.5+05:30"],
         "event-time" => &["2028-02-29T23:59", "2028-02-29 23:59:59", "2027-01-01T00:30+14:00", "2027-01-01T00:00:00.123456Z"],
-        "birth-date" => &["2000-02-29", "29-02-2000"],
+        "birth-date" => &["2000-02-29", "29-02-2000", "1900-01-01", "01-01-1900"],
         "email" => &["a@b.co", "first.last+tag@example.com", "o'neil@sub.example.com"],
         "hostname" => &["a", "xn--bcher-kva.example"],
         "uri" => &["https://example.com", "https://example.com:8443/caf%C3%A9?q=a%20b&q=c#top", "urn:isbn:9780141036144"],

@@ -206,7 +206,7 @@ fn applies_openapi_keywords() {
         (json!({ "minimum": 1, "exclusiveMinimum": true }), json!(1), "a must be more than 1"),
         (json!({ "maximum": 1, "exclusiveMaximum": false }), json!(2), "a must be at most 1"),
         (json!({ "type": "integer", "format": "int32" }), json!(2_147_483_648_i64), "a must be at most 2147483647"),
-        (json!({ "type": "string", "format": "byte" }), json!("?"), "a must be a valid byte"),
+        (json!({ "type": "string", "format": "byte" }), json!("?"), "a must be Base64"),
         (
             json!({ "type": "object", "properties": { "nullable": { "type": "string" } } }),
             json!({ "nullable": 1 }),

@@ -4,7 +4,8 @@ use http::HeaderMap;
 use serde_json::{Value, json};
 
 use super::{body_errors, contract, errors_of, operation, recursive_schemas, ref_to};
-use crate::ParameterLocation;
+use crate::error::RequestError;
+use crate::{Contract, ParameterLocation};
 
 #[test]
 fn parses_parameters_in_every_location() {
@@ -198,6 +199,42 @@ fn describes_patterns_by_example() {
     assert_eq!(body_errors(body(&schema), json!({}), &json!({ "number": "x" })), [format!("number {message}")]);
     let list = json!({ "type": "array", "items": schema });
     assert_eq!(body_errors(body(&list), json!({}), &json!({ "number": ["x"] })), ["number has the wrong form (at 0)"]);
+}
+
+#[test]
+fn describes_formats_in_words() {
+    let error = |format: &str| {
+        let schema = json!({ "type": "string", "format": format });
+        body_errors(json!({ "properties": { "a": schema } }), json!({}), &json!({ "a": "?! no" }))
+    };
+    assert_eq!(error("event-time"), ["a must be a date and time, such as 2025-12-20T19:00"]);
+    assert_eq!(error("email"), ["a must be an e-mail address, such as ama@example.com"]);
+    assert_eq!(error("json-pointer"), ["a has the wrong form"]);
+}
+
+#[test]
+fn invalid_path_variable_of_builtin_document_identifies_no_resource() {
+    let parameters = json!([
+        { "name": "id", "in": "path", "required": true, "schema": { "type": "string", "pattern": "^[0-9]+$" } },
+        { "name": "limit", "in": "query", "schema": { "type": "integer" } },
+    ]);
+    let check = |operation: Value, path: &str, query: &str| {
+        let document = json!({ "openapi": "3.0.3", "paths": { "/things/{id}": { "get": operation } } });
+        let contract = Contract::new(document).unwrap();
+        let operation = contract.find("GET", path).unwrap();
+        operation.check(path, Some(query), &HeaderMap::new(), b"").map(|_| ()).map_err(|error| match error {
+            RequestError::InvalidFields(fields) => fields.into_iter().map(|field| field.name).collect(),
+            RequestError::UnknownResource => vec!["unknown".to_owned()],
+            other => panic!("{other:?}"),
+        })
+    };
+    let builtin = json!({ "x-scopes": [], "parameters": parameters, "responses": { "200": {} } });
+    let foreign = json!({ "parameters": parameters, "responses": { "200": {} } });
+
+    assert_eq!(check(builtin.clone(), "/things/x", ""), Err(vec!["unknown".to_owned()]));
+    assert_eq!(check(builtin.clone(), "/things/x", "limit=y"), Err(vec!["limit".to_owned()]));
+    assert_eq!(check(builtin.clone(), "/things/7", "limit=1e1"), Ok(()));
+    assert_eq!(check(foreign, "/things/x", "limit=y"), Err(vec!["id".to_owned(), "limit".to_owned()]));
 }
 
 #[test]

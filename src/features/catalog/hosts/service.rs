@@ -67,8 +67,8 @@ pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: AccountNumber, 
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &HostCreate) -> Result<Host> {
-    let no_account = || Code::ResourceNotYours.with_message("This key acts for no account that could administer the host.");
-    let account = caller.account.ok_or_else(no_account)?;
+    // A key without an account: the host would have no administrator.
+    let account = caller.account.ok_or(Error::FORBIDDEN)?;
     let row = transaction!(ctx.unit, |tx| {
         // The account may have been removed since its key was checked, and must not administer anything then.
         accounts::lock(tx, account).await?.ok_or(Code::KeyRefused)?;

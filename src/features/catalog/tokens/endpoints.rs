@@ -20,7 +20,7 @@ pub fn register(routes: &mut Routes<App>) {
     routes.add(event_token_update, &[Code::TokenGlobal]);
     routes.add(event_token_delete, &[Code::TokenGlobal]);
     // Mutating although it is a GET, because it issues a key.
-    routes.add_mutating(token_authentication_get, &[Code::CodeUnknown]);
+    routes.add_mutating(token_authentication_get, &[]);
 }
 
 #[endpoint { method = GET, path = "/events/{event}/tokens", tags = ["Tokens"] }]

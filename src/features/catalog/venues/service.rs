@@ -35,7 +35,8 @@ pub async fn list(ctx: &Ctx, filter: &VenueFilter) -> Result<Page<Venue>> {
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &VenueCreate) -> Result<Venue> {
     if !caller.is_administrator() && caller.account.is_none() {
-        return Err(Code::ResourceNotYours.with_message("This key acts for no account that could submit the venue for review."));
+        // The key acts for no account that could submit the venue for review.
+        return Err(Error::FORBIDDEN);
     }
     transaction!(ctx.unit, |tx| add(&ctx.app, tx, caller, new).await)
 }

@@ -7,7 +7,7 @@ use boxoffice_openapi::Scope;
 use clap::ValueEnum;
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
-use schemars::schema::Schema;
+use schemars::schema::{InstanceType, Schema, SchemaObject};
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::http::HasLocation;
@@ -20,8 +20,8 @@ string_newtype!(
     AccountNumber, None, Some("^[A-Z]{2}-[A-Z0-9]{8}$"), None, None
 );
 string_newtype!(
-    /// A date, `YYYY-MM-DD`.
-    Date, Some("date"), None, None, None
+    /// A date, `YYYY-MM-DD`, or an empty text for none.
+    OptionalDate, None, Some(r"^(\d{4}-\d{2}-\d{2})?$"), None, None
 );
 
 impl AsRef<str> for AccountNumber {
@@ -127,6 +127,31 @@ impl AccountTitle {
     }
 }
 
+/// A title in a request: `""` for none.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub struct TitleInput(pub String);
+
+impl JsonSchema for TitleInput {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        "TitleInput".to_owned()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let titles = AccountTitle::ALL.map(AccountTitle::as_str).into_iter().chain([""]);
+        SchemaObject {
+            instance_type: Some(InstanceType::String.into()),
+            enum_values: Some(titles.map(Into::into).collect()),
+            ..SchemaObject::default()
+        }
+        .into()
+    }
+}
+
 /// An account in API responses.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -144,9 +169,7 @@ pub struct Account {
     pub first_name: String,
     pub last_name: String,
     pub title: String,
-    // Always present, though it may be null: schemars would make an `Option` field optional.
-    #[schemars(schema_with = "Option::<Date>::json_schema")]
-    pub date_of_birth: Option<Date>,
+    pub date_of_birth: OptionalDate,
     pub phone: String,
     pub country: String,
     pub first_address_line: String,
@@ -197,7 +220,7 @@ pub struct AccountCreate {
     pub first_name: Option<String>,
     #[schemars(length(max = 200))]
     pub last_name: Option<String>,
-    pub title: Option<AccountTitle>,
+    pub title: Option<TitleInput>,
     pub date_of_birth: Option<BirthDate>,
     #[schemars(length(max = 40))]
     pub phone: Option<String>,
@@ -226,7 +249,7 @@ pub struct AccountUpdate {
     pub first_name: Option<String>,
     #[schemars(length(max = 200))]
     pub last_name: Option<String>,
-    pub title: Option<AccountTitle>,
+    pub title: Option<TitleInput>,
     pub date_of_birth: Option<BirthDate>,
     #[schemars(length(max = 40))]
     pub phone: Option<String>,

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
 
-use super::model::{Account, AccountCreate, AccountFilter, AccountNumber, AccountRole, AccountRow, AccountUpdate, Date};
+use super::model::{Account, AccountCreate, AccountFilter, AccountNumber, AccountRole, AccountRow, AccountUpdate, OptionalDate};
 use super::store;
 use crate::kernel::auth::{self, Caller};
 use crate::kernel::db::{Tx, ViolationExt, transaction};
-use crate::kernel::types::api_types::Uri;
+use crate::kernel::types::api_types::{BirthDate, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::kernel::types::secret;
@@ -30,9 +31,10 @@ pub async fn sign_up(ctx: &Ctx, caller: &Caller, new: AccountCreate) -> Result<A
 /// Creates an account of any role. The calling code must have validated the fields as the contract does.
 ///
 /// # Errors
-/// [`Error::Invalid`] if the password is too common, [`Code::AccountTaken`] if another account has the username or e-mail
-/// address.
+/// [`Error::Invalid`] if the password is too common or the date of birth is in the future, [`Code::AccountTaken`] if another account
+/// has the username or e-mail address.
 pub async fn create(ctx: &Ctx, new: AccountCreate) -> Result<Account> {
+    require_past(ctx, new.date_of_birth.as_ref())?;
     let (row, password) = new_row(new);
     auth::require_uncommon(&password, [&row.username, &row.email])?;
     let hash = ctx.app.passwords.hash(password).await?;
@@ -48,6 +50,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<A
 
 pub async fn update(ctx: &Ctx, caller: &Caller, number: &AccountNumber, mut change: AccountUpdate) -> Result<Account> {
     let account = load(&mut ctx.unit.read().await?, caller, number).await?;
+    require_past(ctx, change.date_of_birth.as_ref())?;
     let hash = match change.password.take() {
         Some(password) => {
             let username = change.username.as_ref().unwrap_or(&account.username);
@@ -114,7 +117,7 @@ pub fn view(row: AccountRow) -> Account {
         first_name: row.first_name,
         last_name: row.last_name,
         title: row.title,
-        date_of_birth: row.date_of_birth.map(Date),
+        date_of_birth: OptionalDate(row.date_of_birth.unwrap_or_default()),
         phone: row.phone,
         country: row.country,
         first_address_line: row.first_address_line,
@@ -122,6 +125,12 @@ pub fn view(row: AccountRow) -> Account {
         city: row.city,
         state: row.state,
     }
+}
+
+/// Rejects a date of birth in the future.
+fn require_past(ctx: &Ctx, birth: Option<&BirthDate>) -> Result<()> {
+    let is_future = birth.is_some_and(|birth| birth.is_after(ctx.app.clock.now()));
+    if is_future { Err(Error::invalid("dateOfBirth", format!("must be {BIRTH_DATE_DESCRIPTION}"))) } else { Ok(()) }
 }
 
 /// Returns the row of a new account and its plain-text password. [`insert`] sets the row's identifier.
@@ -136,8 +145,8 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
         activated: true,
         first_name: new.first_name.unwrap_or_default(),
         last_name: new.last_name.unwrap_or_default(),
-        title: new.title.map(|title| title.as_str().to_owned()).unwrap_or_default(),
-        date_of_birth: new.date_of_birth.map(|date| date.0),
+        title: new.title.map(|title| title.0).unwrap_or_default(),
+        date_of_birth: new.date_of_birth.and_then(|date| date.0),
         phone: new.phone.unwrap_or_default(),
         country: new.country.unwrap_or_default(),
         first_address_line: new.first_address_line.unwrap_or_default(),

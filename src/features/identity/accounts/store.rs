@@ -145,7 +145,7 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
         "update accounts set username = coalesce($2, username), email = coalesce($3, email),
          verified = verified and lower(coalesce($3, email)) = lower(email), password_hash = coalesce($4, password_hash),
          first_name = coalesce($5, first_name), last_name = coalesce($6, last_name), title = coalesce($7, title),
-         date_of_birth = coalesce($8, date_of_birth), phone = coalesce($9, phone), country = coalesce($10, country),
+         date_of_birth = nullif(coalesce($8, date_of_birth), ''), phone = coalesce($9, phone), country = coalesce($10, country),
          first_address_line = coalesce($11, first_address_line), second_address_line = coalesce($12, second_address_line),
          city = coalesce($13, city), state = coalesce($14, state) where id = $1 and removed = false returning *",
     )
@@ -155,8 +155,8 @@ pub async fn update(tx: &mut Tx, id: Id, change: &AccountUpdate, password_hash: 
     .bind(password_hash.map(str::to_owned))
     .bind(change.first_name.clone())
     .bind(change.last_name.clone())
-    .bind(change.title.map(|title| title.as_str().to_owned()))
-    .bind(change.date_of_birth.clone().map(|date| date.0))
+    .bind(change.title.clone().map(|title| title.0))
+    .bind(change.date_of_birth.clone().map(|date| date.0.unwrap_or_default()))
     .bind(change.phone.clone())
     .bind(change.country.clone())
     .bind(change.first_address_line.clone())

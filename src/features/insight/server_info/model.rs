@@ -31,7 +31,7 @@ pub struct Defaults {
     #[schemars(range(min = 1))]
     pub records_maximum: i64,
     pub titles: Vec<AccountTitle>,
-    #[schemars(regex(pattern = r"^\d+\.\d+\.\d+$"))]
+    #[schemars(regex(pattern = r"^\d+(\.\d+){2,7}$"))]
     pub minimum_client_version: String,
 }
 

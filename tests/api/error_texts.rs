@@ -1,0 +1,138 @@
+//! Texts of errors: plain words, without regular expressions, names of formats and types, and with correct plurals.
+
+use boxoffice_http::error::Code;
+use boxoffice_openapi::invalid_values::wrong_values;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{Response, TestApp, operations};
+
+on_both_databases![texts_of_invalid_requests_are_plain];
+
+/// Parts of regular expressions, names of formats and of Rust's types, and texts of parsers.
+const INTERNAL: [&str; 32] = [
+    "^",
+    "$",
+    "\\",
+    "[A",
+    "[0",
+    "(?",
+    "]+",
+    "]*",
+    ".*",
+    "{",
+    "event-time",
+    "birth-date",
+    "date-time",
+    "uri-reference",
+    "int32",
+    "int64",
+    "i64",
+    "u32",
+    "u64",
+    "f64",
+    "usize",
+    "struct",
+    "variant",
+    "expected",
+    "invalid type",
+    "invalid value",
+    "missing field",
+    "schema",
+    "null",
+    "pattern",
+    "regex",
+    "Some(",
+];
+
+/// Returns what is wrong with a text.
+fn fault(text: &str) -> Option<String> {
+    let internal = INTERNAL.iter().find(|part| text.contains(*part)).map(|part| format!("contains {part:?}"));
+    let words: Vec<_> = text.split(|character: char| !character.is_alphanumeric() && character != '-').collect();
+    let plurals = words.windows(2).find(|pair| pair[0] == "1" && pair[1].ends_with('s') && pair[1] != "is");
+    let plural = plurals.map(|pair| format!("has {:?}", pair.join(" ")));
+    internal.or(plural).or_else(|| text.is_empty().then(|| "is empty".to_owned()))
+}
+
+/// Returns the faults of the texts of a response.
+fn faults(response: &Response) -> Vec<String> {
+    let fields = response.body["fields"].as_array().into_iter().flatten().map(|field| &field["detail"]);
+    let texts = [&response.body["error"], &response.body["message"]].into_iter().chain(fields).filter_map(Value::as_str);
+    texts.filter_map(|text| Some(format!("{text:?} {}", fault(text)?))).collect()
+}
+
+/// Every argument of every operation with every kind of invalid value, and some values that conform to their schemas.
+async fn texts_of_invalid_requests_are_plain(app: TestApp) {
+    let (mut wrong, mut tried) = (Vec::new(), 0);
+    for operation in operations() {
+        let path = operation.path_with(&[]);
+        if let Some(schema) = operation.body_schema() {
+            for (name, property) in schema["properties"].as_object().unwrap() {
+                let generated = wrong_values(property, true).into_iter().map(|invalid| invalid.value);
+                let odd =
+                    [json!(1e300), json!(-1), json!(u64::MAX), json!({ "?": "?" }), json!({ "": 1 }), json!([{}]), json!([""])];
+                for value in generated.chain(odd) {
+                    let mut body = operation.body();
+                    body[name] = value;
+                    let response = app.request(&operation.method, &path).key(&app.staff.key).json(&body).send().await;
+                    wrong.extend(faults(&response).into_iter().map(|fault| format!("{} {name}: {fault}", operation.id)));
+                    tried += usize::from(response.status == 400);
+                }
+            }
+            for text in ["{", "[]", "{\"a\": 1, \"a\": 2}", "\u{1}", "1e999", "{\"a\": tru}"] {
+                let request = app.request(&operation.method, &path).key(&app.staff.key);
+                let response = request.header("Content-Type", "application/json").body(text).send().await;
+                wrong.extend(faults(&response).into_iter().map(|fault| format!("{} {text}: {fault}", operation.id)));
+            }
+        }
+        for parameter in operation.parameters("query").into_iter().chain(operation.parameters("header")) {
+            let name = parameter["name"].as_str().unwrap();
+            let texts = wrong_values(&parameter["schema"], false).into_iter().map(|invalid| match invalid.value {
+                Value::String(text) => text,
+                other => other.to_string(),
+            });
+            for text in texts.chain(["1e300".to_owned(), "(".to_owned(), "[".to_owned()]) {
+                let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+                let response = match parameter["in"].as_str() {
+                    Some("header") if text.chars().all(|character| matches!(character, ' '..='~')) => {
+                        operation.send(&app, |request| request.key(&app.staff.key).header(name, &text)).await
+                    }
+                    Some("header") => continue,
+                    _ => {
+                        let request =
+                            app.request(&operation.method, &format!("{path}?{}{name}={encoded}", operation.required_query()));
+                        request.key(&app.staff.key).send().await
+                    }
+                };
+                wrong.extend(faults(&response).into_iter().map(|fault| format!("{} {name}: {fault}", operation.id)));
+                tried += usize::from(response.status == 400);
+            }
+        }
+    }
+    assert!(tried > 1500, "only {tried}");
+    wrong.sort();
+    wrong.dedup();
+    assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn default_texts_are_plain() {
+    for code in serde_json::from_value::<Vec<Code>>(codes()).unwrap() {
+        assert_eq!(fault(code.text()), None, "{}", code.as_str());
+    }
+}
+
+/// Returns the codes that the contract lists.
+fn codes() -> Value {
+    boxoffice::contract::load().unwrap().document["components"]["schemas"]["ErrorCode"]["enum"].clone()
+}
+
+#[test]
+fn finds_faults() {
+    for text in ["must match ^a$", "must be a valid event-time", "must have at least 1 items", "invalid type: i64", ""] {
+        assert!(fault(text).is_some(), "{text}");
+    }
+    for text in ["must have at least 1 item", "must have 3 to 32 letters", "must be at least 1", "Try again in 1 second."] {
+        assert_eq!(fault(text), None, "{text}");
+    }
+}
