@@ -97,7 +97,12 @@ pub async fn lock_events(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Resu
     tx.select("id, status from events where true").and_in("id", ids).for_update().all().await
 }
 
-/// Returns the number of open orders of each of these accounts that has any.
+/// SQL condition that an event of the order `o` is cancelled.
+const HAS_CANCELLED_EVENT: &str = "exists (select 1 from order_items i join events e on e.id = i.event_id
+    where i.order_id = o.id and e.status = 'Cancelled')";
+
+/// Returns the number of open orders of each of these accounts that has any. Orders with a cancelled event don't count: they can't
+/// be paid, and a job cancels them.
 pub async fn count_open(tx: &mut Tx, accounts: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<(Id, i64)>> {
     let open =
         tx.select(&format!("o.account_id, count(*) from orders o where o.status = 'Placed' and not {HAS_CANCELLED_EVENT}"));
@@ -222,6 +227,12 @@ pub async fn set_fulfilled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>, no
 /// Sets the final status of an order.
 pub async fn set_ended(tx: &mut Tx, id: Id, status: OrderStatus) -> Result<()> {
     tx.query("update orders set status = $2 where id = $1").bind(id).bind(status).execute().await?;
+    Ok(())
+}
+
+/// Sets these orders to Cancelled.
+pub async fn set_cancelled(tx: &mut Tx, orders: &[Id]) -> Result<()> {
+    tx.update("orders set status = 'Cancelled' where true").and_in("id", orders.to_vec()).execute().await?;
     Ok(())
 }
 
