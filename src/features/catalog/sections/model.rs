@@ -95,7 +95,8 @@ pub struct SectionUpdate {
     pub description: Option<String>,
     pub active: Option<bool>,
     /// `Some(None)` for a null, which removes the maximum.
-    #[schemars(range(min = 1, max = 1_000_000))]
+    // Schemars would declare a default without the condition.
+    #[schemars(range(min = 1, max = 1_000_000), skip_serializing_if = "Option::is_none")]
     #[serde(default, deserialize_with = "cleared_by_null")]
     pub maximum_per_account: Option<Option<i64>>,
 }
