@@ -93,7 +93,7 @@ pub async fn return_to_owner(app: &App, tx: &mut Tx, tickets: &[Id], owner: Id) 
 /// Replaces the Pending tickets of `from` by Issued tickets of `to`, which have other serial numbers. So the copies of `from` no
 /// longer admit. Returns whether all of the tickets were Pending; otherwise the caller must roll the transaction back.
 ///
-/// The orders of the tickets must be [locked](store::lock_orders): a return must not miss the new tickets.
+/// The orders of the tickets must be [locked](super::lock_orders): a return must not miss the new tickets.
 pub async fn replace(app: &App, tx: &mut Tx, tickets: &[Id], from: Id, to: Id) -> Result<bool> {
     let pending = store::lock_pending(tx, tickets, from).await?;
     let now = app.clock.now();
