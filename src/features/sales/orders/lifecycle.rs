@@ -96,15 +96,22 @@ async fn release_and_refund(app: &App, tx: &mut Tx, orders: &[Id]) -> Result<()>
 pub async fn expire_due(ctx: &Ctx) -> Result<u64> {
     let now = ctx.app.clock.now();
     let timed_out = transaction!(ctx.unit, |tx| time_out(&ctx.app, tx, now).await)?;
-    let cancelled = transaction!(ctx.unit, |tx| cancel_with_events(&ctx.app, tx, now).await)?;
+    let cancelled = cancel_with_events(ctx, now).await?;
     payments::process_due(ctx).await?;
     Ok(timed_out + cancelled)
 }
 
 /// Cancels the next few open orders with a cancelled event, which can't be paid any more. Returns their number.
-async fn cancel_with_events(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
-    let found = store::open_with_cancelled_event(tx, now).await?;
-    let locked = store::lock_all(tx, found).await?;
+async fn cancel_with_events(ctx: &Ctx, now: Timestamp) -> Result<u64> {
+    let found = store::open_with_cancelled_event(&mut ctx.unit.read().await?, now).await?;
+    if found.is_empty() {
+        return Ok(0);
+    }
+    transaction!(ctx.unit, |tx| cancel_found(&ctx.app, tx, &found, now).await)
+}
+
+async fn cancel_found(app: &App, tx: &mut Tx, found: &[Id], now: Timestamp) -> Result<u64> {
+    let locked = store::lock_all(tx, found.iter().copied()).await?;
     // An order may have been closed before it was locked.
     let orders: Vec<Id> = locked.iter().filter(|order| order.is_open(now)).map(|order| order.id).collect();
     store::set_cancelled(tx, &orders).await?;
