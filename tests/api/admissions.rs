@@ -22,6 +22,7 @@ on_both_databases![
     filters_admissions,
     admission_is_readable_by_redeemers_host_and_staff,
     requires_serials,
+    cancelled_event_admits_nobody,
 ];
 
 race_tests![concurrent_scans_admit_each_ticket_once];
@@ -326,4 +327,34 @@ async fn requires_serials(app: TestApp) {
             "{body}"
         );
     }
+}
+
+async fn cancelled_event_admits_nobody(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let other = app.create_listed_event(&host, &[section("Floor", 0.0, 10)]).await;
+    let serials = ama.order_free_tickets(&event.sections[0], 2).await;
+    let others = ama.order_free_tickets(&other.sections[0], 1).await;
+    let gate = redeemer_key(&app, &global_token(&host, &event).await).await;
+    assert_eq!(admit(&app, &gate, &event, &[&serials[0]]).await.status, 201);
+
+    assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
+
+    for key in [&gate, &kofi.key, &app.staff.key] {
+        let rejected = admit(&app, key, &event, &[&serials[1]]).await;
+        assert_eq!((rejected.status, rejected.code()), (400, "admission.none"));
+        assert!(rejected.body["error"].as_str().unwrap().contains("cancelled"), "{}", rejected.body);
+    }
+    let not_theirs = admit(&app, &ama.key, &event, &[&serials[1]]).await;
+    assert_eq!((not_theirs.status, not_theirs.code()), (403, "resource.not-yours"));
+    let list = app.request("GET", &format!("{}/admissions", event.uri)).key(&gate).send().await;
+    assert_eq!(admitted(&list), [&serials[0]], "the earlier admission stays");
+    let wallet = app.read(&format!("/accounts/{}/tickets", ama.number)).await;
+    assert_eq!(wallet["entries"][1]["status"], "Issued", "it can still be returned");
+    // Another event of the same batch is not affected.
+    let (rejected, accepted) =
+        futures::future::join(admit(&app, &kofi.key, &event, &[&serials[1]]), admit(&app, &kofi.key, &other, &[&others[0]]))
+            .await;
+    assert_eq!((rejected.status, accepted.status), (400, 201));
 }

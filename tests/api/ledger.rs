@@ -309,11 +309,9 @@ async fn host_list_requires_administrators_or_staff(app: TestApp) {
     assert_eq!(get(&kofi.key, &format!("{path}?page=2")).await.code(), "page.past-end");
 
     app.execute_sql("update hosts set removed = true").await;
-    for key in [&kofi.key, &app.staff.key] {
-        let gone = get(key, &path).await;
-        assert_eq!((gone.status, gone.code()), (404, "resource.not-found"));
-    }
-    assert_eq!(app.transactions("/transactions").await.len(), 1, "staff have the whole ledger");
+    let gone = get(&kofi.key, &path).await;
+    assert_eq!((gone.status, gone.code()), (404, "resource.not-found"));
+    assert_eq!(app.transactions(&path).await.len(), 1, "staff can still read it");
 }
 
 /// Returns the whole ledger: payment, type, amount, fees, host, and the host's amount and fees.

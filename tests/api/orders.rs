@@ -23,6 +23,8 @@ on_both_databases![
     rejects_tickets_not_on_sale,
     sold_out_section_rejects_whole_order,
     account_has_at_most_ten_open_orders,
+    section_limits_tickets_per_account,
+    only_valid_tickets_count_for_the_maximum,
     expired_reservation_frees_tickets_immediately,
     job_expires_orders_and_releases_reservations,
     order_is_readable_by_customer_and_staff,
@@ -276,6 +278,90 @@ async fn sold_out_section_rejects_whole_order(app: TestApp) {
     assert_eq!(app.sold_and_reserved(vip).await, (2, 0));
     assert_eq!(get(&app, &app.staff.key, "/orders").await.body["total"], 1);
     ama.order_items([(stalls, 1), (vip, 1)]).await.unwrap();
+}
+
+/// Builds a section of which an account may buy this number of tickets.
+pub fn limited_section(name: &str, price: f64, maximum: i64) -> types::SectionCreate {
+    let mut limited = serde_json::to_value(section(name, price, 100)).unwrap();
+    limited["maximumPerAccount"] = maximum.into();
+    serde_json::from_value(limited).unwrap()
+}
+
+async fn section_limits_tickets_per_account(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let sections = [limited_section("VIP", 10.0, 4), limited_section("Lawn", 0.0, 1), section("Floor", 10.0, 100)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let [vip, lawn, floor] = [0, 1, 2].map(|section| event.sections[section].as_str());
+    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
+    let maximum = (409, "section.account-maximum".to_owned());
+
+    assert_eq!(ama.order(vip, 5).await.rejection(), maximum);
+    ama.order(vip, 3).await.unwrap();
+    let rejected = app.place_order(&ama.key, json!({ floor: 1, vip: 2 })).await;
+    assert_eq!((rejected.status, rejected.code()), (409, "section.account-maximum"));
+    let title = get(&app, &ama.key, &event.uri).await.body["title"].as_str().unwrap().to_owned();
+    let text = format!("An account may buy at most 4 tickets of the section VIP of {title}, and this one has 3.");
+    assert_eq!(rejected.body["error"], text);
+    assert_eq!(app.sold_and_reserved(floor).await, (0, 0), "the whole order is rejected");
+    // Staff order for the account under the same rule.
+    let body = json!({ "customer": ama.number, "items": { vip: 2 } });
+    let by_staff = app.request("POST", "/orders").key(&app.staff.key).json(&body).send().await;
+    assert_eq!((by_staff.status, by_staff.code()), (409, "section.account-maximum"));
+    ama.order_items([(vip, 1), (floor, 50 - 1)]).await.unwrap();
+    assert_eq!(ama.order(vip, 1).await.rejection(), maximum);
+
+    // Free orders count, too, and other accounts have their own maximum.
+    ama.order(lawn, 1).await.unwrap();
+    assert_eq!(ama.order(lawn, 1).await.rejection(), maximum);
+    yaw.order_items([(vip, 4), (lawn, 1)]).await.unwrap();
+    assert_eq!(app.sold_and_reserved(vip).await, (0, 8));
+    assert_eq!(app.sold_and_reserved(lawn).await, (1, 1));
+}
+
+async fn only_valid_tickets_count_for_the_maximum(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[limited_section("VIP", 10.0, 2)]).await;
+    let vip = event.sections[0].as_str();
+    let (ama, yaw) = (app.sign_up("ama").await, app.sign_up("yaw").await);
+    let is_full = async || assert_eq!(ama.order(vip, 1).await.rejection(), (409, "section.account-maximum".to_owned()));
+    let order = async |quantity: i64| ama.order(vip, quantity).await.unwrap();
+
+    let cancelled = order(2).await;
+    is_full().await;
+    assert_eq!(app.cancel_order(&ama.key, &cancelled.self_).await.status, 200);
+    order(2).await;
+    is_full().await;
+    app.advance_clock(RESERVATION_TTL);
+    let voided = order(2).await;
+    ama.pay(&voided).await.unwrap();
+    is_full().await;
+    assert_eq!(app.void_order(&app.staff.key, &voided.self_, json!({ "reason": "A stolen card." })).await.status, 200);
+    let paid = order(2).await;
+    ama.pay(&paid).await.unwrap();
+    is_full().await;
+
+    let wallet = get(&app, &ama.key, &format!("/accounts/{}/tickets", ama.number)).await.body;
+    let mut issued = wallet["entries"].as_array().unwrap().iter().filter(|ticket| ticket["status"] == "Issued");
+    let [one, other] = [issued.next().unwrap(), issued.next().unwrap()].map(|ticket| ticket["serial"].clone());
+    let returned = app.return_tickets(&kofi.key, &paid.self_, json!({ "tickets": [one] })).await;
+    assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Fulfilled")));
+    let last = order(1).await;
+    is_full().await;
+    // A ticket that was transferred counts for the account that has bought it.
+    let offer = json!({ "recipient": yaw.number, "tickets": [other] });
+    let transfer = app.request("POST", "/transfers").key(&ama.key).json(&offer).send().await;
+    let claims = format!("{}/claims", transfer.body["self"].as_str().unwrap());
+    assert_eq!(app.request("POST", &claims).key(&yaw.key).send().await.status, 200);
+    is_full().await;
+    yaw.order(vip, 2).await.unwrap();
+
+    // A lower maximum leaves existing tickets alone; without one there is no limit.
+    let change = async |body: Value| app.request("PUT", vip).key(&kofi.key).json(&body).send().await.status;
+    assert_eq!(change(json!({ "maximumPerAccount": 1 })).await, 200);
+    ama.pay(&last).await.unwrap();
+    is_full().await;
+    assert_eq!(change(json!({ "maximumPerAccount": null })).await, 200);
+    order(50).await;
 }
 
 async fn account_has_at_most_ten_open_orders(app: TestApp) {

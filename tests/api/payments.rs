@@ -16,6 +16,7 @@ on_both_databases![
     order_is_paid_in_parts,
     failing_refunds_do_not_block_others,
     rejects_more_than_outstanding_amount,
+    order_above_one_million_is_paid_by_amount,
     declined_payment_keeps_order_open,
     gateway_failure_leaves_no_payment,
     charge_with_lost_response_is_undone,
@@ -219,6 +220,25 @@ async fn only_staff_record_external_payments(app: TestApp) {
     assert_eq!(app.gateway.charge_count(), 0);
 }
 
+async fn order_above_one_million_is_paid_by_amount(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 1_000_000.0, 100)]).await;
+    let surcharge = json!({ "name": "Door", "priceDelta": 999_999.99 });
+    let modifiers = format!("{}/modifiers", event.sections[0]);
+    assert_eq!(app.request("POST", &modifiers).key(&kofi.key).json(&surcharge).send().await.status, 201);
+    let order = ama.order(&event.sections[0], 50).await.unwrap();
+    assert_eq!(order.total, 100_000_249.0);
+
+    let too_much = app.pay(&ama.key, &order.self_, partial_card_payment(100_000_249.01)).await;
+    assert_eq!((too_much.status, too_much.invalid_arguments()), (400, vec!["amount".to_owned()]));
+    let part = app.pay(&ama.key, &order.self_, partial_card_payment(98_999_999.99)).await;
+    assert_eq!((part.status, &part.body["amount"]), (201, &json!(98_999_999.99)));
+    let rest = app.pay(&ama.key, &order.self_, partial_card_payment(1_000_249.01)).await;
+
+    assert_eq!((rest.status, &rest.body["amount"]), (201, &json!(1_000_249.01)));
+    assert_eq!(status(&app, &order.self_).await, "Fulfilled");
+}
+
 async fn contract_limits_payment(app: TestApp) {
     let OrderFixture { ama, order, .. } = create_order(&app).await;
 
@@ -229,6 +249,7 @@ async fn contract_limits_payment(app: TestApp) {
         (partial_card_payment(-1.0), "amount"),
         (partial_card_payment(0.001), "amount"),
         (partial_card_payment(1_000_000.01), "amount"),
+        (partial_card_payment(1e300), "amount"),
         (json!({ "method": "card", "token": "x".repeat(201), "reference": "x".repeat(201) }), "token reference"),
     ] {
         let rejected = app.pay(&ama.key, &order, body.clone()).await;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures::future::{join, join_all};
 use serde_json::json;
 
+use crate::orders::limited_section;
 use crate::race_tests;
 use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
 
@@ -15,6 +16,7 @@ race_tests![
     failing_order_does_not_fail_its_batch,
     expired_reservations_are_sold_once,
     concurrent_orders_respect_open_order_limit,
+    concurrent_orders_respect_maximum_per_account,
     concurrent_payments_pay_order_once,
     concurrent_partial_payments_do_not_exceed_total,
     concurrent_payments_have_independent_outcomes,
@@ -147,6 +149,24 @@ async fn concurrent_orders_respect_open_order_limit(app: TestApp) {
     assert_eq!(count_statuses(&responses, [201, 409]), [10, 5]);
     assert!(responses.iter().filter(|response| response.status == 409).all(|response| response.code() == "order.too-many"));
     assert_eq!(app.sold_and_reserved(section).await, (0, 10));
+}
+
+async fn concurrent_orders_respect_maximum_per_account(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let sections = [limited_section("Paid", 10.0, 5), limited_section("Free", 0.0, 3)];
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &sections).await;
+    let [paid, free] = [0, 1].map(|section| event.sections[section].as_str());
+    let users = sign_up_users(&app, 2).await;
+
+    let wants = users.iter().flat_map(|user| [paid, free, paid, free, paid, free, paid, free].map(|section| (user, section)));
+    let responses = join_all(wants.map(|(user, section)| app.place_order(&user.key, json!({ section: 2 })))).await;
+
+    // Each account has two orders of two tickets of the first section, and one of the second.
+    assert_eq!(count_statuses(&responses, [201, 409]), [6, 10]);
+    let rejected = responses.iter().filter(|response| response.status == 409);
+    assert!(rejected.map(Response::code).all(|code| code == "section.account-maximum"));
+    assert_eq!(app.sold_and_reserved(paid).await, (0, 8));
+    assert_eq!(app.sold_and_reserved(free).await, (4, 0));
 }
 
 /// Creates Ama's order of two tickets at 100.00, which is 203.98 with fees, of a section with two tickets.

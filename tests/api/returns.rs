@@ -2,10 +2,12 @@
 
 use boxoffice::config::{FeeSchedule, Settings};
 use boxoffice_http::log;
-use futures::future::join;
+use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{Client, Event, TestApp, User, card_payment, partial_card_payment, rejection, section, types};
+use crate::support::{
+    Client, Event, TestApp, User, card_payment, check_invariants, partial_card_payment, rejection, section, types,
+};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -30,6 +32,7 @@ on_both_databases![
 
 race_tests![
     concurrent_return_and_claim_agree_on_tickets,
+    concurrent_return_and_transfers_leave_no_valid_ticket,
     concurrent_returns_refund_once,
     concurrent_return_and_admission_agree_on_tickets,
     concurrent_return_and_void_leave_one,
@@ -254,6 +257,33 @@ async fn concurrent_return_and_claim_agree_on_tickets(app: TestApp) {
     let orders = app.read(&format!("/accounts/{}/orders?status=Returned", ama.number)).await;
     assert_eq!(orders["total"], 5);
     assert_eq!(app.stored_sold_and_reserved().await.0, vec![(2, 0), (1, 0)], "the first order's places alone are sold");
+}
+
+async fn concurrent_return_and_transfers_leave_no_valid_ticket(app: TestApp) {
+    let (kofi, ama, esi) = (app.sign_up("kofi").await, app.sign_up("ama").await, app.sign_up("esi").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 100)]).await;
+    for _ in 0..6 {
+        let order = ama.order(&event.sections[0], 3).await.unwrap().self_.clone();
+        let tickets = wallet(&app, &ama).await;
+        let issued: Vec<_> = tickets.iter().filter(|(_, status)| status == "Issued").map(|(serial, _)| serial.clone()).collect();
+
+        // A transfer may begin and be claimed while the tickets are being returned.
+        let transfers = issued.iter().map(async |serial| {
+            let body = json!({ "recipient": esi.number, "tickets": [serial] });
+            let created = app.request("POST", "/transfers").key(&ama.key).json(&body).send().await;
+            if created.status == 201 {
+                let claims = format!("{}/claims", created.body["self"].as_str().unwrap());
+                app.request("POST", &claims).key(&esi.key).send().await;
+            }
+        });
+        let (_, returned) = join(join_all(transfers), app.return_tickets(&kofi.key, &order, json!({}))).await;
+
+        assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Returned")));
+        for user in [&ama, &esi] {
+            assert!(statuses(&app, user).await.iter().all(|status| status == "Void"), "{}", user.username);
+        }
+    }
+    assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap()).await, [""; 0]);
 }
 
 async fn rejects_tickets_of_other_orders(app: TestApp) {

@@ -25,6 +25,7 @@ on_both_databases![
     removed_host_cannot_add_sections,
     deletes_event_while_section_is_added,
     event_has_at_most_hundred_sections,
+    maximum_per_account_is_readable_and_changeable,
 ];
 
 fn floor() -> Value {
@@ -75,7 +76,7 @@ async fn new_section_is_active_and_empty(app: TestApp) {
     let expected = json!({
         "self": uri, "name": "Floor", "description": "", "price": { "base": 20.5, "current": 20.5, "expires": "2998-12-20T19:00" },
         "salesStart": "2020-01-01T00:00", "salesEnd": "2998-12-20T19:00", "active": true, "capacity": 100, "sold": 0,
-        "remaining": 100, "reserved": 0,
+        "remaining": 100, "reserved": 0, "maximumPerAccount": null,
     });
     assert_eq!(created.body, expected);
     assert_eq!(read(&app, &kofi.key, uri).await.body, long(&event, &expected));
@@ -97,12 +98,13 @@ async fn names_all_invalid_arguments(app: TestApp) {
     let nothing = add(&app, &kofi.key, &event.uri, &json!({ "name": "", "active": true })).await;
     let wrong = json!({
         "name": "x".repeat(201), "basePrice": 9.999, "capacity": 0, "salesStart": "now", "salesEnd": 7, "description": 1,
-        "active": "yes",
+        "active": "yes", "maximumPerAccount": 0,
     });
     let wrong = add(&app, &kofi.key, &event.uri, &wrong).await;
 
     assert_eq!(nothing.invalid_arguments(), ["-name", "-basePrice", "-capacity", "-salesStart", "-salesEnd"]);
-    assert_eq!(wrong.invalid_arguments(), ["name", "basePrice", "capacity", "salesStart", "salesEnd", "description", "active"]);
+    let all = ["name", "basePrice", "capacity", "salesStart", "salesEnd", "description", "active", "maximumPerAccount"];
+    assert_eq!(wrong.invalid_arguments(), all);
 }
 
 async fn name_is_unique_in_event(app: TestApp) {
@@ -387,4 +389,38 @@ async fn event_has_at_most_hundred_sections(app: TestApp) {
     let last = format!("{}{}", event.uri, sections[99]["self"].as_str().unwrap());
     assert_eq!(delete(&app, &kofi.key, &last).await.status, 204);
     assert_eq!(add(&app, &kofi.key, &event.uri, &floor()).await.status, 201, "one went, one can come");
+}
+
+async fn maximum_per_account_is_readable_and_changeable(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("VIP", 20.0, 10)]).await;
+    let mut limited = floor();
+    limited["maximumPerAccount"] = 4.into();
+    let created = add(&app, &kofi.key, &event.uri, &limited).await;
+    assert_eq!((created.status, &created.body["maximumPerAccount"]), (201, &json!(4)));
+    let uri = created.body["self"].as_str().unwrap();
+    let shown = async || {
+        let section = read(&app, &kofi.key, uri).await.body["maximumPerAccount"].clone();
+        // The event may come from the cache.
+        assert_eq!(app.request("GET", &event.uri).send().await.body["sections"][1]["maximumPerAccount"], section);
+        let published = app.request("GET", "/published-events").send().await.body["entries"][0].clone();
+        assert_eq!(published["sections"][1]["maximumPerAccount"], section);
+        section
+    };
+    assert_eq!(shown().await, 4);
+
+    for (change_to, expected) in [
+        (json!({ "maximumPerAccount": 6 }), json!(6)),
+        (json!({ "description": "By the sea" }), json!(6)),
+        (json!({ "maximumPerAccount": null }), Value::Null),
+        (json!({ "maximumPerAccount": 1_000_000 }), json!(1_000_000)),
+    ] {
+        let changed = change(&app, &kofi.key, uri, change_to.clone()).await;
+        assert_eq!((changed.status, &changed.body["maximumPerAccount"]), (200, &expected), "{change_to}");
+        assert_eq!(shown().await, expected, "{change_to}");
+    }
+    for wrong in [json!(0), json!(-1), json!(1.5), json!("four"), json!(1_000_001)] {
+        let rejected = change(&app, &kofi.key, uri, json!({ "maximumPerAccount": wrong })).await;
+        assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["maximumPerAccount".to_owned()]), "{wrong}");
+    }
 }

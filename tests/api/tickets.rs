@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use boxoffice::kernel::types::clock::Timestamp;
 use serde_json::json;
 
 use crate::on_both_databases;
@@ -16,6 +17,9 @@ on_both_databases![
     event_tickets_require_redeemer_host_or_staff,
     void_tickets_are_not_valid,
     redeemer_requests_changes_since_time,
+    changes_include_tickets_that_became_void,
+    changes_include_tickets_of_deleted_account,
+    later_change_has_later_time,
 ];
 
 /// Sets a ticket's status in the database.
@@ -201,4 +205,69 @@ async fn redeemer_requests_changes_since_time(app: TestApp) {
     let path = format!("{}/tickets?modified_since=yesterday", event.uri);
     let bad = app.request("GET", &path).key(&kofi.key).send().await;
     assert_eq!((bad.status, bad.invalid_arguments()), (400, vec!["modified_since".to_owned()]));
+}
+
+/// Returns the serial and the status of each ticket of an event that has changed since.
+async fn changes(client: &Client, event: &Event, since: Timestamp) -> Vec<(String, String)> {
+    let changed = client.event_ticket_list().event(&event.id).modified_since(since.format_rfc3339()).records(100);
+    let changed = changed.send().await.unwrap().into_inner();
+    assert_eq!(changed.total, changed.entries.len() as i64);
+    changed.entries.iter().map(|ticket| (ticket.serial.to_string(), ticket.status.to_string())).collect()
+}
+
+async fn changes_include_tickets_that_became_void(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let event = app.create_listed_event(&host, &[section("VIP", 0.0, 10), section("Floor", 0.0, 10)]).await;
+    let returned = ama.order(&event.sections[0], 2).await.unwrap().self_.clone();
+    let voided = ama.order(&event.sections[1], 1).await.unwrap().self_.clone();
+    let [one, other, floor] = serials(&kofi.client, &event).await.try_into().unwrap();
+    let vip_gate = redeemer_client(&app, &create_token(&host, &event, &[&event.sections[0]]).await).await;
+    app.advance_clock(Duration::from_secs(3600));
+    let before = app.state.clock.now();
+    assert_eq!(changes(&kofi.client, &event, before).await, []);
+
+    assert_eq!(app.return_tickets(&kofi.key, &returned, json!({ "tickets": [one] })).await.status, 200);
+    assert_eq!(app.void_order(&app.staff.key, &voided, json!({ "reason": "A stolen card." })).await.status, 200);
+
+    let void = |serial: &String| (serial.clone(), "Void".to_owned());
+    assert_eq!(changes(&kofi.client, &event, before).await, [void(&one), void(&floor)]);
+    assert_eq!(changes(&vip_gate, &event, before).await, [void(&one)], "only of its sections");
+    assert_eq!(serials(&kofi.client, &event).await, [other.clone()], "the list without a time has valid tickets only");
+    let all = changes(&kofi.client, &event, Timestamp(0)).await;
+    assert_eq!(all, [void(&one), (other, "Issued".to_owned()), void(&floor)]);
+    let list = app.request("GET", &format!("{}/tickets", event.uri)).at(app.server).key(&kofi.key).send().await;
+    assert!(list.header("date").ends_with(" GMT"), "the time for the next request");
+}
+
+async fn changes_include_tickets_of_deleted_account(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let hers = ama.order_free_tickets(&event.sections[0], 1).await;
+    assert_eq!(app.request("POST", &format!("{}/cancellations", event.uri)).key(&kofi.key).send().await.status, 200);
+    app.advance_clock(Duration::from_secs(3600));
+    let before = app.state.clock.now();
+
+    assert_eq!(app.request("DELETE", &format!("/accounts/{}", ama.number)).key(&ama.key).send().await.status, 204);
+
+    assert_eq!(changes(&kofi.client, &event, before).await, [(hers[0].clone(), "Issued".to_owned())]);
+}
+
+/// The clocks of two servers differ, or a change waits for another one that began later.
+async fn later_change_has_later_time(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 0.0, 10)]).await;
+    let hers = ama.order_free_tickets(&event.sections[0], 1).await;
+    app.execute_sql("update tickets set modified = modified + 3600000000").await;
+    let mut tx = app.state.db.read().await.unwrap();
+    let ahead = tx.query("select modified from tickets").scalar::<i64>().await.unwrap();
+    drop(tx);
+
+    let admit = serde_json::from_value::<types::AdmissionCreate>(json!({ "serials": hers })).unwrap();
+    kofi.client.event_admission_create().event(&event.id).body(admit).send().await.unwrap();
+
+    let mut tx = app.state.db.read().await.unwrap();
+    assert_eq!(tx.query("select modified from tickets").scalar::<i64>().await.unwrap(), ahead + 1);
+    drop(tx);
+    assert_eq!(changes(&kofi.client, &event, Timestamp(ahead)).await, [(hers[0].clone(), "Redeemed".to_owned())]);
 }

@@ -4,6 +4,7 @@ mod lists;
 mod races;
 mod states;
 
+use std::collections::BTreeSet;
 use std::slice::from_ref;
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ use crate::tokens::redeemer_key;
 on_both_databases![
     transfer_hides_addresses_of_both_sides,
     claim_transfers_ownership,
+    claim_replaces_serials_and_uris,
+    redeemer_learns_of_replaced_serials,
+    host_returns_claimed_tickets_by_new_serials,
     rejection_leaves_tickets_with_sender,
     either_side_cancels_open_transfer,
     transfers_tickets_of_several_events,
@@ -109,6 +113,11 @@ async fn wallet(app: &TestApp, user: &User) -> Vec<(String, String)> {
     wallet["entries"].as_array().unwrap().iter().map(ticket).collect()
 }
 
+/// Returns the serials of the tickets in a wallet.
+async fn serials_of(app: &TestApp, user: &User) -> Vec<String> {
+    wallet(app, user).await.into_iter().map(|(serial, _)| serial).collect()
+}
+
 /// Returns these serials, all with one status.
 fn all(serials: &[String], status: &str) -> Vec<(String, String)> {
     serials.iter().map(|serial| (serial.clone(), status.to_owned())).collect()
@@ -166,15 +175,98 @@ async fn claim_transfers_ownership(app: TestApp) {
         assert_eq!(ticket.status, types::TransferTicketStatus::Issued);
     }
     assert_eq!(wallet(&app, &ama).await, [issued(&serials[1])]);
-    assert_eq!(wallet(&app, &esi).await, [issued(&serials[0]), issued(&serials[2])], "a ticket keeps its serial");
-    for user in [&ama, &esi, &app.staff] {
+    assert_eq!(wallet(&app, &esi).await.len(), 2);
+    for user in [&esi, &app.staff] {
         let read = user.client.transfer_get().transfer(id(uri)).send().await.unwrap();
         assert_eq!(*read, claimed);
     }
-    let ticket = tickets[0]["self"].as_str().unwrap();
+    let ticket = &claimed.tickets[0].self_;
     assert_eq!(esi.client.ticket_get().ticket(id(ticket)).send().await.unwrap().owner.number, esi.number);
     let former = ama.client.ticket_get().ticket(id(ticket)).send().await;
     assert_eq!(former.rejection(), (403, "resource.not-yours".to_owned()));
+}
+
+async fn claim_replaces_serials_and_uris(app: TestApp) {
+    let fixture = create_fixture(&app, 2).await;
+    let uri = fixture.offer(&app, &fixture.serials).await;
+    let before = read(&app, &fixture.ama, &uri).await;
+    let offered = |at: usize| before["tickets"][at]["self"].as_str().unwrap();
+
+    let claimed = claim(&app, &fixture.esi, &uri).await;
+
+    let received = serials_of(&app, &fixture.esi).await;
+    assert!(received.iter().all(|serial| !fixture.serials.contains(serial)), "{received:?}");
+    assert_eq!(received.iter().collect::<BTreeSet<_>>().len(), 2);
+    for (at, ticket) in claimed.body["tickets"].as_array().unwrap().iter().enumerate() {
+        assert_eq!(ticket["serial"], received[at].as_str());
+        assert_ne!(ticket["self"], offered(at));
+        assert_eq!(app.read(ticket["self"].as_str().unwrap()).await["serial"], received[at].as_str());
+        for user in [&fixture.ama, &fixture.esi, &fixture.kofi, &app.staff] {
+            let old = app.request("GET", offered(at)).key(&user.key).send().await;
+            assert_eq!((old.status, old.code()), (404, "resource.not-found"), "{}", user.username);
+        }
+    }
+    let repeated = claim(&app, &fixture.esi, &uri).await;
+    assert_eq!((repeated.status, repeated.code()), (409, "transfer.not-open"));
+    assert_eq!(serials_of(&app, &fixture.esi).await, received, "a repeated claim changes nothing");
+
+    let old = fixture.admit(&app, &fixture.serials).await;
+    assert_eq!((old.status, old.code()), (400, "admission.none"), "the sender's copy admits nobody");
+    let new = fixture.admit(&app, &received).await;
+    assert_eq!(new.body.as_array().map(Vec::len), Some(2));
+    for serial in &fixture.serials {
+        let unknown = app.read(&format!("{}/admissions?ticket={serial}", fixture.event.uri)).await;
+        assert_eq!(unknown["total"], 0);
+    }
+    let events = app.read(&format!("/accounts/{}/events", fixture.ama.number)).await;
+    assert_eq!(events["total"], 0);
+    assert_eq!(app.read(&fixture.event.uri).await["popularity"], 2);
+    assert_eq!(app.sold_and_reserved(&fixture.event.sections[0]).await, (2, 0));
+    assert_eq!(app.read(&format!("{}/statistics", fixture.event.uri)).await["tickets"], 2);
+}
+
+async fn redeemer_learns_of_replaced_serials(app: TestApp) {
+    let fixture = create_fixture(&app, 1).await;
+    let gate = app.client(&fixture.gate_key(&app).await);
+    let uri = fixture.offer(&app, &fixture.serials).await;
+    app.advance_clock(Duration::from_secs(3600));
+    let since = app.state.clock.now().format_rfc3339();
+    let changes = async || {
+        let list = gate.event_ticket_list().event(&fixture.event.id).modified_since(since.clone()).send().await.unwrap();
+        let entry =
+            |ticket: &types::Ticket| (ticket.serial.to_string(), ticket.status.to_string(), ticket.owner.number.to_string());
+        list.entries.iter().map(entry).collect::<Vec<_>>()
+    };
+    assert_eq!(changes().await, []);
+
+    claim(&app, &fixture.esi, &uri).await;
+
+    let new = serials_of(&app, &fixture.esi).await.remove(0);
+    let entry = |serial: &str, status: &str, owner: &User| (serial.to_owned(), status.to_owned(), owner.number.clone());
+    let old = entry(&fixture.serials[0], "Void", &fixture.ama);
+    assert_eq!(changes().await, [old.clone(), entry(&new, "Issued", &fixture.esi)]);
+    assert_eq!(fixture.admit(&app, from_ref(&new)).await.status, 201);
+    assert_eq!(changes().await, [old, entry(&new, "Redeemed", &fixture.esi)]);
+    let valid = gate.event_ticket_list().event(&fixture.event.id).send().await.unwrap();
+    assert_eq!((valid.total, valid.entries[0].serial.as_str()), (1, new.as_str()));
+}
+
+async fn host_returns_claimed_tickets_by_new_serials(app: TestApp) {
+    let fixture = create_fixture(&app, 2).await;
+    let order = app.read("/orders").await["entries"][0]["self"].as_str().unwrap().to_owned();
+    let uri = fixture.offer(&app, &fixture.serials[..1]).await;
+    claim(&app, &fixture.esi, &uri).await;
+    let new = serials_of(&app, &fixture.esi).await.remove(0);
+
+    let old = app.return_tickets(&fixture.kofi.key, &order, json!({ "tickets": [fixture.serials[0]] })).await;
+    assert_eq!((old.status, old.invalid_arguments()), (400, vec!["tickets".to_owned()]));
+    let returned = app.return_tickets(&fixture.kofi.key, &order, json!({ "tickets": [new] })).await;
+    assert_eq!((returned.status, &returned.body["status"]), (200, &json!("Fulfilled")));
+    let rest = app.return_tickets(&fixture.kofi.key, &order, json!({})).await;
+    assert_eq!((rest.status, &rest.body["status"]), (200, &json!("Returned")));
+    assert_eq!(wallet(&app, &fixture.esi).await, [(new, "Void".to_owned())]);
+    assert_eq!(wallet(&app, &fixture.ama).await, all(&fixture.serials[1..], "Void"));
+    assert_eq!(app.sold_and_reserved(&fixture.event.sections[0]).await, (0, 0));
 }
 
 async fn rejection_leaves_tickets_with_sender(app: TestApp) {
@@ -226,7 +318,7 @@ async fn transfers_tickets_of_several_events(app: TestApp) {
     let sections: Vec<_> = claimed.body["tickets"].as_array().unwrap().iter().map(|ticket| &ticket["section"]["self"]).collect();
     assert_eq!(sections, [&fixture.event.sections[0], &rock.sections[0], &rock.sections[1]]);
     assert_eq!(wallet(&app, &fixture.ama).await, []);
-    assert_eq!(wallet(&app, &fixture.esi).await, all(&serials, "Issued"));
+    assert_eq!(wallet(&app, &fixture.esi).await.len(), 3);
 }
 
 async fn pending_tickets_admit_only_after_claim(app: TestApp) {
@@ -243,9 +335,10 @@ async fn pending_tickets_admit_only_after_claim(app: TestApp) {
     );
 
     assert_eq!(claim(&app, &fixture.esi, &uri).await.status, 200);
-    let admitted = fixture.admit(&app, &fixture.serials).await;
+    let received = serials_of(&app, &fixture.esi).await;
+    let admitted = fixture.admit(&app, &received).await;
     assert_eq!(admitted.body.as_array().unwrap().len(), 1);
-    assert_eq!(admitted.body[0]["ticket"], fixture.serials[0].as_str());
+    assert_eq!(admitted.body[0]["ticket"], received[0].as_str());
     assert_eq!(admitted.body[0]["patron"]["number"], fixture.esi.number.as_str(), "the new owner is the patron");
 }
 
@@ -257,14 +350,16 @@ async fn claimed_ticket_can_be_transferred_again(app: TestApp) {
 
     let former = offer(&app, &fixture.ama.key, &yaw, &fixture.serials).await;
     assert_eq!((former.status, former.invalid_arguments()), (400, vec!["tickets".to_owned()]), "it is Ama's no more");
-    let second = offer(&app, &fixture.esi.key, &yaw, &fixture.serials).await;
+    let second = offer(&app, &fixture.esi.key, &yaw, &serials_of(&app, &fixture.esi).await).await;
     let second = second.body["self"].as_str().unwrap();
     assert_eq!(claim(&app, &yaw, second).await.status, 200);
-    assert_eq!(wallet(&app, &yaw).await, all(&fixture.serials, "Issued"));
-    let back = offer(&app, &yaw.key, &fixture.ama, &fixture.serials).await;
+    let back = offer(&app, &yaw.key, &fixture.ama, &serials_of(&app, &yaw).await).await;
     assert_eq!(claim(&app, &fixture.ama, back.body["self"].as_str().unwrap()).await.status, 200);
 
-    assert_eq!(wallet(&app, &fixture.ama).await, all(&fixture.serials, "Issued"), "it came back");
+    let came_back = serials_of(&app, &fixture.ama).await;
+    assert_eq!(wallet(&app, &fixture.ama).await, all(&came_back, "Issued"));
+    assert_ne!(came_back, fixture.serials, "with another serial");
+    assert_eq!(fixture.admit(&app, &fixture.serials).await.status, 400);
     assert_eq!((wallet(&app, &fixture.esi).await, wallet(&app, &yaw).await), (vec![], vec![]));
 }
 
@@ -273,16 +368,21 @@ async fn transfer_does_not_reveal_later_changes(app: TestApp) {
     let yaw = app.sign_up("yaw").await;
     let claimed = fixture.offer(&app, &fixture.serials).await;
     claim(&app, &fixture.esi, &claimed).await;
-    let before = read(&app, &fixture.ama, &claimed).await;
+    let read_by_all = async || {
+        let [ama, esi, staff] = [&fixture.ama, &fixture.esi, &app.staff].map(|user| read(&app, user, &claimed));
+        [ama.await, esi.await, staff.await]
+    };
+    let before = read_by_all().await;
+    let received = serials_of(&app, &fixture.esi).await;
 
-    let onward = offer(&app, &fixture.esi.key, &yaw, &fixture.serials[..1]).await;
-    let meanwhile = read(&app, &fixture.ama, &claimed).await;
+    let onward = offer(&app, &fixture.esi.key, &yaw, &received[..1]).await;
+    let meanwhile = read_by_all().await;
     claim(&app, &yaw, onward.body["self"].as_str().unwrap()).await;
-    assert_eq!(fixture.admit(&app, &fixture.serials).await.status, 201);
+    assert_eq!(fixture.admit(&app, &serials_of(&app, &yaw).await).await.status, 201);
 
     assert_eq!(meanwhile, before, "offered on");
-    assert_eq!(read(&app, &fixture.ama, &claimed).await, before, "claimed by somebody else, and redeemed");
-    assert_eq!(before["tickets"][0]["owner"]["number"], fixture.esi.number.as_str());
+    assert_eq!(read_by_all().await, before, "claimed by somebody else, and redeemed");
+    assert_eq!(before[0]["tickets"][0]["owner"]["number"], fixture.esi.number.as_str());
 }
 
 async fn recipient_reads_serials_after_claim(app: TestApp) {
@@ -293,23 +393,26 @@ async fn recipient_reads_serials_after_claim(app: TestApp) {
     };
     let (known, hidden) = (vec![json!(fixture.serials[0]), json!(fixture.serials[1])], vec![Value::Null; 2]);
 
-    for (method, below, afterwards) in [("POST", "/rejections", &hidden), ("DELETE", "", &hidden), ("POST", "/claims", &known)] {
+    for (method, below) in [("POST", "/rejections"), ("DELETE", ""), ("POST", "/claims")] {
         let uri = fixture.offer(&app, &fixture.serials).await;
         assert_eq!(serials(&read(&app, &fixture.esi, &uri).await), hidden);
         let ended = app.request(method, &format!("{uri}{below}")).key(&fixture.esi.key).send().await;
-        if ended.status == 200 {
-            assert_eq!(&serials(&ended.body), afterwards, "{method} {below}");
-        }
 
+        // After the claim, the new serials are hidden from the sender.
+        let received: Vec<Value> = serials_of(&app, &fixture.esi).await.into_iter().map(Value::from).collect();
+        let (to_recipient, to_sender, to_staff) =
+            if below == "/claims" { (&received, &hidden, &received) } else { (&hidden, &known, &known) };
+        if ended.status == 200 {
+            assert_eq!(&serials(&ended.body), to_recipient, "{method} {below}");
+        }
         let now = read(&app, &fixture.esi, &uri).await;
-        assert_eq!(&serials(&now), afterwards, "{method} {below}");
+        assert_eq!(&serials(&now), to_recipient, "{method} {below}");
+        assert_eq!(&serials(&read(&app, &fixture.ama, &uri).await), to_sender, "{method} {below}");
         let history = format!("/accounts/{}/transfers", fixture.esi.number);
         let hers = app.request("GET", &history).key(&fixture.esi.key).send().await.body;
         assert_eq!(hers["entries"].as_array().unwrap().last(), Some(&now), "the history ends there");
         let staffs = app.read(&history).await;
-        for all in [&read(&app, &fixture.ama, &uri).await, staffs["entries"].as_array().unwrap().last().unwrap()] {
-            assert_eq!(serials(all), known, "the sender has always known them, and staff see every ticket");
-        }
+        assert_eq!(&serials(staffs["entries"].as_array().unwrap().last().unwrap()), to_staff, "{method} {below}");
     }
 }
 
@@ -338,7 +441,8 @@ async fn redeemer_sees_every_status_change(app: TestApp) {
     let claimed = fixture.offer(&app, moved).await;
     assert_eq!(changes().await, is("Pending"));
     claim(&app, &fixture.esi, &claimed).await;
-    assert_eq!(changes().await, is("Issued"));
+    let received = all(&serials_of(&app, &fixture.esi).await, "Issued");
+    assert_eq!(changes().await, [is("Void"), received].concat());
     assert_eq!(changes().await, [], "nothing since");
 }
 
@@ -431,7 +535,7 @@ async fn only_owner_offers_tickets(app: TestApp) {
     let sent = offer(&app, &app.staff.key, &fixture.esi, &staffs).await;
     assert_eq!((sent.status, &sent.body["sender"]["number"]), (201, &json!(app.staff.number)));
     assert_eq!(claim(&app, &fixture.esi, sent.body["self"].as_str().unwrap()).await.status, 200);
-    assert_eq!(wallet(&app, &fixture.esi).await, all(&staffs, "Issued"));
+    assert_eq!(wallet(&app, &fixture.esi).await.len(), 1);
 }
 
 async fn invalid_offer_names_all_errors_and_changes_nothing(app: TestApp) {

@@ -364,12 +364,19 @@ impl<'a> Round<'a> {
         let id = last(&transfer.self_).to_owned();
         self.record_ticket(&serial, &self.me.number, "Pending");
         self.load.records().transfers.insert(id.clone(), BTreeSet::from(["Pending", "Claimed"]));
-        self.load.records().tickets.get_mut(&serial)?.insert((other.number.clone(), "Issued"));
+        self.load.records().tickets.get_mut(&serial)?.insert((self.me.number.clone(), "Void"));
         let recipient = connect_without_retries(&self.address, &other.key);
         let outcome = recipient.transfer_claim_create().transfer(id.as_str()).send().await;
-        self.load.record("claim", outcome, &[])?.ok()?;
+        let claimed = self.load.record("claim", outcome, &[])?.ok()?;
         self.load.records().transfers.insert(id, BTreeSet::from(["Claimed"]));
-        self.record_ticket(&serial, &other.number, "Issued");
+        self.record_ticket(&serial, &self.me.number, "Void");
+        let received = claimed.tickets.iter().filter_map(|ticket| ticket.serial.as_ref());
+        // The recipient may have found it in the wallet, and used it, in the meantime.
+        let mut records = self.load.records();
+        for serial in received {
+            let issued = BTreeSet::from([(other.number.clone(), "Issued")]);
+            records.tickets.entry(serial.to_string()).or_insert(issued);
+        }
         Some(())
     }
 

@@ -16,7 +16,7 @@ pub async fn check_invariants(tx: &mut Tx) -> Vec<String> {
 }
 
 /// The description of each violation, and the statement that returns the ids of the rows that violate it.
-const INVARIANTS: [(&str, &str); 10] = [
+const INVARIANTS: [(&str, &str); 12] = [
     (
         "a section's counters differ from its tickets and reservations",
         "select s.id from sections s where s.capacity < s.sold + s.reserved
@@ -37,9 +37,14 @@ const INVARIANTS: [(&str, &str); 10] = [
     ),
     (
         "an order's tickets differ from its items",
-        "select o.id from orders o where (select count(*) from tickets t where t.order_id = o.id)
+        "select o.id from orders o where (select count(*) from tickets t where t.order_id = o.id and t.replaced_by is null)
             <> case when o.status in ('Fulfilled', 'Returned', 'Voided')
                 then (select cast(sum(i.quantity) as bigint) from order_items i where i.order_id = o.id) else 0 end",
+    ),
+    (
+        "a returned order has a ticket that is not void",
+        "select o.id from orders o where o.status = 'Returned'
+            and exists (select 1 from tickets t where t.order_id = o.id and t.status <> 'Void')",
     ),
     (
         "an order's transactions differ from its payments and refunds",
@@ -81,9 +86,16 @@ const INVARIANTS: [(&str, &str); 10] = [
             <> case t.status when 'Pending' then 1 else 0 end",
     ),
     (
-        "a ticket of a claimed transfer still belongs to the sender",
+        "a ticket of a claimed transfer was not replaced by a ticket of the recipient",
         "select f.id from transfers f join transfer_tickets h on h.transfer_id = f.id join tickets t on t.id = h.ticket_id
-         where f.status = 'Claimed' and t.owner_id = f.sender_id
-            and not exists (select 1 from transfer_tickets l where l.ticket_id = t.id and l.transfer_id > f.id)",
+            left join tickets n on n.id = t.replaced_by
+         where f.status = 'Claimed' and (n.id is null or n.owner_id <> f.recipient_id or n.serial = t.serial
+            or (n.order_id, n.event_id, n.section_id) <> (t.order_id, t.event_id, t.section_id))",
+    ),
+    (
+        "a replaced ticket is not void, or was in no claimed transfer",
+        "select t.id from tickets t where t.replaced_by is not null and (t.status <> 'Void'
+            or 1 <> (select count(*) from transfer_tickets h join transfers f on f.id = h.transfer_id
+                where h.ticket_id = t.id and f.status = 'Claimed'))",
     ),
 ];

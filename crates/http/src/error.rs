@@ -78,6 +78,7 @@ codes! {
     SectionInactive = "section.inactive": "This section is not active.",
     SectionNotOnSale = "section.not-on-sale": "This section is not on sale at this time.",
     SectionCapacity = "section.capacity": "The capacity cannot be less than the places sold and reserved.",
+    SectionAccountMaximum = "section.account-maximum": "This account may not buy as many tickets of this section.",
     SectionTooMany = "section.too-many": "This event has as many sections as one can have.",
     ModifierTaken = "modifier.taken": "Another price modifier of this section holds this name.",
     ModifierTooMany = "modifier.too-many": "This section has as many price modifiers as one can have.",

@@ -91,7 +91,16 @@ enum Presence {
     Required,
     /// May be absent, but not blank, because the resource can't exist without it (`x-not-blank`).
     NotBlank,
+    /// May be absent; a null clears it and reaches the endpoint (`x-cleared-by-null`).
+    Clearable,
     Optional,
+}
+
+impl Presence {
+    /// Returns whether a blank value counts as absent if the schema rejects it.
+    fn may_be_blank(self) -> bool {
+        matches!(self, Self::Clearable | Self::Optional)
+    }
 }
 
 impl RequestBody {
@@ -224,9 +233,16 @@ impl ObjectValidator {
     fn new(mut schema: Schema) -> Self {
         let required = string_list(&schema.resolved["required"]);
         let not_blank = string_list(&schema.resolved["x-not-blank"]);
+        let cleared_by_null = string_list(&schema.resolved["x-cleared-by-null"]);
         let names = schema.resolved["properties"].as_object().into_iter().flat_map(Map::keys);
         let optional = names.filter(|name| !required.contains(name)).map(|name| {
-            let presence = if not_blank.contains(name) { Presence::NotBlank } else { Presence::Optional };
+            let presence = if not_blank.contains(name) {
+                Presence::NotBlank
+            } else if cleared_by_null.contains(name) {
+                Presence::Clearable
+            } else {
+                Presence::Optional
+            };
             (name, presence)
         });
         let properties = required.iter().map(|name| (name, Presence::Required)).chain(optional).map(|(name, presence)| {
@@ -255,7 +271,7 @@ impl ObjectValidator {
         let Value::Object(mut object) = value else {
             return Err(RequestError::MalformedBody("The request's body must be a JSON object.".to_owned()));
         };
-        let (mut field_errors, mut ignored) = (BTreeMap::new(), Vec::new());
+        let (mut field_errors, mut ignored, mut cleared) = (BTreeMap::new(), Vec::new(), Vec::new());
         for Property { name, presence, count_limit, characters } in &self.properties {
             let value = object.get(name);
             if value.is_some_and(json::is_out_of_range) {
@@ -266,17 +282,18 @@ impl ObjectValidator {
             let is_missing = match presence {
                 Presence::Required => is_absent,
                 Presence::NotBlank => value.is_some() && is_absent,
-                Presence::Optional => false,
+                Presence::Clearable | Presence::Optional => false,
             };
             if is_missing {
                 field_errors.insert(name.as_str(), FieldError::missing(name));
             } else if value.is_some_and(Value::is_null) {
                 object.shift_remove(name);
+                cleared.extend((*presence == Presence::Clearable).then(|| name.clone()));
             } else if let Some(detail) = count_limit.zip(value).and_then(|(limit, value)| count_violation(value, limit)) {
                 field_errors.insert(name.as_str(), FieldError::invalid(name, detail));
                 object.shift_remove(name);
             } else if let Some(detail) = value.and_then(|value| characters.violation(value)) {
-                if is_absent && *presence == Presence::Optional {
+                if is_absent && presence.may_be_blank() {
                     ignored.push(name.as_str());
                 } else {
                     field_errors.insert(name.as_str(), FieldError::invalid(name, detail));
@@ -289,7 +306,7 @@ impl ObjectValidator {
             let Some(Property { name, presence, .. }) = self.properties.iter().find(|property| property.name == name) else {
                 continue;
             };
-            if *presence == Presence::Optional && is_blank(&value[name]) {
+            if presence.may_be_blank() && is_blank(&value[name]) {
                 ignored.push(name.as_str());
                 continue;
             }
@@ -298,6 +315,7 @@ impl ObjectValidator {
         if let Some(object) = value.as_object_mut() {
             // An invalid blank leaves an optional property unset, so that a client may send a resource back as it was read.
             object.retain(|name, _| !ignored.contains(&name.as_str()));
+            object.extend(cleared.into_iter().map(|name| (name, Value::Null)));
         }
         errors.extend(self.properties.iter().filter_map(|property| field_errors.remove(property.name.as_str())));
         Ok(value)

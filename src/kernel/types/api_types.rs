@@ -66,7 +66,7 @@ impl JsonSchema for DateTimeInput {
 }
 
 /// A required, nullable property of a response. Schemars would declare an `Option` as optional.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]
 pub struct NullableField<T>(pub Option<T>);
 
@@ -84,6 +84,15 @@ impl<T: JsonSchema> JsonSchema for NullableField<T> {
         schema.extensions.insert("nullable".to_owned(), true.into());
         schema.into()
     }
+}
+
+/// Deserializes a property of a PUT that a null clears (`x-cleared-by-null`): a null is `Some(None)`, and an absent property is
+/// `None` if its default is.
+///
+/// # Errors
+/// Returns an error if the value is neither null nor a `T`.
+pub fn cleared_by_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 /// A date of birth in a request, in either format; stored as `YYYY-MM-DD`. `None` for an empty text.

@@ -67,7 +67,7 @@ impl JsonSchema for Money {
     }
 }
 
-/// An amount in a request. The contract limits it to two decimals and to one million.
+/// An amount in a request. The contract limits it to two decimals and, except for payments, to one million.
 #[derive(Debug, Clone, Copy)]
 pub struct AmountInput(pub Money);
 
@@ -125,7 +125,7 @@ impl JsonSchema for PriceDelta {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the contract bounds amounts at a million")]
+#[expect(clippy::cast_possible_truncation, reason = "a number beyond the largest amount becomes that amount")]
 fn to_money(number: f64) -> Money {
     Money((number * 100.0).round() as i64)
 }

@@ -25,7 +25,6 @@ const OPEN: &[(&str, &[&str], &str)] = &[
     ("event_admission", TICKET, "redeemers see the ticket holder"),
     ("host_transaction", &["order"], "hosts know their orders"),
     ("transfer", WHO, "sender and recipient know each other"),
-    ("transfer_claim", TICKET, "the serials are the recipient's from now on"),
 ];
 pub const ALL: &[&str] = &["e-mail address", "surname", "address", "date of birth", "telephone"];
 pub const WHO: &[&str] = &["e-mail address", "surname"];

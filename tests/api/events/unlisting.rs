@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use futures::future::join;
+use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
 use super::{read, rejection};
-use crate::support::{Event, RESERVATION_TTL, Response, TestApp, User, card_payment, partial_card_payment, section};
+use crate::races::count_statuses;
+use crate::support::{Event, Response, TestApp, User, card_payment, partial_card_payment, section};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -15,6 +16,7 @@ on_both_databases![
     withdrawn_event_can_be_published_again,
     cancelled_event_is_visible_without_sales,
     open_order_of_cancelled_event_cannot_be_paid,
+    open_orders_of_cancelled_event_do_not_count,
     order_with_one_cancelled_event_cannot_be_paid,
     cancellation_refunds_payment_in_progress,
     cancellation_refunds_partial_payment_in_progress,
@@ -127,15 +129,36 @@ async fn open_order_of_cancelled_event_cannot_be_paid(app: TestApp) {
     ] {
         assert_eq!(rejection(&app.pay(key, &first.self_, payment).await), (409, "event.cancelled"));
     }
-    assert_eq!(app.gateway.total(), 100.0);
-    assert_eq!(app.read(&first.self_).await["status"], "Placed");
-    // Payments are refunded after cancellation and after expiry.
-    assert_eq!(app.cancel_order(&ama.key, &first.self_).await.status, 200);
-    assert_eq!(app.gateway.total(), 50.0);
-    app.advance_clock(RESERVATION_TTL);
+    // The job cancels the orders and refunds their payments.
     app.expire_due().await;
-    assert_eq!((app.read(&second.self_).await["status"].as_str().unwrap(), app.gateway.total()), ("Timed Out", 0.0));
+    for order in [&first, &second] {
+        assert_eq!(app.read(&order.self_).await["status"], "Cancelled");
+        assert_eq!(app.payments(&order.self_).await, [(50.0, "Refunded".to_owned())]);
+        assert_eq!(rejection(&app.pay(&ama.key, &order.self_, card_payment()).await), (409, "event.cancelled"));
+    }
+    assert_eq!(app.gateway.total(), 0.0);
     assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
+}
+
+async fn open_orders_of_cancelled_event_do_not_count(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let off = create_concert(&app, &kofi).await;
+    let on = app.create_listed_event(&app.create_host(&kofi).await, &[section("Stalls", 100.0, 100)]).await;
+    for _ in 0..9 {
+        ama.order(&off.sections[0], 1).await.unwrap();
+    }
+    let both = ama.order_items([(on.sections[0].as_str(), 1), (off.sections[0].as_str(), 1)]).await.unwrap();
+    assert_eq!(rejection(&app.place_order(&ama.key, json!({ on.sections[0].as_str(): 1 })).await), (409, "order.too-many"));
+
+    unlist(&app, &kofi.key, &off, "cancellations").await;
+
+    let orders = join_all((0..11).map(|_| app.place_order(&ama.key, json!({ on.sections[0].as_str(): 1 })))).await;
+    assert_eq!(count_statuses(&orders, [201, 409]), [10, 1]);
+    app.expire_due().await;
+    assert_eq!(app.read(&both.self_).await["status"], "Cancelled", "the whole order, because it can't be paid");
+    assert_eq!(app.sold_and_reserved(&on.sections[0]).await, (0, 10));
+    let open = app.read(&format!("/accounts/{}/orders?status=Placed", ama.number)).await;
+    assert_eq!(open["total"], 10);
 }
 
 async fn order_with_one_cancelled_event_cannot_be_paid(app: TestApp) {
@@ -166,10 +189,10 @@ async fn cancellation_refunds_payment_in_progress(app: TestApp) {
     assert_eq!(rejection(&paid), (409, "event.cancelled"));
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (1, 0.0));
     assert_eq!(app.payments(&order).await, [(203.98, "Refunded".to_owned())]);
-    assert_eq!(app.read(&order).await["status"], "Placed");
-    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 2));
     assert_eq!(app.read(&event.uri).await["popularity"], 0);
-    assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
+    app.expire_due().await;
+    assert_eq!(app.read(&order).await["status"], "Cancelled");
+    assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (0, 0));
 }
 
 async fn cancellation_refunds_partial_payment_in_progress(app: TestApp) {
@@ -237,7 +260,8 @@ async fn concurrent_cancellation_and_payment_keep_or_refund_money(app: TestApp) 
             assert_eq!(app.sold_and_reserved(&event.sections[0]).await, (2, 0));
         } else {
             assert_eq!(rejection(&paid), (409, "event.cancelled"));
-            assert_eq!(app.cancel_order(&ama.key, &order).await.status, 200);
+            app.expire_due().await;
+            assert_eq!(app.read(&order).await["status"], "Cancelled");
         }
     }
     assert!((app.gateway.total() - f64::from(kept) * 203.98).abs() < 0.001, "{} is kept for {kept}", app.gateway.total());
@@ -249,7 +273,7 @@ async fn concurrent_cancellation_and_free_orders_count_every_ticket(app: TestApp
         let event = create_concert(&app, &kofi).await;
         let lawn = event.sections[1].as_str();
 
-        let taken = futures::future::join_all((0..4).map(|_| app.place_order(&ama.key, json!({ lawn: 1 }))));
+        let taken = join_all((0..4).map(|_| app.place_order(&ama.key, json!({ lawn: 1 }))));
         let (taken, cancelled) = join(taken, unlist(&app, &kofi.key, &event, "cancellations")).await;
 
         assert_eq!(cancelled.status, 200);

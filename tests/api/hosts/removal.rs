@@ -9,6 +9,7 @@ use crate::{on_both_databases, race_tests};
 
 on_both_databases![
     removed_host_is_not_found,
+    staff_read_ledger_and_statistics_of_removed_host,
     host_is_removed_by_administrators_and_staff,
     sold_tickets_of_removed_host_stay_valid,
     removed_host_cannot_create_submit_list_or_sell,
@@ -51,7 +52,6 @@ async fn removed_host_is_not_found(app: TestApp) {
         ("GET", administrators.clone(), Value::Null),
         ("POST", administrators.clone(), json!({ "account": ama.number })),
         ("DELETE", account, Value::Null),
-        ("GET", format!("{uri}/statistics"), Value::Null),
         ("GET", format!("{uri}/events"), Value::Null),
     ] {
         for key in [&kofi.key, &app.staff.key] {
@@ -64,6 +64,29 @@ async fn removed_host_is_not_found(app: TestApp) {
     let after = app.request("GET", &event.uri).send().await;
     assert_eq!((after.status, after.body), (200, before), "its events stay as they are");
     assert_eq!(app.public_client.published_event_list().send().await.unwrap().total, 1);
+}
+
+async fn staff_read_ledger_and_statistics_of_removed_host(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let (uri, event) = create_concert(&app, &kofi).await;
+    ama.pay(&ama.order(&event.sections[0], 2).await.unwrap()).await.unwrap();
+    let reports = [format!("{uri}/statistics"), format!("{uri}/transactions")];
+    let get = async |key: &str, path: &str| app.request("GET", path).key(key).send().await;
+    let before = join_all(reports.iter().map(|path| get(&app.staff.key, path))).await;
+
+    assert_eq!(remove(&app, &kofi.key, &uri).await.status, 204);
+
+    for (path, before) in reports.iter().zip(before) {
+        let staff = get(&app.staff.key, path).await;
+        assert_eq!((staff.status, &staff.body), (200, &before.body), "{path}");
+        for key in [&kofi.key, &ama.key] {
+            assert_eq!(rejection(&get(key, path).await), (404, "resource.not-found"), "{path}");
+        }
+    }
+    assert_eq!(app.transactions(&reports[1]).await, [("Sale".to_owned(), 41.98, 1.98)]);
+    for path in ["/hosts/17637000000001/statistics", "/hosts/17637000000001/transactions"] {
+        assert_eq!(rejection(&get(&app.staff.key, path).await), (404, "resource.not-found"), "{path}");
+    }
 }
 
 async fn host_is_removed_by_administrators_and_staff(app: TestApp) {

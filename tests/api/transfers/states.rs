@@ -2,7 +2,7 @@
 
 use std::slice::from_ref;
 
-use super::{Fixture, cancel, claim, create_fixture, offer, read, reject, tables, wallet};
+use super::{Fixture, cancel, claim, create_fixture, offer, read, reject, serials_of, tables, wallet};
 use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 use crate::tickets::set_status;
@@ -50,8 +50,12 @@ async fn transfer_ends_once(app: TestApp) {
         assert_eq!(first.take(&app, &fixture, &transfer).await.status, status, "{first:?}");
 
         assert_eq!(read(&app, &fixture.ama, &transfer).await["status"], state);
-        let owner = if first == Step::Claim { &fixture.esi } else { &fixture.ama };
-        assert!(wallet(&app, owner).await.contains(&(serial.clone(), "Issued".to_owned())), "{first:?}");
+        if first == Step::Claim {
+            assert_eq!(serials_of(&app, &fixture.esi).await.len(), 1);
+            assert!(!serials_of(&app, &fixture.ama).await.contains(serial));
+        } else {
+            assert!(wallet(&app, &fixture.ama).await.contains(&(serial.clone(), "Issued".to_owned())), "{first:?}");
+        }
         let before = tables(&app).await;
         for second in Step::ALL {
             let rejected = second.take(&app, &fixture, &transfer).await;
@@ -89,7 +93,8 @@ async fn tickets_follow_state_machine(app: TestApp) {
             let expected = match (state, step) {
                 ("Issued", "transfer") => (201, "", "Pending"),
                 ("Issued", "admit") => (201, "", "Redeemed"),
-                ("Pending", "claim" | "reject") => (200, "", "Issued"),
+                ("Pending", "claim") => (200, "", "Void"),
+                ("Pending", "reject") => (200, "", "Issued"),
                 ("Pending", "cancel") => (204, "", "Issued"),
                 (state, "transfer") => (409, "ticket.not-issued", state),
                 (state, "admit") => (400, "admission.none", state),

@@ -54,6 +54,19 @@ pub async fn require_can_manage(tx: &mut Tx, caller: &Caller, host: Id) -> Resul
     require_administrator(tx, caller, host).await
 }
 
+/// Requires a caller who may read the ledger and the reports of a host: a platform administrator, even if the host was removed, or
+/// an administrator of a host that has not been removed.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] if the host never existed, or was removed and the caller is no platform administrator;
+/// [`Error::FORBIDDEN`] for any other caller.
+pub async fn require_can_audit(tx: &mut Tx, caller: &Caller, host: Id) -> Result<()> {
+    if caller.is_administrator() {
+        return if store::exists(tx, host).await? { Ok(()) } else { Err(Error::NOT_FOUND) };
+    }
+    require_can_manage(tx, caller, host).await
+}
+
 pub async fn list(ctx: &Ctx, filter: &HostFilter) -> Result<Page<Host>> {
     let page = store::list(&mut ctx.unit.read().await?, filter).await?;
     Ok(filter.paging.page(page.total, page.rows.into_iter().map(view).collect()))

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::price::{ActiveModifier, Price, price};
 use crate::kernel::http::HasLocation;
-use crate::kernel::types::api_types::{DateTimeInput, Minutes, Uri};
+use crate::kernel::types::api_types::{DateTimeInput, Minutes, NullableField, Uri, cleared_by_null};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::{AmountInput, Money};
@@ -37,6 +37,8 @@ pub struct Section {
     pub remaining: i64,
     /// Number of places reserved for open orders.
     pub reserved: i64,
+    /// Largest number of tickets that one account may buy.
+    pub maximum_per_account: NullableField<i64>,
 }
 
 impl HasLocation for Section {
@@ -75,6 +77,8 @@ pub struct SectionCreate {
     #[schemars(length(max = 10_000))]
     pub description: Option<String>,
     pub active: Option<bool>,
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub maximum_per_account: Option<i64>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -90,6 +94,11 @@ pub struct SectionUpdate {
     #[schemars(length(max = 10_000))]
     pub description: Option<String>,
     pub active: Option<bool>,
+    /// `Some(None)` for a null, which removes the maximum.
+    // Schemars would declare a default without the condition.
+    #[schemars(range(min = 1, max = 1_000_000), skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "cleared_by_null")]
+    pub maximum_per_account: Option<Option<i64>>,
 }
 
 /// Database row of a section, without expired reservations.
@@ -117,6 +126,8 @@ pub struct SectionRow {
     pub sales_end: Timestamp,
     /// True if it is offered for sale.
     pub active: bool,
+    /// Largest number of tickets that one account may buy; `None` for any number.
+    pub maximum_per_account: Option<i64>,
     /// Active price modifiers, the oldest first.
     #[sqlx(skip)]
     pub adjustments: Vec<ActiveModifier>,
@@ -137,6 +148,7 @@ impl SectionCreate {
             sales_start: self.sales_start.0,
             sales_end: self.sales_end.0,
             active: self.active.unwrap_or(true),
+            maximum_per_account: self.maximum_per_account,
             adjustments: Vec::new(),
         }
     }
@@ -153,6 +165,7 @@ impl SectionUpdate {
             sales_start: self.sales_start.map_or(row.sales_start, |time| time.0),
             sales_end: self.sales_end.map_or(row.sales_end, |time| time.0),
             active: self.active.unwrap_or(row.active),
+            maximum_per_account: self.maximum_per_account.unwrap_or(row.maximum_per_account),
             ..row
         }
     }
@@ -213,6 +226,7 @@ fn view(row: &SectionRow, uri: Uri, now: Timestamp) -> Section {
         sold: row.sold,
         remaining: row.capacity - row.sold - row.reserved,
         reserved: row.reserved,
+        maximum_per_account: NullableField(row.maximum_per_account),
     }
 }
 

@@ -110,6 +110,7 @@ mod tests {
             sales_start: Timestamp(0),
             sales_end: SALES_END,
             active: true,
+            maximum_per_account: None,
             adjustments,
         }
     }

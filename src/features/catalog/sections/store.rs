@@ -60,7 +60,7 @@ fn select(tx: &mut Tx, now: Timestamp) -> Statement<'_> {
     tx.select("s.id, s.event_id, s.name, s.description, s.base_price, s.capacity, s.sold, s.sales_start, s.sales_end, s.active, ")
         .push_bind(RESERVED, now)
         .push(
-            ", m.id as modifier_id, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order
+            ", s.maximum_per_account, m.id as modifier_id, m.price_delta, m.available_from, m.available_to, m.min_order, m.max_order
              from sections s left join modifiers m on m.section_id = s.id and m.active where true",
         )
 }
@@ -118,7 +118,7 @@ pub async fn release_seats(tx: &mut Tx, section: Id, quantity: i64) -> Result<()
 pub(super) async fn insert(tx: &mut Tx, row: &SectionRow) -> Result<()> {
     tx.query(
         "insert into sections (id, event_id, name, description, base_price, capacity, sold, reserved, sales_start, sales_end,
-         active) values ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9)",
+         active, maximum_per_account) values ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10)",
     )
     .bind(row.id)
     .bind(row.event_id)
@@ -129,6 +129,7 @@ pub(super) async fn insert(tx: &mut Tx, row: &SectionRow) -> Result<()> {
     .bind(row.sales_start)
     .bind(row.sales_end)
     .bind(row.active)
+    .bind(row.maximum_per_account)
     .execute()
     .await?;
     Ok(())
@@ -139,7 +140,7 @@ pub(super) async fn update(tx: &mut Tx, row: &SectionRow) -> Result<bool> {
     let updated = tx
         .query(
             "update sections set name = $2, description = $3, base_price = $4, capacity = $5, sales_start = $6, sales_end = $7,
-             active = $8 where id = $1 and sold + reserved <= $5",
+             active = $8, maximum_per_account = $9 where id = $1 and sold + reserved <= $5",
         )
         .bind(row.id)
         .bind(row.name.clone())
@@ -149,6 +150,7 @@ pub(super) async fn update(tx: &mut Tx, row: &SectionRow) -> Result<bool> {
         .bind(row.sales_start)
         .bind(row.sales_end)
         .bind(row.active)
+        .bind(row.maximum_per_account)
         .execute()
         .await?;
     Ok(updated == 1)

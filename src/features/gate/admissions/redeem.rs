@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 
 use super::model::{Admission, AdmissionCreate, AdmissionRow};
 use super::{service, store};
-use crate::features::catalog::events::{self, EventRow};
+use crate::features::catalog::events::{self, EventRow, EventStatus};
 use crate::features::catalog::tokens::{self, AdmissionScope};
 use crate::features::identity::accounts::{self, AccountRow};
 use crate::features::sales::tickets::{self, TicketRow};
@@ -113,7 +113,7 @@ async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Resu
     for scan in scans {
         if let Entry::Vacant(entry) = cache.entry((scan.caller.key, scan.event)) {
             let scope = match events.get(&scan.event) {
-                Some(event) => tokens::authorize(tx, &scan.caller, event).await,
+                Some(event) => authorize(tx, &scan.caller, event).await,
                 None => Err(Error::NOT_FOUND),
             };
             entry.insert(Error::split_rejection(scope)?);
@@ -125,6 +125,18 @@ async fn authorize_scans(tx: &mut Tx, scans: &[&ScanRequest]) -> Result<Vec<Resu
         None => Err(Error::NOT_FOUND),
     };
     Ok(scans.iter().map(scope).collect())
+}
+
+/// Returns the sections to which the caller may admit.
+///
+/// # Errors
+/// [`Error::FORBIDDEN`] for a caller who may not admit to the event, [`Code::AdmissionNone`] if the event is cancelled.
+async fn authorize(tx: &mut Tx, caller: &Caller, event: &EventRow) -> Result<AdmissionScope> {
+    let scope = tokens::authorize(tx, caller, event).await?;
+    if event.status == EventStatus::Cancelled {
+        return Err(Code::AdmissionNone.with_message("This event is cancelled, so none of its tickets can be admitted."));
+    }
+    Ok(scope)
 }
 
 /// Returns the text unless it is blank.

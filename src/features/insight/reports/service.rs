@@ -14,7 +14,7 @@ use crate::state::Ctx;
 
 pub async fn host_statistics(ctx: &Ctx, caller: &Caller, host: Id) -> Result<HostStatistics> {
     let mut tx = ctx.unit.read().await?;
-    hosts::require_can_manage(&mut tx, caller, host).await?;
+    hosts::require_can_audit(&mut tx, caller, host).await?;
     let events = store::count_events(&mut tx, host).await?;
     let sold = store::sold_by_host(&mut tx, host).await?;
     Ok(HostStatistics {

@@ -11,6 +11,7 @@
 //!    is not deleted.
 //! 4. It removes the account from the hosts that it administers, and deletes its preferences, its verification codes and its
 //!    unsent mail.
+//! 5. It marks the account's tickets as changed, so that devices at the entrance replace the owner's data in their copies.
 
 mod endpoints;
 mod service;

@@ -50,5 +50,6 @@ async fn erase(app: &App, tx: &mut Tx, caller: &Caller, number: &AccountNumber, 
     verification_codes::forget(tx, account).await?;
     outbox::forget(tx, &row.email).await?;
     accounts::erase(tx, account, password_hash, now).await?;
+    tickets::touch_of_account(tx, account, now).await?;
     Ok(cancelled)
 }

@@ -61,11 +61,11 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Transaction> {
     Ok(row.view())
 }
 
-/// Lists the entries of a host, with the amounts of the host's share. The list of a removed host can't be read; platform
-/// administrators can read the whole ledger.
+/// Lists the entries of a host, with the amounts of the host's share. Only platform administrators can read those of a removed
+/// host.
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, filter: &TransactionFilter) -> Result<Page<Transaction>> {
     let mut tx = ctx.unit.read().await?;
-    hosts::require_can_manage(&mut tx, caller, host).await?;
+    hosts::require_can_audit(&mut tx, caller, host).await?;
     check(filter)?;
     let page = store::list_of_host(&mut tx, host, filter).await?;
     Ok(filter.paging.page(page.total, page.rows.into_iter().map(TransactionRow::view).collect()))

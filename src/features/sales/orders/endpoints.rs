@@ -11,8 +11,9 @@ use crate::kernel::types::paging::Page;
 use crate::state::{ApiRequest, App, Rq};
 
 /// Error codes with which the rules of sale reject a new order.
-const NOT_SOLD: [Code; 7] = [
+const NOT_SOLD: [Code; 8] = [
     Code::SectionSoldOut,
+    Code::SectionAccountMaximum,
     Code::SectionInactive,
     Code::SectionNotOnSale,
     Code::EventNotListed,

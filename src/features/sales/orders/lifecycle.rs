@@ -1,4 +1,5 @@
-//! The end of an order: fulfilled, cancelled or timed out.
+//! The end of an order: fulfilled, cancelled or timed out. The cancellation of an event makes its open orders unpayable at once,
+//! and a job cancels them.
 //!
 //! Lock order of every sale: events, then sections, each by ascending identifier. The event locks keep an event from being
 //! withdrawn or cancelled while its tickets are issued. A transaction that changes the counts of several sections visits the
@@ -71,29 +72,51 @@ fn items_of(items: &[ItemRow], order: Id) -> impl Iterator<Item = &ItemRow> {
 
 /// Ends an open, locked order with `status`: releases its places and schedules refunds of its payments.
 pub async fn close(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
-    let reservations = store::delete_reservations(tx, [order]).await?;
-    release_seats(tx, reservations).await?;
     store::set_ended(tx, order, status).await?;
-    payments::schedule_refunds(app, tx, [order]).await
+    release_and_refund(app, tx, &[order]).await
 }
 
 /// Cancels every open order of an account and returns the orders. Their refunds are scheduled; the caller has the gateway
 /// process them after the commit. The account must be locked, so that no order is placed at the same time.
 pub async fn cancel_all(app: &App, tx: &mut Tx, account: Id) -> Result<Vec<Id>> {
     let orders = store::cancel_open(tx, account, app.clock.now()).await?;
-    let reservations = store::delete_reservations(tx, orders.clone()).await?;
-    release_seats(tx, reservations).await?;
-    payments::schedule_refunds(app, tx, orders.clone()).await?;
+    release_and_refund(app, tx, &orders).await?;
     Ok(orders)
 }
 
-/// Job step: times out a few open orders whose reservations have expired, and has the gateway process all due refunds. Returns
-/// the number of orders; call it until it returns 0.
+/// Releases the places of orders that have ended unpaid, and schedules refunds of their payments.
+async fn release_and_refund(app: &App, tx: &mut Tx, orders: &[Id]) -> Result<()> {
+    let reservations = store::delete_reservations(tx, orders.iter().copied()).await?;
+    release_seats(tx, reservations).await?;
+    payments::schedule_refunds(app, tx, orders.iter().copied()).await
+}
+
+/// Job step: times out a few open orders whose reservations have expired, cancels a few with a cancelled event, and has the
+/// gateway process all due refunds. Returns the number of orders; call it until it returns 0.
 pub async fn expire_due(ctx: &Ctx) -> Result<u64> {
     let now = ctx.app.clock.now();
-    let ended = transaction!(ctx.unit, |tx| time_out(&ctx.app, tx, now).await)?;
+    let timed_out = transaction!(ctx.unit, |tx| time_out(&ctx.app, tx, now).await)?;
+    let cancelled = cancel_with_events(ctx, now).await?;
     payments::process_due(ctx).await?;
-    Ok(ended)
+    Ok(timed_out + cancelled)
+}
+
+/// Cancels the next few open orders with a cancelled event, which can't be paid any more. Returns their number.
+async fn cancel_with_events(ctx: &Ctx, now: Timestamp) -> Result<u64> {
+    let found = store::open_with_cancelled_event(&mut ctx.unit.read().await?, now).await?;
+    if found.is_empty() {
+        return Ok(0);
+    }
+    transaction!(ctx.unit, |tx| cancel_found(&ctx.app, tx, &found, now).await)
+}
+
+async fn cancel_found(app: &App, tx: &mut Tx, found: &[Id], now: Timestamp) -> Result<u64> {
+    let locked = store::lock_all(tx, found.iter().copied()).await?;
+    // An order may have been closed before it was locked.
+    let orders: Vec<Id> = locked.iter().filter(|order| order.is_open(now)).map(|order| order.id).collect();
+    store::set_cancelled(tx, &orders).await?;
+    release_and_refund(app, tx, &orders).await?;
+    Ok(orders.len() as u64)
 }
 
 async fn time_out(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {

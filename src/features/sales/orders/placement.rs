@@ -66,6 +66,8 @@ struct Inventory {
     open: HashMap<Id, i64>,
     /// The number of places left in each section.
     available: HashMap<Id, i64>,
+    /// The number of tickets of each account in each section that limits it.
+    held: HashMap<(Id, Id), i64>,
     /// The places taken by this batch in each section: reserved, and sold.
     taken: BTreeMap<Id, (i64, i64)>,
 }
@@ -223,7 +225,14 @@ impl Inventory {
         store::lock_events(tx, of_accounts().filter(|draft| draft.is_free()).flat_map(Draft::events)).await?;
         let event_ids: BTreeSet<Id> = of_accounts().flat_map(Draft::events).collect();
         let events = store::event_sale_status(tx, event_ids).await?.into_iter().map(|event| (event.id, event)).collect();
-        Ok(Self { accounts, events, open: HashMap::new(), available: HashMap::new(), taken: BTreeMap::new() })
+        Ok(Self {
+            accounts,
+            events,
+            open: HashMap::new(),
+            available: HashMap::new(),
+            held: HashMap::new(),
+            taken: BTreeMap::new(),
+        })
     }
 
     /// Rejects a draft whose tickets are not on sale now. Doesn't check the number of places left.
@@ -234,10 +243,12 @@ impl Inventory {
         draft.lines.iter().try_for_each(|line| check_on_sale(line.section, self.event(line)?, now))
     }
 
-    /// Loads the number of open orders and of places left. Locks the sections, in the lock order of [`lifecycle`].
+    /// Loads the number of open orders, of places left and of tickets held in sections that limit it. Locks the sections, in the
+    /// lock order of [`lifecycle`].
     async fn load_counts(&mut self, tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<()> {
         let to_pay: BTreeSet<Id> = drafts.iter().flatten().filter(|draft| !draft.is_free()).map(|draft| draft.customer).collect();
         self.open = store::count_open(tx, to_pay, now).await?.into_iter().collect();
+        self.held = held(tx, drafts, now).await?;
         let sections: BTreeSet<Id> = drafts.iter().flatten().flat_map(|draft| &draft.lines).map(|line| line.section.id).collect();
         sections::release_expired(tx, sections.iter().copied(), now).await?;
         self.available = store::lock_sections(tx, sections).await?.into_iter().collect();
@@ -247,12 +258,16 @@ impl Inventory {
     /// Takes the places of a draft.
     ///
     /// # Errors
-    /// Returns an error if a section has too few places left, or the customer already has the maximum of open orders.
+    /// Returns an error if a section has too few places left, or the customer already has the maximum of open orders or of tickets
+    /// of a section.
     fn reserve(&mut self, draft: &Draft<'_>) -> Result<()> {
         let open = self.open.get(&draft.customer).copied().unwrap_or_default();
         if !draft.is_free() && open >= OPEN_MAXIMUM {
             let text = format!("This account has {OPEN_MAXIMUM} open orders, which is the most allowed.");
             return Err(Code::OrderTooMany.with_message(text));
+        }
+        for line in &draft.lines {
+            self.check_maximum(draft.customer, line)?;
         }
         let is_short = |line: &&Line<'_>| self.available.get(&line.section.id).is_none_or(|available| *available < line.quantity);
         if let Some(line) = draft.lines.iter().filter(is_short).min_by_key(|line| line.section.id) {
@@ -262,6 +277,7 @@ impl Inventory {
         }
         for line in &draft.lines {
             *self.available.entry(line.section.id).or_default() -= line.quantity;
+            *self.held.entry((draft.customer, line.section.id)).or_default() += line.quantity;
             let (reserved, sold) = self.taken.entry(line.section.id).or_default();
             *(if draft.is_free() { sold } else { reserved }) += line.quantity;
         }
@@ -271,9 +287,38 @@ impl Inventory {
         Ok(())
     }
 
+    /// Rejects tickets that the customer may not buy because it has too many of the section.
+    fn check_maximum(&self, customer: Id, line: &Line<'_>) -> Result<()> {
+        let held = self.held.get(&(customer, line.section.id)).copied().unwrap_or_default();
+        let exceeded = line.section.maximum_per_account.filter(|maximum| held + line.quantity > *maximum);
+        let Some(maximum) = exceeded else { return Ok(()) };
+        let (name, title) = (&line.section.name, &self.event(line)?.title);
+        let tickets = if maximum == 1 { "1 ticket".to_owned() } else { format!("{maximum} tickets") };
+        let text = format!("An account may buy at most {tickets} of the section {name} of {title}, and this one has {held}.");
+        Err(Code::SectionAccountMaximum.with_message(text))
+    }
+
     fn event(&self, line: &Line<'_>) -> Result<&EventSaleRow> {
         Ok(self.events.get(&line.section.event_id).ok_or_else(|| anyhow::anyhow!("a section has no event"))?)
     }
+}
+
+/// Returns the number of tickets of these drafts' customers in those of their sections that limit it. Needs no query if no section
+/// has a limit. The customers must be locked.
+async fn held(tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<HashMap<(Id, Id), i64>> {
+    let has_limit = |line: &&Line<'_>| line.section.maximum_per_account.is_some();
+    let limited = |draft: &Draft<'_>| draft.lines.iter().filter(has_limit).map(|line| line.section.id).collect::<Vec<Id>>();
+    let (mut accounts, mut sections) = (BTreeSet::new(), BTreeSet::new());
+    for draft in drafts.iter().flatten() {
+        let limited = limited(draft);
+        accounts.extend((!limited.is_empty()).then_some(draft.customer));
+        sections.extend(limited);
+    }
+    if sections.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let held = store::count_held(tx, &accounts, &sections, now).await?;
+    Ok(held.into_iter().map(|(account, section, tickets)| ((account, section), tickets)).collect())
 }
 
 /// Writes the orders and the new counts of their sections.

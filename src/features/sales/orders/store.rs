@@ -1,6 +1,6 @@
 //! SQL of orders, and of the counts of places and tickets that orders change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use boxoffice_http::error::Result;
 
@@ -97,10 +97,51 @@ pub async fn lock_events(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Resu
     tx.select("id, status from events where true").and_in("id", ids).for_update().all().await
 }
 
-/// Returns the number of open orders of each of these accounts that has any.
+/// SQL condition that an event of the order `o` is cancelled.
+const HAS_CANCELLED_EVENT: &str = "exists (select 1 from order_items i join events e on e.id = i.event_id
+    where i.order_id = o.id and e.status = 'Cancelled')";
+
+/// Returns the number of open orders of each of these accounts that has any. Orders with a cancelled event don't count: they can't
+/// be paid, and a job cancels them.
 pub async fn count_open(tx: &mut Tx, accounts: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<Vec<(Id, i64)>> {
-    let open = tx.select("account_id, count(*) from orders where status = 'Placed'").and_where("expires > ?", Some(now));
-    open.and_in("account_id", accounts).push(" group by account_id").all().await
+    let open =
+        tx.select(&format!("o.account_id, count(*) from orders o where o.status = 'Placed' and not {HAS_CANCELLED_EVENT}"));
+    let open = open.and_where("o.expires > ?", Some(now)).and_in("o.account_id", accounts);
+    open.push(" group by o.account_id").all().await
+}
+
+/// Returns the number of tickets of each of these accounts in each of these sections: those that its open orders reserve, and
+/// those of its fulfilled orders that are not void. A ticket counts for the account that has ordered it, even if another one has
+/// claimed it.
+pub async fn count_held(
+    tx: &mut Tx,
+    accounts: &BTreeSet<Id>,
+    sections: &BTreeSet<Id>,
+    now: Timestamp,
+) -> Result<Vec<(Id, Id, i64)>> {
+    let (accounts, sections) = (|| accounts.iter().copied(), || sections.iter().copied());
+    let held = tx.select(
+        "account_id, section_id, cast(sum(quantity) as bigint) from (
+         select o.account_id, r.section_id, r.quantity from orders o join reservations r on r.order_id = o.id
+         where o.status = 'Placed'",
+    );
+    let held = held.and_where("o.expires > ?", Some(now)).and_in("o.account_id", accounts()).and_in("r.section_id", sections());
+    let held = held.push(
+        " union all select o.account_id, t.section_id, 1 from orders o join tickets t on t.order_id = o.id
+         where o.status = 'Fulfilled' and t.status <> 'Void'",
+    );
+    let held = held.and_in("o.account_id", accounts()).and_in("t.section_id", sections());
+    held.push(") as held group by account_id, section_id").all().await
+}
+
+/// Returns a few open orders with a cancelled event.
+pub async fn open_with_cancelled_event(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
+    let orders = tx.select(
+        "distinct r.order_id from events e join sections s on s.event_id = e.id join reservations r on r.section_id = s.id
+         where e.status = 'Cancelled'",
+    );
+    let orders: Vec<(Id,)> = orders.and_where("r.expires > ?", Some(now)).push(" limit 50").all().await?;
+    Ok(orders.into_iter().map(|(order,)| order).collect())
 }
 
 /// Inserts orders. The timestamp is the time of fulfillment, for orders that are fulfilled at once.
@@ -196,6 +237,12 @@ pub async fn set_fulfilled(tx: &mut Tx, orders: impl IntoIterator<Item = Id>, no
 /// Sets the final status of an order.
 pub async fn set_ended(tx: &mut Tx, id: Id, status: OrderStatus) -> Result<()> {
     tx.query("update orders set status = $2 where id = $1").bind(id).bind(status).execute().await?;
+    Ok(())
+}
+
+/// Sets these orders to Cancelled.
+pub async fn set_cancelled(tx: &mut Tx, orders: &[Id]) -> Result<()> {
+    tx.update("orders set status = 'Cancelled' where true").and_in("id", orders.to_vec()).execute().await?;
     Ok(())
 }
 

@@ -95,7 +95,7 @@ pub struct PaymentCreate {
     pub reference: Option<String>,
 }
 
-/// An amount greater than zero.
+/// An amount greater than zero. It has no maximum of its own: it is at most the outstanding amount of its order.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(transparent)]
 pub struct PositiveAmount(pub AmountInput);
@@ -112,6 +112,7 @@ impl JsonSchema for PositiveAmount {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = AmountInput::json_schema(generator).into_object();
         schema.number().minimum = Some(0.01);
+        schema.number().maximum = None;
         schema.into()
     }
 }

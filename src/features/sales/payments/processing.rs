@@ -209,11 +209,12 @@ impl OrderBalances {
 
     /// Returns a new payment for an order: of the requested amount, or else of the whole outstanding amount.
     fn payment(&self, app: &App, order: &OrderRow, new: &PaymentCreate, reference: &str, now: Timestamp) -> Result<PaymentRow> {
-        if !order.is_open(now) {
-            return Err(order_not_open());
-        }
+        // First, because the job that cancels the orders of a cancelled event must not change the error.
         if self.cancelled.contains(&order.id) {
             return Err(Code::EventCancelled.with_message("An event in this order is cancelled, so it can't be paid."));
+        }
+        if !order.is_open(now) {
+            return Err(order_not_open());
         }
         let counts = [&self.paid, &self.pending].map(|counts| counts.get(&order.id).copied().unwrap_or(Money::ZERO));
         let outstanding = order.total() - counts.into_iter().sum();
@@ -237,11 +238,11 @@ impl OrderBalances {
 
     /// Returns the reason why an order can't be paid although the gateway has charged the payment.
     fn capture_error(&self, order: Id, now: Timestamp) -> Option<Error> {
-        if !self.orders.get(&order).is_some_and(|order| order.is_open(now)) {
-            return Some(order_closed());
+        if self.cancelled.contains(&order) {
+            let text = "An event was cancelled before the payment was made, so the payment is given back.";
+            return Some(Code::EventCancelled.with_message(text));
         }
-        let text = "An event was cancelled before the payment was made, so the payment is given back.";
-        self.cancelled.contains(&order).then(|| Code::EventCancelled.with_message(text))
+        (!self.orders.get(&order).is_some_and(|order| order.is_open(now))).then(order_closed)
     }
 }
 

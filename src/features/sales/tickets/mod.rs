@@ -2,7 +2,10 @@
 //!
 //! A ticket is Issued until it is redeemed at the entrance. It is Pending while an open transfer offers it to another account,
 //! and Void once it was returned or its order was voided. Only an Issued ticket can be redeemed or offered, and only once:
-//! [`redeem`], [`mark_pending`] and [`return_to_owner`] are conditional updates.
+//! [`redeem`] and [`mark_pending`] are conditional updates.
+//!
+//! A ticket that is claimed from a transfer becomes Void and is [replaced](replace) by a new ticket, so that the sender can't
+//! enter with the old serial number. A replaced ticket exists only in the list of changes that devices at the entrance read.
 //!
 //! An owner reads its own tickets. Host administrators, redeemers and platform administrators read the tickets of an event.
 
@@ -13,5 +16,7 @@ mod store;
 
 pub use endpoints::register;
 pub use model::{Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
-pub use service::{NewTickets, issue};
-pub use store::{find_by_order, has_upcoming, lock_all, lock_of_order, lock_own, mark_pending, redeem, return_to_owner, void};
+pub use service::{NewTickets, issue, replace, return_to_owner};
+pub use store::{
+    find_by_order, has_upcoming, lock_all, lock_of_order, lock_orders, lock_own, mark_pending, redeem, touch_of_account, void,
+};

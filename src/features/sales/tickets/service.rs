@@ -82,6 +82,39 @@ pub async fn issue(app: &App, tx: &mut Tx, new: impl IntoIterator<Item = NewTick
     store::insert(tx, &tickets).await
 }
 
+/// Sets the Pending tickets of `owner` to Issued again. Returns whether all of them were Pending; otherwise the caller must roll
+/// the transaction back.
+pub async fn return_to_owner(app: &App, tx: &mut Tx, tickets: &[Id], owner: Id) -> Result<bool> {
+    let pending = store::lock_pending(tx, tickets, owner).await?;
+    store::set_issued(tx, tickets, app.clock.now()).await?;
+    Ok(pending.len() == tickets.len())
+}
+
+/// Replaces the Pending tickets of `from` by Issued tickets of `to`, which have other serial numbers. So the copies of `from` no
+/// longer admit. Returns whether all of the tickets were Pending; otherwise the caller must roll the transaction back.
+///
+/// The orders of the tickets must be [locked](super::lock_orders): a return must not miss the new tickets.
+pub async fn replace(app: &App, tx: &mut Tx, tickets: &[Id], from: Id, to: Id) -> Result<bool> {
+    let pending = store::lock_pending(tx, tickets, from).await?;
+    let now = app.clock.now();
+    let replacement = |ticket: &TicketRow| TicketRow {
+        id: app.clock.next_id(),
+        serial: secret::ticket_serial(),
+        owner_id: to,
+        status: TicketStatus::Issued,
+        modified: now,
+        ..ticket.clone()
+    };
+    let replacements: Vec<TicketRow> = pending.iter().map(replacement).collect();
+    if replacements.len() < tickets.len() {
+        return Ok(false);
+    }
+    store::insert(tx, &replacements).await?;
+    let pairs = pending.iter().zip(&replacements).map(|(ticket, replacement)| (ticket.id, replacement.id));
+    store::set_replaced(tx, pairs, now).await?;
+    Ok(true)
+}
+
 /// Returns tickets as responses. Loads each section and each owner once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TicketRow>, now: Timestamp) -> Result<Vec<Ticket>> {
     let sections = sections::find_by_ids(tx, rows.iter().map(|row| row.section_id), now).await?;

@@ -9,7 +9,13 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
-/// Returns a page of the valid tickets of an event within the caller's admission scope, the oldest first.
+const COLUMNS: &str = "id, serial, order_id, event_id, section_id, owner_id, status, issued, redeemed, modified";
+/// Sets the time of the last change to `?`, which is the current time. The time of a ticket always increases, even if the clock of
+/// the server that made the change before is ahead.
+const SET_MODIFIED: &str = ", modified = case when modified < ? then ? else modified + 1 end";
+
+/// Returns a page of the tickets of an event within the caller's admission scope, the oldest first: the valid ones, or all those
+/// that have changed at `modified_since` or later, whatever their status is now.
 pub async fn list_of_event(
     tx: &mut Tx,
     event: Id,
@@ -17,7 +23,8 @@ pub async fn list_of_event(
     modified_since: Option<Timestamp>,
     paging: PageRequest,
 ) -> Result<PagedRows<TicketRow>> {
-    tx.list("*", "from tickets where status <> 'Void'")
+    let status = if modified_since.is_some() { "true" } else { "status <> 'Void'" };
+    tx.list(COLUMNS, &format!("from tickets where {status}"))
         .and_where("event_id = ?", Some(event))
         .and_where(&tokens::covers_sql("section_id"), scope.token())
         .and_where("modified >= ?", modified_since)
@@ -25,13 +32,15 @@ pub async fn list_of_event(
         .await
 }
 
-/// Returns a page of the tickets of an account, the oldest first.
+/// Returns a page of the tickets of an account, the oldest first, without those that were replaced.
 pub async fn list_of_account(tx: &mut Tx, account: Id, paging: PageRequest) -> Result<PagedRows<TicketRow>> {
-    tx.list("*", "from tickets where true").and_where("owner_id = ?", Some(account)).page("id", paging).await
+    tx.list(COLUMNS, "from tickets where replaced_by is null").and_where("owner_id = ?", Some(account)).page("id", paging).await
 }
 
+/// Returns a ticket, unless it was replaced.
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<TicketRow>> {
-    tx.query("select * from tickets where id = $1").bind(id).optional().await
+    let ticket = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null")).and_where("id = ?", Some(id));
+    Ok(ticket.all().await?.pop())
 }
 
 /// Returns whether an account has an unused ticket for an event that is not cancelled and has not ended.
@@ -82,20 +91,24 @@ pub async fn redeem(
 ) -> Result<Vec<TicketRow>> {
     tx.update("tickets")
         .push_bind(" set status = ?", TicketStatus::Redeemed)
-        .push_bind(", redeemed = ?, modified = ?", now)
+        .push_bind(", redeemed = ?", now)
+        .push_bind(SET_MODIFIED, now)
         .push_bind(" where status = ?", TicketStatus::Issued)
         .and_where("event_id = ?", Some(event))
         .and_in("serial", serials)
         .and_where(&tokens::covers_sql("section_id"), scope.token())
-        .push(" returning *")
+        .push(" returning ")
+        .push(COLUMNS)
         .all()
         .await
 }
 
-/// Locks the tickets of an account with these serial numbers by ascending identifier, and returns them with any status.
+/// Locks the tickets of an account with these serial numbers by ascending identifier, and returns them with any status, without
+/// those that were replaced.
 pub async fn lock_own(tx: &mut Tx, owner: Id, serials: impl IntoIterator<Item = String>) -> Result<Vec<TicketRow>> {
     let for_update = for_update(tx);
-    let tickets = tx.select("* from tickets where true").and_where("owner_id = ?", Some(owner)).and_in("serial", serials);
+    let tickets = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"));
+    let tickets = tickets.and_where("owner_id = ?", Some(owner)).and_in("serial", serials);
     tickets.push(" order by id").push(for_update).all().await
 }
 
@@ -111,7 +124,7 @@ pub async fn mark_pending(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp
     let offered: Vec<(Id,)> = tx
         .update("tickets")
         .push_bind(" set status = ?", TicketStatus::Pending)
-        .push_bind(", modified = ?", now)
+        .push_bind(SET_MODIFIED, now)
         .push_bind(" where status = ?", TicketStatus::Issued)
         .and_where("owner_id = ?", Some(owner))
         .and_in("id", tickets.to_vec())
@@ -121,35 +134,55 @@ pub async fn mark_pending(tx: &mut Tx, tickets: &[Id], owner: Id, now: Timestamp
     Ok(offered.into_iter().map(|(id,)| id).collect())
 }
 
-/// Sets the Pending tickets of `from` to Issued with the owner `to`, which may be the same account. Returns whether all of them
-/// were Pending; otherwise the caller must roll the transaction back.
-pub async fn return_to_owner(tx: &mut Tx, tickets: &[Id], from: Id, to: Id, now: Timestamp) -> Result<bool> {
+/// Locks the Pending tickets of an account among these by ascending identifier, and returns them.
+pub async fn lock_pending(tx: &mut Tx, tickets: &[Id], owner: Id) -> Result<Vec<TicketRow>> {
     let for_update = for_update(tx);
-    let locked = tx.select("id from tickets where true").and_in("id", tickets.to_vec()).push(" order by id");
-    let _locked: Vec<(Id,)> = locked.push(for_update).all().await?;
-    let released: Vec<(Id,)> = tx
-        .update("tickets")
-        .push_bind(" set status = ?", TicketStatus::Issued)
-        .push_bind(", owner_id = ?", to)
-        .push_bind(", modified = ?", now)
-        .push_bind(" where status = ?", TicketStatus::Pending)
-        .and_where("owner_id = ?", Some(from))
+    tx.select(&format!("{COLUMNS} from tickets where true"))
+        .and_where("owner_id = ?", Some(owner))
+        .and_where("status = ?", Some(TicketStatus::Pending))
         .and_in("id", tickets.to_vec())
-        .push(" returning id")
+        .push(" order by id")
+        .push(for_update)
         .all()
-        .await?;
-    Ok(released.len() == tickets.len())
+        .await
 }
 
-/// Returns the tickets of an order, the oldest first.
+/// Locks the orders of these tickets, so that none of their tickets is returned or voided until the transaction ends. The lock is
+/// shared: several tickets of an order can be replaced at the same time. SQLite needs no lock, because it runs one writing
+/// transaction at a time.
+pub async fn lock_orders(tx: &mut Tx, tickets: &[Id]) -> Result<()> {
+    let for_share = if tx.is_postgres() { " for share" } else { "" };
+    let locked = tx.select("id from orders where id in (select order_id from tickets where true").and_in("id", tickets.to_vec());
+    let _locked: Vec<(Id,)> = locked.push(") order by id").push(for_share).all().await?;
+    Ok(())
+}
+
+/// Sets Pending tickets to Issued. They must be [locked](lock_pending).
+pub async fn set_issued(tx: &mut Tx, tickets: &[Id], now: Timestamp) -> Result<()> {
+    let update = tx.update("tickets").push_bind(" set status = ?", TicketStatus::Issued).push_bind(SET_MODIFIED, now);
+    update.push(" where true").and_in("id", tickets.to_vec()).execute().await?;
+    Ok(())
+}
+
+/// Voids tickets that are replaced: pairs of a ticket, which must be [locked](lock_pending), and the ticket in its place.
+pub async fn set_replaced(tx: &mut Tx, replacements: impl Iterator<Item = (Id, Id)>, now: Timestamp) -> Result<()> {
+    let update = tx.update("tickets").push_bind(" set status = ?", TicketStatus::Void).push_bind(SET_MODIFIED, now);
+    let update = update.push(", replaced_by = v.column2 from (");
+    let update = update.values(replacements, |(ticket, replacement), values| _ = values.bind(ticket).bind(replacement));
+    update.push(") as v where tickets.id = v.column1").execute().await?;
+    Ok(())
+}
+
+/// Returns the tickets of an order, the oldest first, without those that were replaced.
 pub async fn find_by_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
-    tx.query("select * from tickets where order_id = $1 order by id").bind(order).all().await
+    let tickets = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"));
+    tickets.and_where("order_id = ?", Some(order)).push(" order by id").all().await
 }
 
-/// Locks the tickets of an order until the transaction ends, and returns them, the oldest first.
+/// Locks the tickets of an order until the transaction ends, and returns them, the oldest first, without those that were replaced.
 pub async fn lock_of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
     let for_update = for_update(tx);
-    tx.select("* from tickets where true")
+    tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"))
         .and_where("order_id = ?", Some(order))
         .push(" order by id")
         .push(for_update)
@@ -159,7 +192,17 @@ pub async fn lock_of_order(tx: &mut Tx, order: Id) -> Result<Vec<TicketRow>> {
 
 /// Voids tickets. They must be locked.
 pub async fn void(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
-    let update = tx.update("tickets set status = 'Void'").push_bind(", modified = ? where true", now);
+    let update = tx.update("tickets set status = 'Void'").push_bind(SET_MODIFIED, now).push(" where true");
     let _voided: Vec<(Id,)> = update.and_in("id", tickets).push(" returning id").all().await?;
+    Ok(())
+}
+
+/// Marks every ticket of an account as changed, because the account's data, which tickets show, was erased.
+pub async fn touch_of_account(tx: &mut Tx, account: Id, now: Timestamp) -> Result<()> {
+    let for_update = for_update(tx);
+    let locked = tx.select("id from tickets where true").and_where("owner_id = ?", Some(account)).push(" order by id");
+    let _locked: Vec<(Id,)> = locked.push(for_update).all().await?;
+    let update = tx.update("tickets set owner_id = owner_id").push_bind(SET_MODIFIED, now).push(" where true");
+    update.and_where("owner_id = ?", Some(account)).execute().await?;
     Ok(())
 }

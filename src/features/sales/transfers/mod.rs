@@ -6,6 +6,9 @@
 //! A request that ends a transfer updates the transfer first, on the condition that it is Pending, and then its tickets in
 //! ascending order. Of two concurrent requests one succeeds, and the tickets follow its result. A transfer is also cancelled when
 //! one of its accounts is deleted (`account_deletion`) or one of its tickets is returned or voided (`orders`).
+//!
+//! A claim replaces the tickets by new ones. It locks their orders before it updates the transfer, so that a concurrent return of
+//! an order misses none of its tickets.
 
 mod endpoints;
 mod model;

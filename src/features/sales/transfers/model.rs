@@ -50,7 +50,7 @@ impl HasLocation for Transfer {
 pub struct TransferTicket {
     #[serde(rename = "self")]
     pub uri: Uri,
-    /// The serial number; null for a recipient that has not claimed the ticket.
+    /// The serial number; null for the recipient before a claim, and for the sender after it.
     // Required and nullable. Schemars would make an Option optional.
     #[schemars(schema_with = "Option::<Serial>::json_schema")]
     pub serial: Option<Serial>,

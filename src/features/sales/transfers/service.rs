@@ -47,7 +47,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Transfer> {
     view(&mut tx, caller, row, ctx.app.clock.now()).await
 }
 
-/// Accepts a transfer; its tickets then belong to the recipient.
+/// Accepts a transfer; its tickets are replaced by tickets of the recipient.
 pub async fn claim(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Transfer> {
     transaction!(ctx.unit, |tx| respond(&ctx.app, tx, caller, id, TransferStatus::Claimed).await)
 }
@@ -154,17 +154,25 @@ async fn respond(app: &App, tx: &mut Tx, caller: &Caller, id: Id, status: Transf
     view(tx, caller, ended, app.clock.now()).await
 }
 
-/// Ends an open transfer with `status`: its tickets are Issued again, and belong to the owner that follows from `status`.
+/// Ends an open transfer with `status`: its tickets are Issued to their sender again, or replaced by tickets of the recipient.
 async fn close(app: &App, tx: &mut Tx, row: TransferRow, status: TransferStatus) -> Result<TransferRow> {
+    let tickets = store::offered_tickets(tx, row.id).await?;
+    let is_claimed = status == TransferStatus::Claimed;
+    if is_claimed {
+        tickets::lock_orders(tx, &tickets).await?;
+    }
     if !store::end(tx, row.id, status).await? {
         return Err(Code::TransferNotOpen.into());
     }
-    let ended = TransferRow { status, ..row };
-    let tickets: Vec<Id> = store::offers(tx, [row.id]).await?.into_iter().map(|offer| offer.ticket_id).collect();
-    if !tickets::return_to_owner(tx, &tickets, row.sender_id, ended.owner(), app.clock.now()).await? {
+    let were_pending = if is_claimed {
+        tickets::replace(app, tx, &tickets, row.sender_id, row.recipient_id).await?
+    } else {
+        tickets::return_to_owner(app, tx, &tickets, row.sender_id).await?
+    };
+    if !were_pending {
         return Err(anyhow!("a ticket of the open transfer {} is not Pending", row.id).into());
     }
-    Ok(ended)
+    Ok(TransferRow { status, ..row })
 }
 
 async fn load(tx: &mut Tx, id: Id) -> Result<TransferRow> {
@@ -177,7 +185,7 @@ async fn view(tx: &mut Tx, caller: &Caller, row: TransferRow, now: Timestamp) ->
 
 /// Returns transfers with their tickets as responses to this caller. Loads each section and each account once.
 async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timestamp) -> Result<Vec<Transfer>> {
-    let mut offers = store::offers(tx, rows.iter().map(|row| row.id)).await?;
+    let mut offers = store::tickets(tx, rows.iter().map(|row| row.id)).await?;
     let sections = sections::find_by_ids(tx, offers.iter().map(|offer| offer.section_id), now).await?;
     let accounts = accounts::views_for(tx, caller, rows.iter().flat_map(|row| [row.sender_id, row.recipient_id])).await?;
     let account = |id: Id| accounts.get(&id).cloned().ok_or_else(|| anyhow!("there is no account {id}"));
@@ -198,10 +206,11 @@ async fn views(tx: &mut Tx, caller: &Caller, rows: Vec<TransferRow>, now: Timest
     transfers.collect()
 }
 
-/// Returns a ticket of a transfer as a response. Hides the serial number from a recipient that has not claimed the ticket,
-/// because the recipient could use it for admission.
+/// Returns a ticket of a transfer as a response. Hides the serial number from the side that doesn't own the ticket, because it
+/// could be used for admission: from the recipient before the claim, from the sender after it.
 fn ticket_view(caller: &Caller, row: &TransferRow, offer: TransferTicketRow, section: Section, owner: Account) -> TransferTicket {
-    let is_hidden = caller.is(row.recipient_id) && row.status != TransferStatus::Claimed;
+    let is_side = caller.is(row.sender_id) || caller.is(row.recipient_id);
+    let is_hidden = is_side && !caller.is(row.owner());
     let is_open = row.status == TransferStatus::Pending;
     TransferTicket {
         uri: tickets::uri(offer.ticket_id),

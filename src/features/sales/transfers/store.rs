@@ -68,14 +68,23 @@ pub async fn end(tx: &mut Tx, id: Id, status: TransferStatus) -> Result<bool> {
     Ok(tx.query(update).bind(id).bind(status).execute().await? == 1)
 }
 
-/// Returns the tickets of these transfers, the oldest ticket first.
-pub async fn offers(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<TransferTicketRow>> {
+/// Returns the tickets that a transfer offers, ascending.
+pub async fn offered_tickets(tx: &mut Tx, transfer: Id) -> Result<Vec<Id>> {
+    let tickets = tx.query("select ticket_id from transfer_tickets where transfer_id = $1 order by ticket_id");
+    let tickets: Vec<(Id,)> = tickets.bind(transfer).all().await?;
+    Ok(tickets.into_iter().map(|(ticket,)| ticket).collect())
+}
+
+/// Returns the tickets of these transfers, the oldest ticket first: those that are offered, or after a claim those that have
+/// replaced them. (Tickets that were claimed by an earlier version of the server were not replaced.)
+pub async fn tickets(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<TransferTicketRow>> {
     tx.select(
-        "o.transfer_id, o.ticket_id, t.serial, t.section_id, t.issued
-         from transfer_tickets o join tickets t on t.id = o.ticket_id where true",
+        "f.id as transfer_id, t.id as ticket_id, t.serial, t.section_id, t.issued
+         from transfers f join transfer_tickets o on o.transfer_id = f.id join tickets p on p.id = o.ticket_id
+         join tickets t on t.id = case when f.status = 'Claimed' then coalesce(p.replaced_by, p.id) else p.id end where true",
     )
-    .and_in("o.transfer_id", transfers)
-    .push(" order by o.ticket_id")
+    .and_in("f.id", transfers)
+    .push(" order by t.id")
     .all()
     .await
 }

@@ -1,0 +1,8 @@
+-- The largest number of tickets of a section that one account may buy. Null for any number.
+ALTER TABLE sections ADD COLUMN maximum_per_account BIGINT;
+
+-- Events show it, so a change counts like those of the other columns (0023).
+CREATE TRIGGER event_changes_of_section_limits AFTER UPDATE OF maximum_per_account ON sections
+BEGIN
+    UPDATE event_changes SET count = count + 1;
+END;
