@@ -7,6 +7,7 @@ use std::time::Duration;
 use boxoffice_http::{GracefulShutdown, Listener, ServerHandle};
 use futures::FutureExt;
 
+use crate::clock_watch;
 use crate::contract;
 use crate::features::sales::orders;
 use crate::kernel::context::Context;
@@ -17,7 +18,13 @@ use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-const JOBS: [Job<App>; 3] = [
+const JOBS: [Job<App>; 4] = [
+    Job {
+        name: "watch the clock",
+        interval: Duration::from_secs(30),
+        shutdown_timeout: Duration::from_secs(5),
+        run_once: |app| async move { clock_watch::watch(&app).await }.boxed(),
+    },
     // Readers and buyers do not depend on it: to them an expired reservation is over at once.
     Job {
         name: "expire reservations",
