@@ -52,6 +52,7 @@ mod review;
 mod sections;
 mod sessions;
 mod settings;
+mod startup;
 mod states;
 mod sweep;
 mod tickets;
