@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write, stderr, stdout};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -336,7 +336,7 @@ async fn complete_first_start(app: &Arc<App>, data_dir: &Path) -> anyhow::Result
     // Standard output may be a log, which others can read.
     if let Some(file) = bootstrap::first_start_to_file(app, data_dir).await? {
         warn!(app.log, "first start: the administrator's password and the first keys are in a file; keep them and delete it";
-            "file" => file.display().to_string());
+            "file" => path::absolute(&file)?.display().to_string());
     }
     Ok(())
 }

@@ -78,6 +78,13 @@ pub async fn watch(app: &App) -> Result<u64> {
     Ok(0)
 }
 
+/// Returns whether the machine's clock was set far forward in the last day. If that is a mistake, work that can wait should wait,
+/// such as deleting what seems to have expired.
+pub fn was_set_forward(app: &App) -> bool {
+    log_steps(app);
+    app.clock_watch.lock().forward.is_some()
+}
+
 /// Logs what the machine's clock has done since the last call.
 fn log_steps(app: &App) {
     let mut state = app.clock_watch.lock();

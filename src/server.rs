@@ -42,7 +42,13 @@ const JOBS: [Job<App>; 4] = [
         name: "purge stored responses",
         interval: Duration::from_secs(60),
         shutdown_timeout: Duration::from_secs(5),
-        run_once: |app| async move { idempotency::purge_expired(&app.kernel).await }.boxed(),
+        // Otherwise a clock that is ahead for a moment would delete responses that clients may still ask for.
+        run_once: |app| {
+            let purge = async move {
+                if clock_watch::was_set_forward(&app) { Ok(0) } else { idempotency::purge_expired(&app.kernel).await }
+            };
+            purge.boxed()
+        },
     },
 ];
 
