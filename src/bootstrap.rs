@@ -1,24 +1,29 @@
 //! Accounts and API keys that are created without a request: those of the first start, and those of the command line.
 
 use std::fmt;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use boxoffice_http::ApiError;
-use boxoffice_http::error::Error;
+use boxoffice_http::error::{Error, Result, one_line};
 use boxoffice_openapi::Scope;
 use http::HeaderMap;
 use serde_json::json;
 
+use crate::config::InvalidSettings;
 use crate::contract;
-use crate::features::identity::accounts::{self, Account};
+use crate::features::identity::accounts::{self, AccountCreate, PreparedAccount};
 use crate::kernel::auth::{KeyKind, NewKey, issue};
-use crate::kernel::db::transaction;
+use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
-/// The credentials that the first start created. They are printed once; the database stores only hashes.
+/// The credentials that the first start created. They are shown once; the database stores only hashes.
 #[derive(Debug)]
 pub struct InitialCredentials {
     /// The administrator's username.
@@ -33,7 +38,7 @@ pub struct InitialCredentials {
 
 impl fmt::Display for InitialCredentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "The database was empty. These credentials were created and are printed only once:")?;
+        writeln!(f, "The database was empty. These credentials were created and are shown only here:")?;
         writeln!(f, "  administrator's username  {}", self.username)?;
         writeln!(f, "  administrator's password  {}", self.password)?;
         writeln!(f, "  administrator's key       {}", self.administrator_key)?;
@@ -42,19 +47,127 @@ impl fmt::Display for InitialCredentials {
 }
 
 /// Creates an administrator and two API keys if there is no account yet.
+///
+/// # Errors
+/// Returns an error if the database fails.
 pub async fn first_start(app: &Arc<App>) -> anyhow::Result<Option<InitialCredentials>> {
-    let any = accounts::exists_any(&mut app.db.read().await.map_err(plain)?).await.map_err(plain)?;
-    if any {
+    let Some((tx, credentials)) = begin_first_start(app).await? else { return Ok(None) };
+    tx.commit().await.map_err(plain)?;
+    Ok(Some(credentials))
+}
+
+/// Like [`first_start`], but writes the credentials to a new file in `folder`, and returns its path. Only the server's user can
+/// read it. There is no file unless the credentials are valid.
+///
+/// # Errors
+/// Returns an error if the file can't be written, or the database fails.
+pub async fn first_start_to_file(app: &Arc<App>, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
+    let Some((tx, credentials)) = begin_first_start(app).await? else { return Ok(None) };
+    let file = SecretFile::create(folder, &format!("{credentials}\n"));
+    let file = file.with_context(|| format!("cannot write the first credentials to a file in {}", folder.display()))?;
+    tx.commit().await.map_err(plain)?;
+    Ok(Some(file.keep()))
+}
+
+/// Creates an administrator and two API keys in a transaction, if there is no account yet. Of several programs that do this at the
+/// same time, the first one creates them, and the others wait for its commit and create none.
+async fn begin_first_start(app: &Arc<App>) -> anyhow::Result<Option<(Tx, InitialCredentials)>> {
+    if accounts::exists_any(&mut app.db.read().await.map_err(plain)?).await.map_err(plain)? {
         return Ok(None);
     }
     let (username, password) = ("administrator", secret::api_key());
-    let account = new_account(app, username, "administrator@localhost.localdomain", &password, Scope::Administrator).await?;
-    Ok(Some(InitialCredentials {
-        username: username.to_owned(),
-        administrator_key: create_key(app, "first start", Scope::Administrator, Some(&account.number.0)).await?,
-        public_key: create_key(app, "first start", Scope::Public, None).await?,
-        password,
+    let new = validate_account(username, "administrator@localhost.localdomain", &password, Scope::Administrator)?;
+    let new = accounts::prepare(app, new).await.map_err(plain)?;
+    let mut tx = app.db.begin().await.map_err(plain)?;
+    let keys = create_first_account(app, &mut tx, new).await.map_err(plain)?;
+    Ok(keys.map(|(administrator_key, public_key)| {
+        (tx, InitialCredentials { username: username.to_owned(), password, administrator_key, public_key })
     }))
+}
+
+/// Creates the account and returns its key and a public key, unless there is an account.
+async fn create_first_account(app: &App, tx: &mut Tx, new: PreparedAccount) -> Result<Option<(String, String)>> {
+    if tx.is_postgres() {
+        // SQLite has one writing transaction at a time.
+        tx.query("lock table accounts in share row exclusive mode").execute().await?;
+    }
+    if accounts::exists_any(tx).await? {
+        return Ok(None);
+    }
+    let account = accounts::insert(app, tx, new).await?;
+    let key =
+        |scope, account| NewKey { kind: KeyKind::Integration, name: "first start", scope, account, token: None, expires: None };
+    let (_, administrator_key) = issue(app, tx, &key(Scope::Administrator, Some(account.id))).await?;
+    let (_, public_key) = issue(app, tx, &key(Scope::Public, None)).await?;
+    Ok(Some((administrator_key, public_key)))
+}
+
+/// A new file that only this user can read. Dropping it deletes the file.
+struct SecretFile(Option<PathBuf>);
+
+impl SecretFile {
+    /// Creates `first-start.txt`, or `first-start-2.txt` and so on if that exists. Creates the folder if necessary.
+    fn create(folder: &Path, text: &str) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let mut number = 1;
+        let (path, mut file) = loop {
+            let name = if number == 1 { "first-start.txt".to_owned() } else { format!("first-start-{number}.txt") };
+            let path = folder.join(name);
+            match OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+                file => break (path, file?),
+            }
+        };
+        let secret = Self(Some(path));
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        Ok(secret)
+    }
+
+    fn keep(mut self) -> PathBuf {
+        self.0.take().unwrap_or_default()
+    }
+}
+
+impl Drop for SecretFile {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // If it can't be deleted, it contains credentials that are not valid.
+            let _deleted = fs::remove_file(path);
+        }
+    }
+}
+
+/// Rejects settings that would change the meaning of stored data. The currency is the only one: amounts are stored without it.
+///
+/// # Errors
+/// Returns an error if the first start has set another currency.
+pub async fn check_fixed_settings(app: &App) -> anyhow::Result<()> {
+    let mut tx = app.db.read().await.map_err(plain)?;
+    let query = tx.query("select value from fixed_settings where name = 'currency'");
+    let stored: Option<(String,)> = query.optional().await.map_err(plain)?;
+    let currency = &app.settings.currency;
+    match stored {
+        Some((stored,)) if stored != *currency => {
+            let problem = format!(
+                "--currency (BOXOFFICE_CURRENCY): it is {currency}, but all amounts in this database are in {stored}; start with \
+                 --currency {stored}, or with another database"
+            );
+            InvalidSettings::reject([Some(problem)])
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Stores the settings that later starts can't change, unless they are stored already.
+///
+/// # Errors
+/// Returns an error if another program has just stored other settings, or the database fails.
+pub async fn store_fixed_settings(app: &App) -> anyhow::Result<()> {
+    let insert = "insert into fixed_settings (name, value) values ('currency', $1) on conflict (name) do nothing";
+    let stored = transaction!(app.db, |tx| tx.query(insert).bind(app.settings.currency.clone()).execute().await);
+    stored.map_err(plain)?;
+    check_fixed_settings(app).await
 }
 
 /// Creates an account and returns its number. Validates it against the contract like a request.
@@ -62,10 +175,11 @@ pub async fn first_start(app: &Arc<App>) -> anyhow::Result<Option<InitialCredent
 /// # Errors
 /// Returns an error if the contract or a rule rejects the account, or the database fails.
 pub async fn create_account(app: &Arc<App>, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<String> {
-    Ok(new_account(app, username, email, password, role).await?.number.0)
+    let new = validate_account(username, email, password, role)?;
+    Ok(accounts::create(&Ctx::immediate(Arc::clone(app)), new).await.map_err(plain)?.number.0)
 }
 
-async fn new_account(app: &Arc<App>, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<Account> {
+fn validate_account(username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<AccountCreate> {
     let body = json!({ "username": username, "password": password, "email": email, "role": role });
     let contract = contract::load()?;
     let operation = contract.operation("account_create").context("the contract has no account_create")?;
@@ -73,7 +187,7 @@ async fn new_account(app: &Arc<App>, username: &str, email: &str, password: &str
         .check(&operation.path, None, &HeaderMap::new(), body.to_string().as_bytes())
         .map_err(Error::from)
         .map_err(plain)?;
-    accounts::create(&Ctx::immediate(Arc::clone(app)), serde_json::from_value(arguments.body)?).await.map_err(plain)
+    Ok(serde_json::from_value(arguments.body)?)
 }
 
 /// Creates an API key of an integration, for the account with this number or for no account.
@@ -100,7 +214,7 @@ async fn find_account(app: &Arc<App>, number: &str) -> anyhow::Result<Id> {
 pub(crate) fn plain(error: boxoffice_http::error::Error) -> anyhow::Error {
     let failure = ApiError::from(error);
     match failure.cause() {
-        Some(cause) => anyhow!("{cause:#}"),
+        Some(cause) => anyhow!(one_line(cause)),
         None => anyhow!("{failure}"),
     }
 }

@@ -1,9 +1,12 @@
 //! The command line.
 
+use std::collections::BTreeSet;
+use std::env;
+use std::ffi::OsStr;
 use std::fmt::Display;
-use std::io::{Write, stderr, stdout};
+use std::io::{self, IsTerminal, Write, stderr, stdout};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{self, Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,22 +16,24 @@ use anyhow::{Context, anyhow};
 use boxoffice_conformance::options::{BuiltinDocument, CompareOptions};
 use boxoffice_conformance::progress::Progress;
 use boxoffice_conformance::report;
-use boxoffice_http::Listener;
+use boxoffice_http::error::one_line;
 use boxoffice_http::log;
+use boxoffice_http::{Certificate, Listener};
 use boxoffice_openapi::{Contract, drift};
 use clap::builder::FalseyValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use slog::{Level, Logger, info, warn};
+use tokio::net::TcpSocket;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::timeout;
 
 use crate::bootstrap;
-use crate::config::{PlatformOptions, Settings, StorageOptions};
+use crate::config::{InvalidSettings, PlatformOptions, Setting, Settings, StorageOptions, setting, whole_number};
 use crate::contract;
 use crate::demo;
 use crate::features::identity::accounts::Role;
 use crate::kernel::db::Db;
-use crate::kernel::http::{LimitSettings, TlsOptions};
+use crate::kernel::http::{LimitSettings, ListenAddress, TlsOptions};
 use crate::routes::routes;
 use crate::server::RunningApp;
 use crate::state::App;
@@ -84,8 +89,26 @@ struct ServeOptions {
     #[command(flatten)]
     platform: PlatformOptions,
     /// Seconds that requests in progress have to finish after a stop signal; then they are cancelled
-    #[arg(long, env = "BOXOFFICE_GRACE_SECONDS", default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=3600))]
-    grace_seconds: u32,
+    #[arg(long, env = "BOXOFFICE_GRACE_SECONDS", default_value = "30", value_name = "SECONDS", value_parser = setting(whole_number::<0, 3600>))]
+    grace_seconds: Setting<u32>,
+}
+
+impl ServeOptions {
+    /// Returns the listener, the settings and the grace period.
+    ///
+    /// # Errors
+    /// Returns an error that names everything that is wrong.
+    fn validate(&self) -> anyhow::Result<(Listener, Settings, Duration)> {
+        let mut problems = self.platform.problems();
+        problems.push(self.grace_seconds.problem());
+        let listener = self.platform.listener();
+        let unusable = listener.as_ref().err().map(ToString::to_string);
+        if !problems.contains(&unusable) {
+            problems.push(unusable);
+        }
+        InvalidSettings::reject(problems)?;
+        Ok((listener?, self.platform.settings()?, Duration::from_secs(u64::from(*self.grace_seconds.get()?))))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -112,8 +135,8 @@ Separate several preferences with commas. The response header `Preference-Applie
 #[derive(Debug, Args)]
 struct MockOptions {
     /// Address to listen on
-    #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8081", value_name = "ADDRESS")]
-    listen: SocketAddr,
+    #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8081", value_name = "ADDRESS", value_parser = setting(str::parse::<ListenAddress>))]
+    listen: Setting<ListenAddress>,
     #[command(flatten)]
     tls: TlsOptions,
     /// OpenAPI 3.0 document to serve, YAML or JSON [default: the built-in contract]
@@ -203,8 +226,13 @@ pub fn run() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
+        // Not on one line: each invalid setting has a line of its own.
+        Err(error) if error.is::<InvalidSettings>() => {
+            print_error(error);
+            ExitCode::from(2)
+        }
         Err(error) => {
-            print_error(format!("{error:#}"));
+            print_error(one_line(&error));
             ExitCode::FAILURE
         }
     }
@@ -225,7 +253,7 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
         Command::Drift(_) | Command::Compare(_) => Ok(()),
         Command::Mock(options) => serve_mock(options, log).await,
         Command::Migrate(storage) => {
-            Db::open(&storage.database_url()).await?.close().await;
+            Db::open(&storage.database_url()?).await?.close().await;
             print("The database's tables are up to date.")
         }
         Command::Account { command: AccountCommand::Create(options) } => {
@@ -241,28 +269,28 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
         }
         Command::Demo(options) => {
             // Without rate limits, because the requests come from this program.
-            let settings = Settings { limits: LimitSettings::default(), ..options.settings() };
-            print(demo::seed(&App::open(&options.database_url(), settings, log.clone()).await?).await?)
+            let settings = Settings { limits: LimitSettings::default(), ..options.settings()? };
+            let app = App::open(&options.database_url()?, settings, log.clone()).await?;
+            bootstrap::check_fixed_settings(&app).await?;
+            print(demo::seed(&app).await?)
         }
     }
 }
 
 async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App>> {
-    App::open(&options.database_url(), options.settings(), log.clone()).await
+    App::open(&options.database_url()?, options.settings()?, log.clone()).await
 }
 
 async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
-    let listener = options.platform.listener()?;
-    let app = open(&options.platform, log).await?;
-    if let Some(credentials) = bootstrap::first_start(&app).await? {
-        print(credentials)?;
-    }
-    reload_on_sighup(&listener, log)?;
     let mut stop = StopSignals::listen()?;
-    let platform = RunningApp::start(Arc::clone(&app), listener)?;
-    info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
+    let (listener, settings, grace) = options.validate()?;
+    handle_other_signals(listener.certificate.clone(), log)?;
+    warn_of_unknown_variables(log);
+    let platform = tokio::select! {
+        started = start(&options.platform, listener, settings, log) => started?,
+        () = stop.recv() => return Err(anyhow!("stopped before the start was complete")),
+    };
     stop.recv().await;
-    let grace = Duration::from_secs(options.grace_seconds.into());
     info!(log, "stopping: requests in progress are finished first"; "grace_seconds" => grace.as_secs());
     let shutdown = platform.shutdown();
     let cancelled = |why: &str| anyhow!("{why} (requests cancelled: {})", shutdown.in_flight());
@@ -272,15 +300,57 @@ async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
     }
 }
 
+/// Starts the platform. The first start is completed last, so that it leaves nothing behind on a server that can't start.
+async fn start(options: &PlatformOptions, listener: Listener, settings: Settings, log: &Logger) -> anyhow::Result<RunningApp> {
+    let reserved = reserve(listener.address)?;
+    let app = App::open(&options.database_url()?, settings, log.clone()).await?;
+    bootstrap::check_fixed_settings(&app).await?;
+    drop(reserved);
+    let platform = RunningApp::start(Arc::clone(&app), listener)?;
+    if let Err(error) = complete_first_start(&app, options.storage.data_dir()?).await {
+        platform.stop().await?;
+        return Err(error);
+    }
+    info!(log, "serving"; "address" => platform.address(), "public_url" => &app.settings.public_url);
+    Ok(platform)
+}
+
+/// Binds an address without accepting connections, so that a server whose address is in use changes no database.
+fn reserve(address: SocketAddr) -> anyhow::Result<TcpSocket> {
+    let bind = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        // As for the server's own socket. An address on which another program listens can't be bound in any case.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok::<_, io::Error>(socket)
+    };
+    bind().with_context(|| format!("cannot listen on {address}"))
+}
+
+/// On an empty database: fixes the settings that later starts can't change, and creates the first credentials.
+async fn complete_first_start(app: &Arc<App>, data_dir: &Path) -> anyhow::Result<()> {
+    bootstrap::store_fixed_settings(app).await?;
+    if stdout().is_terminal() {
+        return bootstrap::first_start(app).await?.map_or(Ok(()), print);
+    }
+    // Standard output may be a log, which others can read.
+    if let Some(file) = bootstrap::first_start_to_file(app, data_dir).await? {
+        warn!(app.log, "first start: the administrator's password and the first keys are in a file; keep them and delete it";
+            "file" => path::absolute(&file)?.display().to_string());
+    }
+    Ok(())
+}
+
 async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     let contract = options.spec.as_deref().map_or_else(contract::load, |file| Contract::read(file).map(Arc::new))?;
     for warning in &contract.warnings {
         warn!(log, "{}", warning);
     }
     let operations = contract.operations().count();
-    let listener = options.tls.listener(options.listen)?;
+    InvalidSettings::reject([options.listen.problem(), options.tls.problem()])?;
+    let listener = options.tls.listener(options.listen.get()?)?;
     let scheme = if listener.certificate.is_some() { "https" } else { "http" };
-    reload_on_sighup(&listener, log)?;
+    handle_other_signals(listener.certificate.clone(), log)?;
     let title = contract.document["info"]["title"].as_str().unwrap_or("the document").to_owned();
     let mut stop = StopSignals::listen()?;
     let mock = boxoffice_mock::start(
@@ -297,35 +367,66 @@ async fn serve_mock(options: MockOptions, log: &Logger) -> anyhow::Result<()> {
     mock.stop().await
 }
 
-/// Reloads the TLS certificate on every SIGHUP, if there is one.
-fn reload_on_sighup(listener: &Listener, log: &Logger) -> anyhow::Result<()> {
-    let Some(certificate) = listener.certificate.clone() else { return Ok(()) };
-    let mut hangups = signal(SignalKind::hangup())?;
+/// Handles the signals that would otherwise end the program without a graceful shutdown: SIGHUP reloads the TLS certificate, if
+/// there is one, and SIGUSR1 and SIGUSR2 do nothing. (SIGPIPE is ignored by every Rust program.)
+fn handle_other_signals(certificate: Option<Arc<Certificate>>, log: &Logger) -> anyhow::Result<()> {
+    let listen = |kind| signal(kind).context("cannot listen for signals");
+    let mut hangup = listen(SignalKind::hangup())?;
+    let mut user_defined = [listen(SignalKind::user_defined1())?, listen(SignalKind::user_defined2())?];
     let log = log.clone();
     tokio::spawn(async move {
-        while hangups.recv().await.is_some() {
-            match certificate.reload() {
-                Ok(()) => info!(log, "certificate reloaded"),
-                Err(error) => {
-                    warn!(log, "certificate not reloaded; the previous one stays in use"; "cause" => format!("{error:#}"));
-                }
+        let [first, second] = &mut user_defined;
+        loop {
+            tokio::select! {
+                _ = hangup.recv() => reload(certificate.as_deref(), &log),
+                _ = first.recv() => info!(log, "SIGUSR1 is ignored"),
+                _ = second.recv() => info!(log, "SIGUSR2 is ignored"),
             }
         }
     });
     Ok(())
 }
 
-/// Handlers of Ctrl-C and SIGTERM. Without them, these signals end the program at once, so a server installs them before it
-/// prints its address.
+fn reload(certificate: Option<&Certificate>, log: &Logger) {
+    match certificate.map(Certificate::reload) {
+        None => info!(log, "SIGHUP is ignored: there is no TLS certificate to reload"),
+        Some(Ok(())) => info!(log, "certificate reloaded"),
+        Some(Err(error)) => {
+            warn!(log, "certificate not reloaded; the previous one stays in use"; "cause" => one_line(&error));
+        }
+    }
+}
+
+/// Logs the environment variables that look like settings but are none, because a misspelled setting has no effect.
+fn warn_of_unknown_variables(log: &Logger) {
+    let mut known = BTreeSet::new();
+    let mut commands = vec![Cli::command()];
+    while let Some(command) = commands.pop() {
+        known.extend(command.get_arguments().filter_map(|option| option.get_env()).map(OsStr::to_owned));
+        commands.extend(command.get_subcommands().cloned());
+    }
+    let set = env::vars_os().map(|(name, _)| name);
+    for name in set.filter(|name| name.to_string_lossy().starts_with("BOXOFFICE_") && !known.contains(name)) {
+        warn!(log, "this environment variable is no setting and has no effect"; "variable" => name.to_string_lossy().into_owned());
+    }
+}
+
+/// Handlers of Ctrl-C, SIGTERM and SIGQUIT. Without them, these signals end the program at once, so a server installs them before
+/// it prints its address.
 struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
+    quit: Signal,
 }
 
 impl StopSignals {
     fn listen() -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for stop signals");
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            quit: listen(SignalKind::quit())?,
+        })
     }
 
     /// Waits for the next stop signal.
@@ -333,6 +434,7 @@ impl StopSignals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.quit.recv() => {}
         }
     }
 }
@@ -343,7 +445,7 @@ fn finish(command: &str, is_clean: anyhow::Result<bool>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            print_error(format!("{command} could not run: {error:#}"));
+            print_error(format!("{command} could not run: {}", one_line(&error)));
             ExitCode::from(2)
         }
     }

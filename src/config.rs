@@ -1,48 +1,82 @@
 //! Settings: command-line options, each with an environment variable.
 
+mod setting;
+
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow, ensure};
 use boxoffice_http::Listener;
 use boxoffice_http::client_version::ClientVersion;
 use clap::{Args, ValueEnum};
+use http::Uri;
 use lettre::message::Mailbox;
+pub use setting::{InvalidSettings, Setting, setting, whole_number};
 
-use crate::kernel::http::{LimitOptions, LimitSettings, TlsOptions};
+use crate::kernel::db::DatabaseLocation;
+use crate::kernel::http::{LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 use crate::kernel::types::money::Money;
+
+/// The currencies of ISO 4217, without those of funds, metals and tests.
+const CURRENCIES: &str = "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD \
+    CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF \
+    IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP \
+    MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK \
+    SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF XCD \
+    XCG XOF XPF YER ZAR ZMW ZWG";
 
 /// Location of the server's data: the options of every command that uses the database.
 #[derive(Debug, Clone, Args)]
 pub struct StorageOptions {
     /// Database: `sqlite:PATH` or `postgres://USER@HOST/NAME` [default: sqlite:DATA_DIR/boxoffice.db]
-    #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL")]
-    pub database: Option<String>,
+    #[arg(long, env = "DATABASE_URL", hide_env_values = true, value_name = "URL", value_parser = setting(database_url))]
+    database: Option<Setting<String>>,
     /// Folder for everything that is stored in files
-    #[arg(long, env = "BOXOFFICE_DATA_DIR", default_value = "data", value_name = "FOLDER")]
-    pub data_dir: PathBuf,
+    #[arg(long, env = "BOXOFFICE_DATA_DIR", default_value = "data", value_name = "FOLDER", value_parser = setting(folder))]
+    data_dir: Setting<PathBuf>,
 }
 
 impl StorageOptions {
     /// Returns the database URL.
-    pub fn database_url(&self) -> String {
-        self.database.clone().unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("boxoffice.db").display()))
+    ///
+    /// # Errors
+    /// Returns an error if an option is invalid.
+    pub fn database_url(&self) -> anyhow::Result<String> {
+        InvalidSettings::reject(self.problems())?;
+        match &self.database {
+            Some(url) => url.get().cloned(),
+            None => Ok(format!("sqlite:{}", self.data_dir()?.join("boxoffice.db").display())),
+        }
+    }
+
+    /// Returns the folder for everything that is stored in files.
+    ///
+    /// # Errors
+    /// Returns an error if the option is invalid.
+    pub fn data_dir(&self) -> anyhow::Result<&Path> {
+        self.data_dir.get().map(PathBuf::as_path)
+    }
+
+    fn problems(&self) -> Vec<Option<String>> {
+        vec![self.database.as_ref().and_then(Setting::problem), self.data_dir.problem()]
     }
 }
 
 /// Location of the data and settings of the platform: the options of every command that runs the platform.
 #[derive(Debug, Clone, Args)]
 pub struct PlatformOptions {
+    /// Location of the data.
     #[command(flatten)]
-    storage: StorageOptions,
+    pub storage: StorageOptions,
     #[command(flatten)]
     settings: SettingsOptions,
-    /// Address to listen on
-    #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
-    listen: SocketAddr,
+    /// Address to listen on: HOST:PORT
+    #[arg(long, env = "BOXOFFICE_LISTEN", default_value = "127.0.0.1:8080", value_name = "ADDRESS", value_parser = setting(str::parse::<ListenAddress>))]
+    listen: Setting<ListenAddress>,
     #[command(flatten)]
     tls: TlsOptions,
 }
@@ -51,23 +85,23 @@ pub struct PlatformOptions {
 #[derive(Debug, Clone, Args)]
 struct SettingsOptions {
     /// Start of all absolute URIs: the address that clients use [default: http://LISTEN, or https://LISTEN with TLS]
-    #[arg(long, env = "BOXOFFICE_PUBLIC_URL", value_name = "URL")]
-    public_url: Option<String>,
+    #[arg(long, env = "BOXOFFICE_PUBLIC_URL", value_name = "URL", value_parser = setting(public_url))]
+    public_url: Option<Setting<String>>,
     /// Image store: a folder, or s3://BUCKET/PREFIX with the AWS_* variables [default: DATA_DIR/media]
-    #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE")]
-    media: Option<String>,
-    /// Currency of all amounts, as an ISO 4217 code
-    #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = currency)]
-    currency: String,
-    /// Minutes for which an open order reserves its places
-    #[arg(long, env = "BOXOFFICE_RESERVATION_MINUTES", default_value_t = 15, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
-    reservation_minutes: u32,
+    #[arg(long, env = "BOXOFFICE_MEDIA", value_name = "PLACE", value_parser = setting(media))]
+    media: Option<Setting<String>>,
+    /// Currency of all amounts, as an ISO 4217 code; the first start of `serve` sets it for the database
+    #[arg(long, env = "BOXOFFICE_CURRENCY", default_value = "GHS", value_name = "CODE", value_parser = setting(currency))]
+    currency: Setting<String>,
+    /// Minutes for which an open order reserves its places, at most a week
+    #[arg(long, env = "BOXOFFICE_RESERVATION_MINUTES", default_value = "15", value_name = "MINUTES", value_parser = setting(whole_number::<1, 10_080>))]
+    reservation_minutes: Setting<u32>,
     /// Convenience fee of a ticket by its price: UP_TO:FEE, …, and the fee above the last step
-    #[arg(long, env = "BOXOFFICE_FEE_STEPS", default_value = "50:0.99,100:1.99,150:2.99,200:3.99,4.99", value_name = "STEPS")]
-    fee_steps: FeeSchedule,
+    #[arg(long, env = "BOXOFFICE_FEE_STEPS", default_value = "50:0.99,100:1.99,150:2.99,200:3.99,4.99", value_name = "STEPS", value_parser = setting(fee_steps))]
+    fee_steps: Setting<FeeSchedule>,
     /// Lowest client version that is accepted
-    #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION")]
-    minimum_client_version: ClientVersion,
+    #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION", value_parser = setting(client_version))]
+    minimum_client_version: Setting<ClientVersion>,
     #[command(flatten)]
     limits: LimitOptions,
     #[command(flatten)]
@@ -78,26 +112,26 @@ struct SettingsOptions {
 #[derive(Debug, Clone, Args)]
 struct MailOptions {
     /// Sender of all mail, such as `Box office <tickets@example.com>`
-    #[arg(long, env = "BOXOFFICE_MAIL_FROM", default_value = "boxoffice@localhost", value_name = "ADDRESS")]
-    mail_from: Mailbox,
+    #[arg(long, env = "BOXOFFICE_MAIL_FROM", default_value = "boxoffice@localhost", value_name = "ADDRESS", value_parser = setting(mail_address))]
+    mail_from: Setting<Mailbox>,
     /// Mail server; without one, mails are written to files in DATA_DIR/mail
-    #[arg(long, env = "BOXOFFICE_SMTP", value_name = "HOST[:PORT]")]
-    smtp: Option<SmtpServer>,
-    /// Encryption of the connection to the mail server [default: tls at port 465, none to this machine, else starttls]
-    #[arg(long, env = "BOXOFFICE_SMTP_TLS", value_name = "MODE")]
-    smtp_tls: Option<SmtpTls>,
+    #[arg(long, env = "BOXOFFICE_SMTP", value_name = "HOST[:PORT]", value_parser = setting(str::parse::<SmtpServer>))]
+    smtp: Option<Setting<SmtpServer>>,
+    /// Encryption of the connection to the mail server: none, starttls or tls [default: tls at port 465, none to this machine, else starttls]
+    #[arg(long, env = "BOXOFFICE_SMTP_TLS", value_name = "MODE", value_parser = setting(smtp_tls))]
+    smtp_tls: Option<Setting<SmtpTls>>,
     /// Username for the mail server
-    #[arg(long, env = "BOXOFFICE_SMTP_USER", requires = "smtp_password", value_name = "NAME")]
+    #[arg(long, env = "BOXOFFICE_SMTP_USER", value_name = "NAME")]
     smtp_user: Option<String>,
     /// Password for the mail server
-    #[arg(long, env = "BOXOFFICE_SMTP_PASSWORD", hide_env_values = true, requires = "smtp_user", value_name = "PASSWORD")]
+    #[arg(long, env = "BOXOFFICE_SMTP_PASSWORD", hide_env_values = true, value_name = "PASSWORD")]
     smtp_password: Option<SmtpPassword>,
     /// PEM file of additional certificate authorities for the mail server
     #[arg(long, env = "BOXOFFICE_SMTP_CA", value_name = "FILE")]
     smtp_ca: Option<PathBuf>,
     /// Time limit for sending one mail, in seconds
-    #[arg(long, env = "BOXOFFICE_SMTP_TIMEOUT_SECONDS", default_value_t = 30, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=600))]
-    smtp_timeout_seconds: u32,
+    #[arg(long, env = "BOXOFFICE_SMTP_TIMEOUT_SECONDS", default_value = "30", value_name = "SECONDS", value_parser = setting(whole_number::<1, 600>))]
+    smtp_timeout_seconds: Setting<u32>,
 }
 
 /// The platform's settings.
@@ -194,13 +228,25 @@ impl FromStr for SmtpServer {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
+        const EXPECTED: &str = "give HOST or HOST:PORT, such as mail.example.com or mail.example.com:587";
+        ensure!(!text.contains("://"), "`{text}` has a scheme; {EXPECTED}");
         let (host, port) = match text.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => (host, Some(port.parse().with_context(|| format!("no port: {port}"))?)),
+            Some((host, port)) if !port.ends_with(']') => {
+                let port = port.parse().ok().filter(|port| *port > 0);
+                (host, Some(port.ok_or_else(|| anyhow!("`{text}` has no valid port; {EXPECTED}"))?))
+            }
             _ => (text, None),
         };
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        anyhow::ensure!(!host.is_empty() && !host.contains(['/', '@']), "a mail server is HOST or HOST:PORT: {text}");
-        Ok(Self { host: host.to_owned(), port })
+        let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let is_address = bracketed.is_some_and(|host| host.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6()));
+        let is_name =
+            |host: &str| !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+        ensure!(
+            !host.contains(':') || is_address,
+            "`{text}` is not a mail server; an IPv6 address has brackets, as in [2001:db8::1]:587"
+        );
+        ensure!(is_address || is_name(host), "`{text}` is not a mail server; {EXPECTED}");
+        Ok(Self { host: bracketed.unwrap_or(host).to_owned(), port })
     }
 }
 
@@ -217,60 +263,181 @@ impl SmtpServer {
 }
 
 impl MailOptions {
-    fn settings(&self, folder: PathBuf) -> MailSettings {
-        let route = self.smtp.as_ref().map_or(MailTransportSettings::Folder(folder), |server| {
-            let tls = self.smtp_tls.unwrap_or_else(|| server.tls());
-            let default_port = match tls {
-                SmtpTls::None => 25,
-                SmtpTls::Starttls => 587,
-                SmtpTls::Tls => 465,
-            };
-            MailTransportSettings::Smtp(SmtpSettings {
-                host: server.host.clone(),
-                port: server.port.unwrap_or(default_port),
-                tls,
-                credentials: self.smtp_user.clone().zip(self.smtp_password.clone()),
-                certificates: self.smtp_ca.clone(),
-                timeout: Duration::from_secs(u64::from(self.smtp_timeout_seconds)),
-            })
+    fn settings(&self, folder: PathBuf) -> anyhow::Result<MailSettings> {
+        let from = self.mail_from.get()?.clone();
+        let Some(server) = &self.smtp else { return Ok(MailSettings { from, route: MailTransportSettings::Folder(folder) }) };
+        let server = server.get()?;
+        let tls = self.smtp_tls.as_ref().map(|tls| tls.get().copied()).transpose()?.unwrap_or_else(|| server.tls());
+        let default_port = match tls {
+            SmtpTls::None => 25,
+            SmtpTls::Starttls => 587,
+            SmtpTls::Tls => 465,
+        };
+        let route = MailTransportSettings::Smtp(SmtpSettings {
+            host: server.host.clone(),
+            port: server.port.unwrap_or(default_port),
+            tls,
+            credentials: self.smtp_user.clone().zip(self.smtp_password.clone()),
+            certificates: self.smtp_ca.clone(),
+            timeout: Duration::from_secs(u64::from(*self.smtp_timeout_seconds.get()?)),
         });
-        MailSettings { from: self.mail_from.clone(), route }
+        Ok(MailSettings { from, route })
+    }
+
+    fn problems(&self) -> Vec<Option<String>> {
+        let of_server = [
+            (self.smtp_tls.is_some(), "--smtp-tls (BOXOFFICE_SMTP_TLS)"),
+            (self.smtp_user.is_some(), "--smtp-user (BOXOFFICE_SMTP_USER)"),
+            (self.smtp_password.is_some(), "--smtp-password (BOXOFFICE_SMTP_PASSWORD)"),
+            (self.smtp_ca.is_some(), "--smtp-ca (BOXOFFICE_SMTP_CA)"),
+        ];
+        let unused = of_server.into_iter().map(|(is_set, name)| {
+            let is_unused = is_set && self.smtp.is_none();
+            is_unused.then(|| format!("{name}: it has no effect without --smtp, the mail server, such as mail.example.com"))
+        });
+        let incomplete = match (&self.smtp_user, &self.smtp_password) {
+            (Some(_), None) => Some("--smtp-user (BOXOFFICE_SMTP_USER): it needs --smtp-password (BOXOFFICE_SMTP_PASSWORD)"),
+            (None, Some(_)) => Some("--smtp-password (BOXOFFICE_SMTP_PASSWORD): it needs --smtp-user (BOXOFFICE_SMTP_USER)"),
+            _ => None,
+        };
+        let unreadable = self.smtp_ca.as_ref().and_then(|file| {
+            let error = File::open(file).err()?;
+            Some(format!("--smtp-ca (BOXOFFICE_SMTP_CA): cannot read {}: {error}", file.display()))
+        });
+        let parsed = [
+            self.mail_from.problem(),
+            self.smtp.as_ref().and_then(Setting::problem),
+            self.smtp_tls.as_ref().and_then(Setting::problem),
+            self.smtp_timeout_seconds.problem(),
+            incomplete.map(str::to_owned),
+            unreadable,
+        ];
+        parsed.into_iter().chain(unused).collect()
     }
 }
 
 impl PlatformOptions {
     /// Returns the database URL.
-    pub fn database_url(&self) -> String {
+    ///
+    /// # Errors
+    /// Returns an error if an option is invalid.
+    pub fn database_url(&self) -> anyhow::Result<String> {
         self.storage.database_url()
     }
 
-    /// Returns the listener configuration of the server.
+    /// Returns the listener configuration of the server. Resolves the host name.
     ///
     /// # Errors
-    /// Returns an error if the TLS files can't be used.
+    /// Returns an error if the address can't be resolved, or the TLS files can't be used.
     pub fn listener(&self) -> anyhow::Result<Listener> {
-        self.tls.listener(self.listen)
+        self.tls.listener(self.listen.get()?)
     }
 
     /// Returns the settings. Fills in the defaults that depend on other options.
-    pub fn settings(&self) -> Settings {
+    ///
+    /// # Errors
+    /// Returns an error that names all invalid options, if there are any.
+    pub fn settings(&self) -> anyhow::Result<Settings> {
+        InvalidSettings::reject(self.problems())?;
         let options = &self.settings;
-        let public_url = options.public_url.clone().unwrap_or_else(|| {
-            let scheme = if self.tls.is_used() { "https" } else { "http" };
-            format!("{scheme}://{}", self.listen)
-        });
-        let media = options.media.clone().unwrap_or_else(|| self.storage.data_dir.join("media").display().to_string());
-        Settings {
+        let public_url = match &options.public_url {
+            Some(url) => url.get()?.clone(),
+            None => format!("{}://{}", if self.tls.is_used() { "https" } else { "http" }, self.listen.get()?),
+        };
+        let data_dir = self.storage.data_dir()?;
+        let media = match &options.media {
+            Some(media) => media.get()?.clone(),
+            None => data_dir.join("media").display().to_string(),
+        };
+        Ok(Settings {
             public_url: public_url.trim_end_matches('/').to_owned(),
             media,
-            currency: options.currency.clone(),
-            reservation: Duration::from_secs(u64::from(options.reservation_minutes) * 60),
-            fee_steps: options.fee_steps.clone(),
-            minimum_client_version: options.minimum_client_version,
-            limits: options.limits.settings(),
-            mail: options.mail.settings(self.storage.data_dir.join("mail")),
-        }
+            currency: options.currency.get()?.clone(),
+            reservation: Duration::from_secs(u64::from(*options.reservation_minutes.get()?) * 60),
+            fee_steps: options.fee_steps.get()?.clone(),
+            minimum_client_version: *options.minimum_client_version.get()?,
+            limits: options.limits.settings()?,
+            mail: options.mail.settings(data_dir.join("mail"))?,
+        })
     }
+
+    /// Returns what is wrong with each option, in the order of the options.
+    pub fn problems(&self) -> Vec<Option<String>> {
+        let Self { storage, settings, listen, tls } = self;
+        let own = [
+            listen.problem(),
+            tls.problem(),
+            settings.public_url.as_ref().and_then(Setting::problem),
+            settings.media.as_ref().and_then(Setting::problem),
+            settings.currency.problem(),
+            settings.reservation_minutes.problem(),
+            settings.fee_steps.problem(),
+            settings.minimum_client_version.problem(),
+        ];
+        let limits = settings.limits.problems();
+        storage.problems().into_iter().chain(own).chain(limits).chain(settings.mail.problems()).collect()
+    }
+}
+
+/// Checks a database URL.
+fn database_url(url: &str) -> anyhow::Result<String> {
+    url.parse::<DatabaseLocation>()?;
+    Ok(url.to_owned())
+}
+
+/// Parses the path of a folder, which need not exist.
+fn folder(path: &str) -> anyhow::Result<PathBuf> {
+    ensure!(!path.is_empty(), "it is empty; give a folder, such as /var/lib/boxoffice");
+    let path = PathBuf::from(path);
+    ensure!(!path.exists() || path.is_dir(), "`{}` is not a folder", path.display());
+    Ok(path)
+}
+
+/// Checks the address that clients use.
+fn public_url(text: &str) -> anyhow::Result<String> {
+    let url = text.parse::<Uri>().ok().filter(|url| {
+        let is_http = url.scheme_str().is_some_and(|scheme| ["http", "https"].contains(&scheme));
+        let has_host = url.authority().is_some_and(|authority| !authority.host().is_empty() && !authority.as_str().contains('@'));
+        is_http && has_host && url.query().is_none() && !text.contains('#')
+    });
+    ensure!(
+        url.is_some(),
+        "`{text}` is not an address that begins with http:// or https:// and has no parameters, such as https://tickets.example.com"
+    );
+    Ok(text.to_owned())
+}
+
+/// Checks the location of the images.
+fn media(text: &str) -> anyhow::Result<String> {
+    const EXPECTED: &str = "give a folder, or a bucket such as s3://tickets/images";
+    ensure!(!text.is_empty(), "it is empty; {EXPECTED}");
+    match text.split_once("://") {
+        Some(("s3", bucket)) => ensure!(!bucket.is_empty() && !bucket.starts_with('/'), "`{text}` names no bucket; {EXPECTED}"),
+        Some(_) => anyhow::bail!("`{text}` is neither a folder nor an S3 bucket; {EXPECTED}"),
+        None => _ = folder(text)?,
+    }
+    Ok(text.to_owned())
+}
+
+/// Parses the encryption of the connection to a mail server.
+fn smtp_tls(text: &str) -> anyhow::Result<SmtpTls> {
+    SmtpTls::from_str(text, true).map_err(|_| anyhow!("`{text}` is none of none, starttls and tls"))
+}
+
+/// Parses the sender of mail.
+fn mail_address(text: &str) -> anyhow::Result<Mailbox> {
+    text.parse()
+        .map_err(|_| anyhow!("`{text}` is not a mail address, such as tickets@example.com or Box office <tickets@example.com>"))
+}
+
+/// Parses the fee steps.
+fn fee_steps(text: &str) -> anyhow::Result<FeeSchedule> {
+    text.parse().with_context(|| format!("`{text}` is not a list of steps such as 50:0.99,100:1.99,2.99"))
+}
+
+/// Parses the lowest client version.
+fn client_version(text: &str) -> anyhow::Result<ClientVersion> {
+    text.parse().map_err(|_| anyhow!("`{text}` is not a version of one to three numbers, such as 3.0.0"))
 }
 
 /// The convenience fees of tickets by unit price. A free ticket has no fee.
@@ -298,22 +465,22 @@ impl FromStr for FeeSchedule {
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
         let mut items: Vec<&str> = text.split(',').map(str::trim).collect();
-        let above = parse_money(items.pop().context("fee steps are empty")?)?;
+        let above = parse_money(items.pop().context("it is empty")?).context("the last value is the fee above all steps")?;
         let steps = items.into_iter().map(|item| {
-            let (up_to, fee) = item.split_once(':').context("a fee step is PRICE:FEE")?;
+            let (up_to, fee) = item.split_once(':').with_context(|| format!("`{item}` has no fee"))?;
             Ok((parse_money(up_to)?, parse_money(fee)?))
         });
         let steps = steps.collect::<anyhow::Result<Vec<_>>>()?;
-        anyhow::ensure!(steps.is_sorted_by(|a, b| a.0 < b.0), "fee steps must rise");
+        ensure!(steps.is_sorted_by(|a, b| a.0 < b.0), "the prices must rise");
         Ok(Self { steps, above })
     }
 }
 
-/// Parses a currency code of three capital letters.
+/// Checks a currency code.
 fn currency(code: &str) -> anyhow::Result<String> {
-    anyhow::ensure!(
-        code.len() == 3 && code.bytes().all(|byte| byte.is_ascii_uppercase()),
-        "a currency is three capitals, such as GHS"
+    ensure!(
+        code.len() == 3 && CURRENCIES.split_whitespace().any(|known| known == code),
+        "`{code}` is not a currency code of ISO 4217 in capitals, such as GHS or EUR"
     );
     Ok(code.to_owned())
 }
@@ -323,9 +490,9 @@ fn parse_money(text: &str) -> anyhow::Result<Money> {
     let text = text.trim();
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    anyhow::ensure!(is_digits(whole) && is_digits(fraction) && !whole.is_empty(), "no amount: {text}");
-    anyhow::ensure!(fraction.len() <= 2, "an amount has at most two decimals: {text}");
-    let minor = format!("{whole}{fraction:0<2}").parse().with_context(|| format!("too large an amount: {text}"))?;
+    ensure!(is_digits(whole) && is_digits(fraction) && !whole.is_empty(), "`{text}` is not an amount");
+    ensure!(fraction.len() <= 2, "`{text}` has more than two decimals");
+    let minor = format!("{whole}{fraction:0<2}").parse().with_context(|| format!("`{text}` is too large"))?;
     Ok(Money(minor))
 }
 

@@ -48,6 +48,7 @@ pub async fn seed(app: &Arc<App>) -> anyhow::Result<DemoSummary> {
     let Some(credentials) = bootstrap::first_start(app).await? else {
         bail!("the database is not empty: it already has accounts. Select another one with --database or --data-dir");
     };
+    bootstrap::store_fixed_settings(app).await?;
     let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     let platform = RunningApp::start(Arc::clone(app), loopback)?;
     let address = format!("http://{}", platform.address());

@@ -4,6 +4,7 @@
 //! - [`features`]: the platform itself. Each group depends on the kernel and on the groups before it: [`features::identity`],
 //!   [`features::catalog`], [`features::sales`], [`features::gate`], [`features::insight`].
 //! - [`state`], [`routes`], [`server`]: the application's state, its endpoints, and a running server.
+//! - [`clock_watch`]: a job that watches the machine's clock.
 //! - [`cli`], [`config`], [`bootstrap`], [`demo`]: the command line, the settings, the first start, demo data.
 //!
 //! A feature is a folder with up to four files of the same names: `endpoints` (HTTP), `service` (rules), `store` (SQL) and `model`
@@ -14,6 +15,7 @@
 
 pub mod bootstrap;
 pub mod cli;
+pub mod clock_watch;
 pub mod config;
 pub mod contract;
 pub mod demo;

@@ -8,6 +8,7 @@ use std::thread::available_parallelism;
 use dropshot::RequestContext;
 use slog::Logger;
 
+use crate::clock_watch::ClockWatch;
 use crate::config::Settings;
 use crate::features::catalog::events::EventCache;
 use crate::features::catalog::media::MediaStore;
@@ -41,6 +42,8 @@ pub struct App {
     pub gateway: Box<dyn Gateway>,
     /// The last refund that the job has sent to the gateway; 0 at first.
     pub refund_cursor: AtomicI64,
+    /// State of the job that watches the clock.
+    pub clock_watch: ClockWatch,
     /// Places orders in batches.
     pub order_batcher: GroupCommit<App, OrderRequest>,
     /// Begins payments in batches.
@@ -67,6 +70,7 @@ impl App {
             media,
             gateway: Box::new(Sandbox),
             refund_cursor: AtomicI64::new(0),
+            clock_watch: ClockWatch::default(),
             order_batcher: GroupCommit::default(),
             payment_requests: GroupCommit::default(),
             payment_captures: GroupCommit::default(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use boxoffice_http::ApiError;
-use boxoffice_http::error::{Error, Result};
+use boxoffice_http::error::{Error, Result, one_line};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use slog::{Logger, error};
@@ -74,7 +74,7 @@ async fn run<A: Send + Sync + 'static>(job: Job<A>, app: Arc<A>, log: Logger, mu
                 Err(error) => {
                     let error = ApiError::from(error);
                     error!(log, "the job failed and will be retried"; "job" => job.name,
-                        "cause" => error.cause().map(|cause| format!("{cause:#}")));
+                        "cause" => error.cause().map(one_line));
                     break;
                 }
             }

@@ -10,16 +10,21 @@ pub mod jobs;
 pub mod outbox;
 pub mod types;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow, ensure};
 use audit::AuditWriter;
 use auth::KeyStore;
+use boxoffice_http::ApiError;
+use boxoffice_http::error::one_line;
 use db::Db;
 use idempotency::InProgressSet;
 use outbox::MailTransport;
 use slog::Logger;
-use types::clock::Clock;
+use types::clock::{Clock, Timestamp};
 
 use crate::config::Settings;
+
+/// 2025-01-01T00:00:00Z, before this version was made. An earlier clock was not set, for example because its battery is empty.
+const EARLIEST: Timestamp = Timestamp(1_735_689_600_000_000);
 
 /// The state that the kernel's modules share.
 pub struct Kernel {
@@ -47,8 +52,16 @@ impl Kernel {
     /// # Errors
     /// Returns an error if the database can't be opened or migrated, or the mail settings are invalid.
     pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Self> {
-        let (db, clock) = (Db::open(database_url).await?, Clock::default());
-        clock.ensure_ids_after(db.highest_id().await.map_err(|error| anyhow!("cannot read the database: {error:?}"))?);
+        let clock = Clock::default();
+        ensure!(
+            clock.now() >= EARLIEST,
+            "this machine's clock shows {}, which can't be right: set it first",
+            clock.now().format_rfc3339()
+        );
+        let db = Db::open(database_url).await?;
+        let highest = db.highest_id().await.map_err(ApiError::from);
+        let highest = highest.map_err(|error| error.cause().map_or_else(|| anyhow!("{error}"), |cause| anyhow!(one_line(cause))));
+        clock.ensure_ids_after(highest.context("cannot read the database")?);
         Ok(Self {
             db,
             clock,

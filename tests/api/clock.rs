@@ -1,12 +1,16 @@
-//! Steps of the system clock by an hour.
+//! Steps of the system clock: by an hour, and by forty days.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use boxoffice::clock_watch;
+use boxoffice::kernel::types::clock::{MAX_LEAD, Timestamp};
 use boxoffice_http::log;
-use serde_json::json;
+use serde_json::{Value, json};
+use slog::{Drain, Logger, OwnedKVList, Record, o};
 
 use crate::on_both_databases;
-use crate::support::{RESERVATION_TTL, TestApp, card_payment, check_invariants, section, wait_until};
+use crate::support::{PASSWORD, RESERVATION_TTL, TestApp, card_payment, check_invariants, section, wait_until};
 
 on_both_databases![
     ids_increase_after_clock_steps_back,
@@ -14,9 +18,33 @@ on_both_databases![
     expired_order_stays_expired_after_clock_steps_back,
     due_jobs_run_after_clock_steps_back,
     clock_step_forward_expires_everything_once,
+    recovers_from_clock_that_was_days_ahead,
+    corrects_times_in_the_future_after_restart,
+    corrects_nothing_while_clock_differs_from_database,
 ];
 
 const HOUR: Duration = Duration::from_secs(3600);
+const JUMP: Duration = Duration::from_secs(40 * 24 * 3600);
+
+/// Collects the messages of a log.
+#[derive(Clone, Default)]
+struct Messages(Arc<Mutex<Vec<String>>>);
+
+impl Drain for Messages {
+    type Ok = ();
+    type Err = slog::Never;
+
+    fn log(&self, record: &Record, _: &OwnedKVList) -> Result<(), slog::Never> {
+        self.0.lock().unwrap().push(record.msg().to_string());
+        Ok(())
+    }
+}
+
+impl Messages {
+    fn contains(&self, text: &str) -> bool {
+        self.0.lock().unwrap().iter().any(|message| message.contains(text))
+    }
+}
 
 async fn ids_increase_after_clock_steps_back(app: TestApp) {
     let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
@@ -108,4 +136,110 @@ async fn clock_step_forward_expires_everything_once(app: TestApp) {
     assert_eq!(app.payments(&part).await, [(5.0, "Refunded".to_owned())]);
     assert_eq!(check_invariants(&mut app.state.db.read().await.unwrap()).await, [""; 0]);
     app.check_gateway_balance().await;
+}
+
+/// Times in the database that decide about the future: the latest of each kind.
+async fn latest_times(app: &TestApp) -> [Option<Timestamp>; 7] {
+    let mut tx = app.state.db.read().await.unwrap();
+    let mut latest = [None; 7];
+    for (latest, query) in latest.iter_mut().zip([
+        "select max(expires) from orders where status = 'Placed'",
+        "select max(expires) from reservations",
+        "select max(expires) from api_keys where kind = 'session'",
+        "select max(last_used) from api_keys",
+        "select max(expires) from codes",
+        "select max(due) from outbox",
+        "select max(claimed) from idempotency",
+    ]) {
+        *latest = tx.query(query).scalar().await.unwrap();
+    }
+    latest
+}
+
+/// Logs in, places an order of 3 tickets with an idempotency key, and requests a code. Returns the session's key and the order.
+async fn use_server(app: &TestApp, address: std::net::SocketAddr, section: &str) -> (String, Value) {
+    let post = |path: &str, body: Value| app.request("POST", path).at(address).json(&body);
+    let session = post("/sessions", json!({ "identification": "ama", "password": PASSWORD })).key(&app.public_key).send().await;
+    let key = session.body["key"].as_str().unwrap().to_owned();
+    let order =
+        post("/orders", json!({ "items": { section: 3 } })).key(&key).header("Idempotency-Key", "of-the-jump").send().await;
+    let code = post("/verifications", json!({ "email": "ama@example.com" })).key(&app.public_key).send().await;
+    assert_eq!((session.status, order.status, code.status), (201, 201, 201), "{}", order.body);
+    (key, order.body)
+}
+
+async fn recovers_from_clock_that_was_days_ahead(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let floor = event.sections[0].as_str();
+    let messages = Messages::default();
+    let other = app.start_second_server(app.state.settings.clone(), Logger::root(messages.clone().fuse(), o!())).await;
+    let watch = async || clock_watch::watch(&other.state).await.unwrap();
+    let status = async |key: &str| app.request("GET", "/sessions/active").at(other.address).key(key).send().await.status;
+
+    other.state.clock.advance(JUMP);
+    watch().await;
+    let (key, of_jump) = use_server(&app, other.address, floor).await;
+    assert_eq!(status(&ama.key).await, 403, "a session of thirty days is over");
+    assert!(clock_watch::was_set_forward(&other.state), "stored responses are kept for now");
+    other.state.clock.rewind(JUMP);
+    watch().await;
+
+    assert_eq!((status(&ama.key).await, status(&key).await), (200, 200));
+    let time = app.request("GET", "/time").at(other.address).send().await.body["utc"].as_i64().unwrap();
+    let now = app.state.clock.now();
+    assert!(time <= now.plus(MAX_LEAD).seconds(), "{time}");
+    let minutes = |minutes: u64| Some(now.plus(Duration::from_secs(60 * minutes)));
+    let [orders, reservations, sessions, used, codes, due, claimed] = latest_times(&app).await;
+    assert!(orders.is_some() && orders == reservations && orders < minutes(16));
+    assert!(sessions < minutes(30 * 24 * 60 + 1) && codes < minutes(16));
+    assert!(used < minutes(1) && due < minutes(1) && claimed < minutes(1));
+
+    let next =
+        app.request("POST", "/orders").at(other.address).key(&ama.key).json(&json!({ "items": { floor: 1 } })).send().await;
+    assert!(next.body["number"].as_str() > of_jump["number"].as_str(), "{}", next.body);
+    assert!(next.body["placed"].as_str().unwrap() <= app.state.clock.now().plus(HOUR).format_rfc3339().as_str());
+    assert_eq!(app.sold_and_reserved(floor).await, (0, 4));
+    app.advance_clock(RESERVATION_TTL);
+    app.expire_due().await;
+    assert_eq!(app.stored_sold_and_reserved().await, (vec![(0, 0)], 0));
+    for text in ["set forward", "set back; the server follows it", "identifiers are ahead", "were corrected"] {
+        assert!(messages.contains(text), "{text}: {:?}", messages.0.lock().unwrap());
+    }
+}
+
+async fn corrects_times_in_the_future_after_restart(app: TestApp) {
+    let (kofi, _ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    let ahead = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    ahead.state.clock.advance(JUMP);
+    use_server(&app, ahead.address, &event.sections[0]).await;
+    ahead.stop().await;
+
+    let restarted = app.start_second_server(app.state.settings.clone(), log::silent()).await;
+    clock_watch::watch(&restarted.state).await.unwrap();
+
+    let [orders, .., codes, due, _] = latest_times(&app).await;
+    assert!(orders < Some(app.state.clock.now().plus(HOUR)) && codes < Some(app.state.clock.now().plus(HOUR)));
+    assert!(due < Some(app.state.clock.now().plus(HOUR)));
+    let highest = app.state.db.highest_id().await.unwrap();
+    assert!(restarted.state.clock.next_id() > highest);
+}
+
+/// Only PostgreSQL has a clock of its own.
+async fn corrects_nothing_while_clock_differs_from_database(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let event = app.create_listed_event(&app.create_host(&kofi).await, &[section("Floor", 20.0, 10)]).await;
+    ama.order(&event.sections[0], 1).await.unwrap();
+    let messages = Messages::default();
+    let behind = app.start_second_server(app.state.settings.clone(), Logger::root(messages.clone().fuse(), o!())).await;
+    let before = latest_times(&app).await;
+
+    behind.state.clock.rewind(JUMP);
+    clock_watch::watch(&behind.state).await.unwrap();
+
+    let is_postgres = app.state.db.clock_time().await.unwrap().is_some();
+    assert_eq!(messages.contains("differs from that of the database"), is_postgres);
+    let orders = [before, latest_times(&app).await].map(|[orders, ..]| orders);
+    assert_eq!(orders[0] == orders[1], is_postgres);
 }

@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 
@@ -7,7 +8,7 @@ use boxoffice_client::Client;
 use serde_json::{Value, json};
 
 use crate::support::postgres;
-use crate::support::server_process::{ServerProcess, boxoffice, last_word};
+use crate::support::server_process::{ServerProcess, boxoffice, first_credentials, last_word};
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
     boxoffice(folder, arguments).output().unwrap()
@@ -41,12 +42,12 @@ fn drift_reports_by_exit_status_and_json() {
 fn reports_unreachable_database() {
     let folder = tempfile::tempdir().unwrap();
 
-    for (url, told) in [
-        ("mysql://localhost/boxoffice", "a database is sqlite:PATH or postgres://USER@HOST/NAME"),
-        ("sqlite:/dev/null/boxoffice.db", "cannot make the folder /dev/null"),
+    for (url, code, told) in [
+        ("mysql://localhost/boxoffice", 2, "--database (DATABASE_URL): a database is sqlite:PATH or postgres://USER@HOST/NAME"),
+        ("sqlite:/dev/null/boxoffice.db", 1, "/dev/null/boxoffice.db: cannot make the folder /dev/null"),
     ] {
         let rejected = run(folder.path(), &["migrate", "--database", url]);
-        assert_eq!(rejected.status.code(), Some(1), "{url}");
+        assert_eq!(rejected.status.code(), Some(code), "{url}");
         assert!(text(&rejected.stderr).contains(told), "{}", text(&rejected.stderr));
     }
 }
@@ -68,13 +69,17 @@ fn reports_invalid_mail_server_without_password() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn first_start_prints_keys_once() {
+async fn first_start_writes_credentials_to_private_file() {
     let folder = tempfile::tempdir().unwrap();
 
     let server = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
     let address = server.address.clone();
     let answered = reqwest::get(format!("{address}/time")).await.unwrap().status().as_u16();
-    let printed = server.stop();
+    assert_eq!(server.stop(), "", "standard output may be a log");
+    let file = folder.path().join("first-start.txt");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let printed = first_credentials(folder.path());
+    std::fs::remove_file(&file).unwrap();
     let again = ServerProcess::start(boxoffice(folder.path(), &["serve"]));
     let staff = Client::connect(&again.address, &last_word(&printed, "administrator's key")).unwrap();
     let anyone = Client::connect(&again.address, &last_word(&printed, "public key")).unwrap();
@@ -85,7 +90,8 @@ async fn first_start_prints_keys_once() {
         .session_create()
         .body_map(|body| body.identification("administrator").password(last_word(&printed, "administrator's password")));
     assert_eq!(log_in.send().await.unwrap().account.role.to_string(), "administrator");
-    assert_eq!(again.stop(), "", "the second start made nothing");
+    assert_eq!(again.stop(), "");
+    assert!(!file.exists(), "the second start made nothing");
     assert!(folder.path().join("boxoffice.db").exists());
 }
 

@@ -55,6 +55,7 @@ mod review;
 mod sections;
 mod sessions;
 mod settings;
+mod startup;
 mod states;
 mod sweep;
 mod tickets;

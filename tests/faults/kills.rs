@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use super::load::{Load, connect_without_retries};
 use super::retrying_client::RetryingClient;
 use super::{print_figure, seed, server, short_or_full};
-use crate::support::server_process::{ServerProcess, boxoffice, last_word};
+use crate::support::server_process::{ServerProcess, boxoffice, first_credentials, last_word};
 use crate::support::{FakeGateway, PgCluster, postgres, wait_until};
 
 /// The number of users.
@@ -38,7 +38,8 @@ impl Site {
         let folder = tempfile::tempdir().unwrap();
         let embedded = || format!("sqlite:{}", folder.path().join("boxoffice.db").display());
         let database_url = database_url.map_or_else(embedded, str::to_owned);
-        let printed = ServerProcess::start(program(&folder, &database_url)).stop();
+        ServerProcess::start(program(&folder, &database_url)).stop();
+        let printed = first_credentials(folder.path());
         let [administrators_key, public_key] = ["administrator's key", "public key"].map(|key| last_word(&printed, key));
         Self { folder, database_url, administrators_key, public_key }
     }

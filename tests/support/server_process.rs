@@ -98,6 +98,11 @@ pub fn create_keys(folder: &Path, database_url: &str) -> (String, String) {
     (key, print(&["key", "create", "--role", "public"]))
 }
 
+/// Returns the credentials of the first start, which a server without a terminal writes to a file in this folder.
+pub fn first_credentials(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("first-start.txt")).unwrap()
+}
+
 /// Returns the last word of the first line that contains a text.
 pub fn last_word(printed: &str, text: &str) -> String {
     let line = printed.lines().find(|printed| printed.contains(text)).unwrap();

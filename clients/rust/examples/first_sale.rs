@@ -1,7 +1,7 @@
 //! Runs a sale on a running server, from sign-up to admission, and prints each step.
 //!
 //! ```sh
-//! cargo run --release -- serve        # in another terminal; prints the administrator's key on its first start
+//! cargo run --release -- serve        # in another terminal; its first start creates the administrator's key
 //! cargo run -p boxoffice-client --example first_sale -- http://127.0.0.1:8080 ADMINISTRATOR_KEY
 //! ```
 

@@ -25,7 +25,7 @@ use super::request_body::BodyTimeouts;
 use super::shutdown::GracefulShutdown;
 use super::{ApiError, request_head, response_headers};
 use crate::client_version::ClientVersion;
-use crate::error::{Code, Error};
+use crate::error::{Code, Error, one_line};
 use crate::log::Throttle;
 
 /// Application behind the dispatcher: the platform or the mock.
@@ -328,7 +328,7 @@ impl<B: RequestHandler> Dispatcher<B> {
 
     fn reject(&self, error: &ApiError, operation: &str, request_id: &str) -> Response<Body> {
         if let Some(cause) = error.cause() {
-            let cause = format!("{cause:#}");
+            let cause = one_line(cause);
             // During an outage every request fails alike: one line per second is logged, with the number of suppressed lines.
             match (error.code() == Code::ServerUnavailable).then(|| self.outage.line()) {
                 None => error!(self.log, "failed"; "operation" => operation, "cause" => cause, "request" => request_id),

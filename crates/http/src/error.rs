@@ -154,8 +154,8 @@ impl Error {
             Self::Invalid(problems) => Self::Invalid(problems.clone()),
             Self::Rejected(code, text) => Self::Rejected(*code, text.clone()),
             Self::Database(cause) => Self::Internal(anyhow!("{cause}")),
-            Self::Unavailable(cause) => Self::Unavailable(anyhow!("{cause:#}")),
-            Self::Internal(cause) => Self::Internal(anyhow!("{cause:#}")),
+            Self::Internal(cause) => Self::Internal(anyhow!("{}", one_line(cause))),
+            Self::Unavailable(cause) => Self::Unavailable(anyhow!("{}", one_line(cause))),
         }
     }
 
@@ -163,6 +163,21 @@ impl Error {
     pub fn invalid(name: &str, detail: impl Into<String>) -> Self {
         Self::Invalid(vec![FieldError::invalid(name, detail)])
     }
+}
+
+/// Returns an error and its causes on one line, for the log and the command line. Leaves out a cause whose text is in that of the
+/// error before it, because libraries often repeat it.
+pub fn one_line(error: &anyhow::Error) -> String {
+    let mut line = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        if !line.contains(&text) {
+            line.push_str(if line.is_empty() { "" } else { ": " });
+            line.push_str(&text);
+        }
+    }
+    line
 }
 
 impl Code {

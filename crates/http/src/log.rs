@@ -14,9 +14,10 @@ const QUEUE_LINES: usize = 16 * 1024;
 pub fn open(level: Level) -> (Logger, AsyncGuard) {
     let (drain, guard) = if stderr().is_terminal() {
         let decorator = slog_term::TermDecorator::new().stderr().build();
-        queue(slog_term::FullFormat::new(decorator).use_utc_timestamp().build().fuse())
+        queue(slog_term::FullFormat::new(decorator).use_utc_timestamp().build().ignore_res())
     } else {
-        queue(Mutex::new(slog_json::Json::default(stderr())).fuse())
+        // If standard error is closed, lines are lost. The server continues.
+        queue(Mutex::new(slog_json::Json::default(stderr())).ignore_res())
     };
     // The filter comes before the queue, so that a filtered line costs nothing.
     (Logger::root(LevelFilter::new(drain, level).fuse(), o!()), guard)

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use boxoffice_http::error::Result;
+use boxoffice_http::ApiError;
+use boxoffice_http::error::{Result, one_line};
 use boxoffice_openapi::Scope;
 use futures::FutureExt;
 use slog::warn;
@@ -147,6 +148,25 @@ pub async fn issue(kernel: &Kernel, tx: &mut Tx, new: &NewKey<'_>) -> Result<(Id
     Ok((id, key))
 }
 
+/// Corrects the keys that were issued or used while the clock was ahead: at a time after `latest`. Returns their number.
+///
+/// A session then lasts as long as if it had been used now.
+pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    // `hash = hash` fires the trigger that clears the caches of keys.
+    tx.query(
+        "update api_keys set hash = hash, created = case when created > $2 then $1 else created end,
+             last_used = case when last_used > $2 then $1 else last_used end,
+             expires = case when kind = 'session' and expires > $3 then $4 else expires end
+         where created > $2 or last_used > $2 or (kind = 'session' and expires > $3)",
+    )
+    .bind(now)
+    .bind(latest)
+    .bind(latest.plus(SESSION_TTL))
+    .bind(now.plus(SESSION_TTL))
+    .execute()
+    .await
+}
+
 /// Revokes a key immediately.
 pub async fn end(tx: &mut Tx, key: Id, now: Timestamp) -> Result<()> {
     tx.query("update api_keys set ended = $2 where id = $1 and ended is null").bind(key).bind(now).execute().await?;
@@ -231,6 +251,6 @@ async fn touch(kernel: &Kernel, key: &KeyRow, now: Timestamp) {
         .await
     });
     if let Err(error) = result {
-        warn!(kernel.log, "the last use of a key could not be stored"; "key" => key.id.0, "cause" => format!("{error:?}"));
+        warn!(kernel.log, "the last use of a key could not be stored"; "key" => key.id.0, "cause" => ApiError::from(error).cause().map(one_line));
     }
 }

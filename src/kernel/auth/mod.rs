@@ -7,5 +7,5 @@ mod keys;
 mod password;
 
 pub use caller::{AdmissionClaims, Caller};
-pub use keys::{ADMISSION_LIFE, KeyKind, KeyStore, NewKey, authenticate, end, issue};
+pub use keys::{ADMISSION_LIFE, KeyKind, KeyStore, NewKey, authenticate, correct_future, end, issue};
 pub use password::{Passwords, is_outdated, require_uncommon};

@@ -1,8 +1,9 @@
-//! The highest identifier in the database.
+//! The highest identifier in the database, and the time of its clock.
 
 use boxoffice_http::error::Result;
 
 use super::transaction::Db;
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
 impl Db {
@@ -18,11 +19,18 @@ impl Db {
              where m.type = 'table' and c.type in ('INTEGER', 'BIGINT') and c.name = 'id'"
         };
         let tables: Vec<(String,)> = tx.query(tables).all().await?;
-        let mut highest = Id::NONE;
-        for (table,) in tables {
-            let last: Vec<(Option<Id>,)> = tx.select(&format!("max(id) from {table}")).all().await?;
-            highest = last.into_iter().filter_map(|(id,)| id).fold(highest, Id::max);
+        let columns: Vec<String> = tables.iter().map(|(table,)| format!("select max(id) as id from {table}")).collect();
+        let highest: Vec<(Option<Id>,)> =
+            tx.select(&format!("max(id) from ({}) as t", columns.join(" union all "))).all().await?;
+        Ok(highest.into_iter().find_map(|(id,)| id).unwrap_or(Id::NONE))
+    }
+
+    /// Returns the time of PostgreSQL's clock; `None` on SQLite, which has the clock of this machine.
+    pub async fn clock_time(&self) -> Result<Option<Timestamp>> {
+        let mut tx = self.read().await?;
+        if !tx.is_postgres() {
+            return Ok(None);
         }
-        Ok(highest)
+        Ok(Some(tx.query("select cast(extract(epoch from clock_timestamp()) * 1000000 as bigint)").scalar().await?))
     }
 }

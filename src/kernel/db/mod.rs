@@ -10,6 +10,7 @@ mod batcher;
 mod group_commit;
 mod insert;
 mod max_id;
+mod open;
 mod pool;
 mod precondition;
 mod query;
@@ -23,6 +24,7 @@ mod violation;
 
 pub use batcher::Batcher;
 pub use group_commit::{BatchOperation, GroupCommit, PendingCommit};
+pub use open::DatabaseLocation;
 pub use precondition::Precondition;
 pub use query::{DbRow, Param, Query, Scalar};
 pub use snapshot::{DbVersion, SnapshotReader};

@@ -5,16 +5,21 @@
 //! whose last operation has not succeeded, and every ping has a timeout.
 
 use std::future::Future;
+use std::io::{self, ErrorKind};
 use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use boxoffice_http::error::Result;
 use deadpool::managed::{self, Manager, Metrics, Object, PoolError, QueueMode, RecycleResult};
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, Executor, PgConnection, SqliteConnection};
 use tokio::time::{sleep, timeout};
 
+use super::open;
 use super::transient::{database_error, is_starting, with_timeout};
 
 /// Time limit for acquiring a connection. It applies when all connections are in use and when the server is unreachable.
@@ -31,6 +36,9 @@ pub trait DbConnection: Connection + Send + 'static {
 
     /// Executes a statement that returns no rows.
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>>;
+
+    /// Returns the reason why a connection could not be opened, with the name of the server.
+    fn connection_problem(options: &Self::Options, error: &sqlx::Error) -> String;
 }
 
 impl DbConnection for SqliteConnection {
@@ -39,6 +47,10 @@ impl DbConnection for SqliteConnection {
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>> {
         async move { self.execute(sql).await.map(drop) }.boxed()
     }
+
+    fn connection_problem(_: &SqliteConnectOptions, error: &sqlx::Error) -> String {
+        error.to_string()
+    }
 }
 
 impl DbConnection for PgConnection {
@@ -46,6 +58,10 @@ impl DbConnection for PgConnection {
 
     fn run(&mut self, sql: &'static str) -> BoxFuture<'_, sqlx::Result<()>> {
         async move { self.execute(sql).await.map(drop) }.boxed()
+    }
+
+    fn connection_problem(options: &PgConnectOptions, error: &sqlx::Error) -> String {
+        open::connection_problem(error, options)
     }
 }
 
@@ -61,7 +77,25 @@ impl<C: DbConnection> Clone for Pool<C> {
 
 /// Opens and checks the connections of a pool.
 #[derive(Debug)]
-struct ConnectionManager<C: DbConnection>(<C as Connection>::Options);
+struct ConnectionManager<C: DbConnection> {
+    options: <C as Connection>::Options,
+    /// The reason why the last connection could not be opened; `None` after a connection was opened.
+    problem: Mutex<Option<String>>,
+}
+
+impl<C: DbConnection> ConnectionManager<C> {
+    fn problem(&self) -> MutexGuard<'_, Option<String>> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the error of a caller that has waited for too long, with the reason if it is known.
+    fn timed_out(&self) -> sqlx::Error {
+        match self.problem().as_deref() {
+            Some(problem) => sqlx::Error::Io(io::Error::new(ErrorKind::TimedOut, problem)),
+            None => sqlx::Error::PoolTimedOut,
+        }
+    }
+}
 
 impl<C: DbConnection> Manager for ConnectionManager<C> {
     type Type = C;
@@ -72,9 +106,15 @@ impl<C: DbConnection> Manager for ConnectionManager<C> {
         let mut delay = Duration::from_millis(10);
         loop {
             // Boxed to keep the caller's future small: most callers acquire a connection that is already open.
-            match C::connect_with(&self.0).boxed().await {
-                Err(error) if C::IS_REMOTE && is_starting(&error) => sleep(delay).await,
-                result => return result,
+            match C::connect_with(&self.options).boxed().await {
+                Err(error) if C::IS_REMOTE && is_starting(&error) => {
+                    *self.problem() = Some(C::connection_problem(&self.options, &error));
+                    sleep(delay).await;
+                }
+                result => {
+                    *self.problem() = None;
+                    return result;
+                }
             }
             delay = (delay * 2).min(PING_TIMEOUT);
         }
@@ -93,7 +133,8 @@ impl<C: DbConnection> Pool<C> {
     /// Creates a pool of at most `max_size` connections. Each is opened when it is first needed.
     pub(super) fn new(options: C::Options, max_size: usize) -> anyhow::Result<Self> {
         // The connection that was released last is the most likely to be alive, and to have the statement prepared.
-        let pool = managed::Pool::builder(ConnectionManager(options)).max_size(max_size).queue_mode(QueueMode::Lifo).build();
+        let manager = ConnectionManager { options, problem: Mutex::default() };
+        let pool = managed::Pool::builder(manager).max_size(max_size).queue_mode(QueueMode::Lifo).build();
         Ok(Self(pool?))
     }
 
@@ -107,7 +148,7 @@ impl<C: DbConnection> Pool<C> {
 
     /// Acquires a connection like [`acquire`](Self::acquire), but returns the error of sqlx.
     pub(super) async fn connect(&self) -> sqlx::Result<PooledConnection<C>> {
-        let connection = timeout(ACQUIRE_TIMEOUT, self.0.get()).await.map_err(|_| sqlx::Error::PoolTimedOut)?;
+        let connection = timeout(ACQUIRE_TIMEOUT, self.0.get()).await.map_err(|_| self.0.manager().timed_out())?;
         let connection = connection.map_err(|error| match error {
             PoolError::Backend(error) => error,
             PoolError::Closed => sqlx::Error::PoolClosed,

@@ -1,14 +1,9 @@
 //! The database: its connection pools, its transactions and their retries.
 
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
 use boxoffice_http::error::Result;
-use sqlx::postgres::PgConnectOptions;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{PgConnection, SqliteConnection};
 
 use super::pool::{ACQUIRE_TIMEOUT, Pool, PooledConnection};
@@ -73,47 +68,6 @@ impl RetryState {
 }
 
 impl Db {
-    /// Opens the database at `url` (`sqlite:PATH` or `postgres://…`) and runs its migrations. Creates the embedded database if it
-    /// doesn't exist.
-    pub async fn open(url: &str) -> anyhow::Result<Self> {
-        let db = match url.split_once(':') {
-            Some(("sqlite", path)) => Self::open_sqlite(path.trim_start_matches("//"))?,
-            Some(("postgres" | "postgresql", _)) => {
-                let options = PgConnectOptions::from_str(url).context("the database's address cannot be read")?;
-                Self::Postgres { pool: Pool::new(options.clone(), 16)?, precondition_pool: Pool::new(options, 2)? }
-            }
-            _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
-        };
-        match &db {
-            Self::Sqlite { writer, .. } => {
-                let mut writer = writer.connect().await.with_context(|| format!("cannot open {url}"))?;
-                sqlx::migrate!("migrations/sqlite").run(&mut *writer).await
-            }
-            Self::Postgres { pool, .. } => {
-                let mut connection = pool.connect().await.context("cannot reach PostgreSQL")?;
-                sqlx::migrate!("migrations/postgres").run(&mut *connection).await
-            }
-        }
-        .context("cannot bring the database's tables up to date")?;
-        Ok(db)
-    }
-
-    fn open_sqlite(path: &str) -> anyhow::Result<Self> {
-        if let Some(folder) = Path::new(path).parent() {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        }
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .busy_timeout(Duration::from_secs(5));
-        let writer = Pool::new(options.clone(), 1)?;
-        let read_only = options.read_only(true);
-        Ok(Self::Sqlite { writer, readers: Pool::new(read_only.clone(), 8)?, snapshot_pool: Pool::new(read_only, 1)? })
-    }
-
     /// Returns a connection for reading.
     ///
     /// # Errors

@@ -72,6 +72,8 @@ pub(super) fn is_transient(error: &Error) -> bool {
     match error.code().as_deref() {
         // PostgreSQL: serialization failure, deadlock; SQLite: busy and its extended forms.
         Some("40001" | "40P01" | "5" | "261" | "517") => true,
+        // SQLite: a primary key. A command and the server generated the same identifier; the next attempt has another one.
+        Some("1555") => true,
         // Two servers generated the same identifier; the next attempt has another one.
         Some("23505") => error.constraint().is_some_and(|name| name.ends_with("_pkey")),
         _ => false,

@@ -1,20 +1,66 @@
 //! Command-line options for TLS, rate limits and trusted proxies.
 
-use std::net::SocketAddr;
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use anyhow::{Context, anyhow, ensure};
 use boxoffice_http::client_ip::TrustedProxies;
 use boxoffice_http::{Certificate, Listener};
 use clap::Args;
+
+use crate::config::{InvalidSettings, Setting, setting, whole_number};
+
+/// An address to listen on: a host name or an IP address, and a port.
+#[derive(Debug, Clone)]
+pub struct ListenAddress {
+    text: String,
+    host: String,
+    port: u16,
+}
+
+impl FromStr for ListenAddress {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> anyhow::Result<Self> {
+        const EXPECTED: &str = "give HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080";
+        let parts = text.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        let (host, port) = parts.with_context(|| format!("`{text}` has no valid port; {EXPECTED}"))?;
+        let host = match text.parse::<SocketAddr>() {
+            Ok(address) => address.ip().to_string(),
+            Err(_) => host.to_owned(),
+        };
+        let is_name = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_'));
+        ensure!(is_name || text.parse::<SocketAddr>().is_ok(), "`{text}` is not an address to listen on; {EXPECTED}");
+        Ok(Self { text: text.to_owned(), host, port })
+    }
+}
+
+impl ListenAddress {
+    /// Returns the first IPv4 address of the host, or else its first address.
+    fn resolve(&self) -> anyhow::Result<SocketAddr> {
+        let addresses = (self.host.as_str(), self.port).to_socket_addrs();
+        let addresses = addresses.with_context(|| format!("--listen: cannot find the address of the host `{}`", self.host))?;
+        let address = addresses.min_by_key(|address| !address.is_ipv4());
+        address.ok_or_else(|| anyhow!("--listen: the host `{}` has no address", self.host))
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
 
 /// Options for TLS.
 #[derive(Debug, Clone, Args)]
 pub struct TlsOptions {
     /// PEM file of the certificate for HTTPS, including intermediates; read again on SIGHUP
-    #[arg(long, env = "BOXOFFICE_TLS_CERTIFICATE", requires = "tls_key", value_name = "FILE")]
+    #[arg(long, env = "BOXOFFICE_TLS_CERTIFICATE", value_name = "FILE")]
     tls_certificate: Option<PathBuf>,
     /// PEM file of the certificate's private key
-    #[arg(long, env = "BOXOFFICE_TLS_KEY", requires = "tls_certificate", value_name = "FILE")]
+    #[arg(long, env = "BOXOFFICE_TLS_KEY", value_name = "FILE")]
     tls_key: Option<PathBuf>,
 }
 
@@ -24,14 +70,26 @@ impl TlsOptions {
         self.tls_certificate.is_some()
     }
 
-    /// Returns a listener on an address, with TLS if a certificate is set.
+    /// Returns the problem of a certificate without a key, or a key without a certificate.
+    pub fn problem(&self) -> Option<String> {
+        const CERTIFICATE: &str = "--tls-certificate (BOXOFFICE_TLS_CERTIFICATE)";
+        const KEY: &str = "--tls-key (BOXOFFICE_TLS_KEY)";
+        match (&self.tls_certificate, &self.tls_key) {
+            (Some(_), None) => Some(format!("{CERTIFICATE}: it needs {KEY}, the PEM file of its private key")),
+            (None, Some(_)) => Some(format!("{KEY}: it needs {CERTIFICATE}, the PEM file of its certificate")),
+            _ => None,
+        }
+    }
+
+    /// Returns a listener on an address, with TLS if a certificate is set. Resolves the host name.
     ///
     /// # Errors
-    /// Returns an error if the certificate or its key can't be read.
-    pub fn listener(&self, address: SocketAddr) -> anyhow::Result<Listener> {
+    /// Returns [`InvalidSettings`] if the host is unknown, or the certificate or its key can't be read.
+    pub fn listener(&self, address: &ListenAddress) -> anyhow::Result<Listener> {
         let files = self.tls_certificate.as_ref().zip(self.tls_key.as_ref());
-        let certificate = files.map(|(certificate, key)| Certificate::open(certificate, key)).transpose()?;
-        Ok(Listener { certificate, ..address.into() })
+        let certificate = files.map(|(certificate, key)| Certificate::open(certificate, key)).transpose();
+        let listener = certificate.and_then(|certificate| Ok(Listener { certificate, ..address.resolve()?.into() }));
+        listener.map_err(|error| InvalidSettings::from_cause(&error).into())
     }
 }
 
@@ -40,14 +98,14 @@ impl TlsOptions {
 pub struct LimitOptions {
     /// Attempts per minute from one address on one account's password or code, or on whether the account exists; ten times as
     /// many across all accounts; 0: no limit
-    #[arg(long, env = "BOXOFFICE_LOGIN_RATE_LIMIT", default_value_t = 10, value_name = "NUMBER")]
-    login_rate_limit: u32,
+    #[arg(long, env = "BOXOFFICE_LOGIN_RATE_LIMIT", default_value = "10", value_name = "NUMBER", value_parser = setting(whole_number::<0, { u32::MAX }>))]
+    login_rate_limit: Setting<u32>,
     /// Requests per minute with one key; 0: no limit
-    #[arg(long, env = "BOXOFFICE_RATE_LIMIT", default_value_t = 600, value_name = "NUMBER")]
-    rate_limit: u32,
+    #[arg(long, env = "BOXOFFICE_RATE_LIMIT", default_value = "600", value_name = "NUMBER", value_parser = setting(whole_number::<0, { u32::MAX }>))]
+    rate_limit: Setting<u32>,
     /// Addresses and networks of trusted proxies, which send the client's address in Forwarded or X-Forwarded-For
-    #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST")]
-    trusted_proxies: TrustedProxies,
+    #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST", value_parser = setting(str::parse::<TrustedProxies>))]
+    trusted_proxies: Setting<TrustedProxies>,
 }
 
 /// Rate limits and trusted proxies. By default: unlimited, no proxies trusted.
@@ -63,8 +121,19 @@ pub struct LimitSettings {
 
 impl LimitOptions {
     /// Returns the settings with the values of these options.
-    pub fn settings(&self) -> LimitSettings {
-        let Self { login_rate_limit: guesses, rate_limit: keys, trusted_proxies } = self.clone();
-        LimitSettings { guesses, keys, trusted_proxies }
+    ///
+    /// # Errors
+    /// Returns an error if an option is invalid.
+    pub fn settings(&self) -> anyhow::Result<LimitSettings> {
+        Ok(LimitSettings {
+            guesses: *self.login_rate_limit.get()?,
+            keys: *self.rate_limit.get()?,
+            trusted_proxies: self.trusted_proxies.get()?.clone(),
+        })
+    }
+
+    /// Returns what is wrong with each option.
+    pub fn problems(&self) -> [Option<String>; 3] {
+        [self.login_rate_limit.problem(), self.rate_limit.problem(), self.trusted_proxies.problem()]
     }
 }

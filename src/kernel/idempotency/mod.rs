@@ -254,6 +254,11 @@ impl Drop for InProgressGuard<'_> {
     }
 }
 
+/// Corrects the requests that were claimed while the clock was ahead: at a time after `latest`. Returns their number.
+pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    tx.query("update idempotency set claimed = $1 where claimed > $2").bind(now).bind(latest).execute().await
+}
+
 /// Deletes rows past their retention, and returns their number. One step of a job.
 pub async fn purge_expired(kernel: &Kernel) -> Result<u64> {
     let before = kernel.clock.now().minus(RETENTION);

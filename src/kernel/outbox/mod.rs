@@ -20,6 +20,6 @@ mod store;
 mod transport;
 
 pub use model::Mail;
-pub use service::{deliver_due, push};
+pub use service::{correct_future, deliver_due, push};
 pub use store::forget;
 pub use transport::{DeliveryError, MailTransport, OutgoingMail, from_settings};

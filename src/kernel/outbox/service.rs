@@ -16,6 +16,7 @@ use super::transport::{DeliveryError, OutgoingMail};
 use crate::config::MailSettings;
 use crate::kernel::Kernel;
 use crate::kernel::db::{Tx, transaction};
+use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::secret;
 
 /// Number of mails that are delivered at the same time.
@@ -56,6 +57,12 @@ pub async fn deliver_due(kernel: &Kernel) -> Result<u64> {
         outcome?;
     }
     Ok(count)
+}
+
+/// Makes the mails due that were stored or postponed while the clock was ahead: at a time after `latest`. Returns their number.
+pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    let longest_delay = RETRY_DELAYS.into_iter().max().unwrap_or_default();
+    store::correct_future(tx, now, latest, latest.plus(longest_delay)).await
 }
 
 /// Tries to deliver a mail without an open transaction, and records the result.

@@ -51,6 +51,19 @@ pub async fn postpone(tx: &mut Tx, mail: &MailRow, due: Timestamp) -> Result<()>
     Ok(())
 }
 
+/// Makes mails due now that were stored after `latest`, or that are due after `latest_due`. Returns their number.
+pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp, latest_due: Timestamp) -> Result<u64> {
+    tx.query(
+        "update outbox set due = $1, created = case when created > $2 then $1 else created end
+         where due is not null and (created > $2 or due > $3)",
+    )
+    .bind(now)
+    .bind(latest)
+    .bind(latest_due)
+    .execute()
+    .await
+}
+
 /// Marks a mail as failed and deletes its text.
 pub async fn give_up(tx: &mut Tx, mail: &MailRow, now: Timestamp) -> Result<()> {
     let update = "update outbox set due = null, failed = $3, body = '' where id = $1 and due = $2";

@@ -20,14 +20,12 @@ impl Timestamp {
 
     /// Adds a duration. Saturates at the largest timestamp.
     pub fn plus(self, duration: Duration) -> Self {
-        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        Self(self.0.saturating_add(micros))
+        Self(self.0.saturating_add(micros(duration)))
     }
 
     /// Subtracts a duration. Saturates at the smallest timestamp.
     pub fn minus(self, duration: Duration) -> Self {
-        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        Self(self.0.saturating_sub(micros))
+        Self(self.0.saturating_sub(micros(duration)))
     }
 
     /// Returns the start of the next second.
@@ -75,44 +73,99 @@ impl Timestamp {
     }
 }
 
+/// The largest difference between the time of a [`Clock`] and that of the machine.
+pub const MAX_LEAD: Duration = Duration::from_secs(2 * 60 * 60);
+/// Servers whose identifiers are ahead of the time choose different remainders of this divisor.
+const ID_SLOTS: i64 = 64;
+/// Largest number of steps that are kept until they are read.
+const MAX_STEPS: usize = 16;
+
 /// Source of the time and of new identifiers.
 ///
-/// The time never goes back. If the machine's clock is set back, this clock runs at half speed until the machine's clock has
-/// caught up. So expired reservations and keys stay expired, and due work is delayed by less than the whole step.
-#[derive(Debug, Default)]
+/// If the machine's clock is set back by at most [`MAX_LEAD`], the time does not go back: it runs at half speed until the
+/// machine's clock has caught up. So expired reservations and keys stay expired, and due work is delayed by less than the whole
+/// step. A larger step corrects a clock that was wrong before, and this clock follows at once. Identifiers rise in any case.
+#[derive(Debug)]
 pub struct Clock {
     /// Microseconds added to the machine's clock, for tests.
     offset: AtomicI64,
-    /// The last reading of the machine's clock that was not behind, with the instant of the reading.
-    last_reading: Mutex<Option<(Instant, i64)>>,
+    reading: Mutex<Reading>,
     last_id: AtomicI64,
+    /// The remainder of identifiers that are ahead of the time. It differs between most servers, so that they don't generate the
+    /// same identifiers.
+    slot: i64,
+}
+
+#[derive(Debug, Default)]
+struct Reading {
+    /// The last reading of the machine's clock that was not behind, with the instant of the reading.
+    last: Option<(Instant, i64)>,
+    steps: Vec<ClockStep>,
+}
+
+/// A step of the machine's clock by more than [`MAX_LEAD`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockStep {
+    /// The time that was expected at the moment of the step.
+    pub before: Timestamp,
+    /// The time that the machine's clock showed.
+    pub after: Timestamp,
+}
+
+impl ClockStep {
+    /// Returns whether the clock was set back.
+    pub fn is_back(&self) -> bool {
+        self.after < self.before
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        let slot = rand::random_range(0..ID_SLOTS);
+        Self { offset: AtomicI64::new(0), reading: Mutex::default(), last_id: AtomicI64::new(0), slot }
+    }
 }
 
 impl Clock {
     /// Returns the current time.
     pub fn now(&self) -> Timestamp {
-        let mut last_reading = self.last_reading.lock().unwrap_or_else(PoisonError::into_inner);
-        let machine_time = Utc::now().timestamp_micros() + self.offset.load(Ordering::Relaxed);
-        if let Some((since, reading)) = *last_reading {
-            let at_half_speed = reading + i64::try_from(since.elapsed().as_micros() / 2).unwrap_or(i64::MAX);
-            if machine_time < at_half_speed {
+        let mut reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let Timestamp(machine) = self.machine_time();
+        if let Some((since, last)) = reading.last {
+            let elapsed = i64::try_from(since.elapsed().as_micros()).unwrap_or(i64::MAX);
+            let at_half_speed = last + elapsed / 2;
+            if machine < at_half_speed && at_half_speed - machine <= micros(MAX_LEAD) {
                 return Timestamp(at_half_speed);
             }
+            let expected = last + elapsed;
+            let is_step = machine < at_half_speed || machine - expected > micros(MAX_LEAD);
+            if is_step && reading.steps.len() < MAX_STEPS {
+                reading.steps.push(ClockStep { before: Timestamp(expected), after: Timestamp(machine) });
+            }
         }
-        *last_reading = Some((Instant::now(), machine_time));
-        Timestamp(machine_time)
+        reading.last = Some((Instant::now(), machine));
+        Timestamp(machine)
+    }
+
+    /// Returns the time of the machine's clock, which [`now`](Self::now) exceeds by at most [`MAX_LEAD`].
+    pub fn machine_time(&self) -> Timestamp {
+        Timestamp(Utc::now().timestamp_micros() + self.offset.load(Ordering::Relaxed))
+    }
+
+    /// Returns the large steps of the machine's clock since the last call.
+    pub fn take_steps(&self) -> Vec<ClockStep> {
+        self.now();
+        std::mem::take(&mut self.reading.lock().unwrap_or_else(PoisonError::into_inner).steps)
     }
 
     /// Simulates that the machine's clock is set forward.
     pub fn advance(&self, duration: Duration) {
-        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        self.offset.fetch_add(micros, Ordering::Relaxed);
+        self.offset.fetch_add(micros(duration), Ordering::Relaxed);
     }
 
     /// Simulates that the machine's clock is set back.
     pub fn rewind(&self, duration: Duration) {
-        let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
-        self.offset.fetch_sub(micros, Ordering::Relaxed);
+        self.offset.fetch_sub(micros(duration), Ordering::Relaxed);
     }
 
     /// Makes all further identifiers greater than `last`. Otherwise identifiers would repeat if the machine's clock was set
@@ -121,17 +174,30 @@ impl Clock {
         self.last_id.fetch_max(last.0, Ordering::Relaxed);
     }
 
+    /// Returns the last identifier.
+    pub fn last_id(&self) -> Id {
+        Id(self.last_id.load(Ordering::Relaxed))
+    }
+
     /// Returns a new identifier: the time in units of 100 microseconds, which has 14 digits, and always greater than the last
-    /// one.
+    /// one. After a clock that was ahead, identifiers are counted from the last one until the time has caught up with them.
     ///
     /// Two servers may generate the same identifier; then the primary key rejects the second, and its transaction is retried.
     pub fn next_id(&self) -> Id {
         let now = self.now().0 / 100;
-        let next = |last: i64| Some(now.max(last + 1));
-        match self.last_id.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
-            Ok(last) | Err(last) => Id(now.max(last + 1)),
+        let next = |last: i64| match last + 1 {
+            next if next <= now => now,
+            next if next - now <= micros(MAX_LEAD) / 100 => next,
+            next => next + (self.slot - next).rem_euclid(ID_SLOTS),
+        };
+        match self.last_id.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last))) {
+            Ok(last) | Err(last) => Id(next(last)),
         }
     }
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -182,6 +248,37 @@ mod tests {
         clock.ensure_ids_after(later);
         clock.ensure_ids_after(Id(1));
         assert_eq!(clock.next_id(), Id(later.0 + 1));
+    }
+
+    #[test]
+    fn follows_a_large_step_back_with_rising_identifiers() {
+        const DAYS: Duration = Duration::from_secs(40 * 24 * 60 * 60);
+        let clock = Clock::default();
+        let before = (clock.now(), clock.next_id());
+
+        clock.advance(DAYS);
+        let ahead = (clock.now(), clock.next_id());
+        clock.rewind(DAYS);
+        let after = (clock.now(), clock.next_id(), clock.next_id());
+
+        assert!(ahead.0 >= before.0.plus(DAYS));
+        assert!(before.0 <= after.0 && after.0 < before.0.plus(MAX_LEAD), "the time follows the machine's clock");
+        assert!(before.1 < ahead.1 && ahead.1 < after.1 && after.1 < after.2, "identifiers rise");
+        let steps: Vec<bool> = clock.take_steps().iter().map(ClockStep::is_back).collect();
+        assert_eq!(steps, [false, true]);
+        assert_eq!(clock.take_steps(), []);
+    }
+
+    #[test]
+    fn servers_ahead_of_the_time_generate_different_identifiers() {
+        let ids = |slot: i64| {
+            let clock = Clock { slot, ..Clock::default() };
+            clock.ensure_ids_after(Id(clock.next_id().0 + 2 * micros(MAX_LEAD) / 100));
+            (0..100).map(move |_| clock.next_id()).collect::<Vec<Id>>()
+        };
+        let (one, other) = (ids(3), ids(4));
+        assert!(one.is_sorted_by(|a, b| a < b) && one.iter().all(|id| id.0 % ID_SLOTS == 3));
+        assert!(one.iter().all(|id| !other.contains(id)));
     }
 
     #[test]

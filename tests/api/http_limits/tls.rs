@@ -201,7 +201,7 @@ fn program_rejects_unusable_certificate() {
         let rejected = pair.program(command).env("BOXOFFICE_LISTEN", taken.local_addr().unwrap().to_string()).output().unwrap();
 
         let told = String::from_utf8(rejected.stderr).unwrap();
-        assert_eq!(rejected.status.code(), Some(1), "{told}");
+        assert_eq!(rejected.status.code(), Some(2), "{told}");
         assert!(told.contains("give the key that the certificate was made for"), "{told}");
     }
     assert!(!folder.path().join("boxoffice.db").exists(), "nothing was made");

@@ -20,6 +20,13 @@ pub async fn list(ctx: &Ctx, filter: &AccountFilter) -> Result<Page<Account>> {
     Ok(filter.paging.page(page.total, page.rows.into_iter().map(view).collect()))
 }
 
+/// A new account that [`insert`] can insert.
+#[derive(Clone)]
+pub struct PreparedAccount {
+    row: AccountRow,
+    password_hash: String,
+}
+
 /// Creates an account. Every caller may create a customer; only a platform administrator may create an administrator.
 pub async fn sign_up(ctx: &Ctx, caller: &Caller, new: AccountCreate) -> Result<Account> {
     if new.role == Some(AccountRole::Administrator) && !caller.is_administrator() {
@@ -35,13 +42,21 @@ pub async fn sign_up(ctx: &Ctx, caller: &Caller, new: AccountCreate) -> Result<A
 /// has the username or e-mail address.
 pub async fn create(ctx: &Ctx, new: AccountCreate) -> Result<Account> {
     require_past(ctx, new.date_of_birth.as_ref())?;
-    let (row, password) = new_row(new);
-    auth::require_uncommon(&password, [&row.username, &row.email])?;
-    let hash = ctx.app.passwords.hash(password).await?;
-    let row = transaction!(ctx.unit, |tx| insert(&ctx.app, tx, row.clone(), &hash).await)
+    let new = prepare(&ctx.app, new).await?;
+    let row = transaction!(ctx.unit, |tx| insert(&ctx.app, tx, new.clone()).await)
         .on_unique("accounts_username_key", conflict_error(&["username"]))
         .on_unique("accounts_email_key", conflict_error(&["email"]))?;
     Ok(view(row))
+}
+
+/// Checks and hashes the password of a new account, outside of any transaction because it takes long.
+///
+/// # Errors
+/// [`Error::Invalid`] if the password is too common.
+pub async fn prepare(app: &App, new: AccountCreate) -> Result<PreparedAccount> {
+    let (row, password) = new_row(new);
+    auth::require_uncommon(&password, [&row.username, &row.email])?;
+    Ok(PreparedAccount { row, password_hash: app.passwords.hash(password).await? })
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<Account> {
@@ -158,10 +173,11 @@ fn new_row(new: AccountCreate) -> (AccountRow, String) {
 }
 
 /// Inserts an account. If its number is taken, retries with another number.
-async fn insert(app: &App, tx: &mut Tx, mut row: AccountRow, hash: &str) -> Result<AccountRow> {
+pub async fn insert(app: &App, tx: &mut Tx, new: PreparedAccount) -> Result<AccountRow> {
+    let PreparedAccount { mut row, password_hash } = new;
     row.id = app.clock.next_id();
     require_free(tx, row.id, Some(&row.username), Some(&row.email)).await?;
-    while !store::insert(tx, &row, hash).await? {
+    while !store::insert(tx, &row, &password_hash).await? {
         row.number = secret::account_number();
     }
     Ok(row)

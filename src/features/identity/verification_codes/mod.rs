@@ -10,4 +10,5 @@ mod service;
 mod store;
 
 pub use endpoints::register;
+pub use service::correct_future;
 pub use store::forget;

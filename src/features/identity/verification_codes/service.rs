@@ -107,6 +107,12 @@ pub async fn redeem(
     Ok(code)
 }
 
+/// Corrects the codes that were created while the clock was ahead: at a time after `latest`. They end as if they had been created
+/// now. Returns their number.
+pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    store::set_end(tx, latest.plus(CODE_LIFETIME), now.plus(CODE_LIFETIME)).await
+}
+
 /// Counts an attempt. If the input was accepted, marks the code as used, and sets the password with this hash, or verifies the
 /// e-mail address if there is no hash. Locks the account first, like the creation of codes.
 async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, outcome: &Result<Option<String>>) -> Result<()> {

@@ -41,6 +41,11 @@ pub async fn delete_expired(tx: &mut Tx, account: Id, before: Timestamp) -> Resu
     Ok(())
 }
 
+/// Replaces the end of codes that end after `latest`. Returns their number.
+pub async fn set_end(tx: &mut Tx, latest: Timestamp, end: Timestamp) -> Result<u64> {
+    tx.query("update codes set expires = $1 where expires > $2").bind(end).bind(latest).execute().await
+}
+
 /// Closes the pending codes of an account of this kind.
 pub async fn close(tx: &mut Tx, kind: CodePurpose, account: Id) -> Result<()> {
     let update = "update codes set status = 'Closed' where account_id = $1 and kind = $2 and status = 'Pending'";

@@ -119,6 +119,15 @@ async fn cancel_found(app: &App, tx: &mut Tx, found: &[Id], now: Timestamp) -> R
     Ok(orders.len() as u64)
 }
 
+/// Corrects the open orders that were placed while the clock was ahead: at a time after `latest`. Their reservations end as if they
+/// had been placed now. Returns their number.
+pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    let orders = store::correct_open(tx, now, latest).await?;
+    let count = orders.len() as u64;
+    store::copy_ends_to_reservations(tx, orders).await?;
+    Ok(count)
+}
+
 async fn time_out(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     let ended = store::expire_due(tx, now).await?;
     for section in store::reserved_sections(tx, ended.clone()).await? {

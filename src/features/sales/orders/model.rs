@@ -248,7 +248,7 @@ pub struct OrderRow {
     pub account_id: Id,
     #[sqlx(rename = "status")]
     status_column: OrderStatus,
-    /// The time of placing. It is derived from the identifier, so that sorting by number sorts by date.
+    /// The time of placing.
     pub placed: Timestamp,
     /// The end of the reservation.
     pub expires: Timestamp,
@@ -259,10 +259,14 @@ pub struct OrderRow {
 }
 
 impl OrderRow {
-    /// Creates a new order.
-    pub fn new(id: Id, account_id: Id, status_column: OrderStatus, expires: Timestamp, (subtotal, fees): (Money, Money)) -> Self {
-        // Identifiers count in units of 100 microseconds.
-        let placed = Timestamp(id.0 * 100);
+    /// Creates a new order, whose reservation has this beginning and end.
+    pub fn new(
+        id: Id,
+        account_id: Id,
+        status_column: OrderStatus,
+        (placed, expires): (Timestamp, Timestamp),
+        (subtotal, fees): (Money, Money),
+    ) -> Self {
         Self { id, account_id, status_column, placed, expires, subtotal, fees }
     }
 
@@ -357,7 +361,7 @@ mod tests {
 
     #[test]
     fn an_open_order_times_out_when_its_reservation_is_over() {
-        let row = |status| OrderRow::new(Id(1), Id(2), status, Timestamp(100), (Money(1), Money(0)));
+        let row = |status| OrderRow::new(Id(1), Id(2), status, (Timestamp(0), Timestamp(100)), (Money(1), Money(0)));
         assert_eq!(row(OrderStatus::Placed).status(Timestamp(99)), OrderStatus::Placed);
         assert_eq!(row(OrderStatus::Placed).status(Timestamp(100)), OrderStatus::TimedOut);
         assert_eq!(row(OrderStatus::Fulfilled).status(Timestamp(100)), OrderStatus::Fulfilled);

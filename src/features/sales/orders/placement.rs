@@ -365,7 +365,7 @@ impl<'a> Draft<'a> {
     fn place(self, app: &App, now: Timestamp) -> Placed<'a> {
         let status = if self.is_free() { OrderStatus::Fulfilled } else { OrderStatus::Placed };
         let expires = now.plus(app.settings.reservation);
-        let order = OrderRow::new(app.clock.next_id(), self.customer, status, expires, (self.subtotal, self.fees));
+        let order = OrderRow::new(app.clock.next_id(), self.customer, status, (now, expires), (self.subtotal, self.fees));
         let (mut items, mut applied) = (Vec::with_capacity(self.lines.len()), Vec::new());
         for (line, position) in self.lines.into_iter().zip(1..) {
             items.push(ItemRow {

@@ -196,6 +196,22 @@ pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = I
     Ok(reservations)
 }
 
+/// Moves the reservations of the open orders that were placed after `latest`, so that they begin now. Returns the orders.
+pub async fn correct_open(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<Vec<Id>> {
+    let update = "update orders set placed = $1, expires = $1 + (expires - placed) where status = 'Placed' and placed > $2
+                  returning id";
+    let rows: Vec<(Id,)> = tx.query(update).bind(now).bind(latest).all().await?;
+    Ok(rows.into_iter().map(|(id,)| id).collect())
+}
+
+/// Sets the ends of the reservations of these orders to those of the orders.
+pub async fn copy_ends_to_reservations(tx: &mut Tx, orders: Vec<Id>) -> Result<()> {
+    let update =
+        tx.update("reservations set expires = (select o.expires from orders o where o.id = reservations.order_id) where true");
+    update.and_in("order_id", orders).execute().await?;
+    Ok(())
+}
+
 /// Returns the sections in which these orders have reservations, ascending.
 pub async fn reserved_sections(tx: &mut Tx, orders: Vec<Id>) -> Result<Vec<Id>> {
     let sections = tx.select("distinct section_id from reservations where true").and_in("order_id", orders);

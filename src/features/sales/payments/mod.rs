@@ -27,3 +27,4 @@ pub use gateway::{CancelCharge, Charge, Gateway, Outcome, Refund, Sandbox};
 pub use model::uri;
 pub use processing::{PaymentCapture, PaymentRequest};
 pub use refunds::{process_after_commit, process_due, process_refunds, schedule_refunds, schedule_ticket_refunds};
+pub use store::correct_future;

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use boxoffice_http::ApiError;
-use boxoffice_http::error::Result;
+use boxoffice_http::error::{Result, one_line};
 use futures::future::join_all;
 use slog::warn;
 use tokio::time::timeout;
@@ -95,7 +95,7 @@ pub async fn process_refunds(ctx: &Ctx, order: Id) {
     if let Err(error) = process_batch(ctx, Some(order), Id::NONE).await {
         let failure = ApiError::from(error);
         warn!(ctx.app.log, "the refunds of an order could not be processed"; "order" => %order,
-            "cause" => failure.cause().map(|cause| format!("{cause:#}")));
+            "cause" => failure.cause().map(one_line));
     }
 }
 
@@ -156,7 +156,7 @@ async fn call_gateway(ctx: &Ctx, row: &PendingRefundRow) -> bool {
     let result = result.unwrap_or_else(|_| Err(anyhow::anyhow!("the gateway has not answered in time")));
     if let Err(error) = &result {
         warn!(ctx.app.log, "a refund or cancellation failed and will be retried"; "payment" => %payment,
-            "cause" => format!("{error:#}"));
+            "cause" => one_line(error));
     }
     result.is_ok()
 }

@@ -1,6 +1,6 @@
 //! Business logic of payments.
 
-use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::error::{Code, Error, Result, one_line};
 use slog::warn;
 use tokio::time::timeout;
 
@@ -56,7 +56,7 @@ async fn charge(ctx: &Ctx, mut payment: PaymentRow, token: String) -> Result<Pay
             Err(Code::PaymentDeclined.into())
         }
         Err(error) => {
-            warn!(ctx.app.log, "the payment gateway failed"; "payment" => %payment.id, "cause" => format!("{error:#}"));
+            warn!(ctx.app.log, "the payment gateway failed"; "payment" => %payment.id, "cause" => one_line(&error));
             transaction!(ctx.unit, |tx| store::end_pending(tx, [&payment], "Abandoned").await)?;
             refunds::process_after_commit(ctx, payment.order_id).await;
             Err(Code::PaymentGateway.into())

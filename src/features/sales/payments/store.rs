@@ -110,6 +110,19 @@ pub async fn abandon_pending(tx: &mut Tx, before: Timestamp) -> Result<()> {
     Ok(())
 }
 
+/// Corrects the pending payments that were begun while the clock was ahead: at a time after `latest`. Returns their number.
+pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> Result<u64> {
+    // The first condition is the condition of the partial index.
+    tx.query(
+        "update payments set placed = $1
+         where status in ('Pending', 'Abandoned') and status = 'Pending' and placed > $2",
+    )
+    .bind(now)
+    .bind(latest)
+    .execute()
+    .await
+}
+
 /// Deletes an abandoned payment after the gateway has cancelled its charge.
 pub async fn forget_abandoned(tx: &mut Tx, id: Id) -> Result<()> {
     tx.query("delete from payments where id = $1 and status = 'Abandoned'").bind(id).execute().await?;

@@ -1,0 +1,96 @@
+//! Values of settings that are validated after all options were parsed, so that one message names everything that is wrong.
+
+use std::ffi::OsStr;
+use std::fmt;
+
+use boxoffice_http::error::one_line;
+use clap::builder::TypedValueParser;
+use clap::{Arg, Command};
+
+/// The value of an option or of its environment variable, or a message that names it and says what is wrong.
+#[derive(Debug, Clone)]
+pub struct Setting<T>(Result<T, String>);
+
+impl<T> Setting<T> {
+    /// Returns the value.
+    ///
+    /// # Errors
+    /// Returns an error if the text was invalid.
+    pub fn get(&self) -> anyhow::Result<&T> {
+        self.0.as_ref().map_err(|problem| InvalidSettings(vec![problem.clone()]).into())
+    }
+
+    /// Returns what is wrong with it.
+    pub fn problem(&self) -> Option<String> {
+        self.0.as_ref().err().cloned()
+    }
+}
+
+/// Returns the parser of a setting. It accepts any text, and keeps the error of `parse`, which says what is expected and gives an
+/// example.
+pub fn setting<T>(parse: fn(&str) -> anyhow::Result<T>) -> SettingParser<T> {
+    SettingParser(parse)
+}
+
+/// See [`setting`].
+#[derive(Debug)]
+pub struct SettingParser<T>(fn(&str) -> anyhow::Result<T>);
+
+impl<T> Clone for SettingParser<T> {
+    fn clone(&self) -> Self {
+        Self(self.0)
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for SettingParser<T> {
+    type Value = Setting<T>;
+
+    fn parse_ref(&self, _: &Command, option: Option<&Arg>, value: &OsStr) -> Result<Setting<T>, clap::Error> {
+        let parsed = value.to_str().ok_or_else(|| anyhow::anyhow!("the value is not valid UTF-8")).and_then(self.0);
+        Ok(Setting(parsed.map_err(|error| format!("{}: {}", name(option), one_line(&error)))))
+    }
+}
+
+/// Returns the names of an option, such as `--listen (BOXOFFICE_LISTEN)`.
+fn name(option: Option<&Arg>) -> String {
+    let long = option.and_then(Arg::get_long).map(|long| format!("--{long}"));
+    let variable = option.and_then(Arg::get_env).map(|variable| format!("({})", variable.to_string_lossy()));
+    long.into_iter().chain(variable).collect::<Vec<_>>().join(" ")
+}
+
+/// Parses a whole number within these limits.
+pub fn whole_number<const MINIMUM: u32, const MAXIMUM: u32>(text: &str) -> anyhow::Result<u32> {
+    let number = text.trim().parse().ok().filter(|number| (MINIMUM..=MAXIMUM).contains(number));
+    number.ok_or_else(|| anyhow::anyhow!("`{text}` is not a whole number from {MINIMUM} to {MAXIMUM}"))
+}
+
+/// Invalid settings. The program has not started, and nothing was changed.
+#[derive(Debug)]
+pub struct InvalidSettings(Vec<String>);
+
+impl InvalidSettings {
+    /// Creates an error about one setting, whose option the cause names.
+    pub fn from_cause(cause: &anyhow::Error) -> Self {
+        Self(vec![one_line(cause)])
+    }
+
+    /// Returns an error that names all problems, if there are any.
+    ///
+    /// # Errors
+    /// Returns an error if there is at least one problem.
+    pub fn reject(problems: impl IntoIterator<Item = Option<String>>) -> anyhow::Result<()> {
+        let problems: Vec<String> = problems.into_iter().flatten().collect();
+        if problems.is_empty() { Ok(()) } else { Err(Self(problems).into()) }
+    }
+}
+
+impl fmt::Display for InvalidSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [problem] => write!(f, "{problem}"),
+            problems => write!(f, "{} settings are invalid\n  {}", problems.len(), problems.join("\n  ")),
+        }
+    }
+}
+
+impl std::error::Error for InvalidSettings {}

@@ -1,0 +1,280 @@
+//! Opening a database: its location, the migrations, and the reasons why it can't be opened.
+
+use std::fs::{File, TryLockError};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow, bail, ensure};
+use boxoffice_http::error::one_line;
+use sqlx::migrate::MigrateError;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{Connection, PgConnection, SqliteConnection};
+use tokio::time::{sleep, timeout};
+
+use super::pool::{ACQUIRE_TIMEOUT, Pool};
+use super::transaction::Db;
+use super::transient::is_starting;
+
+/// The parameters of a PostgreSQL URL that take a file, with their other names.
+const FILE_PARAMETERS: [&str; 7] = ["sslrootcert", "ssl-root-cert", "ssl-ca", "sslcert", "ssl-cert", "sslkey", "ssl-key"];
+/// The other parameters of a PostgreSQL URL.
+const PARAMETERS: [&str; 11] = [
+    "sslmode",
+    "ssl-mode",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "application_name",
+    "options",
+    "statement-cache-capacity",
+];
+/// Time for which a start waits for another one that brings the tables of the same SQLite database up to date.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
+/// Pause between two attempts to connect or to lock.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+/// The location of a database.
+#[derive(Debug, Clone)]
+pub enum DatabaseLocation {
+    /// The file of an embedded database.
+    Sqlite(PathBuf),
+    /// A PostgreSQL server, with the database and the credentials.
+    Postgres(Box<PgConnectOptions>),
+}
+
+impl FromStr for DatabaseLocation {
+    type Err = anyhow::Error;
+
+    /// Parses `sqlite:PATH` or `postgres://…`. Errors don't contain the password.
+    fn from_str(url: &str) -> anyhow::Result<Self> {
+        match url.split_once(':') {
+            Some(("sqlite", path)) => {
+                let path = path.trim_start_matches("//");
+                ensure!(!path.is_empty(), "the path of the file is missing, as in sqlite:data/boxoffice.db");
+                ensure!(
+                    path != ":memory:",
+                    "a database in memory is not supported: give the path of a file, as in sqlite:data/boxoffice.db"
+                );
+                ensure!(
+                    !path.contains('?'),
+                    "a SQLite database has no parameters: give only the path, as in sqlite:data/boxoffice.db"
+                );
+                Ok(Self::Sqlite(path.into()))
+            }
+            Some(("postgres" | "postgresql", rest)) => {
+                let parameters = parse_parameters(url)?;
+                ensure!(rest.starts_with("//"), "the host is missing, as in postgres://USER@HOST/NAME");
+                let mut options = PgConnectOptions::from_str(url).map_err(|error| match error {
+                    sqlx::Error::Configuration(cause) => {
+                        anyhow!("not a PostgreSQL URL such as postgres://USER@HOST/NAME: {cause}")
+                    }
+                    error => error.into(),
+                })?;
+                let has_authority =
+                    parameters.iter().any(|name| ["sslrootcert", "ssl-root-cert", "ssl-ca"].contains(&name.as_str()));
+                // As in libpq: `require` verifies the certificate if there is an authority. sqlx would ignore the authority.
+                if has_authority && matches!(options.get_ssl_mode(), PgSslMode::Require) {
+                    options = options.ssl_mode(PgSslMode::VerifyCa);
+                }
+                // PgBouncer rejects this parameter. The server reads numbers in binary form, which it does not affect.
+                Ok(Self::Postgres(Box::new(options.extra_float_digits(None))))
+            }
+            _ => bail!("a database is sqlite:PATH or postgres://USER@HOST/NAME"),
+        }
+    }
+}
+
+/// Checks the parameters of a PostgreSQL URL, because sqlx ignores unknown ones. Returns their names.
+fn parse_parameters(url: &str) -> anyhow::Result<Vec<String>> {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let mut names = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
+        if FILE_PARAMETERS.contains(&name) {
+            let pem = std::fs::read_to_string(&*value);
+            let pem = pem.with_context(|| format!("cannot read {value}, the file of the parameter {name}"))?;
+            let content = if name.ends_with("key") { "PRIVATE KEY-----" } else { "BEGIN CERTIFICATE-----" };
+            ensure!(pem.contains(content), "{value}, the file of the parameter {name}, is no PEM file with {content}");
+        } else if ["sslmode", "ssl-mode"].contains(&name) {
+            value
+                .parse::<PgSslMode>()
+                .map_err(|_| anyhow!("`{name}={value}` is none of disable, allow, prefer, require, verify-ca and verify-full"))?;
+        } else if !PARAMETERS.contains(&name) && !name.starts_with("options[") {
+            let known: Vec<&str> =
+                ["sslmode", "sslrootcert", "sslcert", "sslkey"].into_iter().chain(PARAMETERS.into_iter().skip(2)).collect();
+            bail!("the parameter `{name}` is unknown; the parameters are {}", known.join(", "));
+        }
+        names.push(name.to_owned());
+    }
+    Ok(names)
+}
+
+impl Db {
+    /// Opens the database at `url` (`sqlite:PATH` or `postgres://…`) and runs its migrations. Creates the embedded database if it
+    /// doesn't exist.
+    ///
+    /// # Errors
+    /// Returns an error that names the database and the reason, without the password.
+    pub async fn open(url: &str) -> anyhow::Result<Self> {
+        match url.parse()? {
+            DatabaseLocation::Sqlite(path) => {
+                open_sqlite(&path).await.with_context(|| format!("cannot open the SQLite database {}", path.display()))
+            }
+            DatabaseLocation::Postgres(options) => {
+                let name = server_name(&options);
+                open_postgres(*options).await.with_context(|| format!("cannot open the PostgreSQL {name}"))
+            }
+        }
+    }
+}
+
+async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
+    // The folder of a plain file name is empty.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(Duration::from_secs(5));
+    {
+        let _lock = lock(folder).await?;
+        let mut connection = SqliteConnection::connect_with(&options).await?;
+        sqlx::migrate!("migrations/sqlite").run(&mut connection).await.map_err(migration_error)?;
+        connection.close().await?;
+    }
+    let writer = Pool::new(options.clone(), 1)?;
+    let read_only = options.read_only(true);
+    Ok(Db::Sqlite { writer, readers: Pool::new(read_only.clone(), 8)?, snapshot_pool: Pool::new(read_only, 1)? })
+}
+
+/// Locks a folder until the file is closed, so that programs that start at the same time run the migrations of a SQLite database
+/// one after the other. PostgreSQL has a lock for this; SQLite has none. Nothing is locked on a file system without locks.
+async fn lock(folder: &Path) -> anyhow::Result<Option<File>> {
+    let Ok(file) = File::open(folder) else { return Ok(None) };
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) | Err(TryLockError::Error(_)) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) if start.elapsed() < LOCK_TIMEOUT => sleep(RETRY_PAUSE).await,
+            Err(TryLockError::WouldBlock) => {
+                bail!("another program has brought the tables up to date for {} seconds", LOCK_TIMEOUT.as_secs())
+            }
+        }
+    }
+}
+
+async fn open_postgres(options: PgConnectOptions) -> anyhow::Result<Db> {
+    let mut connection = connect(&options).await?;
+    sqlx::migrate!("migrations/postgres").run(&mut connection).await.map_err(migration_error)?;
+    connection.close().await?;
+    Ok(Db::Postgres { pool: Pool::new(options.clone(), 16)?, precondition_pool: Pool::new(options, 2)? })
+}
+
+/// Connects to a server. Waits for one that is starting, for [`ACQUIRE_TIMEOUT`] at most.
+async fn connect(options: &PgConnectOptions) -> anyhow::Result<PgConnection> {
+    let mut last_error = None;
+    let attempts = async {
+        loop {
+            match PgConnection::connect_with(options).await {
+                Err(error) if is_starting(&error) => last_error = Some(error),
+                result => return result,
+            }
+            sleep(RETRY_PAUSE).await;
+        }
+    };
+    let result = timeout(ACQUIRE_TIMEOUT, attempts).await;
+    let error = match (result, last_error) {
+        (Ok(Ok(connection)), _) => return Ok(connection),
+        (Ok(Err(error)), _) | (Err(_), Some(error)) => error,
+        (Err(_), None) => bail!("the server has not answered within {} seconds", ACQUIRE_TIMEOUT.as_secs()),
+    };
+    bail!(reason(&error, options))
+}
+
+/// Returns the database, the user and the server, such as `database boxoffice as user boxoffice at db.example.com:5432`.
+fn server_name(options: &PgConnectOptions) -> String {
+    let user = options.get_username();
+    let database = options.get_database().unwrap_or(user);
+    let server = match options.get_socket() {
+        Some(socket) => format!("socket {}", socket.display()),
+        None => format!("{}:{}", options.get_host(), options.get_port()),
+    };
+    format!("database {database} at {server} as user {user}")
+}
+
+/// Returns the server and the reason why it can't be reached.
+pub(super) fn connection_problem(error: &sqlx::Error, options: &PgConnectOptions) -> String {
+    format!("cannot open the PostgreSQL {}: {}", server_name(options), reason(error, options))
+}
+
+/// Returns the reason why a connection failed, and what to do about it.
+fn reason(error: &sqlx::Error, options: &PgConnectOptions) -> String {
+    match error {
+        sqlx::Error::Io(error) => match error.kind() {
+            ErrorKind::ConnectionRefused => format!("no server accepts connections there ({error})"),
+            ErrorKind::NotFound => format!("there is no such socket; the server may not be running ({error})"),
+            ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
+                format!("the server can't be reached ({error})")
+            }
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => "the server closed the connection".to_owned(),
+            ErrorKind::InvalidData => {
+                format!("the server's certificate is not accepted; sslrootcert names a file of trusted authorities ({error})")
+            }
+            _ if error.to_string().contains("lookup") => format!("the host {} is unknown ({error})", options.get_host()),
+            _ => error.to_string(),
+        },
+        sqlx::Error::Tls(cause) if cause.to_string().contains("does not support TLS") => {
+            "the server has no TLS; sslmode=disable connects without".to_owned()
+        }
+        sqlx::Error::Tls(cause) => format!("TLS failed: {cause}"),
+        sqlx::Error::Database(error) => {
+            let (code, message) = (error.code().unwrap_or_default(), error.message());
+            match code.as_ref() {
+                "28P01" => format!("the password is wrong or missing ({message})"),
+                "28000" => format!("the server rejects this user or this machine ({message})"),
+                "3D000" => format!("the database does not exist; create it first ({message})"),
+                "53300" => format!("the server has no free connection ({message})"),
+                "08P01" if message.contains("startup parameter") => format!(
+                    "a connection pooler rejects the connection; let it ignore the parameter, for PgBouncer with \
+                     ignore_startup_parameters ({message})"
+                ),
+                _ => format!("{message} (SQLSTATE {code})"),
+            }
+        }
+        error => one_line(&anyhow!("{error}")),
+    }
+}
+
+/// Returns the reason why the migrations failed.
+fn migration_error(error: MigrateError) -> anyhow::Error {
+    match &error {
+        MigrateError::VersionMissing(version) | MigrateError::VersionTooOld(version, _) => {
+            anyhow!(
+                "a newer version of boxoffice has changed its tables (migration {version}): start that version, or restore a backup"
+            )
+        }
+        MigrateError::VersionMismatch(version) => {
+            anyhow!("its tables were made by another build of boxoffice (migration {version} differs)")
+        }
+        MigrateError::Execute(sqlx::Error::Database(cause)) | MigrateError::ExecuteMigration(sqlx::Error::Database(cause), _)
+            if ["26000", "42P05"].contains(&cause.code().unwrap_or_default().as_ref()) =>
+        {
+            anyhow!(
+                "a connection pooler does not keep prepared statements: connect to PostgreSQL itself, or through a pooler in \
+                 session mode ({})",
+                cause.message()
+            )
+        }
+        _ => anyhow::Error::new(error).context("cannot bring the tables up to date"),
+    }
+}

@@ -1,0 +1,392 @@
+//! Start and stop of the program: first starts, failed starts, settings, messages and signals.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use boxoffice_client::Client;
+use tempfile::TempDir;
+
+use crate::support::server_process::{ServerProcess, boxoffice, first_credentials, last_word};
+use crate::support::{PgCluster, postgres};
+
+fn run(folder: &Path, arguments: &[&str]) -> Output {
+    boxoffice(folder, arguments).output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// Returns the URL of a SQLite database in a new folder, and of a PostgreSQL database if there is one.
+async fn databases() -> Vec<(TempDir, String, Option<postgres::Database>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("boxoffice.db").display());
+    let postgres =
+        postgres::new_database().await.map(|database| (tempfile::tempdir().unwrap(), database.url.clone(), Some(database)));
+    [(folder, url, None)].into_iter().chain(postgres).collect()
+}
+
+fn serve(folder: &Path, url: &str, arguments: &[&str]) -> Command {
+    boxoffice(folder, &[&["serve", "--database", url], arguments].concat())
+}
+
+#[test]
+fn first_start_prints_credentials_on_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = boxoffice(folder.path(), &["serve"]);
+    let program = serve.get_program().to_str().unwrap();
+    // `script` runs a command on a terminal.
+    let command = format!("timeout --signal=TERM --preserve-status 20 {program} serve");
+    let mut terminal = Command::new("script");
+    terminal.args(["--quiet", "--flush", "--return", "--command", &command, "/dev/null"]).env_clear();
+    terminal.env("PATH", "/usr/bin:/bin").envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let Ok(mut child) = terminal.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn() else { return };
+
+    let (mut shown, mut part) = (String::new(), [0; 1024]);
+    while !shown.contains("public key") {
+        let length = child.stdout.as_mut().unwrap().read(&mut part).unwrap();
+        assert!(length > 0, "{shown}");
+        shown.push_str(&String::from_utf8_lossy(&part[..length]));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+
+    assert!(shown.contains("administrator's password"), "{shown}");
+    assert!(!folder.path().join("first-start.txt").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn failed_start_creates_no_credentials() {
+    for (folder, url, _database) in databases().await {
+        let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = occupied.local_addr().unwrap().to_string();
+
+        let failed = serve(folder.path(), &url, &["--listen", &address]).output().unwrap();
+        let nothing = fs::read_dir(folder.path()).unwrap().count() == 0;
+        drop(occupied);
+        let server = ServerProcess::start(serve(folder.path(), &url, &["--listen", &address]));
+
+        assert_eq!(failed.status.code(), Some(1));
+        let last = stderr(&failed).lines().last().unwrap().to_owned();
+        assert!(last.contains(&format!("cannot listen on {address}")) && last.matches("in use").count() == 1, "{last}");
+        assert!(nothing && failed.stdout.is_empty());
+        let key = last_word(&first_credentials(folder.path()), "administrator's key");
+        assert_eq!(Client::connect(&server.address, &key).unwrap().account_list().send().await.unwrap().total, 1);
+        server.stop();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn simultaneous_first_starts_create_one_administrator() {
+    for (folder, url, _database) in databases().await {
+        let start = |_| {
+            let command = serve(folder.path(), &url, &[]);
+            thread::spawn(move || ServerProcess::start(command))
+        };
+        let starts: Vec<_> = (0..4).map(start).collect();
+        let servers: Vec<ServerProcess> = starts.into_iter().map(|start| start.join().unwrap()).collect();
+
+        let files = fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path());
+        let files: Vec<_> = files.filter(|file| file.extension().is_some_and(|end| end == "txt")).collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        let key = last_word(&fs::read_to_string(&files[0]).unwrap(), "administrator's key");
+        for server in servers {
+            assert_eq!(Client::connect(&server.address, &key).unwrap().account_list().send().await.unwrap().total, 1);
+            server.stop();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn currency_is_fixed_by_first_start() {
+    for (folder, url, _database) in databases().await {
+        assert!(run(folder.path(), &["key", "create", "--role", "public", "--database", &url]).status.success());
+        ServerProcess::start(serve(folder.path(), &url, &["--currency", "EUR"])).stop();
+
+        let other = serve(folder.path(), &url, &[]).output().unwrap();
+        let key = run(folder.path(), &["key", "create", "--role", "public", "--database", &url]);
+
+        assert_eq!(other.status.code(), Some(2));
+        let expected = "--currency (BOXOFFICE_CURRENCY): it is GHS, but all amounts in this database are in EUR";
+        assert!(stderr(&other).contains(expected), "{}", stderr(&other));
+        assert!(key.status.success(), "commands that show no amounts need no currency: {}", stderr(&key));
+        ServerProcess::start(serve(folder.path(), &url, &["--currency", "EUR"])).stop();
+    }
+}
+
+#[test]
+fn reports_all_invalid_settings_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let expected = [
+        (
+            "--database",
+            "postgres://me:hidden@localhost/x?sslmod=require",
+            "the parameter `sslmod` is unknown; the parameters are sslmode,",
+        ),
+        ("--listen", "localhost", "`localhost` has no valid port; give HOST:PORT, such as 127.0.0.1:8080"),
+        ("--tls-key", "key.pem", "it needs --tls-certificate (BOXOFFICE_TLS_CERTIFICATE)"),
+        ("--public-url", "example.com", "`example.com` is not an address that begins with http:// or https://"),
+        ("--media", "gs://bucket", "`gs://bucket` is neither a folder nor an S3 bucket"),
+        ("--currency", "GSH", "`GSH` is not a currency code of ISO 4217"),
+        ("--reservation-minutes", "0", "`0` is not a whole number from 1 to 10080"),
+        ("--fee-steps", "50,1.99", "`50,1.99` is not a list of steps"),
+        ("--minimum-client-version", "three", "`three` is not a version of one to three numbers, such as 3.0.0"),
+        ("--login-rate-limit", "-1", "`-1` is not a whole number from 0 to"),
+        ("--rate-limit", "many", "`many` is not a whole number from 0 to"),
+        ("--trusted-proxies", "proxy", "neither an address nor a network such as 10.0.0.0/8: proxy"),
+        ("--mail-from", "nobody", "`nobody` is not a mail address, such as tickets@example.com"),
+        ("--smtp", "smtp://x", "`smtp://x` has a scheme; give HOST or HOST:PORT, such as mail.example.com"),
+        ("--smtp-tls", "ssl", "`ssl` is none of none, starttls and tls"),
+        ("--smtp-timeout-seconds", "0", "`0` is not a whole number from 1 to 600"),
+        ("--smtp-user", "me", "it needs --smtp-password"),
+        ("--smtp-ca", "no such file", "cannot read no such file"),
+        ("--grace-seconds", "4000", "`4000` is not a whole number from 0 to 3600"),
+    ];
+    let wrong: Vec<String> = expected.iter().map(|(option, value, _)| format!("{option}={value}")).collect();
+    let wrong: Vec<&str> = ["serve"].into_iter().chain(wrong.iter().map(String::as_str)).collect();
+
+    let rejected = run(folder.path(), &wrong);
+    let told = stderr(&rejected);
+
+    assert_eq!(rejected.status.code(), Some(2), "{told}");
+    for (option, _, text) in expected {
+        let line = told.lines().find(|line| line.trim_start().starts_with(&format!("{option} (")));
+        assert!(line.is_some_and(|line| line.contains(text)), "{option}: {told}");
+    }
+    assert!(!told.contains("hidden"), "{told}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was created");
+}
+
+#[test]
+fn rejects_each_invalid_setting_with_an_example() {
+    let folder = tempfile::tempdir().unwrap();
+    let no_certificate = folder.path().join("ca.pem");
+    fs::write(&no_certificate, "nothing").unwrap();
+    let root = format!("postgres://localhost/x?sslrootcert={}", no_certificate.display());
+    for (option, value, text) in [
+        ("--database", root.as_str(), "ca.pem, the file of the parameter sslrootcert, is no PEM file with BEGIN CERTIFICATE"),
+        ("--database", "", "a database is sqlite:PATH or postgres://USER@HOST/NAME"),
+        ("--database", "sqlite:", "the path of the file is missing"),
+        ("--database", "sqlite::memory:", "a database in memory is not supported"),
+        ("--database", "sqlite:x.db?mode=rwc", "a SQLite database has no parameters"),
+        ("--database", "postgres://localhost/x?sslmode=full", "`sslmode=full` is none of disable, allow, prefer, require"),
+        (
+            "--database",
+            "postgres://localhost/x?sslmode=verify-full&sslrootcert=/no/ca.pem",
+            "cannot read /no/ca.pem, the file of",
+        ),
+        ("--database", "postgres://localhost:port/x", "not a PostgreSQL URL such as postgres://USER@HOST/NAME"),
+        ("--data-dir", "/dev/null", "`/dev/null` is not a folder"),
+        ("--data-dir", "", "it is empty; give a folder"),
+        ("--listen", ":8080", "`:8080` is not an address to listen on; give HOST:PORT"),
+        ("--listen", "127.0.0.1:80800", "`127.0.0.1:80800` has no valid port"),
+        ("--listen", "no-such-host.invalid:80", "cannot find the address of the host `no-such-host.invalid`"),
+        ("--public-url", "https://example.com/?a=b", "is not an address"),
+        ("--public-url", "https://me@example.com", "is not an address"),
+        ("--public-url", "ftp://example.com", "is not an address"),
+        ("--media", "s3://", "`s3://` names no bucket; give a folder, or a bucket such as s3://tickets/images"),
+        ("--currency", "ghs", "`ghs` is not a currency code of ISO 4217 in capitals, such as GHS or EUR"),
+        ("--fee-steps", "50,1.99", "`50,1.99` is not a list of steps such as 50:0.99,100:1.99,2.99: `50` has no fee"),
+        ("--fee-steps", "50:1,40:2,3", "the prices must rise"),
+        ("--smtp", "mail.example.com:0", "`mail.example.com:0` has no valid port"),
+        ("--smtp", "::1", "brackets"),
+        ("--smtp-password", "a secret", "it has no effect without --smtp, the mail server"),
+        ("--tls-certificate", "certificate.pem", "it needs --tls-key (BOXOFFICE_TLS_KEY)"),
+    ] {
+        let rejected = run(folder.path(), &["serve", &format!("{option}={value}")]);
+        let told = stderr(&rejected);
+        assert_eq!(rejected.status.code(), Some(2), "{option}={value}: {told}");
+        assert!(told.contains(text) && told.contains(option) && !told.contains("a secret"), "{option}={value}: {told}");
+    }
+}
+
+#[test]
+fn resolves_names_of_addresses_to_listen_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::start(boxoffice(folder.path(), &["serve", "--listen", "localhost:0"]));
+
+    assert!(server.address.starts_with("http://127.0.0.1:"), "{}", server.address);
+    server.stop();
+    let mock = ServerProcess::start(boxoffice(folder.path(), &["mock", "--listen", "localhost:0"]));
+    mock.stop();
+}
+
+#[test]
+fn warns_of_unknown_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    let occupied = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = occupied.local_addr().unwrap().to_string();
+    let mut command = boxoffice(folder.path(), &["serve", "--listen", &address]);
+
+    let log = stderr(&command.env("BOXOFFICE_CURENCY", "EUR").output().unwrap());
+
+    let warnings = log.lines().filter(|line| line.contains("this environment variable is no setting"));
+    assert_eq!(warnings.filter(|line| line.contains("BOXOFFICE_CURENCY")).count(), 1, "{log}");
+    assert!(!log.contains("BOXOFFICE_RATE_LIMIT"), "{log}");
+}
+
+#[test]
+fn other_signals_do_not_end_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in ["serve", "mock"] {
+        let server = ServerProcess::start(boxoffice(folder.path(), &[command]));
+
+        server.signal("HUP");
+        assert!(server.wait_for_log("msg").contains("SIGHUP is ignored: there is no TLS certificate"));
+        server.signal("USR1");
+        assert!(server.wait_for_log("msg").contains("SIGUSR1 is ignored"));
+        server.signal("USR2");
+        assert!(server.wait_for_log("msg").contains("SIGUSR2 is ignored"));
+        server.signal("PIPE");
+        server.signal("QUIT");
+
+        let (_, ended, log) = server.wait();
+        assert!(ended.success(), "{command}: {log:#?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closed_log_does_not_stop_a_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut process = boxoffice(folder.path(), &["serve"]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let address = lines.find_map(|line| {
+        let entry = serde_json::from_str::<serde_json::Value>(&line).unwrap_or_default();
+        entry["address"].as_str().map(str::to_owned)
+    });
+    drop(lines);
+    let signal = |name: &str| {
+        assert!(Command::new("kill").args(["-s", name, &process.id().to_string()]).status().unwrap().success());
+    };
+
+    for _ in 0..3 {
+        signal("USR1");
+        thread::sleep(Duration::from_millis(50));
+    }
+    let response = reqwest::get(format!("http://{}/time", address.unwrap())).await.unwrap();
+    signal("TERM");
+
+    assert_eq!(response.status(), 412, "it had no version");
+    assert!(process.wait().unwrap().success());
+}
+
+/// A server that speaks enough of PostgreSQL's protocol to reject every connection with this error.
+fn rejecting_postgres(code: &'static str, message: &'static str) -> u16 {
+    fn read(connection: &mut TcpStream) -> Vec<u8> {
+        let mut length = [0; 4];
+        connection.read_exact(&mut length).unwrap();
+        let mut body = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap() - 4];
+        connection.read_exact(&mut body).unwrap();
+        body
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            // A request for TLS comes first.
+            if read(&mut connection) == 80_877_103_u32.to_be_bytes() {
+                connection.write_all(b"N").unwrap();
+                read(&mut connection);
+            }
+            let fields = format!("SFATAL\0VFATAL\0C{code}\0M{message}\0Fauth.c\0L329\0Rauth_failed\0\0");
+            let length = u32::try_from(fields.len() + 4).unwrap().to_be_bytes();
+            connection.write_all(&[b"E", &length[..], fields.as_bytes()].concat()).unwrap();
+        }
+    });
+    port
+}
+
+#[test]
+fn names_reason_of_failed_postgres_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent_port = silent.local_addr().unwrap().port();
+    let at = |port: u16| format!("postgres://me:hidden@127.0.0.1:{port}/tickets");
+    let rejecting = |code, message| at(rejecting_postgres(code, message));
+    let cases = [
+        (at(refused), "no server accepts connections there (Connection refused (os error 111))"),
+        (at(silent_port), "the server has not answered within 5 seconds"),
+        ("postgres://me:hidden@no-such-host.invalid/tickets".to_owned(), "the host no-such-host.invalid is unknown"),
+        ("postgres://me@localhost/tickets?host=/no/such/folder".to_owned(), "there is no such socket"),
+        (
+            rejecting("28P01", "password authentication failed for user \"me\""),
+            "the password is wrong or missing (password authentication failed for user \"me\")",
+        ),
+        (rejecting("28000", "no pg_hba.conf entry"), "the server rejects this user or this machine (no pg_hba.conf entry)"),
+        (rejecting("3D000", "database \"tickets\" does not exist"), "the database does not exist; create it first"),
+        (
+            rejecting("08P01", "unsupported startup parameter: extra_float_digits"),
+            "a connection pooler rejects the connection; let it ignore the parameter",
+        ),
+        (format!("{}?sslmode=require", rejecting("28000", "")), "the server has no TLS; sslmode=disable connects without"),
+    ];
+    let started: Vec<_> = cases
+        .iter()
+        .map(|(url, _)| boxoffice(folder.path(), &["migrate", "--database", url]).stderr(Stdio::piped()).spawn().unwrap())
+        .collect();
+    for (process, (url, reason)) in started.into_iter().zip(&cases) {
+        let output = process.wait_with_output().unwrap();
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{url}: {told}");
+        assert!(
+            told.starts_with("boxoffice: cannot open the PostgreSQL database tickets at ") && told.contains(reason),
+            "{told}"
+        );
+        assert!(told.contains("as user me: ") && !told.contains("hidden") && !told.contains("auth.c"), "{told}");
+        assert_eq!((told.lines().count(), told.matches(reason).count()), (1, 1), "{told}");
+    }
+}
+
+#[test]
+fn log_names_reason_of_postgres_outage() {
+    let Some(mut cluster) = PgCluster::create() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let server = ServerProcess::start(serve(folder.path(), &cluster.url, &[]));
+
+    cluster.stop();
+
+    // Jobs need the database too. The first errors are about the connections that were closed.
+    let expected = "cannot open the PostgreSQL database postgres at socket ";
+    let cause = (0..30).map(|_| server.wait_for_log("cause")).find(|cause| cause.contains(expected)).unwrap();
+    assert!(cause.contains(" as user postgres: ") && cause.matches("No such file or directory").count() == 1, "{cause}");
+    server.stop();
+}
+
+#[test]
+fn names_reason_of_unusable_sqlite_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("notes.txt");
+    fs::write(&file, "no database ".repeat(100)).unwrap();
+    for (path, reason) in [(file.as_path(), "file is not a database"), (folder.path(), "unable to open database file")] {
+        let failed = run(folder.path(), &["migrate", "--database", &format!("sqlite:{}", path.display())]);
+        let told = stderr(&failed);
+        assert_eq!(failed.status.code(), Some(1), "{told}");
+        assert!(told.starts_with(&format!("boxoffice: cannot open the SQLite database {}: ", path.display())), "{told}");
+        assert_eq!((told.lines().count(), told.matches(reason).count()), (1, 1), "{told}");
+    }
+}
+
+#[test]
+fn stop_signal_ends_a_start_in_progress() {
+    let folder = tempfile::tempdir().unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://me@{}/tickets", silent.local_addr().unwrap());
+    let mut process = serve(folder.path(), &url, &[]).stderr(Stdio::piped()).spawn().unwrap();
+    // The server connects after it has installed its handlers.
+    let connection = silent.accept().unwrap();
+
+    thread::sleep(Duration::from_millis(50));
+    let sent = Command::new("kill").args(["-s", "TERM", &process.id().to_string()]).status().unwrap();
+    let ended = process.wait().unwrap();
+
+    assert!(sent.success());
+    assert_eq!(ended.code(), Some(1), "not ended by the signal");
+    drop(connection);
+}
