@@ -250,8 +250,17 @@ impl Drop for InProgressGuard<'_> {
     }
 }
 
-/// Deletes rows past their retention, and returns their number. One step of a job.
+/// Deletes rows past their retention, and returns their number. One step of a job. On PostgreSQL it skips rows that a request is
+/// claiming; SQLite has one writer at a time.
 pub async fn purge_expired(kernel: &Kernel) -> Result<u64> {
     let before = kernel.clock.now().minus(RETENTION);
-    transaction!(kernel.db, |tx| tx.query("delete from idempotency where claimed <= $1").bind(before).execute().await)
+    transaction!(kernel.db, |tx| {
+        let expired = if tx.is_postgres() {
+            "delete from idempotency where (key_id, hash) in (
+                 select key_id, hash from idempotency where claimed <= $1 for update skip locked)"
+        } else {
+            "delete from idempotency where claimed <= $1"
+        };
+        tx.query(expired).bind(before).execute().await
+    })
 }

@@ -14,4 +14,7 @@ mod store;
 pub use endpoints::register;
 pub use model::{Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
 pub use service::{NewTickets, issue};
-pub use store::{find_by_order, has_upcoming, lock_all, lock_of_order, lock_own, mark_pending, redeem, return_to_owner, void};
+pub use store::{
+    find_by_order, has_upcoming, lock_all, lock_by_ids, lock_of_order, lock_own, mark_pending, redeem, release, return_to_owner,
+    void,
+};

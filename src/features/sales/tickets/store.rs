@@ -92,9 +92,15 @@ pub async fn redeem(
         .await
 }
 
-/// Locks the tickets of an account with these serial numbers by ascending identifier, and returns them with any status.
-pub async fn lock_own(tx: &mut Tx, owner: Id, serials: impl IntoIterator<Item = String>) -> Result<Vec<TicketRow>> {
+/// Locks the tickets of an account with these serial numbers by ascending identifier, and returns them with any status. Locks
+/// their orders in share mode first: a return of the tickets waits, and finds the transfer that offers them.
+pub async fn lock_own(tx: &mut Tx, owner: Id, serials: Vec<String>) -> Result<Vec<TicketRow>> {
     let for_update = for_update(tx);
+    if tx.is_postgres() {
+        let orders = tx.select("id from orders where id in (select order_id from tickets where true");
+        let orders = orders.and_where("owner_id = ?", Some(owner)).and_in("serial", serials.clone());
+        let _locked: Vec<(Id,)> = orders.push(") order by id for share").all().await?;
+    }
     let tickets = tx.select("* from tickets where true").and_where("owner_id = ?", Some(owner)).and_in("serial", serials);
     tickets.push(" order by id").push(for_update).all().await
 }
@@ -139,6 +145,22 @@ pub async fn return_to_owner(tx: &mut Tx, tickets: &[Id], from: Id, to: Id, now:
         .all()
         .await?;
     Ok(released.len() == tickets.len())
+}
+
+/// Locks these tickets by ascending identifier until the transaction ends.
+pub async fn lock_by_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<()> {
+    let for_update = for_update(tx);
+    let locked = tx.select("id from tickets where true").and_in("id", ids).push(" order by id").push(for_update);
+    let _locked: Vec<(Id,)> = locked.all().await?;
+    Ok(())
+}
+
+/// Sets these Pending tickets to Issued again, and leaves them to their owners. Returns whether all of them were Pending. The
+/// tickets must be [locked](lock_by_ids).
+pub async fn release(tx: &mut Tx, tickets: &[Id], now: Timestamp) -> Result<bool> {
+    let update = tx.update("tickets").push_bind(" set status = ?", TicketStatus::Issued).push_bind(", modified = ?", now);
+    let update = update.push_bind(" where status = ?", TicketStatus::Pending).and_in("id", tickets.to_vec());
+    Ok(update.execute().await? == tickets.len() as u64)
 }
 
 /// Returns the tickets of an order, the oldest first.
