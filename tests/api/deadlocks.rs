@@ -112,7 +112,10 @@ struct Call {
 
 impl Call {
     async fn send(&self, app: &TestApp) -> Response {
-        let request = app.request(self.method, &self.path).key(&self.key);
+        let mut request = app.request(self.method, &self.path).key(&self.key);
+        if self.method == "POST" {
+            request = request.header("Idempotency-Key", &format!("{:x}", rand::random::<u64>()));
+        }
         if self.body == Value::Null { request.send().await } else { request.json(&self.body).send().await }
     }
 }

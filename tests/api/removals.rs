@@ -25,7 +25,7 @@ on_both_databases![
 
 /// Returns how often each reference is tested. The window of a race is a few milliseconds, so a single round may miss it.
 fn rounds() -> usize {
-    if env::var("BOXOFFICE_RACES").is_ok_and(|form| form == "full") { 20 } else { 3 }
+    if env::var("BOXOFFICE_RACES").is_ok_and(|form| form == "full") { 20 } else { 5 }
 }
 
 async fn requests_survive_removal_of_their_resources(app: TestApp) {

@@ -180,13 +180,24 @@ impl IdempotentRequest {
         if rows.is_empty() {
             return Ok(());
         }
-        let update =
-            tx.update("idempotency set answer = v.column4 from (").values(rows, |(key, hash, attempt, encrypted), values| {
-                values.bind(key).bind(hash).bind(attempt).bind(encrypted);
-            });
-        let of_same_attempt =
-            ") as v where idempotency.key_id = v.column1 and idempotency.hash = v.column2 and idempotency.attempt = v.column3";
-        update.push(of_same_attempt).execute().await?;
+        // Locks the rows in the order of the claims: the requests may have been claimed in an earlier transaction, and another
+        // server may be claiming their duplicates.
+        let lock = if tx.is_postgres() { " for no key update of i" } else { "" };
+        let update = tx.update(
+            "idempotency set answer = v.answer from (select i.key_id, i.hash, w.column4 as answer from idempotency i join (",
+        );
+        let update = update.values(rows, |(key, hash, attempt, encrypted), values| {
+            values.bind(key).bind(hash).bind(attempt).bind(encrypted);
+        });
+        update
+            .push(
+                ") as w on i.key_id = w.column1 and i.hash = w.column2 and i.attempt = w.column3
+                 order by i.key_id, i.hash",
+            )
+            .push(lock)
+            .push(") as v where idempotency.key_id = v.key_id and idempotency.hash = v.hash")
+            .execute()
+            .await?;
         Ok(())
     }
 

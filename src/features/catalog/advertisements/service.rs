@@ -15,7 +15,7 @@ use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::review::{self, Submission, SubmissionType};
 use crate::features::catalog::zones;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{StaleRead, Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
@@ -49,17 +49,13 @@ async fn load(tx: &mut Tx, id: Id) -> Result<AdvertisementRow> {
 /// Locks and returns an advertisement. Locks its event first, and the event to which it is to be moved.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] if there is no such advertisement.
+/// [`Error::NOT_FOUND`] if there is no such advertisement. [`StaleRead`] if it has been moved to another event before that event was
+/// locked.
 pub async fn lock(tx: &mut Tx, id: Id, target: Option<Id>) -> Result<AdvertisementRow> {
-    loop {
-        let event = load(tx, id).await?.event_id;
-        events::lock_all(tx, [event].into_iter().chain(target)).await?;
-        let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
-        // Another transaction may have moved the advertisement before its event was locked.
-        if row.event_id == event {
-            return Ok(row);
-        }
-    }
+    let event = load(tx, id).await?.event_id;
+    events::lock_all(tx, [event].into_iter().chain(target)).await?;
+    let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    if row.event_id == event { Ok(row) } else { Err(StaleRead.into()) }
 }
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
