@@ -536,7 +536,7 @@ impl<'a> World<'a> {
                     self.create_with(self.by_host("POST", format!("{content}/submissions"), Value::Null)).await;
                 }
                 let submission = crate::review::submission_of(&content);
-                let approved = self.count.get() % 2 == 0;
+                let approved = self.count.get().is_multiple_of(2);
                 let request = || self.by_staff("DELETE", format!("{submission}?approved={approved}"), Value::Null);
                 race(vec![request()], removal(&content))
             }
