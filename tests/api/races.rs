@@ -21,6 +21,7 @@ race_tests![
     concurrent_partial_payments_do_not_exceed_total,
     concurrent_payments_have_independent_outcomes,
     failing_payment_does_not_fail_its_batch,
+    failing_admission_does_not_fail_its_batch,
     payment_of_order_cancelled_meanwhile_is_refunded,
     payment_of_order_expired_meanwhile_is_refunded,
     payment_abandoned_by_job_is_refunded,
@@ -262,6 +263,25 @@ async fn failing_payment_does_not_fail_its_batch(app: TestApp) {
     assert_eq!(count_statuses(&paid, [201, 500]), [23, 1]);
     assert_eq!((app.gateway.charge_count(), app.gateway.total()), (23, 35.0));
     app.check_gateway_balance().await;
+}
+
+async fn failing_admission_does_not_fail_its_batch(app: TestApp) {
+    app.allow_server_errors();
+    let event = create_concert(&app, &[(0.0, 40)]).await;
+    let ama = app.sign_up("ama").await;
+    let serials = ama.order_free_tickets(&event.sections[0], 24).await;
+    app.execute_sql("create unique index one_admission_at_gate_13 on admissions (device) where device = '13'").await;
+
+    let gates = ["1", "1", "13", "1", "1", "1", "1", "13"].into_iter().chain(["1"; 16]);
+    let scans = serials.iter().zip(gates).map(|(serial, gate)| {
+        let request = app.request("POST", &format!("{}/admissions", event.uri)).key(&app.staff.key);
+        request.json(&json!({ "serials": [serial], "device": gate })).send()
+    });
+    let responses = join_all(scans.collect::<Vec<_>>()).await;
+
+    assert_eq!(count_statuses(&responses, [201, 500]), [23, 1]);
+    let admissions = app.read(&format!("{}/admissions", event.uri)).await;
+    assert_eq!(admissions["total"], 23);
 }
 
 async fn payment_of_order_cancelled_meanwhile_is_refunded(app: TestApp) {

@@ -227,7 +227,8 @@ exec 3<&0 </dev/null
 if "$BIN/initdb" -D "$FOLDER/data" -U postgres --auth=trust --encoding=UTF8 --locale=C.UTF-8 --no-sync --no-instructions; then
     "$BIN/postgres" -D "$FOLDER/data" -k "$FOLDER" -c listen_addresses= -c port=5432 -c max_connections=300 \
         -c shared_buffers=32MB -c fsync=off -c synchronous_commit=off -c full_page_writes=off \
-        -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=64MB -c autovacuum=off -c jit=off &
+        -c wal_level=minimal -c max_wal_senders=0 -c max_wal_size=64MB -c autovacuum=off -c jit=off \
+        -c log_line_prefix='%m [%p] %d ' &
     server=$!
     {
         cat <&3

@@ -4,12 +4,14 @@
 //! each other's commits, each of which flushes the disk. Here, all requests that arrive while a batch is being committed form the
 //! next batch: each has its own result, audit record and stored response, and one commit makes them durable.
 //!
-//! A rejected request doesn't affect the others. If the database rejects the transaction, each of its requests is executed again
-//! by itself, so that none fails because of another. No precondition is checked: the operations that are batched only add rows.
+//! A rejected request doesn't affect the others. If a request fails, because the database rejects its statement or because of a
+//! bug, the batch is rolled back and each of its requests is executed again by itself. So only the request that causes the failure
+//! fails. No precondition is checked: the operations that are batched only add rows.
 
 use std::iter::repeat_with;
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -43,7 +45,8 @@ pub trait BatchOperation<A>: Send + Sync + Sized + 'static {
     /// Executes `batch` in its order and returns one result for each request.
     ///
     /// # Errors
-    /// Returns an error if the database fails; then nothing is changed for any of them.
+    /// Returns an error if the database fails; then nothing is changed for any of them. A failure as the result of one request has
+    /// the same effect.
     fn execute<'a>(app: &'a A, tx: &'a mut Tx, batch: &'a [&'a Self]) -> BoxFuture<'a, Result<Vec<Result<Self::Output>>>>;
 }
 
@@ -174,12 +177,13 @@ where
     let previous: Vec<Option<PreviousOutcome>> =
         participants.iter().map(|participant| participant.request.as_ref().and_then(|_| claimed.next().flatten())).collect();
     let new: Vec<&B> = batch.iter().zip(&previous).filter(|(_, previous)| previous.is_none()).map(|(new, _)| *new).collect();
-    let mut results = B::execute(app, tx, &new).await?.into_iter();
+    let results = AssertUnwindSafe(B::execute(app, tx, &new)).catch_unwind().await;
+    let mut results = results.unwrap_or_else(|_| Err(Error::Internal(anyhow!("a batch has panicked"))))?.into_iter();
     let outcome = |previous: Option<PreviousOutcome>| match previous {
-        Some(previous) => Err(previous),
-        None => Ok(results.next().unwrap_or_else(|| Err(no_result()))),
+        Some(previous) => Ok(Err(previous)),
+        None => Ok(Ok(Error::split_rejection(results.next().unwrap_or_else(|| Err(no_result())))?)),
     };
-    Ok(previous.into_iter().map(outcome).collect())
+    previous.into_iter().map(outcome).collect()
 }
 
 /// Sends each request its result, collects the audit records and commits.

@@ -33,4 +33,4 @@ pub(crate) use transaction::transaction;
 pub use transaction::{Db, RetryState, Tx};
 pub use unit_of_work::{Uncommitted, UnitOfWork};
 pub use versioned_cache::VersionedCache;
-pub use violation::{Violation, ViolationExt};
+pub use violation::{StaleRead, Violation, ViolationExt};

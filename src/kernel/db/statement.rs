@@ -125,6 +125,14 @@ impl<'a> Statement<'a> {
         self.push(" order by id").push(lock.unwrap_or_default())
     }
 
+    /// Ends a `select` with ascending order by `id`, and keeps its rows from being removed until the transaction ends. A request
+    /// reads the rows to which it refers like this: a read without a lock could find a row that is removed before the request
+    /// refers to it, and a foreign key would reject the request. SQLite needs no row locks.
+    pub fn for_key_share(self) -> Self {
+        let lock = matches!(self.driver, Driver::Postgres(..)).then_some(" for key share");
+        self.push(" order by id").push(lock.unwrap_or_default())
+    }
+
     /// Adds a table of at least one row. `add_columns` adds the values of each column. The table follows the columns of an
     /// `insert`. Elsewhere it must be in parentheses, and its columns are named `column1`, `column2` …
     pub fn values<R>(mut self, rows: &[R], add_columns: impl FnOnce(&mut Columns<'_, 'a, R>)) -> Self {

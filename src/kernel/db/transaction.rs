@@ -152,8 +152,8 @@ impl Db {
 /// The first argument is the [`UnitOfWork`](crate::kernel::db::UnitOfWork) of a [`Context`](crate::kernel::context::Context),
 /// in which the commit follows with the response, or a [`Db`], in which it is immediate.
 ///
-/// If another attempt may succeed (busy, deadlock, the same new identifier on two servers), the expression is run again from its
-/// beginning. So it must not have effects outside the transaction.
+/// If another attempt may succeed (busy, deadlock, [`StaleRead`](crate::kernel::db::StaleRead), the same new identifier on two
+/// servers), the expression is run again from its beginning. So it must not have effects outside the transaction.
 ///
 /// This is a macro because the compiler does not accept the future of a function that takes an async closure as `Send`
 /// (rust-lang/rust#110338).

@@ -1,5 +1,7 @@
 //! Classification of rejections by the database: the violated constraint, and whether a retry of the transaction may succeed.
 
+use std::fmt;
+
 use boxoffice_http::error::{Error, Result};
 
 use super::transient;
@@ -66,8 +68,28 @@ impl<T> ViolationExt<T> for Result<T> {
     }
 }
 
+/// The reason to run a transaction again: another transaction has changed a row between a read without a lock and its lock, so that
+/// the transaction has locked the wrong rows. It can't lock the right ones in addition, because that would break the lock order.
+#[derive(Debug)]
+pub struct StaleRead;
+
+impl fmt::Display for StaleRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a row was changed again and again before it could be locked")
+    }
+}
+
+impl From<StaleRead> for Error {
+    fn from(reason: StaleRead) -> Self {
+        Self::Unavailable(anyhow::Error::msg(reason))
+    }
+}
+
 /// Returns whether the transaction may succeed if it is run again.
 pub(super) fn is_transient(error: &Error) -> bool {
+    if matches!(error, Error::Unavailable(cause) if cause.is::<StaleRead>()) {
+        return true;
+    }
     let Some(sqlx::Error::Database(error)) = transient::cause(error) else { return false };
     match error.code().as_deref() {
         // PostgreSQL: serialization failure, deadlock; SQLite: busy and its extended forms.

@@ -184,13 +184,25 @@ impl IdempotentRequest {
         if rows.is_empty() {
             return Ok(());
         }
-        let update = tx.update("idempotency set answer = v.column4 from (").values(&rows, |columns| {
+        // Locks the rows in the order of the claims: the requests may have been claimed in an earlier transaction, and another
+        // server may be claiming their duplicates.
+        let lock = if tx.is_postgres() { " for no key update of i" } else { "" };
+        let update = tx.update(
+            "idempotency set answer = v.answer from (select i.key_id, i.hash, w.column4 as answer from idempotency i join (",
+        );
+        let update = update.values(&rows, |columns| {
             columns.add(|(key, ..)| *key).add(|(_, hash, ..)| hash.clone());
             columns.add(|(.., attempt, _)| *attempt).add(|(.., encrypted)| encrypted.clone());
         });
-        let of_same_attempt =
-            ") as v where idempotency.key_id = v.column1 and idempotency.hash = v.column2 and idempotency.attempt = v.column3";
-        update.push(of_same_attempt).execute().await?;
+        update
+            .push(
+                ") as w on i.key_id = w.column1 and i.hash = w.column2 and i.attempt = w.column3
+                 order by i.key_id, i.hash",
+            )
+            .push(lock)
+            .push(") as v where idempotency.key_id = v.key_id and idempotency.hash = v.hash")
+            .execute()
+            .await?;
         Ok(())
     }
 
@@ -259,8 +271,17 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
     tx.query("update idempotency set claimed = $1 where claimed > $2").bind(now).bind(latest).execute().await
 }
 
-/// Deletes rows past their retention, and returns their number. One step of a job.
+/// Deletes rows past their retention, and returns their number. One step of a job. On PostgreSQL it skips rows that a request is
+/// claiming; SQLite has one writer at a time.
 pub async fn purge_expired(kernel: &Kernel) -> Result<u64> {
     let before = kernel.clock.now().minus(RETENTION);
-    transaction!(kernel.db, |tx| tx.query("delete from idempotency where claimed <= $1").bind(before).execute().await)
+    transaction!(kernel.db, |tx| {
+        let expired = if tx.is_postgres() {
+            "delete from idempotency where (key_id, hash) in (
+                 select key_id, hash from idempotency where claimed <= $1 for update skip locked)"
+        } else {
+            "delete from idempotency where claimed <= $1"
+        };
+        tx.query(expired).bind(before).execute().await
+    })
 }

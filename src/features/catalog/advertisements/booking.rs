@@ -62,14 +62,15 @@ impl AdvertisementDraft {
         }
     }
 
-    /// Returns the field errors of the resulting artwork, zones and schedule, in the contract's order.
+    /// Returns the field errors of the resulting artwork, zones and schedule, in the contract's order. The zones can be neither
+    /// removed nor resized before the transaction ends.
     pub async fn problems(&self, tx: &mut Tx, before: Option<&AdvertisementRow>) -> Result<Vec<FieldError>> {
         let ids = match (&self.zones, before) {
             (Some(ids), _) => ids.clone(),
             (None, Some(row)) => store::zones(tx, [row.id]).await?.into_iter().map(|(_, zone)| zone).collect(),
             (None, None) => Vec::new(),
         };
-        let by_id = zones::views(tx, ids.iter().copied()).await?;
+        let by_id = zones::lock_shared(tx, ids.iter().copied()).await?;
         let unknown = indexes_where(&ids, |zone| !by_id.contains_key(zone));
         let mut artwork = Vec::new();
         let mut zones = Vec::new();
@@ -93,10 +94,8 @@ impl AdvertisementDraft {
         Ok(invalid.map(|(name, details)| FieldError::invalid(name, details.join("; "))).collect())
     }
 
-    /// Writes the zones and the schedule of an advertisement. Its row must already have the artwork's dimensions.
-    ///
-    /// # Errors
-    /// A foreign key violation if a zone has other dimensions by now.
+    /// Writes the zones and the schedule of an advertisement without [problems](Self::problems). Its row must already have the
+    /// artwork's dimensions.
     pub async fn write(&self, tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
         if self.zones.is_some() || self.artwork.is_some() {
             let previous = store::delete_zones(tx, row.id).await?;

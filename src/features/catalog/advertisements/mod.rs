@@ -21,4 +21,4 @@ mod view;
 pub use endpoints::register;
 pub use markdown::parse as parse_markdown;
 pub use model::Advertisements;
-pub use service::{decide, remove_of_event};
+pub use service::{decide, lock, remove_of_event};

@@ -15,7 +15,7 @@ use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::review::{self, Submission, SubmissionType};
 use crate::features::catalog::zones;
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{StaleRead, Tx, ViolationExt, transaction};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{Page, PageRequest};
@@ -32,17 +32,30 @@ enum Locking {
 
 /// Returns an advertisement and its event, if the caller may change it: an administrator of its host or a platform administrator.
 async fn load_managed(tx: &mut Tx, caller: &Caller, id: Id, locking: Locking) -> Result<(AdvertisementRow, EventRow)> {
-    let row = if locking == Locking::Yes { store::lock(tx, id).await? } else { store::find(tx, id).await? };
-    let row = row.ok_or(Error::NOT_FOUND)?;
+    let row = if locking == Locking::Yes { lock(tx, id, None).await? } else { load(tx, id).await? };
+    with_managed_event(tx, caller, row).await
+}
+
+async fn with_managed_event(tx: &mut Tx, caller: &Caller, row: AdvertisementRow) -> Result<(AdvertisementRow, EventRow)> {
     let event = events::load(tx, row.event_id).await?;
     hosts::require_administrator(tx, caller, event.host_id).await?;
     Ok((row, event))
 }
 
-/// Returns the event to promote, if it exists. It is locked for a booking, so that it can't be removed or cancelled before the
-/// commit.
-async fn find_event(tx: &mut Tx, id: Id, locking: Locking) -> Result<Option<EventRow>> {
-    if locking == Locking::Yes { events::lock(tx, id).await } else { events::find(tx, id).await }
+async fn load(tx: &mut Tx, id: Id) -> Result<AdvertisementRow> {
+    store::find(tx, id).await?.ok_or(Error::NOT_FOUND)
+}
+
+/// Locks and returns an advertisement. Locks its event first, and the event to which it is to be moved.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] if there is no such advertisement. [`StaleRead`] if it has been moved to another event before that event was
+/// locked.
+pub async fn lock(tx: &mut Tx, id: Id, target: Option<Id>) -> Result<AdvertisementRow> {
+    let event = load(tx, id).await?.event_id;
+    events::lock_all(tx, [event].into_iter().chain(target)).await?;
+    let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    if row.event_id == event { Ok(row) } else { Err(StaleRead.into()) }
 }
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: &AdvertisementQuery) -> Result<Page<Advertisement>> {
@@ -85,7 +98,7 @@ pub async fn list_running(ctx: &Ctx, zone: Id, paging: PageRequest) -> Result<Pa
 /// callers who may change it.
 pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement> {
     let mut tx = ctx.unit.read().await?;
-    let row = store::find(&mut tx, id).await?.ok_or(Error::NOT_FOUND)?;
+    let row = load(&mut tx, id).await?;
     let event = events::load(&mut tx, row.event_id).await?;
     if !(row.status.is_public() && event.status.is_public()) {
         hosts::require_administrator(&mut tx, caller, event.host_id).await?;
@@ -133,7 +146,7 @@ async fn book(
         height,
     };
     store::insert(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::AdvertisementTaken)?;
-    booking.write(tx, &row).await.on_foreign_key(zone_changed())?;
+    booking.write(tx, &row).await?;
     view_one(app, tx, row).await
 }
 
@@ -188,7 +201,7 @@ async fn modify(
         ..before
     };
     store::update(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::AdvertisementTaken)?;
-    booking.write(tx, &row).await.on_foreign_key(zone_changed())?;
+    booking.write(tx, &row).await?;
     Ok((view_one(app, tx, row).await?, before.artwork_id))
 }
 
@@ -217,7 +230,7 @@ pub async fn remove_of_event(tx: &mut Tx, event: Id) -> Result<Vec<Id>> {
 
 pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(ctx.unit, |tx| {
-        let (_, event) = load_managed(tx, caller, id, Locking::No).await?;
+        let (_, event) = load_managed(tx, caller, id, Locking::Yes).await?;
         if !store::step(tx, id, EventStatus::Draft, EventStatus::UnderReview).await? {
             return Err(Code::AdvertisementNotDraft.into());
         }
@@ -226,8 +239,8 @@ pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
     })
 }
 
-/// Applies a review decision: an approved advertisement is listed, a rejected one is a draft again. Approval requires a host that
-/// has not been removed, and an event that is neither cancelled nor over.
+/// Applies a review decision to a [locked](lock) advertisement: an approved one is listed, a rejected one is a draft again.
+/// Approval requires a host that has not been removed, and an event that is neither cancelled nor over.
 ///
 /// # Errors
 /// [`Code::HostRemoved`], [`Code::EventCancelled`] or [`Code::EventOver`] for an approval, [`Code::SubmissionDecided`] if the
@@ -235,8 +248,8 @@ pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
 pub async fn decide(tx: &mut Tx, id: Id, approved: bool, now: Timestamp) -> Result<()> {
     let to = if approved { EventStatus::Listed } else { EventStatus::Draft };
     if approved {
-        let row = store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
-        let event = events::load(tx, row.event_id).await?;
+        let event = load(tx, id).await?.event_id;
+        let event = events::load(tx, event).await?;
         require_bookable(tx, &event, now).await?;
     }
     let decided = store::step(tx, id, EventStatus::UnderReview, to).await?;
@@ -264,7 +277,9 @@ async fn check_new(
     booking: &AdvertisementDraft,
     locking: Locking,
 ) -> Result<()> {
-    let event = find_event(tx, new.event.id(), locking).await?;
+    let event = new.event.id();
+    // Locked, so that it can't be removed or cancelled before the commit.
+    let event = if locking == Locking::Yes { events::lock(tx, event).await? } else { events::find(tx, event).await? };
     let event = check_arguments(tx, caller, event, booking, None).await?;
     require_bookable(tx, &event, app.clock.now()).await
 }
@@ -279,13 +294,13 @@ async fn check_change(
     booking: &AdvertisementDraft,
     locking: Locking,
 ) -> Result<AdvertisementRow> {
-    let (before, _) = load_managed(tx, caller, id, locking).await?;
-    let event = change.event.as_ref().map_or(before.event_id, |event| event.id());
-    let event = find_event(tx, event, locking).await?;
-    if event.is_none() && change.event.is_none() {
-        // The event was removed after the advertisement was read, and the advertisement with it.
-        return Err(Error::NOT_FOUND);
-    }
+    let target = change.event.as_ref().map(|event| event.id());
+    let before = if locking == Locking::Yes { lock(tx, id, target).await? } else { load(tx, id).await? };
+    let (before, event) = with_managed_event(tx, caller, before).await?;
+    let event = match target {
+        Some(target) if target != event.id => events::find(tx, target).await?,
+        _ => Some(event),
+    };
     let event = check_arguments(tx, caller, event, booking, Some(&before)).await?;
     if before.status == EventStatus::Cancelled {
         return Err(Code::AdvertisementCancelled.into());
@@ -327,9 +342,4 @@ async fn require_bookable(tx: &mut Tx, event: &EventRow, now: Timestamp) -> Resu
 /// Rejects the name of another advertisement before an image is stored in vain. The unique index decides in the end.
 async fn check_name(tx: &mut Tx, name: &str, id: Option<Id>) -> Result<()> {
     if store::is_name_taken(tx, name, id).await? { Err(Code::AdvertisementTaken.into()) } else { Ok(()) }
-}
-
-/// Returns the error for a zone that was changed or removed after it was checked.
-fn zone_changed() -> Error {
-    Error::invalid("zones", "names a zone that has just been changed or removed")
 }

@@ -10,3 +10,4 @@ mod store;
 pub use endpoints::register;
 pub use model::{Categories, Category};
 pub use service::views;
+pub use store::{exists, lock_subcategory};

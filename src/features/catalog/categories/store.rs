@@ -19,6 +19,19 @@ pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Ve
     tx.select(both).and_in("c.id", ids).push(" order by c.id, s.position").all().await
 }
 
+/// Returns whether the category has this subcategory, which can't be removed before the transaction ends.
+pub async fn lock_subcategory(tx: &mut Tx, category: Id, name: &str) -> Result<bool> {
+    let lock = if tx.is_postgres() { " for key share" } else { "" };
+    let subcategory = tx.select("category_id from subcategories where true").and_where("category_id = ?", Some(category));
+    let rows: Vec<(Id,)> = subcategory.and_where("name = ?", Some(name.to_owned())).push(lock).all().await?;
+    Ok(!rows.is_empty())
+}
+
+/// Returns whether the category exists.
+pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
+    tx.query("select exists (select 1 from categories where id = $1)").bind(id).scalar().await
+}
+
 /// Returns the subcategories of these categories, each category's in their order.
 pub async fn subcategories(tx: &mut Tx, categories: impl IntoIterator<Item = Id>) -> Result<Vec<SubcategoryRow>> {
     let select = tx.select("category_id, name from subcategories where true").and_in("category_id", categories);

@@ -75,9 +75,13 @@ pub fn is_public_for(caller: &Caller, row: &EventRow) -> bool {
     row.status.is_public() && caller.scope != Scope::Redeemer
 }
 
-/// Locks and returns an event like [`load_managed`], for a change that depends on its current row. Other transactions that change
-/// it wait until this one ends.
-async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
+/// Locks and returns an event like [`load_managed`]. Every change of an event or of anything that belongs to it begins with this
+/// lock: its sections, price modifiers, admission tokens and advertisements can't be removed by another transaction before this
+/// one ends.
+///
+/// # Errors
+/// Like [`load_managed`].
+pub async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventRow> {
     let row = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     hosts::require_administrator(tx, caller, row.host_id).await?;
     Ok(row)
@@ -185,6 +189,7 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 /// Removes an event. Returns its last row and the identifiers of its advertisements' artwork, to be discarded after the commit.
 async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<(EventRow, Vec<Id>)> {
     let row = lock_managed(tx, caller, id).await?;
+    sections::lock_of_event(tx, id).await?;
     let event_sections = sections::store::of_events(tx, [id], now).await?;
     if event_sections.iter().any(|section| section.sold > 0) {
         return Err(Code::EventSold.into());
@@ -205,7 +210,7 @@ async fn remove(tx: &mut Tx, caller: &Caller, id: Id, now: Timestamp) -> Result<
 
 pub async fn submit(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Submission> {
     transaction!(ctx.unit, |tx| {
-        let row = load_managed(tx, caller, id).await?;
+        let row = lock_managed(tx, caller, id).await?;
         if !store::transition(tx, id, EventStatus::Draft, EventStatus::UnderReview, None).await? {
             return Err(Code::EventNotDraft.into());
         }
@@ -232,8 +237,8 @@ async fn unlist(app: &App, tx: &mut Tx, caller: &Caller, id: Id, to: EventStatus
     view_one(app, tx, EventRow { status: to, ..row }).await
 }
 
-/// Applies a review decision: an approved event is listed, a rejected one is a draft again. Approval requires a host that has not
-/// been removed.
+/// Applies a review decision to a locked event: an approved event is listed, a rejected one is a draft again. Approval requires a
+/// host that has not been removed.
 ///
 /// # Errors
 /// [`Code::HostRemoved`] for an approval, [`Code::SubmissionDecided`] if the event is not under review.
@@ -293,18 +298,18 @@ async fn check_title(tx: &mut Tx, row: &EventRow) -> Result<()> {
 }
 
 /// Returns the field errors of the resulting event, in the contract's order. An event may keep its venue even if the caller may
-/// not use it.
+/// not use it. The category, the subcategory and a new venue can't be removed before the transaction ends.
 async fn problems_of(tx: &mut Tx, caller: &Caller, before: Option<&EventRow>, row: &EventRow) -> Result<Vec<FieldError>> {
     let mut problems = Vec::new();
-    match categories::views(tx, [row.category_id]).await?.get(&row.category_id) {
-        None => problems.push(FieldError::invalid("category", "names no category")),
-        Some(category) if !category.subcategories.contains(&row.subcategory) => {
-            problems.push(FieldError::invalid("subcategory", "is no subcategory of the category"));
-        }
-        Some(_) => {}
+    if !categories::lock_subcategory(tx, row.category_id, &row.subcategory).await? {
+        problems.push(if categories::exists(tx, row.category_id).await? {
+            FieldError::invalid("subcategory", "is no subcategory of the category")
+        } else {
+            FieldError::invalid("category", "names no category")
+        });
     }
     let venue_changes = before.is_none_or(|before| before.venue_id != row.venue_id);
-    if venue_changes && !venues::is_usable(tx, caller, row.venue_id).await? {
+    if venue_changes && !venues::lock_usable(tx, caller, row.venue_id).await? {
         problems.push(FieldError::invalid("venue", "names no venue you may use"));
     }
     if row.ends <= row.starts {

@@ -131,6 +131,12 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<EventRow>> {
     tx.query("update events set title = title where id = $1 returning *").bind(id).optional().await
 }
 
+/// Locks these events by ascending identifier until the transaction ends.
+pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<()> {
+    let _locked: Vec<(Id,)> = tx.select("id from events where true").and_in("id", ids).for_update().all().await?;
+    Ok(())
+}
+
 /// Returns whether another event has this title.
 pub async fn is_title_taken(tx: &mut Tx, row: &EventRow) -> Result<bool> {
     let other = "select exists (select 1 from events where title = $1 and id <> $2)";
@@ -196,8 +202,8 @@ pub async fn transition(tx: &mut Tx, id: Id, from: EventStatus, to: EventStatus,
     Ok(tx.query(update).bind(id).bind(from).bind(to).bind(published).execute().await? == 1)
 }
 
-/// Deletes the expired reservations of places in this event. Its sections' counts stay, because the sections are about to be
-/// deleted.
+/// Deletes the expired reservations of places in this event, whose sections are locked. Their counts stay, because the sections
+/// are about to be deleted.
 pub async fn delete_expired_reservations(tx: &mut Tx, id: Id, now: Timestamp) -> Result<()> {
     let delete = "delete from reservations where expires <= $2 and section_id in (select id from sections where event_id = $1)";
     tx.query(delete).bind(id).bind(now).execute().await?;

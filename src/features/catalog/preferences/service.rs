@@ -7,7 +7,7 @@ use super::store;
 use crate::features::catalog::regions;
 use crate::features::identity::accounts::{self, AccountNumber, AccountRow};
 use crate::kernel::auth::Caller;
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
@@ -31,16 +31,12 @@ async fn apply(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &Pr
         let region = store::region(tx, account.id).await?;
         return Ok(view(&account, region));
     };
-    if !regions::exists(tx, region.id).await? {
-        return Err(unknown_region());
+    // Locked before the row of the preferences: the removal of a region locks both in this order.
+    if !regions::lock_shared(tx, region.id).await? {
+        return Err(Error::invalid("region", "names no region"));
     }
-    // The foreign key rejects a region that was removed after the check.
-    store::put(tx, account.id, region.id).await.on_foreign_key(unknown_region())?;
+    store::put(tx, account.id, region.id).await?;
     Ok(view(&account, Some(region.id)))
-}
-
-fn unknown_region() -> Error {
-    Error::invalid("region", "names no region")
 }
 
 fn view(account: &AccountRow, region: Option<Id>) -> Preferences {

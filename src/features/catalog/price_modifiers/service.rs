@@ -27,16 +27,15 @@ pub async fn create(ctx: &Ctx, caller: &Caller, path: &SectionPath, new: &Modifi
 async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Timestamp) -> Result<ModifierRow> {
     let uri = sections::SectionUri { event: Some(event), section: row.section_id };
     let section = sections::load(tx, uri, now).await?;
-    let event = events::load_managed(tx, caller, section.event_id).await?;
+    // Locked, so that concurrent requests can't exceed the limit.
+    let event = events::lock_managed(tx, caller, section.event_id).await?;
     check_bounds(&row)?;
     event.check_changeable()?;
     hosts::require_active(tx, event.host_id).await?;
-    // Locked, so that concurrent requests can't exceed the limit.
-    sections::lock(tx, row.section_id).await?;
     if store::count_of_section(tx, row.section_id).await? >= MAX_MODIFIERS {
         return Err(Code::ModifierTooMany.into());
     }
-    // A foreign key rejects the modifier if the section has been removed meanwhile.
+    // A foreign key rejects the modifier if the section was removed after it was loaded.
     store::insert(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::ModifierTaken).on_foreign_key(Error::NOT_FOUND)?;
     Ok(row)
 }
@@ -72,8 +71,9 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, path: ModifierPath) -> Result<()
 /// Locks and returns a modifier and its event, if the caller may change it. No other transaction changes the modifier until this
 /// one ends.
 async fn lock_managed(tx: &mut Tx, caller: &Caller, path: ModifierPath) -> Result<(ModifierRow, EventRow)> {
+    store::find(tx, path).await?.ok_or(Error::NOT_FOUND)?;
+    let event = events::lock_managed(tx, caller, path.event).await?;
     let row = store::lock(tx, path).await?.ok_or(Error::NOT_FOUND)?;
-    let event = events::load_managed(tx, caller, path.event).await?;
     Ok((row, event))
 }
 

@@ -9,4 +9,4 @@ mod store;
 
 pub use endpoints::register;
 pub use model::Regions;
-pub use store::exists;
+pub use store::lock_shared;

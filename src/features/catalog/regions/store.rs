@@ -25,9 +25,10 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<RegionRow>> {
     tx.query("select * from regions where id = $1").bind(id).optional().await
 }
 
-/// Returns whether the region exists.
-pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
-    Ok(find(tx, id).await?.is_some())
+/// Returns whether the region exists. It can't be removed before the transaction ends.
+pub async fn lock_shared(tx: &mut Tx, id: Id) -> Result<bool> {
+    let rows: Vec<(Id,)> = tx.select("id from regions where true").and_where("id = ?", Some(id)).for_key_share().all().await?;
+    Ok(!rows.is_empty())
 }
 
 pub async fn insert(tx: &mut Tx, row: &RegionRow) -> Result<()> {

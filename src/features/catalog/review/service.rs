@@ -43,6 +43,7 @@ pub async fn decide(ctx: &Ctx, id: &SubmissionId, decision: &Decision) -> Result
 
 async fn apply(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -> Result<Submission> {
     let row = load(tx, id).await?;
+    lock_content(tx, &row).await?;
     let status = if decision.approved { SubmissionStatus::Approved } else { SubmissionStatus::Rejected };
     let reason = decision.reason.clone().unwrap_or_default();
     if !store::decide(tx, row.id, status, reason.clone()).await? {
@@ -58,6 +59,19 @@ async fn apply(app: &App, tx: &mut Tx, id: &SubmissionId, decision: &Decision) -
     let row = SubmissionRow { status, reason, ..row };
     notify(app, tx, &row).await?;
     Ok(row.into())
+}
+
+/// Locks the content of a submission. Its removal locks the content first, and then removes the submission.
+///
+/// # Errors
+/// [`Error::NOT_FOUND`] if the content has been removed.
+async fn lock_content(tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
+    let exists = match row.kind {
+        SubmissionType::Event => events::lock(tx, row.content_id).await?.is_some(),
+        SubmissionType::Venue => venues::lock(tx, row.content_id).await?,
+        SubmissionType::Advertisement => advertisements::lock(tx, row.content_id, None).await.map(|_| true)?,
+    };
+    if exists { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
 /// Mails the decision and its reason to the submitter, who may not read submissions.

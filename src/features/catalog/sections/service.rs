@@ -58,7 +58,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, uri: SectionUri, change: &Sectio
 }
 
 async fn modify(tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionUpdate, now: Timestamp) -> Result<SectionRow> {
-    let (row, event) = load_managed(tx, caller, uri, now).await?;
+    let (row, event) = lock_managed(tx, caller, uri, now).await?;
     let row = change.apply(row);
     check_sales(&row)?;
     event.check_changeable()?;
@@ -72,19 +72,18 @@ pub async fn delete(ctx: &Ctx, caller: &Caller, uri: SectionUri) -> Result<()> {
 }
 
 async fn remove(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -> Result<()> {
-    let (row, _) = load_managed(tx, caller, uri, now).await?;
+    let (row, _) = lock_managed(tx, caller, uri, now).await?;
     // Void tickets still refer to the section, so a foreign key rejects its removal.
     let deleted = store::delete(tx, row.id).await.on_foreign_key(Code::SectionInUse)?;
     if deleted { Ok(()) } else { Err(Code::SectionInUse.into()) }
 }
 
-/// Locks and returns a section and its event, if the caller may change it. Releases the section's expired reservations first.
-async fn load_managed(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -> Result<(SectionRow, EventRow)> {
-    store::release_expired(tx, [uri.section], now).await?;
-    store::lock(tx, uri.section).await?;
-    let row = load(tx, uri, now).await?;
-    let event = events::load_managed(tx, caller, row.event_id).await?;
-    Ok((row, event))
+/// Locks and returns a section and its event, if the caller may change it. Releases the section's expired reservations.
+async fn lock_managed(tx: &mut Tx, caller: &Caller, uri: SectionUri, now: Timestamp) -> Result<(SectionRow, EventRow)> {
+    let event = load(tx, uri, now).await?.event_id;
+    let event = events::lock_managed(tx, caller, event).await?;
+    store::lock_available(tx, [uri.section], now).await?;
+    Ok((load(tx, uri, now).await?, event))
 }
 
 fn check_sales(row: &SectionRow) -> Result<()> {

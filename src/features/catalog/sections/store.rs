@@ -84,34 +84,49 @@ pub(super) async fn count_of_event(tx: &mut Tx, event: Id) -> Result<i64> {
     tx.query("select count(*) from sections where event_id = $1").bind(event).scalar().await
 }
 
-/// Locks a section. Changes by other transactions wait until this one ends.
-pub async fn lock(tx: &mut Tx, id: Id) -> Result<()> {
-    tx.query("update sections set name = name where id = $1").bind(id).execute().await?;
-    Ok(())
-}
-
-/// Deletes the expired reservations of these sections, and frees their places.
+/// Locks these sections until the transaction ends, by ascending identifier.
 ///
-/// A section's count is lowered by the quantities that the deletion returned. If two servers do this at the same time, only one
-/// of them deletes a reservation, so the count is lowered once.
-pub async fn release_expired(tx: &mut Tx, sections: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<()> {
-    let expired = tx.delete("reservations where true").and_where("expires <= ?", Some(now)).and_in("section_id", sections);
-    let expired: Vec<(Id, i64)> = expired.push(" returning section_id, quantity").all().await?;
-    let mut released: BTreeMap<Id, i64> = BTreeMap::new();
-    for (section, quantity) in expired {
-        *released.entry(section).or_default() += quantity;
-    }
-    // Lock order: sections by ascending identifier, as in all code that changes these counts. This prevents deadlocks.
-    for (section, quantity) in released {
-        release_seats(tx, section, quantity).await?;
-    }
+/// The lock of a section guards its counts and its reservations: they are only changed while it is held.
+pub async fn lock_all(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) -> Result<()> {
+    let _locked: Vec<(Id,)> = tx.select("id from sections where true").and_in("id", sections).for_update().all().await?;
     Ok(())
 }
 
-/// Frees this many reserved places of a section.
-pub async fn release_seats(tx: &mut Tx, section: Id, quantity: i64) -> Result<()> {
-    let update = tx.query("update sections set reserved = reserved - $2 where id = $1");
-    update.bind(section).bind(quantity).execute().await?;
+/// Locks all sections of an event like [`lock_all`].
+pub async fn lock_of_event(tx: &mut Tx, event: Id) -> Result<()> {
+    let sections = tx.select("id from sections where true").and_where("event_id = ?", Some(event));
+    let _locked: Vec<(Id,)> = sections.for_update().all().await?;
+    Ok(())
+}
+
+/// Locks these sections like [`lock_all`], deletes their expired reservations, and returns the number of places left in each.
+/// Leaves out sections that no longer exist.
+pub async fn lock_available(tx: &mut Tx, sections: impl IntoIterator<Item = Id>, now: Timestamp) -> Result<BTreeMap<Id, i64>> {
+    let locked = tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).for_update();
+    let mut available: BTreeMap<Id, i64> = locked.all().await?.into_iter().collect();
+    let expired = tx.delete("reservations where true").and_where("expires <= ?", Some(now));
+    let expired = expired.and_in("section_id", available.keys().copied());
+    let expired: Vec<(Id, i64)> = expired.push(" returning section_id, quantity").all().await?;
+    let mut changes: BTreeMap<Id, (i64, i64)> = BTreeMap::new();
+    for (section, quantity) in expired {
+        *available.entry(section).or_default() += quantity;
+        let (reserved, _) = changes.entry(section).or_default();
+        *reserved -= quantity;
+    }
+    adjust_counts(tx, &changes).await?;
+    Ok(available)
+}
+
+/// Adds to the numbers of reserved and of sold places of sections. The sections must be [locked](lock_all).
+pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let change = "sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
+    let update = tx.update(change).values(changes, |(section, (reserved, sold)), values| {
+        values.bind(*section).bind(*reserved).bind(*sold);
+    });
+    update.push(") as v where sections.id = v.column1").execute().await?;
     Ok(())
 }
 

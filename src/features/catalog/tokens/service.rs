@@ -13,7 +13,7 @@ use crate::features::catalog::events;
 use crate::features::catalog::hosts;
 use crate::features::catalog::sections::{self, SectionUri};
 use crate::kernel::auth::{self, ADMISSION_LIFE, Caller, KeyKind, NewKey};
-use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::api_types::Uri;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
@@ -32,10 +32,10 @@ pub async fn list(ctx: &Ctx, caller: &Caller, event: Id, filter: &TokenFilter) -
 
 pub async fn create(ctx: &Ctx, caller: &Caller, event: Id, new: &TokenCreate) -> Result<Token> {
     transaction!(ctx.unit, |tx| {
-        events::load_managed(tx, caller, event).await?;
+        events::lock_managed(tx, caller, event).await?;
         let sections = read_sections(tx, event, &new.sections).await?;
         let row = insert(&ctx.app, tx, event, false).await?;
-        store::insert_sections(tx, row.id, &sections).await.on_foreign_key(Error::invalid("sections", NO_SECTION))?;
+        store::insert_sections(tx, row.id, &sections).await?;
         view(tx, row).await
     })
 }
@@ -64,7 +64,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, event: Id, token: Id, change: &T
         require_not_global(&row, "The global token covers every section of its event and can't be changed.")?;
         if let Some(sections) = sections {
             store::delete_sections(tx, token).await?;
-            store::insert_sections(tx, token, &sections).await.on_foreign_key(Error::invalid("sections", NO_SECTION))?;
+            store::insert_sections(tx, token, &sections).await?;
         }
         view(tx, row).await
     })
@@ -104,19 +104,20 @@ async fn issue_key(app: &App, tx: &mut Tx, code: &GivenCode) -> Result<TokenAuth
     Ok(TokenAuthentication { key: RedeemerKey(key), event, sections: token.sections })
 }
 
-/// Inserts a token. Retries with another code if another token has the same one.
+/// Inserts a token of a new or locked event. Retries with another code if another token has the same one.
 async fn insert(app: &App, tx: &mut Tx, event: Id, global: bool) -> Result<TokenRow> {
     loop {
         let row = TokenRow { id: app.clock.next_id(), event_id: event, code: secret::token_code(), global };
-        if store::insert(tx, &row).await.on_foreign_key(Error::NOT_FOUND)? {
+        if store::insert(tx, &row).await? {
             return Ok(row);
         }
     }
 }
 
-/// Locks and returns a token, if the caller may manage its event.
+/// Locks and returns a token and locks its event, if the caller may manage it. The event's sections stay until the transaction
+/// ends.
 async fn lock_managed(tx: &mut Tx, caller: &Caller, event: Id, token: Id) -> Result<TokenRow> {
-    let event = events::load(tx, event).await?;
+    let event = events::lock(tx, event).await?.ok_or(Error::NOT_FOUND)?;
     let row = store::lock(tx, event.id, token).await?.ok_or(Error::NOT_FOUND)?;
     hosts::require_administrator(tx, caller, event.host_id).await?;
     Ok(row)
@@ -126,7 +127,8 @@ fn require_not_global(row: &TokenRow, text: &'static str) -> Result<()> {
     if row.global { Err(Code::TokenGlobal.with_message(text)) } else { Ok(()) }
 }
 
-/// Parses the sections in a request and removes duplicates, in either form of URI. All of them must be sections of this event.
+/// Parses the sections in a request and removes duplicates, in either form of URI. All of them must be sections of this event,
+/// which is locked.
 async fn read_sections(tx: &mut Tx, event: Id, uris: &[GivenSection]) -> Result<Vec<Id>> {
     let of_event: BTreeSet<Id> = store::sections_of_event(tx, event).await?.into_iter().collect();
     let parse = |uri: &GivenSection| {

@@ -10,5 +10,5 @@ mod store;
 
 pub use endpoints::register;
 pub use model::{Venue, Venues};
-pub use service::{is_usable, views};
-pub use store::approve;
+pub use service::{lock_usable, views};
+pub use store::{approve, lock};

@@ -23,9 +23,9 @@ pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Has
 }
 
 /// Returns whether the caller may hold an event at this venue: it exists, and is approved or was created by the caller. Platform
-/// administrators may use any venue.
-pub async fn is_usable(tx: &mut Tx, caller: &Caller, id: Id) -> Result<bool> {
-    Ok(store::find(tx, id).await?.is_some_and(|row| row.is_for(caller)))
+/// administrators may use any venue. The venue can't be removed before the transaction ends.
+pub async fn lock_usable(tx: &mut Tx, caller: &Caller, id: Id) -> Result<bool> {
+    Ok(store::find_and_lock_shared(tx, id).await?.is_some_and(|row| row.is_for(caller)))
 }
 
 pub async fn list(ctx: &Ctx, filter: &VenueFilter) -> Result<Page<Venue>> {
@@ -45,7 +45,7 @@ async fn add(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Resu
     require_region(tx, Some(new.region.id)).await?;
     let approved = caller.is_administrator();
     let inserted = store::insert(tx, app.clock.next_id(), new, approved, caller.account).await;
-    let row = inserted.on_unique("venues_name_key", Code::VenueTaken).on_foreign_key(unknown_region())?;
+    let row = inserted.on_unique("venues_name_key", Code::VenueTaken)?;
     if !approved {
         review::submit(app, tx, SubmissionType::Venue, row.id, caller.account).await?;
     }
@@ -61,8 +61,7 @@ pub async fn update(ctx: &Ctx, id: Id, change: &VenueUpdate) -> Result<Venue> {
     let row = transaction!(ctx.unit, |tx| {
         store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
         require_region(tx, change.region.as_ref().map(|region| region.id)).await?;
-        let updated = store::update(tx, id, change).await;
-        updated.on_unique("venues_name_key", Code::VenueTaken).on_foreign_key(unknown_region())
+        store::update(tx, id, change).await.on_unique("venues_name_key", Code::VenueTaken)
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }
@@ -70,18 +69,18 @@ pub async fn update(ctx: &Ctx, id: Id, change: &VenueUpdate) -> Result<Venue> {
 /// Removes a venue with its submissions, whose identifiers are derived from its URI.
 pub async fn delete(ctx: &Ctx, id: Id) -> Result<()> {
     let deleted = transaction!(ctx.unit, |tx| {
+        let deleted = store::delete(tx, id).await.on_foreign_key(Code::VenueInUse)?;
         review::forget(tx, SubmissionType::Venue, [id]).await?;
-        store::delete(tx, id).await.on_foreign_key(Code::VenueInUse)
+        Ok::<_, Error>(deleted)
     })?;
     if deleted { Ok(()) } else { Err(Error::NOT_FOUND) }
 }
 
-/// Rejects an unknown region before the statement that would violate the foreign key. So an unknown region is reported before a
-/// taken name, whichever of the two constraints a database checks first. The foreign key still rejects a region that is removed
-/// after this check.
+/// Requires a region that exists, if there is one to check. It can't be removed before the transaction ends. An unknown region is
+/// reported before a taken name, whichever of the two constraints a database checks first.
 async fn require_region(tx: &mut Tx, region: Option<Id>) -> Result<()> {
     match region {
-        Some(id) if !regions::exists(tx, id).await? => Err(unknown_region()),
+        Some(id) if !regions::lock_shared(tx, id).await? => Err(unknown_region()),
         _ => Ok(()),
     }
 }

@@ -24,6 +24,18 @@ pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
     tx.query("select * from venues where id = $1").bind(id).optional().await
 }
 
+/// Returns a venue, which can't be removed before the transaction ends.
+pub async fn find_and_lock_shared(tx: &mut Tx, id: Id) -> Result<Option<VenueRow>> {
+    let columns = "id, name, region_id, address, longitude, latitude, approved, creator_id from venues where true";
+    Ok(tx.select(columns).and_where("id = ?", Some(id)).for_key_share().all().await?.pop())
+}
+
+/// Locks a venue until the transaction ends. Returns whether it exists.
+pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
+    let rows: Vec<(Id,)> = tx.select("id from venues where true").and_where("id = ?", Some(id)).for_update().all().await?;
+    Ok(!rows.is_empty())
+}
+
 pub async fn insert(tx: &mut Tx, id: Id, new: &VenueCreate, approved: bool, creator: Option<Id>) -> Result<VenueRow> {
     let row: Option<VenueRow> = tx
         .query(

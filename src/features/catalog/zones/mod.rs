@@ -11,4 +11,4 @@ mod store;
 
 pub use endpoints::register;
 pub use model::{Zone, ZonePath, Zones};
-pub use service::{exists, views};
+pub use service::{exists, lock_shared, views};

@@ -18,6 +18,12 @@ pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Has
     Ok(rows.into_iter().map(|row| (row.id, view(row))).collect())
 }
 
+/// Returns the zones with these identifiers. They can be neither removed nor resized before the transaction ends.
+pub async fn lock_shared(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Zone>> {
+    let rows = store::find_and_lock_shared(tx, ids).await?;
+    Ok(rows.into_iter().map(|row| (row.id, view(row))).collect())
+}
+
 /// Returns whether the zone exists.
 pub async fn exists(tx: &mut Tx, id: Id) -> Result<bool> {
     Ok(store::find(tx, id).await?.is_some())

@@ -12,6 +12,11 @@ pub async fn list(tx: &mut Tx, paging: PageRequest) -> Result<PagedRows<ZoneRow>
     tx.list("*", "from zones").page("id", paging).await
 }
 
+/// Returns these zones, which can be neither removed nor resized before the transaction ends.
+pub async fn find_and_lock_shared(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
+    tx.select("id, name, description, width, height from zones where true").and_in("id", ids).for_key_share().all().await
+}
+
 pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<ZoneRow>> {
     tx.select("* from zones where true").and_in("id", ids).all().await
 }

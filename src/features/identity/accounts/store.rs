@@ -44,7 +44,7 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<Option<AccountRow>> {
     lock.bind(id).optional().await
 }
 
-/// Locks and returns several accounts like [`lock`], without the removed ones.
+/// Locks and returns several accounts like [`lock`], by ascending identifier and without the removed ones.
 pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<AccountRow>> {
     tx.select("* from accounts where removed = false").and_in("id", ids).for_update().all().await
 }
@@ -69,12 +69,6 @@ pub async fn administrators_emails(tx: &mut Tx) -> Result<Vec<String>> {
 pub async fn has_other_administrators(tx: &mut Tx, id: Id) -> Result<bool> {
     let other = "select exists (select 1 from accounts where role = 'administrator' and activated and id <> $1)";
     tx.query(other).bind(id).scalar().await
-}
-
-/// Locks and returns the account with this number if it is active. It stays active until this transaction ends.
-pub async fn lock_active(tx: &mut Tx, number: impl AsRef<str>) -> Result<Option<AccountRow>> {
-    let lock = "update accounts set activated = activated where number = $1 and activated returning *";
-    tx.query(lock).bind(number.as_ref().to_owned()).optional().await
 }
 
 /// Returns the accounts with these identifiers, in no particular order.

@@ -45,6 +45,11 @@ async fn make(app: &App, tx: &mut Tx, caller: &Caller, new: &IntegrationCreate) 
             account.map(|account| account.id).ok_or_else(|| FieldError::invalid("account", "names no account"))
         }
     };
+    // The account may have been removed since it was read. It must not get a key then.
+    let account = match account {
+        Ok(id) if accounts::lock(tx, id).await?.is_none() => Err(FieldError::invalid("account", "names no account")),
+        account => account,
+    };
     let expires = new.expires.as_ref().map(|expires| match Timestamp::parse(&expires.0) {
         None => Err(FieldError::invalid("expires", "is no date and time")),
         Some(expires) if expires <= app.clock.now() => Err(FieldError::invalid("expires", "must be in the future")),

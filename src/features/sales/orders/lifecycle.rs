@@ -1,10 +1,8 @@
 //! The end of an order: fulfilled, cancelled or timed out. The cancellation of an event makes its open orders unpayable at once,
 //! and a job cancels them.
 //!
-//! Lock order of every sale: events, then sections, each by ascending identifier. The event locks keep an event from being
-//! withdrawn or cancelled while its tickets are issued. A transaction that changes the counts of several sections visits the
-//! sections in ascending order, and deletes a section's reservations before it changes the section's counts. This order prevents
-//! deadlocks.
+//! It locks the order, then its events, then its sections (see the lock order in CONTRIBUTING.md). The event locks keep an event
+//! from being withdrawn or cancelled while its tickets are issued. The section locks guard the reservations and the counts.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -41,25 +39,21 @@ pub async fn fulfill(app: &App, tx: &mut Tx, orders: &[&OrderRow], now: Timestam
         return Ok(HashSet::new());
     }
     let items = store::items(tx, orders.iter().map(|order| order.id)).await?;
+    store::lock_reserved_sections(tx, orders.iter().map(|order| order.id)).await?;
     let reservations = store::delete_reservations(tx, orders.iter().map(|order| order.id)).await?;
     let reservation_count = |order: Id| reservations.iter().filter(|reservation| reservation.order_id == order).count();
     let (fulfilled, unfulfilled): (Vec<&OrderRow>, Vec<&OrderRow>) =
         orders.iter().partition(|order| reservation_count(order.id) == items_of(&items, order.id).count());
     let unfulfilled: HashSet<Id> = unfulfilled.into_iter().map(|order| order.id).collect();
-    let (released, bought): (Vec<ReservationRow>, Vec<ReservationRow>) =
-        reservations.into_iter().partition(|reservation| unfulfilled.contains(&reservation.order_id));
-    release_seats(tx, released).await?;
+    let mut changes = freed(&reservations);
+    for bought in reservations.iter().filter(|reservation| !unfulfilled.contains(&reservation.order_id)) {
+        let (_, sold) = changes.entry(bought.section_id).or_default();
+        *sold += bought.quantity;
+    }
+    sections::adjust_counts(tx, &changes).await?;
     for order in &unfulfilled {
-        close(app, tx, *order, OrderStatus::TimedOut).await?;
+        end(app, tx, *order, OrderStatus::TimedOut).await?;
     }
-    let mut sold: BTreeMap<Id, (i64, i64)> = BTreeMap::new();
-    for reservation in bought {
-        let (reserved, sold) = sold.entry(reservation.section_id).or_default();
-        *reserved -= reservation.quantity;
-        *sold += reservation.quantity;
-    }
-    store::lock_sections(tx, sold.keys().copied()).await?;
-    store::adjust_counts(tx, &sold).await?;
     store::set_fulfilled(tx, fulfilled.iter().map(|order| order.id), now).await?;
     let items = fulfilled.iter().flat_map(|order| items_of(&items, order.id).map(|item| (*order, item)));
     issue_tickets(app, tx, &items.collect::<Vec<_>>()).await?;
@@ -72,23 +66,23 @@ fn items_of(items: &[ItemRow], order: Id) -> impl Iterator<Item = &ItemRow> {
 
 /// Ends an open, locked order with `status`: releases its places and schedules refunds of its payments.
 pub async fn close(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
+    release(tx, &[order]).await?;
+    end(app, tx, order, status).await
+}
+
+/// Ends an open, locked order without reservations.
+async fn end(app: &App, tx: &mut Tx, order: Id, status: OrderStatus) -> Result<()> {
     store::set_ended(tx, order, status).await?;
-    release_and_refund(app, tx, &[order]).await
+    payments::schedule_refunds(app, tx, [order]).await
 }
 
 /// Cancels every open order of an account and returns the orders. Their refunds are scheduled; the caller has the gateway
 /// process them after the commit. The account must be locked, so that no order is placed at the same time.
 pub async fn cancel_all(app: &App, tx: &mut Tx, account: Id) -> Result<Vec<Id>> {
     let orders = store::cancel_open(tx, account, app.clock.now()).await?;
-    release_and_refund(app, tx, &orders).await?;
+    release(tx, &orders).await?;
+    payments::schedule_refunds(app, tx, orders.clone()).await?;
     Ok(orders)
-}
-
-/// Releases the places of orders that have ended unpaid, and schedules refunds of their payments.
-async fn release_and_refund(app: &App, tx: &mut Tx, orders: &[Id]) -> Result<()> {
-    let reservations = store::delete_reservations(tx, orders.iter().copied()).await?;
-    release_seats(tx, reservations).await?;
-    payments::schedule_refunds(app, tx, orders.iter().copied()).await
 }
 
 /// Job step: times out a few open orders whose reservations have expired, cancels a few with a cancelled event, and has the
@@ -115,7 +109,8 @@ async fn cancel_found(app: &App, tx: &mut Tx, found: &[Id], now: Timestamp) -> R
     // An order may have been closed before it was locked.
     let orders: Vec<Id> = locked.iter().filter(|order| order.is_open(now)).map(|order| order.id).collect();
     store::set_cancelled(tx, &orders).await?;
-    release_and_refund(app, tx, &orders).await?;
+    release(tx, &orders).await?;
+    payments::schedule_refunds(app, tx, orders.iter().copied()).await?;
     Ok(orders.len() as u64)
 }
 
@@ -130,19 +125,30 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 
 async fn time_out(app: &App, tx: &mut Tx, now: Timestamp) -> Result<u64> {
     let ended = store::expire_due(tx, now).await?;
-    for section in store::reserved_sections(tx, ended.clone()).await? {
-        sections::release_expired(tx, [section], now).await?;
-    }
+    release(tx, &ended).await?;
     let count = ended.len() as u64;
     payments::schedule_refunds(app, tx, ended).await?;
     Ok(count)
 }
 
-async fn release_seats(tx: &mut Tx, reservations: Vec<ReservationRow>) -> Result<()> {
-    for reservation in reservations {
-        sections::release_seats(tx, reservation.section_id, reservation.quantity).await?;
+/// Deletes the reservations of locked orders and frees their places.
+async fn release(tx: &mut Tx, orders: &[Id]) -> Result<()> {
+    if orders.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    store::lock_reserved_sections(tx, orders.iter().copied()).await?;
+    let reservations = store::delete_reservations(tx, orders.iter().copied()).await?;
+    sections::adjust_counts(tx, &freed(&reservations)).await
+}
+
+/// Returns the changes of the counts of sections whose reservations were deleted.
+fn freed(reservations: &[ReservationRow]) -> BTreeMap<Id, (i64, i64)> {
+    let mut changes: BTreeMap<Id, (i64, i64)> = BTreeMap::new();
+    for reservation in reservations {
+        let (reserved, _) = changes.entry(reservation.section_id).or_default();
+        *reserved -= reservation.quantity;
+    }
+    changes
 }
 
 /// Issues the tickets of order items, whose places already count as sold, and adds them to the popularity of their events.

@@ -44,6 +44,8 @@ struct Draft<'a> {
 
 /// The tickets of one section in a draft.
 struct Line<'a> {
+    /// The section's URI in the request.
+    key: &'a str,
     section: &'a SectionRow,
     quantity: i64,
     unit: UnitPrice,
@@ -64,8 +66,8 @@ struct Inventory {
     events: HashMap<Id, EventSaleRow>,
     /// The number of open orders of each account.
     open: HashMap<Id, i64>,
-    /// The number of places left in each section.
-    available: HashMap<Id, i64>,
+    /// The number of places left in each section. Sections that were removed meanwhile are missing.
+    available: BTreeMap<Id, i64>,
     /// The number of tickets of each account in each section that limits it.
     held: HashMap<(Id, Id), i64>,
     /// The places taken by this batch in each section: reserved, and sold.
@@ -169,7 +171,7 @@ fn validate<'a>(
 fn lines<'a>(
     app: &App,
     sections: &'a HashMap<Id, SectionRow>,
-    items: &Items,
+    items: &'a Items,
     now: Timestamp,
 ) -> Result<Vec<Line<'a>>, FieldError> {
     let (mut unknown, mut repeated, mut seen) = (Vec::new(), Vec::new(), HashSet::new());
@@ -183,13 +185,13 @@ fn lines<'a>(
             Some(section) => {
                 let unit = sections::unit_price(section, *quantity, now);
                 let unit_fee = app.settings.fee_steps.fee(unit.price);
-                lines.push(Line { section, quantity: *quantity, unit, unit_fee });
+                lines.push(Line { key, section, quantity: *quantity, unit, unit_fee });
             }
         }
     }
     let mut details = Vec::new();
     if !unknown.is_empty() {
-        details.push(format!("names no section (at {})", unknown.join(", ")));
+        details.push(no_section(&unknown));
     }
     if !repeated.is_empty() {
         details.push(format!("names a section again (at {})", repeated.join(", ")));
@@ -200,7 +202,18 @@ fn lines<'a>(
     if details.is_empty() { Ok(lines) } else { Err(FieldError::invalid("items", details.join("; "))) }
 }
 
+/// Returns the detail of a field error about these keys of the items.
+fn no_section(keys: &[&str]) -> String {
+    format!("names no section (at {})", keys.join(", "))
+}
+
 impl Draft<'_> {
+    /// Rejects a draft if a section for which `exists` is false was removed after it was loaded.
+    fn require(&self, exists: impl Fn(&Line<'_>) -> bool) -> Result<()> {
+        let removed: Vec<&str> = self.lines.iter().filter(|line| !exists(line)).map(|line| line.key).collect();
+        if removed.is_empty() { Ok(()) } else { Err(Error::invalid("items", no_section(&removed))) }
+    }
+
     /// Returns whether there is nothing to pay. Tickets of a free order are issued at once.
     fn is_free(&self) -> bool {
         self.subtotal + self.fees == Money::ZERO
@@ -212,8 +225,8 @@ impl Draft<'_> {
 }
 
 impl Inventory {
-    /// Locks the customers of these drafts, then the events of free drafts, then the hosts. Every transaction keeps to this lock
-    /// order.
+    /// Locks the customers of these drafts, then the events of free drafts, then the hosts (see the lock order in
+    /// CONTRIBUTING.md).
     ///
     /// The account lock serializes the orders of one account, so that two of them cannot both be the last one allowed. It also
     /// serializes orders with the deletion of the account.
@@ -222,14 +235,17 @@ impl Inventory {
         let accounts: HashMap<Id, AccountRow> =
             accounts::lock_all(tx, customers).await?.into_iter().map(|account| (account.id, account)).collect();
         let of_accounts = || drafts.iter().flatten().filter(|draft| accounts.contains_key(&draft.customer));
-        store::lock_events(tx, of_accounts().filter(|draft| draft.is_free()).flat_map(Draft::events)).await?;
+        let to_lock: BTreeSet<Id> = of_accounts().filter(|draft| draft.is_free()).flat_map(Draft::events).collect();
+        if !to_lock.is_empty() {
+            store::lock_events(tx, to_lock).await?;
+        }
         let event_ids: BTreeSet<Id> = of_accounts().flat_map(Draft::events).collect();
         let events = store::event_sale_status(tx, event_ids).await?.into_iter().map(|event| (event.id, event)).collect();
         Ok(Self {
             accounts,
             events,
             open: HashMap::new(),
-            available: HashMap::new(),
+            available: BTreeMap::new(),
             held: HashMap::new(),
             taken: BTreeMap::new(),
         })
@@ -240,27 +256,27 @@ impl Inventory {
         if !self.accounts.contains_key(&draft.customer) {
             return Err(Error::invalid("customer", "names no account"));
         }
+        draft.require(|line| self.events.contains_key(&line.section.event_id))?;
         draft.lines.iter().try_for_each(|line| check_on_sale(line.section, self.event(line)?, now))
     }
 
-    /// Loads the number of open orders, of places left and of tickets held in sections that limit it. Locks the sections, in the
-    /// lock order of [`lifecycle`].
+    /// Loads the number of open orders, of places left and of tickets held in sections that limit it. Locks the sections.
     async fn load_counts(&mut self, tx: &mut Tx, drafts: &[Result<Draft<'_>>], now: Timestamp) -> Result<()> {
         let to_pay: BTreeSet<Id> = drafts.iter().flatten().filter(|draft| !draft.is_free()).map(|draft| draft.customer).collect();
         self.open = store::count_open(tx, to_pay, now).await?.into_iter().collect();
         self.held = held(tx, drafts, now).await?;
         let sections: BTreeSet<Id> = drafts.iter().flatten().flat_map(|draft| &draft.lines).map(|line| line.section.id).collect();
-        sections::release_expired(tx, sections.iter().copied(), now).await?;
-        self.available = store::lock_sections(tx, sections).await?.into_iter().collect();
+        self.available = sections::lock_available(tx, sections, now).await?;
         Ok(())
     }
 
     /// Takes the places of a draft.
     ///
     /// # Errors
-    /// Returns an error if a section has too few places left, or the customer already has the maximum of open orders or of tickets
-    /// of a section.
+    /// Returns an error if a section was removed meanwhile or has too few places left, or the customer already has the maximum of
+    /// open orders or of tickets of a section.
     fn reserve(&mut self, draft: &Draft<'_>) -> Result<()> {
+        draft.require(|line| self.available.contains_key(&line.section.id))?;
         let open = self.open.get(&draft.customer).copied().unwrap_or_default();
         if !draft.is_free() && open >= OPEN_MAXIMUM {
             let text = format!("This account has {OPEN_MAXIMUM} open orders, which is the most allowed.");
@@ -326,7 +342,7 @@ async fn write(app: &App, tx: &mut Tx, inventory: &Inventory, placed: &[&Placed<
     let orders = placed.iter().map(|placed| (&placed.order, placed.order.is_fulfilled().then_some(now)));
     let items = placed.iter().flat_map(|placed| placed.items.iter().map(|item| (&placed.order, item)));
     let items: Vec<(&OrderRow, &ItemRow)> = items.collect();
-    store::adjust_counts(tx, &inventory.taken).await?;
+    sections::adjust_counts(tx, &inventory.taken).await?;
     store::insert(tx, orders).await?;
     store::insert_items(tx, items.iter().map(|(_, item)| *item)).await?;
     store::insert_applied(tx, placed.iter().flat_map(|placed| &placed.applied)).await?;

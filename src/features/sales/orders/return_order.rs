@@ -1,7 +1,8 @@
 //! Revoking tickets of a fulfilled order: returned with a refund, or voided without one.
 //!
-//! Lock order: the order, its events, the open transfers of its tickets, the tickets, the sections by ascending identifier. The
-//! transfers end together with the tickets. The ticket locks keep a ticket from being redeemed while it is refunded.
+//! It locks the order, its events, its sections, the open transfers of its tickets, and the tickets (see the lock order in
+//! CONTRIBUTING.md). The transfers end together with the tickets. The ticket locks keep a ticket from being redeemed while it is
+//! refunded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,6 +10,7 @@ use boxoffice_http::error::{Code, Error, Result};
 
 use super::model::{Order, OrderReturnCreate, OrderRow, OrderStatus, OrderVoidCreate, Revocation};
 use super::{service, store};
+use crate::features::catalog::sections;
 use crate::features::sales::payments;
 use crate::features::sales::tickets::{self, Serial, TicketRow, TicketStatus};
 use crate::features::sales::transfers;
@@ -72,16 +74,17 @@ async fn void_in(app: &App, tx: &mut Tx, caller: &Caller, id: Id, request: &Orde
 /// Locks and returns the tickets of an order. Cancels the open transfers of the tickets with these serial numbers, or of all its
 /// tickets if `serials` is `None`.
 async fn lock_tickets(app: &App, tx: &mut Tx, order: Id, serials: Option<&[Serial]>) -> Result<Vec<TicketRow>> {
-    let events = store::events(tx, [order]).await?;
-    store::lock_events(tx, events.into_iter().map(|(_, event)| event)).await?;
+    let items = store::items(tx, [order]).await?;
+    store::lock_events(tx, items.iter().map(|item| item.event_id)).await?;
+    sections::lock_all(tx, items.iter().map(|item| item.section_id)).await?;
     let is_selected = |ticket: &TicketRow| serials.is_none_or(|serials| serials.iter().any(|serial| serial.0 == ticket.serial));
-    let is_offered = |ticket: &TicketRow| is_selected(ticket) && ticket.status == TicketStatus::Pending;
-    let offered = tickets::find_by_order(tx, order).await?.into_iter().filter(is_offered).map(|ticket| ticket.id);
-    transfers::cancel_for_tickets(app, tx, offered).await?;
-    let tickets = tickets::lock_of_order(tx, order).await?;
-    // For tickets that were offered between the read and the lock.
-    transfers::cancel_for_tickets(app, tx, tickets.iter().filter(|ticket| is_offered(ticket)).map(|ticket| ticket.id)).await?;
-    Ok(tickets)
+    let is_offered = |ticket: &&TicketRow| is_selected(ticket) && ticket.status == TicketStatus::Pending;
+    // No other ticket is offered before the transaction ends, because a new transfer locks the orders of its tickets.
+    let tickets = tickets::find_by_order(tx, order).await?;
+    let offered: Vec<Id> = tickets.iter().filter(is_offered).map(|ticket| ticket.id).collect();
+    let all: Vec<Id> = tickets.iter().map(|ticket| ticket.id).collect();
+    transfers::cancel_for_tickets(app, tx, &offered, &all).await?;
+    tickets::lock_of_order(tx, order).await
 }
 
 /// Rejects callers other than platform administrators and administrators of the hosts of all events in the order.
@@ -127,21 +130,20 @@ fn require_fulfilled(order: &OrderRow, done: &str) -> Result<()> {
     Err(Code::OrderNotFulfilled.with_message(format!("This order is not fulfilled, so it can't be {done}.")))
 }
 
-/// Voids locked tickets: frees their places, and subtracts them from the popularity of their events. Returns the number of
+/// Voids locked tickets, whose sections and events are locked: frees their places, and subtracts them from the popularity of their events. Returns the number of
 /// tickets by section.
 async fn void_tickets(app: &App, tx: &mut Tx, tickets: &[&TicketRow]) -> Result<BTreeMap<Id, i64>> {
-    let (mut sections, mut events) = (BTreeMap::<Id, i64>::new(), BTreeMap::<Id, i64>::new());
+    let (mut returned, mut events) = (BTreeMap::<Id, i64>::new(), BTreeMap::<Id, i64>::new());
     for ticket in tickets {
-        *sections.entry(ticket.section_id).or_default() += 1;
+        *returned.entry(ticket.section_id).or_default() += 1;
         *events.entry(ticket.event_id).or_default() += 1;
     }
     tickets::void(tx, tickets.iter().map(|ticket| ticket.id), app.clock.now()).await?;
-    store::lock_sections(tx, sections.keys().copied()).await?;
-    store::adjust_counts(tx, &sections.iter().map(|(&section, &quantity)| (section, (0, -quantity))).collect()).await?;
+    sections::adjust_counts(tx, &returned.iter().map(|(&section, &quantity)| (section, (0, -quantity))).collect()).await?;
     for (&event, &quantity) in &events {
         store::raise_popularity(tx, event, -quantity).await?;
     }
-    Ok(sections)
+    Ok(returned)
 }
 
 fn revocation(app: &App, caller: &Caller, order_id: Id, tickets: usize, reason: String) -> Revocation {

@@ -1,6 +1,6 @@
 //! SQL of orders, and of the counts of places and tickets that orders change.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use boxoffice_http::error::Result;
 
@@ -175,7 +175,7 @@ pub async fn insert_applied(tx: &mut Tx, applied: impl Iterator<Item = &AppliedM
     .await
 }
 
-/// Inserts reservations. [`adjust_counts`] must have counted their places.
+/// Inserts reservations. Their places must be counted in their sections, which must be locked.
 pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>) -> Result<()> {
     tx.insert_rows("reservations (order_id, section_id, quantity, expires)", items, |columns| {
         columns
@@ -187,13 +187,10 @@ pub async fn insert_reservations(tx: &mut Tx, items: Vec<(&OrderRow, &ItemRow)>)
     .await
 }
 
-/// Deletes and returns the reservations of these orders, by ascending section.
+/// Deletes and returns the reservations of these orders. Their sections must be [locked](lock_reserved_sections).
 pub async fn delete_reservations(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<Vec<ReservationRow>> {
     let deleted = tx.delete("reservations where true").and_in("order_id", orders);
-    let deleted = deleted.push(" returning order_id, section_id, quantity");
-    let mut reservations: Vec<ReservationRow> = deleted.all().await?;
-    reservations.sort_by_key(|reservation| reservation.section_id);
-    Ok(reservations)
+    deleted.push(" returning order_id, section_id, quantity").all().await
 }
 
 /// Moves the reservations of the open orders that were placed after `latest`, so that they begin now. Returns the orders.
@@ -212,29 +209,10 @@ pub async fn copy_ends_to_reservations(tx: &mut Tx, orders: Vec<Id>) -> Result<(
     Ok(())
 }
 
-/// Returns the sections in which these orders have reservations, ascending.
-pub async fn reserved_sections(tx: &mut Tx, orders: Vec<Id>) -> Result<Vec<Id>> {
-    let sections = tx.select("distinct section_id from reservations where true").and_in("order_id", orders);
-    let rows: Vec<(Id,)> = sections.push(" order by section_id").all().await?;
-    Ok(rows.into_iter().map(|(id,)| id).collect())
-}
-
-/// Locks these sections until the transaction ends, and returns the number of places left in each.
-pub async fn lock_sections(tx: &mut Tx, sections: impl IntoIterator<Item = Id>) -> Result<Vec<(Id, i64)>> {
-    tx.select("id, capacity - sold - reserved from sections where true").and_in("id", sections).for_update().all().await
-}
-
-/// Adds to the numbers of reserved and of sold places of sections. The sections must be [locked](lock_sections).
-pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> Result<()> {
-    if changes.is_empty() {
-        return Ok(());
-    }
-    let change = "sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
-    let changes: Vec<_> = changes.iter().collect();
-    let update = tx.update(change).values(&changes, |columns| {
-        columns.add(|(section, _)| **section).add(|(_, (reserved, _))| *reserved).add(|(_, (_, sold))| *sold);
-    });
-    update.push(") as v where sections.id = v.column1").execute().await?;
+/// Locks the sections in which these orders have reservations until the transaction ends, by ascending identifier.
+pub async fn lock_reserved_sections(tx: &mut Tx, orders: impl IntoIterator<Item = Id>) -> Result<()> {
+    let reserved = tx.select("id from sections where id in (select section_id from reservations where true");
+    let _locked: Vec<(Id,)> = reserved.and_in("order_id", orders).push(")").for_update().all().await?;
     Ok(())
 }
 
@@ -265,6 +243,8 @@ pub async fn set_cancelled(tx: &mut Tx, orders: &[Id]) -> Result<()> {
 /// Ends the open orders of an account and returns them: cancelled, or timed out if the reservation has expired. Waits for an
 /// order that is being fulfilled at the moment, and then skips it.
 pub async fn cancel_open(tx: &mut Tx, account: Id, now: Timestamp) -> Result<Vec<Id>> {
+    let open = tx.select("id from orders where status = 'Placed'").and_where("account_id = ?", Some(account));
+    let _locked: Vec<(Id,)> = open.for_update().all().await?;
     let update = "update orders set status = case when expires > $2 then 'Cancelled' else 'Timed Out' end
          where account_id = $1 and status = 'Placed' returning id";
     let ended: Vec<(Id,)> = tx.query(update).bind(account).bind(now).all().await?;
@@ -305,9 +285,15 @@ pub async fn insert_revocation(tx: &mut Tx, row: &Revocation, kind: &'static str
 
 /// Times out the next few orders whose reservations have expired, and returns them.
 ///
-/// The status is checked twice, because another server may time out the same orders while this one waits for the row locks.
+/// On PostgreSQL it skips orders that another transaction has locked, such as the job of another server or a payment; SQLite has
+/// one writer at a time.
 pub async fn expire_due(tx: &mut Tx, now: Timestamp) -> Result<Vec<Id>> {
-    let due = "id in (select id from orders where status = 'Placed' and expires <= ? order by expires limit 50)";
+    let due = if tx.is_postgres() {
+        "id = any(array(select id from orders where status = 'Placed' and expires <= ? order by expires limit 50
+             for no key update skip locked))"
+    } else {
+        "id in (select id from orders where status = 'Placed' and expires <= ? order by expires limit 50)"
+    };
     let update = tx.update("orders set status = 'Timed Out' where status = 'Placed'").and_where(due, Some(now));
     let ended: Vec<(Id,)> = update.push(" returning id").all().await?;
     Ok(ended.into_iter().map(|(id,)| id).collect())

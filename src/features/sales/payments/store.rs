@@ -97,16 +97,19 @@ pub async fn end_pending(tx: &mut Tx, rows: impl IntoIterator<Item = &PaymentRow
     Ok(ended.into_iter().map(|(id,)| id).collect())
 }
 
-/// Abandons every payment that has been pending since `before`, because its request has ended.
+/// Abandons every payment that has been pending since `before`, because its request has ended. On PostgreSQL it skips payments
+/// that another transaction has locked; SQLite has one writer at a time.
 pub async fn abandon_pending(tx: &mut Tx, before: Timestamp) -> Result<()> {
     // The first condition is the condition of the partial index.
-    tx.query(
+    let update = if tx.is_postgres() {
+        "update payments set status = 'Abandoned' where id = any(array(
+             select id from payments where status in ('Pending', 'Abandoned') and status = 'Pending' and placed <= $1
+             for no key update skip locked))"
+    } else {
         "update payments set status = 'Abandoned'
-         where status in ('Pending', 'Abandoned') and status = 'Pending' and placed <= $1",
-    )
-    .bind(before)
-    .execute()
-    .await?;
+         where status in ('Pending', 'Abandoned') and status = 'Pending' and placed <= $1"
+    };
+    tx.query(update).bind(before).execute().await?;
     Ok(())
 }
 

@@ -16,7 +16,8 @@ mod store;
 
 pub use endpoints::register;
 pub use model::{Redeemed, Serial, Ticket, TicketRow, TicketStatus, uri};
-pub use service::{NewTickets, issue, replace, return_to_owner};
+pub use service::{NewTickets, issue, replace};
 pub use store::{
-    find_by_order, has_upcoming, lock_all, lock_of_order, lock_orders, lock_own, mark_pending, redeem, touch_of_account, void,
+    find_by_order, has_upcoming, lock_all, lock_by_ids, lock_of_order, lock_orders, lock_own, mark_pending, redeem, release,
+    touch_of_account, void,
 };

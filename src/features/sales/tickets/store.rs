@@ -104,9 +104,15 @@ pub async fn redeem(
 }
 
 /// Locks the tickets of an account with these serial numbers by ascending identifier, and returns them with any status, without
-/// those that were replaced.
-pub async fn lock_own(tx: &mut Tx, owner: Id, serials: impl IntoIterator<Item = String>) -> Result<Vec<TicketRow>> {
+/// those that were replaced. Locks their orders in share mode first: a return of the tickets waits, and finds the transfer that
+/// offers them.
+pub async fn lock_own(tx: &mut Tx, owner: Id, serials: Vec<String>) -> Result<Vec<TicketRow>> {
     let for_update = for_update(tx);
+    if tx.is_postgres() {
+        let orders = tx.select("id from orders where id in (select order_id from tickets where true");
+        let orders = orders.and_where("owner_id = ?", Some(owner)).and_in("serial", serials.clone());
+        let _locked: Vec<(Id,)> = orders.push(") order by id for share").all().await?;
+    }
     let tickets = tx.select(&format!("{COLUMNS} from tickets where replaced_by is null"));
     let tickets = tickets.and_where("owner_id = ?", Some(owner)).and_in("serial", serials);
     tickets.push(" order by id").push(for_update).all().await
@@ -157,20 +163,30 @@ pub async fn lock_orders(tx: &mut Tx, tickets: &[Id]) -> Result<()> {
     Ok(())
 }
 
-/// Sets Pending tickets to Issued. They must be [locked](lock_pending).
-pub async fn set_issued(tx: &mut Tx, tickets: &[Id], now: Timestamp) -> Result<()> {
-    let update = tx.update("tickets").push_bind(" set status = ?", TicketStatus::Issued).push_bind(SET_MODIFIED, now);
-    update.push(" where true").and_in("id", tickets.to_vec()).execute().await?;
-    Ok(())
-}
-
 /// Voids tickets that are replaced: pairs of a ticket, which must be [locked](lock_pending), and the ticket in its place.
 pub async fn set_replaced(tx: &mut Tx, replacements: impl Iterator<Item = (Id, Id)>, now: Timestamp) -> Result<()> {
     let update = tx.update("tickets").push_bind(" set status = ?", TicketStatus::Void).push_bind(SET_MODIFIED, now);
     let update = update.push(", replaced_by = v.column2 from (");
-    let update = update.values(replacements, |(ticket, replacement), values| _ = values.bind(ticket).bind(replacement));
+    let replacements: Vec<(Id, Id)> = replacements.collect();
+    let update = update.values(&replacements, |columns| _ = columns.add(|(ticket, _)| *ticket).add(|(_, new)| *new));
     update.push(") as v where tickets.id = v.column1").execute().await?;
     Ok(())
+}
+
+/// Locks these tickets by ascending identifier until the transaction ends.
+pub async fn lock_by_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<()> {
+    let for_update = for_update(tx);
+    let locked = tx.select("id from tickets where true").and_in("id", ids).push(" order by id").push(for_update);
+    let _locked: Vec<(Id,)> = locked.all().await?;
+    Ok(())
+}
+
+/// Sets these Pending tickets to Issued again, and leaves them to their owners. Returns whether all of them were Pending. The
+/// tickets must be [locked](lock_by_ids).
+pub async fn release(tx: &mut Tx, tickets: &[Id], now: Timestamp) -> Result<bool> {
+    let update = tx.update("tickets").push_bind(" set status = ?", TicketStatus::Issued).push_bind(SET_MODIFIED, now);
+    let update = update.push_bind(" where status = ?", TicketStatus::Pending).and_in("id", tickets.to_vec());
+    Ok(update.execute().await? == tickets.len() as u64)
 }
 
 /// Returns the tickets of an order, the oldest first, without those that were replaced.

@@ -70,20 +70,28 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<()> {
 
 /// Cancels every open transfer that an account has sent or received.
 pub async fn cancel_for_account(app: &App, tx: &mut Tx, account: Id) -> Result<()> {
-    for row in store::lock_open_of(tx, account).await? {
-        close(app, tx, row, TransferStatus::Cancelled).await?;
-    }
-    Ok(())
+    let open = store::lock_open_of(tx, account).await?;
+    cancel_all(app, tx, &open, &[]).await
 }
 
-/// Cancels every open transfer that offers any of these tickets. The tickets stay with their senders.
-pub async fn cancel_for_tickets(app: &App, tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<()> {
-    let tickets: Vec<Id> = tickets.into_iter().collect();
-    if tickets.is_empty() {
+/// Cancels every open transfer that offers any of the tickets in `offered`. The tickets stay with their senders. If there is
+/// one, it also locks `others`, because all locks of tickets must be taken in ascending order.
+pub async fn cancel_for_tickets(app: &App, tx: &mut Tx, offered: &[Id], others: &[Id]) -> Result<()> {
+    if offered.is_empty() {
         return Ok(());
     }
-    for row in store::lock_open_holding(tx, tickets).await? {
-        close(app, tx, row, TransferStatus::Cancelled).await?;
+    let open = store::lock_open_holding(tx, offered.iter().copied()).await?;
+    cancel_all(app, tx, &open, others).await
+}
+
+/// Cancels locked transfers. Locks their tickets and `others`.
+async fn cancel_all(app: &App, tx: &mut Tx, open: &[TransferRow], others: &[Id]) -> Result<()> {
+    let offers = store::offers(tx, open.iter().map(|row| row.id)).await?;
+    let offered: Vec<Id> = offers.into_iter().map(|offer| offer.ticket_id).collect();
+    tickets::lock_by_ids(tx, others.iter().chain(&offered).copied()).await?;
+    store::cancel_all(tx, open.iter().map(|row| row.id)).await?;
+    if !tickets::release(tx, &offered, app.clock.now()).await? {
+        return Err(anyhow!("a ticket of an open transfer is not Pending").into());
     }
     Ok(())
 }
@@ -91,9 +99,7 @@ pub async fn cancel_for_tickets(app: &App, tx: &mut Tx, tickets: impl IntoIterat
 /// Offers all of the tickets, or none of them.
 async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCreate) -> Result<Transfer> {
     let sender = caller.account.ok_or(Error::FORBIDDEN)?;
-    let recipient = recipient(tx, sender, &new.recipient).await?;
-    // The account may have been deleted since its key was looked up. It must not leave an open transfer behind.
-    accounts::lock(tx, sender).await?.ok_or(Code::KeyRefused)?;
+    let recipient = lock_accounts(tx, sender, &new.recipient).await?;
     let tickets = own_tickets(tx, sender, &new.tickets.0).await?;
     let (recipient, tickets) = match (recipient, tickets) {
         (Ok(recipient), Ok(tickets)) => (recipient, tickets),
@@ -114,10 +120,18 @@ async fn create_in_tx(app: &App, tx: &mut Tx, caller: &Caller, new: &TransferCre
     view(tx, caller, row, now).await
 }
 
-/// Returns the recipient, locked so that it is not deactivated before the transfer exists.
-async fn recipient(tx: &mut Tx, sender: Id, number: &AccountNumber) -> Result<Result<Id, FieldError>> {
-    let account = accounts::lock_active(tx, number).await?;
-    Ok(match account {
+/// Locks the sender and the recipient, by ascending identifier, and returns the recipient. It is not deactivated before the
+/// transfer exists.
+///
+/// # Errors
+/// [`Code::KeyRefused`] if the sender was deleted since its key was looked up: it must not leave an open transfer behind.
+async fn lock_accounts(tx: &mut Tx, sender: Id, recipient: &AccountNumber) -> Result<Result<Id, FieldError>> {
+    let recipient = accounts::find_by_number(tx, recipient).await?.map(|account| account.id);
+    let locked = accounts::lock_all(tx, [sender].into_iter().chain(recipient)).await?;
+    if !locked.iter().any(|account| account.id == sender) {
+        return Err(Code::KeyRefused.into());
+    }
+    Ok(match locked.iter().find(|account| Some(account.id) == recipient && account.activated) {
         None => Err(FieldError::invalid("recipient", "names no active account")),
         Some(account) if account.id == sender => Err(FieldError::invalid("recipient", "must be somebody else")),
         Some(account) => Ok(account.id),
@@ -127,7 +141,7 @@ async fn recipient(tx: &mut Tx, sender: Id, number: &AccountNumber) -> Result<Re
 /// Locks and returns the owner's tickets with these serial numbers. The error is the same for another account's ticket as for an
 /// unknown serial number.
 async fn own_tickets(tx: &mut Tx, owner: Id, serials: &[Serial]) -> Result<Result<Vec<TicketRow>, FieldError>> {
-    let tickets = tickets::lock_own(tx, owner, serials.iter().map(|serial| serial.0.clone())).await?;
+    let tickets = tickets::lock_own(tx, owner, serials.iter().map(|serial| serial.0.clone()).collect()).await?;
     let owned: HashSet<&str> = tickets.iter().map(|ticket| ticket.serial.as_str()).collect();
     let unknown: Vec<&str> = serials.iter().map(|serial| serial.0.as_str()).filter(|serial| !owned.contains(serial)).collect();
     if unknown.is_empty() {

@@ -43,23 +43,23 @@ pub async fn insert_tickets(tx: &mut Tx, transfer: Id, tickets: &[Id]) -> Result
     .await
 }
 
-/// Locks and returns the open transfers that an account has sent or received.
+/// Locks by ascending identifier and returns the open transfers that an account has sent or received.
 pub async fn lock_open_of(tx: &mut Tx, account: Id) -> Result<Vec<TransferRow>> {
-    tx.update("transfers set status = status where status = 'Pending'")
-        .and_where("(sender_id = ? or recipient_id = ?)", Some(account))
-        .push(" returning *")
-        .all()
-        .await
+    let open = tx.select("id, status, sender_id, recipient_id from transfers where status = 'Pending'");
+    open.and_where("(sender_id = ? or recipient_id = ?)", Some(account)).for_update().all().await
 }
 
-/// Locks and returns the open transfers that offer any of these tickets.
+/// Locks by ascending identifier and returns the open transfers that offer any of these tickets.
 pub async fn lock_open_holding(tx: &mut Tx, tickets: impl IntoIterator<Item = Id>) -> Result<Vec<TransferRow>> {
-    tx.update("transfers set status = status where status = 'Pending'")
-        .push(" and id in (select transfer_id from transfer_tickets where true")
-        .and_in("ticket_id", tickets)
-        .push(") returning *")
-        .all()
-        .await
+    let open = tx.select("id, status, sender_id, recipient_id from transfers where status = 'Pending'");
+    let offers = open.push(" and id in (select transfer_id from transfer_tickets where true").and_in("ticket_id", tickets);
+    offers.push(")").for_update().all().await
+}
+
+/// Cancels transfers that are open and [locked](lock_open_of).
+pub async fn cancel_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<()> {
+    tx.update("transfers set status = 'Cancelled' where status = 'Pending'").and_in("id", ids).execute().await?;
+    Ok(())
 }
 
 /// Sets the final status of a transfer if it is open. Returns whether it was.
