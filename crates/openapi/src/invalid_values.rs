@@ -76,6 +76,7 @@ fn candidates(schema: &Value, required: bool) -> Vec<InvalidValue> {
             Some("event-time") => &["2026-13-01T10:00", "2026-02-30T10:00", "2026-01-01T25:00", "2026-01-01"],
             Some("birth-date") => &["1990-02-30", "31-02-1990"],
             Some("date") => &["2026-02-30", "2026-13-01"],
+            Some("email") => &["\"a b\"@example.com", "a@192.0.2.1"],
             Some("date-time") => &["2026-02-30T10:00:00Z", "2026-01-01T25:00:00Z"],
             _ => &[],
         };
