@@ -29,6 +29,7 @@ use crate::demo;
 use crate::features::identity::accounts::Role;
 use crate::kernel::db::Db;
 use crate::kernel::http::{LimitSettings, TlsOptions};
+use crate::kernel::private_files;
 use crate::routes::routes;
 use crate::server::RunningApp;
 use crate::state::App;
@@ -225,6 +226,8 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
         Command::Drift(_) | Command::Compare(_) => Ok(()),
         Command::Mock(options) => serve_mock(options, log).await,
         Command::Migrate(storage) => {
+            private_files::set_umask();
+            storage.restrict_access(log);
             Db::open(&storage.database_url()).await?.close().await;
             print("The database's tables are up to date.")
         }
@@ -242,13 +245,19 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
         Command::Demo(options) => {
             // Without rate limits, because the requests come from this program.
             let settings = Settings { limits: LimitSettings::default(), ..options.settings() };
-            print(demo::seed(&App::open(&options.database_url(), settings, log.clone()).await?).await?)
+            print(demo::seed(&open_with(&options, settings, log).await?).await?)
         }
     }
 }
 
 async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App>> {
-    App::open(&options.database_url(), options.settings(), log.clone()).await
+    open_with(options, options.settings(), log).await
+}
+
+async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger) -> anyhow::Result<Arc<App>> {
+    private_files::set_umask();
+    options.restrict_access(log);
+    App::open(&options.database_url(), settings, log.clone()).await
 }
 
 async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {

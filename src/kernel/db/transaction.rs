@@ -15,6 +15,7 @@ use super::pool::{ACQUIRE_TIMEOUT, Pool, PooledConnection};
 use super::query::Query;
 use super::snapshot::SnapshotReader;
 use super::{transient, violation};
+use crate::kernel::private_files;
 
 /// Number of attempts to run a transaction. The error of the last one is returned to the caller.
 const MAX_ATTEMPTS: u32 = 8;
@@ -100,8 +101,10 @@ impl Db {
 
     fn open_sqlite(path: &str) -> anyhow::Result<Self> {
         if let Some(folder) = Path::new(path).parent() {
-            std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+            private_files::create_folder(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
         }
+        // SQLite gives the WAL the mode of the database. If the file exists or can't be created, SQLite opens it or reports why.
+        let _created = private_files::create_file(Path::new(path));
         let options = SqliteConnectOptions::new()
             .filename(path)
             .create_if_missing(true)
