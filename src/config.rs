@@ -2,17 +2,21 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Context;
 use boxoffice_http::Listener;
 use boxoffice_http::client_version::ClientVersion;
+use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use lettre::message::Mailbox;
+use slog::Logger;
 
+use crate::kernel::auth::PasswordSettings;
 use crate::kernel::http::{LimitOptions, LimitSettings, TlsOptions};
+use crate::kernel::private_files;
 use crate::kernel::types::money::Money;
 
 /// Location of the server's data: the options of every command that uses the database.
@@ -30,6 +34,13 @@ impl StorageOptions {
     /// Returns the database URL.
     pub fn database_url(&self) -> String {
         self.database.clone().unwrap_or_else(|| format!("sqlite:{}", self.data_dir.join("boxoffice.db").display()))
+    }
+
+    /// Withdraws the access of other users to the data folder and to the files of the database that exist already. Logs each
+    /// change.
+    pub fn restrict_access(&self, log: &Logger) {
+        private_files::restrict(&self.data_dir, log);
+        private_files::restrict_database(&self.database_url(), log);
     }
 }
 
@@ -68,6 +79,9 @@ struct SettingsOptions {
     /// Lowest client version that is accepted
     #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION")]
     minimum_client_version: ClientVersion,
+    /// Accept the most common passwords too
+    #[arg(long, env = "BOXOFFICE_ALLOW_COMMON_PASSWORDS", value_parser = FalseyValueParser::new())]
+    allow_common_passwords: bool,
     #[command(flatten)]
     limits: LimitOptions,
     #[command(flatten)]
@@ -80,6 +94,9 @@ struct MailOptions {
     /// Sender of all mail, such as `Box office <tickets@example.com>`
     #[arg(long, env = "BOXOFFICE_MAIL_FROM", default_value = "boxoffice@localhost", value_name = "ADDRESS")]
     mail_from: Mailbox,
+    /// Key that encrypts mail until it is sent, created if it doesn't exist [default: DATA_DIR/mail.key]
+    #[arg(long, env = "BOXOFFICE_MAIL_KEY_FILE", value_name = "FILE")]
+    mail_key_file: Option<PathBuf>,
     /// Mail server; without one, mails are written to files in DATA_DIR/mail
     #[arg(long, env = "BOXOFFICE_SMTP", value_name = "HOST[:PORT]")]
     smtp: Option<SmtpServer>,
@@ -115,6 +132,8 @@ pub struct Settings {
     pub fee_steps: FeeSchedule,
     /// The lowest client version that is accepted.
     pub minimum_client_version: ClientVersion,
+    /// The settings of passwords.
+    pub passwords: PasswordSettings,
     /// Rate limits and trusted proxies.
     pub limits: LimitSettings,
     /// The settings of mail.
@@ -126,6 +145,8 @@ pub struct Settings {
 pub struct MailSettings {
     /// The sender of all mail.
     pub from: Mailbox,
+    /// The file with the key that encrypts mail until it is sent.
+    pub key_file: PathBuf,
     /// The destination.
     pub route: MailTransportSettings,
 }
@@ -217,24 +238,28 @@ impl SmtpServer {
 }
 
 impl MailOptions {
-    fn settings(&self, folder: PathBuf) -> MailSettings {
-        let route = self.smtp.as_ref().map_or(MailTransportSettings::Folder(folder), |server| {
-            let tls = self.smtp_tls.unwrap_or_else(|| server.tls());
-            let default_port = match tls {
-                SmtpTls::None => 25,
-                SmtpTls::Starttls => 587,
-                SmtpTls::Tls => 465,
-            };
-            MailTransportSettings::Smtp(SmtpSettings {
-                host: server.host.clone(),
-                port: server.port.unwrap_or(default_port),
-                tls,
-                credentials: self.smtp_user.clone().zip(self.smtp_password.clone()),
-                certificates: self.smtp_ca.clone(),
-                timeout: Duration::from_secs(u64::from(self.smtp_timeout_seconds)),
-            })
-        });
-        MailSettings { from: self.mail_from.clone(), route }
+    fn settings(&self, data_dir: &Path) -> MailSettings {
+        let key_file = self.mail_key_file.clone().unwrap_or_else(|| data_dir.join("mail.key"));
+        let route = self.smtp.as_ref().map_or_else(
+            || MailTransportSettings::Folder(data_dir.join("mail")),
+            |server| {
+                let tls = self.smtp_tls.unwrap_or_else(|| server.tls());
+                let default_port = match tls {
+                    SmtpTls::None => 25,
+                    SmtpTls::Starttls => 587,
+                    SmtpTls::Tls => 465,
+                };
+                MailTransportSettings::Smtp(SmtpSettings {
+                    host: server.host.clone(),
+                    port: server.port.unwrap_or(default_port),
+                    tls,
+                    credentials: self.smtp_user.clone().zip(self.smtp_password.clone()),
+                    certificates: self.smtp_ca.clone(),
+                    timeout: Duration::from_secs(u64::from(self.smtp_timeout_seconds)),
+                })
+            },
+        );
+        MailSettings { from: self.mail_from.clone(), key_file, route }
     }
 }
 
@@ -252,6 +277,19 @@ impl PlatformOptions {
         self.tls.listener(self.listen)
     }
 
+    /// Withdraws the access of other users to all files of the platform that exist already. Logs each change.
+    pub fn restrict_access(&self, log: &Logger) {
+        let Settings { media, mail, .. } = self.settings();
+        self.storage.restrict_access(log);
+        private_files::restrict(&mail.key_file, log);
+        if !media.starts_with("s3://") {
+            private_files::restrict_all(Path::new(&media), log);
+        }
+        if let MailTransportSettings::Folder(folder) = &mail.route {
+            private_files::restrict_all(folder, log);
+        }
+    }
+
     /// Returns the settings. Fills in the defaults that depend on other options.
     pub fn settings(&self) -> Settings {
         let options = &self.settings;
@@ -267,8 +305,9 @@ impl PlatformOptions {
             reservation: Duration::from_secs(u64::from(options.reservation_minutes) * 60),
             fee_steps: options.fee_steps.clone(),
             minimum_client_version: options.minimum_client_version,
+            passwords: PasswordSettings { allow_common: options.allow_common_passwords, ..PasswordSettings::default() },
             limits: options.limits.settings(),
-            mail: options.mail.settings(self.storage.data_dir.join("mail")),
+            mail: options.mail.settings(&self.storage.data_dir),
         }
     }
 }
