@@ -73,7 +73,7 @@ async fn new_account(app: &Arc<App>, username: &str, email: &str, password: &str
         .check(&operation.path, None, &HeaderMap::new(), body.to_string().as_bytes())
         .map_err(Error::from)
         .map_err(plain)?;
-    accounts::create(&Ctx::immediate(Arc::clone(app)), serde_json::from_value(arguments.body)?).await.map_err(plain)
+    accounts::create(&Ctx::immediate(Arc::clone(app)), None, serde_json::from_value(arguments.body)?).await.map_err(plain)
 }
 
 /// Creates an API key of an integration, for the account with this number or for no account.
