@@ -42,9 +42,18 @@ pub struct LimitOptions {
     /// many across all accounts; 0: no limit
     #[arg(long, env = "BOXOFFICE_LOGIN_RATE_LIMIT", default_value_t = 10, value_name = "NUMBER")]
     login_rate_limit: u32,
-    /// Requests per minute with one key; 0: no limit
+    /// Requests per minute with one key, or with one public key from one address; 0: no limit
     #[arg(long, env = "BOXOFFICE_RATE_LIMIT", default_value_t = 600, value_name = "NUMBER")]
     rate_limit: u32,
+    /// Failed log-ins per hour to one account, from all addresses together; 0: no limit
+    #[arg(long, env = "BOXOFFICE_FAILED_LOGIN_LIMIT", default_value_t = 100, value_name = "NUMBER")]
+    failed_login_limit: u32,
+    /// Changes of one account's password or e-mail address per hour; 0: no limit
+    #[arg(long, env = "BOXOFFICE_CREDENTIAL_CHANGE_LIMIT", default_value_t = 10, value_name = "NUMBER")]
+    credential_change_limit: u32,
+    /// Verification codes that are mailed to one address per hour, and as many password reset codes; 0: no limit
+    #[arg(long, env = "BOXOFFICE_CODE_LIMIT", default_value_t = 10, value_name = "NUMBER")]
+    code_limit: u32,
     /// Addresses and networks of trusted proxies, which send the client's address in Forwarded or X-Forwarded-For
     #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST")]
     trusted_proxies: TrustedProxies,
@@ -55,8 +64,14 @@ pub struct LimitOptions {
 pub struct LimitSettings {
     /// Guesses per minute from one address on one account; ten times as many across all accounts; 0: no limit.
     pub guesses: u32,
-    /// Requests per minute with one key; 0: no limit.
+    /// Requests per minute with one key, or with one public key from one address; 0: no limit.
     pub keys: u32,
+    /// Failed log-ins per hour to one account; 0: no limit.
+    pub failed_logins: u32,
+    /// Changes of one account's password or e-mail address per hour; 0: no limit.
+    pub credential_changes: u32,
+    /// Codes of one kind per hour that are mailed to one e-mail address; 0: no limit.
+    pub codes: u32,
     /// Proxies whose headers determine the client's address.
     pub trusted_proxies: TrustedProxies,
 }
@@ -64,7 +79,13 @@ pub struct LimitSettings {
 impl LimitOptions {
     /// Returns the settings with the values of these options.
     pub fn settings(&self) -> LimitSettings {
-        let Self { login_rate_limit: guesses, rate_limit: keys, trusted_proxies } = self.clone();
-        LimitSettings { guesses, keys, trusted_proxies }
+        LimitSettings {
+            guesses: self.login_rate_limit,
+            keys: self.rate_limit,
+            failed_logins: self.failed_login_limit,
+            credential_changes: self.credential_change_limit,
+            codes: self.code_limit,
+            trusted_proxies: self.trusted_proxies.clone(),
+        }
     }
 }
