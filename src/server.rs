@@ -8,6 +8,7 @@ use boxoffice_http::{GracefulShutdown, Listener, ServerHandle};
 use futures::FutureExt;
 
 use crate::contract;
+use crate::features::identity::sessions;
 use crate::features::sales::orders;
 use crate::kernel::context::Context;
 use crate::kernel::http;
@@ -17,7 +18,7 @@ use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-const JOBS: [Job<App>; 3] = [
+const JOBS: [Job<App>; 4] = [
     // Readers and buyers do not depend on it: to them an expired reservation is over at once.
     Job {
         name: "expire reservations",
@@ -36,6 +37,12 @@ const JOBS: [Job<App>; 3] = [
         interval: Duration::from_secs(60),
         shutdown_timeout: Duration::from_secs(5),
         run_once: |app| async move { idempotency::purge_expired(&app.kernel).await }.boxed(),
+    },
+    Job {
+        name: "purge log-in addresses",
+        interval: Duration::from_secs(60 * 60),
+        shutdown_timeout: Duration::from_secs(5),
+        run_once: |app| async move { sessions::purge_addresses(&Context::immediate(app)).await }.boxed(),
     },
 ];
 
