@@ -20,7 +20,7 @@ pub struct ApiError {
     code: Code,
     text: String,
     fields: Option<Vec<FieldError>>,
-    rate_limit: Option<RateLimitStatus>,
+    rate_limit: Option<Box<RateLimitStatus>>,
     /// For the log alone.
     cause: Option<Arc<anyhow::Error>>,
 }
@@ -89,7 +89,7 @@ impl ApiError {
 
     /// The rate limit that rejected the request.
     pub fn rate_limit(&self) -> Option<&RateLimitStatus> {
-        self.rate_limit.as_ref()
+        self.rate_limit.as_deref()
     }
 
     /// The body, as JSON.

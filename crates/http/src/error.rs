@@ -116,7 +116,7 @@ pub enum Error {
     /// A business rule, the resource's state or a missing permission rejects the operation.
     Rejected(Code, Cow<'static, str>),
     /// A rate limit is exceeded.
-    TooMany(RateLimitStatus),
+    TooMany(Box<RateLimitStatus>),
     /// The database failed. The cause is an `sqlx::Error`.
     Database(Box<dyn std::error::Error + Send + Sync>),
     /// A dependency, such as the database, is unavailable. Nothing was changed, unless the response to a commit was lost: then

@@ -142,7 +142,7 @@ impl RateLimitStatus {
     /// # Errors
     /// 429.
     pub fn check(&self) -> Result<(), ApiError> {
-        if self.retry_after.is_some() { Err(Error::TooMany(self.clone()).into()) } else { Ok(()) }
+        if self.retry_after.is_some() { Err(Error::TooMany(Box::new(self.clone())).into()) } else { Ok(()) }
     }
 
     /// Returns the error text.
@@ -213,7 +213,8 @@ impl AttemptLimit {
         let mut used = self.used();
         let restored_at = used.restored_at.get(&attempt.slot).map_or(now, |at| (*at).max(now)) + interval;
         if let Some(retry_after) = (restored_at - now).checked_sub(self.window).filter(|wait| !wait.is_zero()) {
-            return Err(Error::TooMany(RateLimitStatus::exceeded(self.name, self.limit, self.window, retry_after)));
+            let status = RateLimitStatus::exceeded(self.name, self.limit, self.window, retry_after);
+            return Err(Error::TooMany(Box::new(status)));
         }
         if used.restored_at.len() >= used.purge_at {
             used.restored_at.retain(|_, at| *at > now);

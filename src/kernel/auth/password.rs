@@ -219,7 +219,7 @@ impl Passwords {
                 drop(in_progress);
                 let second = Duration::from_secs(1);
                 let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-                return Err(Error::TooMany(RateLimitStatus::exceeded("passwords", limit, second, second)));
+                return Err(Error::TooMany(Box::new(RateLimitStatus::exceeded("passwords", limit, second, second))));
             }
             *count += 1;
             shares.users.push(user);
