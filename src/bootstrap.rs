@@ -176,7 +176,7 @@ pub async fn store_fixed_settings(app: &App) -> anyhow::Result<()> {
 /// Returns an error if the contract or a rule rejects the account, or the database fails.
 pub async fn create_account(app: &Arc<App>, username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<String> {
     let new = validate_account(username, email, password, role)?;
-    Ok(accounts::create(&Ctx::immediate(Arc::clone(app)), new).await.map_err(plain)?.number.0)
+    Ok(accounts::create(&Ctx::immediate(Arc::clone(app)), None, new).await.map_err(plain)?.number.0)
 }
 
 fn validate_account(username: &str, email: &str, password: &str, role: Scope) -> anyhow::Result<AccountCreate> {

@@ -34,6 +34,7 @@ use crate::demo;
 use crate::features::identity::accounts::Role;
 use crate::kernel::db::Db;
 use crate::kernel::http::{LimitSettings, ListenAddress, TlsOptions};
+use crate::kernel::private_files;
 use crate::routes::routes;
 use crate::server::RunningApp;
 use crate::state::App;
@@ -253,6 +254,8 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
         Command::Drift(_) | Command::Compare(_) => Ok(()),
         Command::Mock(options) => serve_mock(options, log).await,
         Command::Migrate(storage) => {
+            private_files::set_umask();
+            storage.restrict_access(log)?;
             Db::open(&storage.database_url()?).await?.close().await;
             print("The database's tables are up to date.")
         }
@@ -270,7 +273,7 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
         Command::Demo(options) => {
             // Without rate limits, because the requests come from this program.
             let settings = Settings { limits: LimitSettings::default(), ..options.settings()? };
-            let app = App::open(&options.database_url()?, settings, log.clone()).await?;
+            let app = open_with(&options, settings, log).await?;
             bootstrap::check_fixed_settings(&app).await?;
             print(demo::seed(&app).await?)
         }
@@ -278,7 +281,13 @@ async fn execute(command: Command, log: &Logger) -> anyhow::Result<()> {
 }
 
 async fn open(options: &PlatformOptions, log: &Logger) -> anyhow::Result<Arc<App>> {
-    App::open(&options.database_url()?, options.settings()?, log.clone()).await
+    open_with(options, options.settings()?, log).await
+}
+
+async fn open_with(options: &PlatformOptions, settings: Settings, log: &Logger) -> anyhow::Result<Arc<App>> {
+    private_files::set_umask();
+    options.restrict_access(log)?;
+    App::open(&options.database_url()?, settings, log.clone()).await
 }
 
 async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
@@ -303,7 +312,7 @@ async fn serve(options: &ServeOptions, log: &Logger) -> anyhow::Result<()> {
 /// Starts the platform. The first start is completed last, so that it leaves nothing behind on a server that can't start.
 async fn start(options: &PlatformOptions, listener: Listener, settings: Settings, log: &Logger) -> anyhow::Result<RunningApp> {
     let reserved = reserve(listener.address)?;
-    let app = App::open(&options.database_url()?, settings, log.clone()).await?;
+    let app = open_with(options, settings, log).await?;
     bootstrap::check_fixed_settings(&app).await?;
     drop(reserved);
     let platform = RunningApp::start(Arc::clone(&app), listener)?;

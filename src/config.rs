@@ -12,13 +12,17 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, ensure};
 use boxoffice_http::Listener;
 use boxoffice_http::client_version::ClientVersion;
+use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
 use http::Uri;
 use lettre::message::Mailbox;
 pub use setting::{InvalidSettings, Setting, setting, whole_number};
+use slog::Logger;
 
+use crate::kernel::auth::PasswordSettings;
 use crate::kernel::db::DatabaseLocation;
 use crate::kernel::http::{LimitOptions, LimitSettings, ListenAddress, TlsOptions};
+use crate::kernel::private_files;
 use crate::kernel::types::money::Money;
 
 /// The currencies of ISO 4217, without those of funds, metals and tests.
@@ -64,6 +68,17 @@ impl StorageOptions {
     fn problems(&self) -> Vec<Option<String>> {
         vec![self.database.as_ref().and_then(Setting::problem), self.data_dir.problem()]
     }
+
+    /// Withdraws the access of other users to the data folder and to the files of the database that exist already. Logs each
+    /// change.
+    ///
+    /// # Errors
+    /// Returns an error if an option is invalid.
+    pub fn restrict_access(&self, log: &Logger) -> anyhow::Result<()> {
+        private_files::restrict(self.data_dir()?, log);
+        private_files::restrict_database(&self.database_url()?, log);
+        Ok(())
+    }
 }
 
 /// Location of the data and settings of the platform: the options of every command that runs the platform.
@@ -102,6 +117,9 @@ struct SettingsOptions {
     /// Lowest client version that is accepted
     #[arg(long, env = "BOXOFFICE_MINIMUM_CLIENT_VERSION", default_value = "3.0.0", value_name = "VERSION", value_parser = setting(client_version))]
     minimum_client_version: Setting<ClientVersion>,
+    /// Accept the most common passwords too
+    #[arg(long, env = "BOXOFFICE_ALLOW_COMMON_PASSWORDS", value_parser = FalseyValueParser::new())]
+    allow_common_passwords: bool,
     #[command(flatten)]
     limits: LimitOptions,
     #[command(flatten)]
@@ -114,6 +132,9 @@ struct MailOptions {
     /// Sender of all mail, such as `Box office <tickets@example.com>`
     #[arg(long, env = "BOXOFFICE_MAIL_FROM", default_value = "boxoffice@localhost", value_name = "ADDRESS", value_parser = setting(mail_address))]
     mail_from: Setting<Mailbox>,
+    /// Key that encrypts mail until it is sent, created if it doesn't exist [default: DATA_DIR/mail.key]
+    #[arg(long, env = "BOXOFFICE_MAIL_KEY_FILE", value_name = "FILE")]
+    mail_key_file: Option<PathBuf>,
     /// Mail server; without one, mails are written to files in DATA_DIR/mail
     #[arg(long, env = "BOXOFFICE_SMTP", value_name = "HOST[:PORT]", value_parser = setting(str::parse::<SmtpServer>))]
     smtp: Option<Setting<SmtpServer>>,
@@ -149,6 +170,8 @@ pub struct Settings {
     pub fee_steps: FeeSchedule,
     /// The lowest client version that is accepted.
     pub minimum_client_version: ClientVersion,
+    /// The settings of passwords.
+    pub passwords: PasswordSettings,
     /// Rate limits and trusted proxies.
     pub limits: LimitSettings,
     /// The settings of mail.
@@ -160,6 +183,8 @@ pub struct Settings {
 pub struct MailSettings {
     /// The sender of all mail.
     pub from: Mailbox,
+    /// The file with the key that encrypts mail until it is sent.
+    pub key_file: PathBuf,
     /// The destination.
     pub route: MailTransportSettings,
 }
@@ -263,9 +288,12 @@ impl SmtpServer {
 }
 
 impl MailOptions {
-    fn settings(&self, folder: PathBuf) -> anyhow::Result<MailSettings> {
+    fn settings(&self, data_dir: &Path) -> anyhow::Result<MailSettings> {
         let from = self.mail_from.get()?.clone();
-        let Some(server) = &self.smtp else { return Ok(MailSettings { from, route: MailTransportSettings::Folder(folder) }) };
+        let key_file = self.mail_key_file.clone().unwrap_or_else(|| data_dir.join("mail.key"));
+        let Some(server) = &self.smtp else {
+            return Ok(MailSettings { from, key_file, route: MailTransportSettings::Folder(data_dir.join("mail")) });
+        };
         let server = server.get()?;
         let tls = self.smtp_tls.as_ref().map(|tls| tls.get().copied()).transpose()?.unwrap_or_else(|| server.tls());
         let default_port = match tls {
@@ -281,7 +309,7 @@ impl MailOptions {
             certificates: self.smtp_ca.clone(),
             timeout: Duration::from_secs(u64::from(*self.smtp_timeout_seconds.get()?)),
         });
-        Ok(MailSettings { from, route })
+        Ok(MailSettings { from, key_file, route })
     }
 
     fn problems(&self) -> Vec<Option<String>> {
@@ -333,6 +361,23 @@ impl PlatformOptions {
         self.tls.listener(self.listen.get()?)
     }
 
+    /// Withdraws the access of other users to all files of the platform that exist already. Logs each change.
+    ///
+    /// # Errors
+    /// Returns an error if an option is invalid.
+    pub fn restrict_access(&self, log: &Logger) -> anyhow::Result<()> {
+        let Settings { media, mail, .. } = self.settings()?;
+        self.storage.restrict_access(log)?;
+        private_files::restrict(&mail.key_file, log);
+        if !media.starts_with("s3://") {
+            private_files::restrict_all(Path::new(&media), log);
+        }
+        if let MailTransportSettings::Folder(folder) = &mail.route {
+            private_files::restrict_all(folder, log);
+        }
+        Ok(())
+    }
+
     /// Returns the settings. Fills in the defaults that depend on other options.
     ///
     /// # Errors
@@ -356,8 +401,9 @@ impl PlatformOptions {
             reservation: Duration::from_secs(u64::from(*options.reservation_minutes.get()?) * 60),
             fee_steps: options.fee_steps.get()?.clone(),
             minimum_client_version: *options.minimum_client_version.get()?,
+            passwords: PasswordSettings { allow_common: options.allow_common_passwords, ..PasswordSettings::default() },
             limits: options.limits.settings()?,
-            mail: options.mail.settings(data_dir.join("mail"))?,
+            mail: options.mail.settings(data_dir)?,
         })
     }
 

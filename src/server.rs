@@ -9,6 +9,7 @@ use futures::FutureExt;
 
 use crate::clock_watch;
 use crate::contract;
+use crate::features::identity::sessions;
 use crate::features::sales::orders;
 use crate::kernel::context::Context;
 use crate::kernel::http;
@@ -18,7 +19,7 @@ use crate::routes::routes;
 use crate::state::App;
 
 /// Every job.
-const JOBS: [Job<App>; 4] = [
+const JOBS: [Job<App>; 5] = [
     Job {
         name: "watch the clock",
         interval: Duration::from_secs(30),
@@ -49,6 +50,12 @@ const JOBS: [Job<App>; 4] = [
             };
             purge.boxed()
         },
+    },
+    Job {
+        name: "purge log-in addresses",
+        interval: Duration::from_secs(60 * 60),
+        shutdown_timeout: Duration::from_secs(5),
+        run_once: |app| async move { sessions::purge_addresses(&Context::immediate(app)).await }.boxed(),
     },
 ];
 

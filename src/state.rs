@@ -16,7 +16,7 @@ use crate::features::gate::admissions::ScanRequest;
 use crate::features::sales::orders::OrderRequest;
 use crate::features::sales::payments::{Gateway, PaymentCapture, PaymentRequest, Sandbox};
 use crate::kernel::Kernel;
-use crate::kernel::auth::Passwords;
+use crate::kernel::auth::{AttemptLimits, Passwords};
 use crate::kernel::context::Context;
 use crate::kernel::db::GroupCommit;
 use crate::kernel::http::{self, AppState};
@@ -34,6 +34,8 @@ pub struct App {
     pub kernel: Arc<Kernel>,
     /// Hashes and verifies passwords.
     pub passwords: Passwords,
+    /// Limits of failed log-ins and other attempts.
+    pub attempts: AttemptLimits,
     /// Cache of events and of lists of events.
     pub event_cache: EventCache,
     /// Images.
@@ -62,10 +64,12 @@ impl App {
     pub async fn open(database_url: &str, settings: Settings, log: Logger) -> anyhow::Result<Arc<Self>> {
         let cores = available_parallelism().map_or(1, usize::from);
         let media = MediaStore::open(&settings.media)?;
+        let (passwords, attempts) = (settings.passwords, AttemptLimits::new(&settings.limits));
         Ok(Arc::new(Self {
             kernel: Arc::new(Kernel::open(database_url, settings, log).await?),
             // The other cores are for all other requests.
-            passwords: Passwords::new((cores / 2).max(1)),
+            passwords: Passwords::new((cores / 2).max(1), passwords),
+            attempts,
             event_cache: EventCache::default(),
             media,
             gateway: Box::new(Sandbox),

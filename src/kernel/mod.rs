@@ -8,6 +8,7 @@ pub mod http;
 pub mod idempotency;
 pub mod jobs;
 pub mod outbox;
+pub mod private_files;
 pub mod types;
 
 use anyhow::{Context as _, anyhow, ensure};
@@ -17,7 +18,7 @@ use boxoffice_http::ApiError;
 use boxoffice_http::error::one_line;
 use db::Db;
 use idempotency::InProgressSet;
-use outbox::MailTransport;
+use outbox::{MailCipher, MailTransport};
 use slog::Logger;
 use types::clock::{Clock, Timestamp};
 
@@ -40,6 +41,8 @@ pub struct Kernel {
     pub in_progress: InProgressSet,
     /// Writes audit records.
     pub audit: AuditWriter,
+    /// Encrypts mail until it is sent.
+    pub mail_cipher: MailCipher,
     /// Sends mail.
     pub mailer: Box<dyn MailTransport>,
     /// The log.
@@ -68,6 +71,7 @@ impl Kernel {
             keys: KeyStore::default(),
             in_progress: InProgressSet::default(),
             audit: AuditWriter::default(),
+            mail_cipher: MailCipher::open(&settings.mail.key_file)?,
             mailer: outbox::from_settings(&settings.mail)?,
             settings,
             log,

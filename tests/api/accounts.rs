@@ -6,7 +6,7 @@ use boxoffice_client::Client;
 use futures::future::{join, join_all};
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Rejection, Response, TestApp, operations};
+use crate::support::{MailServer, PASSWORD, Rejection, Response, SmtpBehavior, TestApp, operations, wait_until};
 use crate::{on_both_databases, race_tests};
 
 on_both_databases![
@@ -29,6 +29,12 @@ on_both_databases![
     password_change_by_staff_ends_all_sessions,
     login_during_password_change_leaves_no_session,
     concurrent_sign_ups_with_same_username_create_one_account,
+];
+
+on_both_databases![
+    email_change_is_reported_to_old_address,
+    password_change_is_reported,
+    changes_by_staff_and_by_code_are_reported,
 ];
 
 race_tests![email_change_resets_verification];
@@ -406,10 +412,103 @@ async fn concurrent_sign_ups_with_same_username_create_one_account(app: TestApp)
 }
 
 async fn rejects_malformed_email_addresses(app: TestApp) {
-    for email in ["You won <ama@example.com>", "<ama@example.com>", "ama@[127.0.0.1]", "ama", "ama@example.com, kofi@example.com"]
-    {
-        let body = json!({ "username": "ama", "email": email, "password": PASSWORD });
+    let ama = app.sign_up("ama").await;
+    for email in [
+        "You won <ama@example.com>",
+        "<ama@example.com>",
+        "ama@[127.0.0.1]",
+        "ama@127.0.0.1",
+        "ama",
+        "ama@example.com, kofi@example.com",
+        "\"a b\"@example.com",
+        "\"ama\"@example.com",
+        "ama@example.com.",
+    ] {
+        let body = json!({ "username": "kofi", "email": email, "password": PASSWORD });
         let rejected = app.request("POST", "/accounts").json(&body).send().await;
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
+        let path = format!("/accounts/{}", ama.number);
+        let changed = app.request("PUT", &path).key(&ama.key).json(&json!({ "email": email })).send().await;
+        assert_eq!((changed.status, changed.invalid_arguments()), (400, vec!["email".to_owned()]), "{email}");
     }
+}
+
+/// Starts an SMTP server that receives all mail from now on.
+async fn start_mail_server(app: &TestApp) -> MailServer {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    app.mailbox.use_smtp(server.settings());
+    server
+}
+
+/// Waits until this many mails have arrived, and returns the recipient, the subject and the text of the last one.
+async fn last_mail(app: &TestApp, server: &MailServer, count: usize) -> (String, String, String) {
+    app.deliver_mail().await;
+    wait_until(async || server.accepted().len() >= count).await;
+    assert_eq!(server.accepted().len(), count);
+    let mail = server.accepted().pop().unwrap();
+    let header = |name: &str| mail.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().trim().to_owned();
+    let text = mail.split_once("\n\n").unwrap().1.replace("=\n", "");
+    (header("To:"), header("Subject:"), text)
+}
+
+async fn email_change_is_reported_to_old_address(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let other = app.sign_in("ama", PASSWORD).await.unwrap();
+    let integration = app.create_integration_key(&ama).await;
+    let server = start_mail_server(&app).await;
+    let path = format!("/accounts/{}", ama.number);
+    let change = |email: &str| app.request("PUT", &path).key(&ama.key).json(&json!({ "email": email })).send();
+    let status = async |key: &str| app.request("GET", &path).key(key).send().await.status;
+    assert_eq!(change("AMA@example.com").await.status, 200);
+    assert_eq!(status(&other.key).await, 200, "it is the same address");
+
+    let changed = change("mensah@example.com").await;
+
+    assert_eq!(changed.body["email"], "mensah@example.com");
+    let (to, subject, text) = last_mail(&app, &server, 1).await;
+    assert_eq!((to.as_str(), subject.as_str()), ("AMA@example.com", "Your e-mail address was changed"));
+    assert!(text.contains(&ama.number) && text.contains("Hello ama") && !text.contains("mensah@"), "{text}");
+    assert_eq!([status(&ama.key).await, status(&other.key).await, status(&integration).await], [200, 403, 200]);
+}
+
+async fn password_change_is_reported(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let server = start_mail_server(&app).await;
+    let change = |body: Value| app.request("PUT", &format!("/accounts/{}", ama.number)).key(&ama.key).json(&body).send();
+
+    assert_eq!(change(json!({ "password": "another horse" })).await.status, 200);
+    let (to, subject, text) = last_mail(&app, &server, 1).await;
+    assert_eq!((to.as_str(), subject.as_str()), ("ama@example.com", "Your password was changed"));
+    assert!(text.contains("was changed on ") && !text.contains("another horse"), "{text}");
+
+    assert_eq!(change(json!({ "password": "a third horse", "email": "mensah@example.com" })).await.status, 200);
+    let (to, subject, _) = last_mail(&app, &server, 2).await;
+    assert_eq!((to.as_str(), subject.as_str()), ("ama@example.com", "Your e-mail address and password were changed"));
+
+    assert_eq!(change(json!({ "city": "Accra" })).await.status, 200);
+    let taken = change(json!({ "password": "a fourth horse", "username": "administrator" })).await;
+    assert_eq!(taken.status, 409);
+    app.deliver_mail().await;
+    assert_eq!(server.accepted().len(), 2, "neither changes credentials");
+}
+
+async fn changes_by_staff_and_by_code_are_reported(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let (reset, code) = app.request_code("/resets", "ama@example.com", 1).await;
+    let server = start_mail_server(&app).await;
+
+    assert_eq!(app.submit_code(&reset, json!({ "code": code, "password": "another horse" })).await.status, 200);
+    let (to, subject, text) = last_mail(&app, &server, 1).await;
+    assert_eq!((to.as_str(), subject.as_str()), ("ama@example.com", "Your password was changed"));
+    assert!(text.contains("with a mailed code"), "{text}");
+
+    let session = app.sign_in("ama", "another horse").await.unwrap();
+    let path = format!("/accounts/{}", ama.number);
+    let change = json!({ "email": "mensah@example.com" });
+    assert_eq!(app.request("PUT", &path).key(&app.staff.key).json(&change).send().await.status, 200);
+    let (to, subject, text) = last_mail(&app, &server, 2).await;
+    assert_eq!((to.as_str(), subject.as_str()), ("ama@example.com", "Your e-mail address was changed"));
+    assert!(text.contains("by the platform's staff"), "{text}");
+    let ended = app.client(&session.key).session_active_get().send().await;
+    assert_eq!(ended.rejection(), (403, "key.refused".to_owned()));
 }

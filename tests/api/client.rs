@@ -172,6 +172,26 @@ async fn sends_idempotency_key_of_caller() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn follows_no_redirect_with_its_key() {
+    let other = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    for status in ["301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let location = format!("{status}\r\nLocation: http://{}/regions/1", other.local_addr().unwrap());
+        let redirect = Respond(location.leak(), "{}");
+        let (client, heads) = start_server([redirect.clone(), redirect]).await;
+
+        let read = client.region_get().region("1").send().await;
+        let created = client.region_create().body_map(|body| body.name("Volta").country("Ghana")).send().await;
+
+        for error in [read.unwrap_err(), created.unwrap_err()] {
+            assert!(matches!(error, boxoffice_client::Error::UnexpectedResponse(_)), "{error:?}");
+        }
+        assert_eq!(heads.await.unwrap().len(), 2);
+    }
+    let followed = timeout(Duration::from_millis(100), other.accept()).await;
+    assert!(followed.is_err(), "the other server receives nothing");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn retries_truncated_response() {
     let (client, heads) = start_server([TruncateResponse, Respond("200 OK", REGION)]).await;
 

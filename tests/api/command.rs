@@ -177,3 +177,92 @@ async fn mock_serves_any_document_until_stopped() {
     assert!(printed.contains(&format!("Mock server for greetings at {address} (operations: 1)")), "{printed}");
     assert!(!folder.path().join("boxoffice.db").exists(), "it keeps nothing");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_are_private_to_the_user() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("new/data");
+    // The usual umask: other users may read new files.
+    let with_umask = |arguments: &[&str]| {
+        let program = boxoffice(&data, arguments);
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "umask 022; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args()).env_clear();
+        command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command
+    };
+
+    let filled = with_umask(&["demo"]).output().unwrap();
+    assert!(filled.status.success(), "{}", text(&filled.stderr));
+    let key = text(&with_umask(&["key", "create", "--role", "administrator"]).output().unwrap().stdout).trim().to_owned();
+    let server = ServerProcess::start(with_umask(&["serve"]));
+    let staff = Client::connect(&server.address, &key).unwrap();
+    let event = staff.event_list().send().await.unwrap().entries[0].self_.rsplit('/').next().unwrap().to_owned();
+    let banner = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mNoAAAAggCB2kUIOwAAAABJRU5ErkJggg==";
+    staff.event_update().event(event).body_map(|body| body.banner(banner.to_owned())).send().await.unwrap();
+    let account = staff.account_list().send().await.unwrap().entries[0].email.clone();
+    staff.reset_create().body_map(|body| body.email(account)).send().await.unwrap();
+    while !data.join("mail").exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+
+    let created = modes(&data);
+    for name in ["boxoffice.db", "boxoffice.db-wal", "boxoffice.db-shm", "mail.key", "media", "media/banner", "mail"] {
+        assert!(created.iter().any(|(path, _)| path == name), "{name} is not in {created:?}");
+    }
+    assert!(created.iter().any(|(path, _)| path.starts_with("media/banner/")), "{created:?}");
+    for (path, mode) in &created {
+        assert_eq!(*mode, if data.join(path).is_dir() { 0o700 } else { 0o600 }, "{path}");
+    }
+    server.stop();
+
+    // As an earlier version has left them.
+    for (path, _) in &created {
+        let path = data.join(path);
+        if path.exists() {
+            let wide = if path.is_dir() { 0o755 } else { 0o644 };
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(wide)).unwrap();
+        }
+    }
+    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let migrated = with_umask(&["key", "create", "--role", "public"]).output().unwrap();
+    let logged = text(&migrated.stderr);
+    for (path, old) in [("boxoffice.db", "0644"), ("mail.key", "0644"), ("media/banner", "0755"), ("", "0755")] {
+        let path = data.join(path).display().to_string();
+        let is_about_it = |entry: &Value| entry["path"] == *path.trim_end_matches('/') && entry["old_mode"] == old;
+        let entries = logged.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        assert_eq!(entries.filter(is_about_it).count(), 1, "{path}: {logged}");
+    }
+    for (path, mode) in modes(&data) {
+        assert_eq!(mode & 0o077, 0, "{path}");
+    }
+}
+
+/// Returns the path and the mode of everything in a folder.
+fn modes(folder: &Path) -> Vec<(String, u32)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inner) = folders.pop() {
+        for entry in std::fs::read_dir(inner).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            // A temporary file of a mail may be renamed meanwhile.
+            let Ok(metadata) = entry.metadata() else { continue };
+            found.push((path.strip_prefix(folder).unwrap().display().to_string(), metadata.permissions().mode() & 0o7777));
+            if metadata.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn accepts_common_passwords_by_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let create = ["account", "create", "--username", "esi", "--email", "esi@example.com", "--password", "password1"];
+
+    let rejected = run(folder.path(), &create);
+    let accepted = boxoffice(folder.path(), &create).env("BOXOFFICE_ALLOW_COMMON_PASSWORDS", "true").output().unwrap();
+
+    assert!(text(&rejected.stderr).contains("is among the most common passwords"), "{}", text(&rejected.stderr));
+    assert!(accepted.status.success(), "{}", text(&accepted.stderr));
+}

@@ -201,7 +201,7 @@ async fn deletion_removes_codes_and_mail(app: TestApp) {
         app.request("POST", kind).json(&email).send().await.body["self"].as_str().unwrap().to_owned()
     };
     let (reset, kept) = (ask("/resets", &ama).await, ask("/verifications", &esi).await);
-    let given_up = "insert into outbox select id, 'AMA@example.com', '', '', 0, 8, null, 1 from accounts where number = $1";
+    let given_up = "insert into outbox (id, recipient, subject, body, created, attempts, due, failed) select id, 'AMA@example.com', '', '', 0, 8, null, 1 from accounts where number = $1";
     app.execute(given_up, &ama.number).await;
 
     assert_eq!(app.remove(&ama.key, &ama).await.status, 204);

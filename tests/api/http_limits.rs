@@ -1,5 +1,6 @@
 //! Limits for untrusted clients: sizes, timeouts, rate limits, headers, TLS, and malformed HTTP.
 
+mod attempts;
 mod head;
 mod headers;
 mod limits;

@@ -33,6 +33,9 @@ on_both_databases![
     delivers_over_tls,
     sends_no_credentials_to_untrusted_server,
     unresponsive_server_does_not_block_shutdown,
+    stored_mail_is_encrypted,
+    mail_of_another_key_is_left_to_its_server,
+    mail_is_given_up_when_its_code_expires,
 ];
 
 /// The delays after each failed attempt but the last, in seconds.
@@ -93,8 +96,7 @@ impl TestApp {
 
     /// Opens another server's state on the same database, which delivers to this SMTP server.
     async fn open_second_state(&self, server: SmtpSettings) -> Arc<App> {
-        let from = "Box office <tickets@boxoffice.example>".parse().unwrap();
-        let mail = MailSettings { from, route: MailTransportSettings::Smtp(server) };
+        let mail = MailSettings { route: MailTransportSettings::Smtp(server), ..self.state.settings.mail.clone() };
         let settings = Settings { mail, ..self.state.settings.clone() };
         App::open(&self.database_url, settings, log::silent()).await.unwrap()
     }
@@ -370,4 +372,62 @@ async fn unresponsive_server_does_not_block_shutdown(app: TestApp) {
 
     assert!(before.elapsed() < Duration::from_secs(30), "{:?}", before.elapsed());
     assert_eq!(app.outbox().await.len(), 9, "no mail is lost");
+}
+
+async fn stored_mail_is_encrypted(app: TestApp) {
+    let delivery = app.mailbox.block().await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+    let row = app.outbox().await.remove(0);
+
+    assert!(row.body.len() > 20 && !row.body.contains("It is well"), "{}", row.body);
+    if let Some(path) = app.database_url.strip_prefix("sqlite:") {
+        for suffix in ["", "-wal"] {
+            let bytes = std::fs::read(format!("{path}{suffix}")).unwrap();
+            let contains = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+            assert!(!contains(b"It is well"), "{suffix}");
+            assert!(suffix.is_empty() || contains(b"Good news"), "the subject is not secret");
+        }
+    }
+    drop(delivery);
+    assert!(app.mail_to("ama@example.com", 1).await.contains("It is well."));
+    app.wait_until_empty().await;
+}
+
+async fn mail_of_another_key_is_left_to_its_server(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::Accept).await;
+    let folder = tempfile::tempdir().unwrap();
+    let route = MailTransportSettings::Smtp(server.settings());
+    let mail = MailSettings { key_file: folder.path().join("other.key"), route, ..app.state.settings.mail.clone() };
+    let settings = Settings { mail, ..app.state.settings.clone() };
+    let other = App::open(&app.database_url, settings, log::silent()).await.unwrap();
+    let delivery = app.mailbox.block().await;
+    app.enqueue_mail("ama@example.com", "Good news").await;
+
+    other.clock.advance(Duration::from_secs(23 * 60 * 60));
+    assert_eq!(outbox::deliver_due(&other).await.unwrap(), 0, "it can't read the mail");
+    other.clock.advance(Duration::from_secs(60 * 60));
+    assert_eq!(outbox::deliver_due(&other).await.unwrap(), 1);
+
+    let row = app.wait_until_given_up().await;
+    assert_eq!((row.body.as_str(), row.due, server.connection_count()), ("", None, 0), "no server has its key any more");
+    drop(delivery);
+}
+
+async fn mail_is_given_up_when_its_code_expires(app: TestApp) {
+    let server = MailServer::start(SmtpBehavior::RejectRecipient("451 later")).await;
+    app.mailbox.use_smtp(server.settings());
+    app.sign_up("ama").await;
+    let asked = app.request("POST", "/resets").json(&serde_json::json!({ "email": "ama@example.com" })).send().await;
+    assert_eq!(asked.status, 201);
+
+    for (tries, pause) in (1..).zip(&RETRY_DELAYS[..3]) {
+        app.deliver_mail().await;
+        app.wait_for_attempts(tries, *pause).await;
+        app.advance_clock(Duration::from_secs(*pause));
+    }
+    app.deliver_mail().await;
+
+    // The next attempt would follow in 30 minutes. The code is valid for 15.
+    let row = app.wait_until_given_up().await;
+    assert_eq!((row.attempts, row.due, row.body.as_str()), (4, None, ""));
 }

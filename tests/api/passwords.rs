@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use argon2::password_hash::PasswordHasher;
-use argon2::{Algorithm, Argon2, Params, Version};
 use boxoffice::bootstrap;
-use boxoffice::kernel::auth::Passwords;
+use boxoffice::config::Settings;
+use boxoffice::kernel::auth::{PasswordSettings, Passwords};
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
 use boxoffice_http::log;
@@ -16,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::on_both_databases;
-use crate::support::{ANY_PORT, PASSWORD, Response, TestApp, User, rejection};
+use crate::support::{ANY_PORT, PASSWORD, Response, SecondServer, TestApp, User, rejection};
 
 on_both_databases![
     rejects_common_passwords,
@@ -25,6 +24,8 @@ on_both_databases![
     outdated_hash_is_upgraded_at_login,
     concurrent_logins_succeed_during_hash_upgrade,
     overloaded_hashing_returns_unavailable,
+    rejected_change_is_not_hashed,
+    common_passwords_are_configurable,
 ];
 
 impl TestApp {
@@ -43,15 +44,15 @@ impl TestApp {
         find.bind(user.number.clone()).scalar().await.unwrap()
     }
 
-    /// Stores this user's password with the parameters of an earlier version.
-    async fn store_weak_hash(&self, user: &User) -> String {
-        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, Params::new(8, 1, 1, None).unwrap());
-        let hash = argon2.hash_password(PASSWORD.as_bytes()).unwrap().to_string();
-        let mut tx = self.state.db.begin().await.unwrap();
-        let update = tx.query("update accounts set password_hash = $1 where number = $2");
-        assert_eq!(update.bind(hash.clone()).bind(user.number.clone()).execute().await.unwrap(), 1);
-        tx.commit().await.unwrap();
-        hash
+    /// Starts a second server with the default cost of hashes, which is higher than that of the test's own server.
+    async fn start_server_with_default_cost(&self) -> SecondServer {
+        let settings = Settings { passwords: PasswordSettings::default(), ..self.state.settings.clone() };
+        self.start_second_server(settings, log::silent()).await
+    }
+
+    async fn sign_in_at(&self, server: &SecondServer, password: &str) -> Response {
+        let body = json!({ "identification": "ama", "password": password });
+        self.request("POST", "/sessions").at(server.address).json(&body).send().await
     }
 }
 
@@ -108,7 +109,8 @@ async fn rejected_password_counts_as_reset_attempt(app: TestApp) {
     assert_eq!(changed.status, 200);
     assert!(app.sign_in(&ama.username, "a third horse").await.is_ok());
     // The response reveals that the digits are right.
-    let (reset, code) = app.request_code("/resets", "ama.mensah@example.com", 2).await;
+    // The second mail reports the change.
+    let (reset, code) = app.request_code("/resets", "ama.mensah@example.com", 3).await;
     for status in [400, 400, 400, 400, 400, 409] {
         let rejected = app.submit_code(&reset, json!({ "code": code, "password": "ama.mensah" })).await;
         assert_eq!(rejected.status, status);
@@ -117,36 +119,34 @@ async fn rejected_password_counts_as_reset_attempt(app: TestApp) {
 
 async fn outdated_hash_is_upgraded_at_login(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    let weak = app.store_weak_hash(&ama).await;
+    let server = app.start_server_with_default_cost().await;
+    let weak = app.hash_of(&ama).await;
 
-    assert!(app.sign_in("ama", "a wrong one").await.is_err());
+    assert_eq!(app.sign_in_at(&server, "a wrong one").await.status, 401);
     assert_eq!(app.hash_of(&ama).await, weak, "the password was wrong");
-    let session = app.sign_in("ama", PASSWORD).await.unwrap();
+    let session = app.sign_in_at(&server, PASSWORD).await;
 
     let strong = app.hash_of(&ama).await;
-    assert!(strong.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{strong}");
-    assert!(app.client(&session.key).session_active_get().send().await.is_ok());
+    assert!(weak.contains("$m=8,t=1,p=1$") && strong.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{weak} {strong}");
+    assert!(app.client(session.body["key"].as_str().unwrap()).session_active_get().send().await.is_ok());
     assert!(app.client(&ama.key).session_active_get().send().await.is_ok(), "the password is the same");
-    assert!(app.sign_in("ama", PASSWORD).await.is_ok());
+    assert_eq!(app.sign_in_at(&server, PASSWORD).await.status, 201);
     assert_eq!(app.hash_of(&ama).await, strong, "once is enough");
 }
 
 async fn concurrent_logins_succeed_during_hash_upgrade(app: TestApp) {
     let ama = app.sign_up("ama").await;
-    app.store_weak_hash(&ama).await;
+    let server = app.start_server_with_default_cost().await;
 
-    let sessions = join_all((0..6).map(|_| app.sign_in("ama", PASSWORD))).await;
+    let sessions = join_all((0..6).map(|_| app.sign_in_at(&server, PASSWORD))).await;
 
-    assert!(sessions.iter().all(Result::is_ok), "{sessions:?}");
+    assert!(sessions.iter().all(|session| session.status == 201), "{sessions:?}");
     assert!(app.hash_of(&ama).await.contains("m=19456"));
 }
 
 async fn overloaded_hashing_returns_unavailable(app: TestApp) {
     app.sign_up("ama").await;
-    let mut state = App::open(&app.database_url, app.state.settings.clone(), log::silent()).await.unwrap();
-    // No hash can be computed, so no request may wait.
-    Arc::get_mut(&mut state).unwrap().passwords = Passwords::new(0);
-    let platform = RunningApp::start(state, ANY_PORT).unwrap();
+    let platform = start_without_hashing(&app).await;
     let sign_in = async |name: &str| {
         let body = json!({ "identification": name, "password": PASSWORD });
         let response = app.request("POST", "/sessions").at(platform.address()).json(&body).send();
@@ -164,4 +164,46 @@ async fn overloaded_hashing_returns_unavailable(app: TestApp) {
     assert_eq!(time.status, 200, "other requests don't wait");
     platform.stop().await.unwrap();
     assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "and no other server has to");
+}
+
+/// Starts another server that can't compute any hash, so no request may wait for one.
+async fn start_without_hashing(app: &TestApp) -> RunningApp {
+    let mut state = App::open(&app.database_url, app.state.settings.clone(), log::silent()).await.unwrap();
+    Arc::get_mut(&mut state).unwrap().passwords = Passwords::new(0, PasswordSettings::default());
+    RunningApp::start(state, ANY_PORT).unwrap()
+}
+
+async fn rejected_change_is_not_hashed(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    app.sign_up("kofi").await;
+    let platform = start_without_hashing(&app).await;
+    let path = format!("/accounts/{}", ama.number);
+    let change = |body: Value| app.request("PUT", &path).at(platform.address()).key(&ama.key).json(&body);
+    let sign_up = |body: Value| app.request("POST", "/accounts").at(platform.address()).json(&body);
+
+    for (request, rejected) in [
+        (change(json!({ "password": "another horse", "username": "kofi" })), (409, "account.taken")),
+        (change(json!({ "password": "another horse", "email": "kofi@example.com" })), (409, "account.taken")),
+        (change(json!({ "password": "password1" })), (400, "arguments.invalid")),
+        (change(json!({ "password": "another horse" })).header("If-Match", "\"other\""), (412, "resource.changed")),
+        (change(json!({ "password": "another horse" })), (503, "server.unavailable")),
+        (sign_up(json!({ "username": "kofi", "email": "k@example.com", "password": PASSWORD })), (409, "account.taken")),
+        (sign_up(json!({ "username": "esi", "email": "esi@example.com", "password": PASSWORD })), (503, "server.unavailable")),
+    ] {
+        assert_eq!(rejection(&request.send().await), rejected);
+    }
+    platform.stop().await.unwrap();
+    assert!(app.sign_in("ama", PASSWORD).await.is_ok(), "nothing was changed");
+}
+
+async fn common_passwords_are_configurable(app: TestApp) {
+    let passwords = PasswordSettings { allow_common: true, ..app.state.settings.passwords };
+    let server = app.start_second_server(Settings { passwords, ..app.state.settings.clone() }, log::silent()).await;
+    let sign_up = async |username: &str, password: &str| {
+        let body = json!({ "username": username, "email": format!("{username}@example.com"), "password": password });
+        app.request("POST", "/accounts").at(server.address).json(&body).send().await
+    };
+
+    assert_eq!(sign_up("ama", "password1").await.status, 201);
+    assert_eq!(sign_up("ama.mensah", "ama.mensah").await.invalid_arguments(), ["password"], "own names are never allowed");
 }

@@ -51,7 +51,7 @@ pub use remote_fake_gateway::RemoteFakeGateway;
 pub use runner::{run_on_postgres, run_on_sqlite, run_on_two_servers};
 pub use sales::{RESERVATION_TTL, card_payment, partial_card_payment};
 pub use snapshot::Snapshot;
-pub use test_app::{ANY_PORT, TestApp};
+pub use test_app::{ANY_PORT, SecondServer, TestApp};
 pub use users::{PASSWORD, User};
 
 pub use boxoffice_client::{Client, types};

@@ -12,7 +12,9 @@ use serde_json::Value;
 pub fn boxoffice(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_boxoffice"));
     command.args(arguments).env_clear().env("BOXOFFICE_DATA_DIR", folder).env("BOXOFFICE_LISTEN", "127.0.0.1:0");
-    command.env("BOXOFFICE_RATE_LIMIT", "0").env("BOXOFFICE_LOGIN_RATE_LIMIT", "0");
+    for limit in ["RATE", "LOGIN_RATE", "FAILED_LOGIN", "CREDENTIAL_CHANGE", "CODE"] {
+        command.env(format!("BOXOFFICE_{limit}_LIMIT"), "0");
+    }
     command
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use boxoffice::bootstrap::{self, InitialCredentials};
 use boxoffice::config::{FeeSchedule, MailSettings, MailTransportSettings, Settings};
+use boxoffice::kernel::auth::{PasswordCost, PasswordSettings};
 use boxoffice::kernel::http::LimitSettings;
 use boxoffice::server::RunningApp;
 use boxoffice::state::App;
@@ -222,9 +223,12 @@ fn settings(folder: &Path) -> Settings {
         reservation: Duration::from_secs(15 * 60),
         fee_steps: "50:0.99,100:1.99,150:2.99,200:3.99,4.99".parse::<FeeSchedule>().unwrap(),
         minimum_client_version: "3.0.0".parse().unwrap(),
+        // The cheapest hashes: tests create many accounts.
+        passwords: PasswordSettings { cost: PasswordCost::MINIMUM, ..PasswordSettings::default() },
         limits: LimitSettings::default(),
         mail: MailSettings {
             from: "Box office <tickets@boxoffice.example>".parse().unwrap(),
+            key_file: folder.join("mail.key"),
             route: MailTransportSettings::Folder(folder.join("mail")),
         },
     }

@@ -52,12 +52,31 @@
 //! # }
 //! ```
 
+//! # Redirects
+//!
+//! The client doesn't follow redirects, because the server that they lead to would receive the key. The API never redirects, so
+//! a redirect is an [`Error::UnexpectedResponse`]: usually the address of the server is wrong, such as `http` in place of `https`.
+//!
+//! [`Client::new_with_client`] takes a `reqwest::Client` of your own, for example with a proxy or another certificate authority. It
+//! must send the headers `X-API-Key` and `X-Client-Version` itself. Turn its redirects off, too:
+//!
+//! ```no_run
+//! # fn example(headers: reqwest::header::HeaderMap) -> Result<(), Box<dyn std::error::Error>> {
+//! use boxoffice_client::{Client, RetryPolicy};
+//!
+//! let http = reqwest::Client::builder().default_headers(headers).redirect(reqwest::redirect::Policy::none()).build()?;
+//! let client = Client::new_with_client("https://tickets.example.com", http, RetryPolicy::default());
+//! # Ok(())
+//! # }
+//! ```
+
 mod conditions;
 mod retries;
 
 use std::fmt;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
 
 #[expect(
     missing_docs,
@@ -119,7 +138,8 @@ impl Client {
             (HeaderName::from_static("x-api-key"), key),
             (HeaderName::from_static("x-client-version"), header(version)?),
         ]);
-        let http = reqwest::Client::builder().default_headers(headers).build();
+        // A redirect to another server would reveal the key to it. The API never redirects.
+        let http = reqwest::Client::builder().default_headers(headers).redirect(Policy::none()).build();
         Ok(Self::new_with_client(address.trim_end_matches('/'), http.map_err(ConnectError::Http)?, RetryPolicy::default()))
     }
 }

@@ -12,6 +12,7 @@ use schemars::schema::Schema;
 use serde::Serialize;
 
 use crate::error::{Code, Error};
+use crate::rate_limit::RateLimitStatus;
 
 /// An error response. The cause of an internal error is logged and never sent.
 #[derive(Debug, Clone)]
@@ -19,6 +20,7 @@ pub struct ApiError {
     code: Code,
     text: String,
     fields: Option<Vec<FieldError>>,
+    rate_limit: Option<Box<RateLimitStatus>>,
     /// For the log alone.
     cause: Option<Arc<anyhow::Error>>,
 }
@@ -88,6 +90,11 @@ impl ApiError {
         self.cause.as_deref()
     }
 
+    /// The rate limit that rejected the request.
+    pub fn rate_limit(&self) -> Option<&RateLimitStatus> {
+        self.rate_limit.as_deref()
+    }
+
     /// The body, as JSON.
     pub fn body(&self) -> serde_json::Result<Vec<u8>> {
         serde_json::to_vec(self)
@@ -96,16 +103,18 @@ impl ApiError {
 
 impl From<Error> for ApiError {
     fn from(error: Error) -> Self {
+        let rate_limit = if let Error::TooMany(status) = &error { Some(status.clone()) } else { None };
         let (code, text, fields, cause) = match error {
             Error::Invalid(problems) => (Code::ArgumentsInvalid, sentence(&problems), Some(problems), None),
             Error::Rejected(code, text) => (code, text.into_owned(), fields_of(code), None),
+            Error::TooMany(status) => (Code::RequestsTooMany, status.text(), None, None),
             Error::Database(cause) => {
                 (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(anyhow::Error::from_boxed(cause)))
             }
             Error::Unavailable(cause) => (Code::ServerUnavailable, Code::ServerUnavailable.text().to_owned(), None, Some(cause)),
             Error::Internal(cause) => (Code::ServerError, Code::ServerError.text().to_owned(), None, Some(cause)),
         };
-        Self { code, text, fields, cause: cause.map(Arc::new) }
+        Self { code, text, fields, rate_limit, cause: cause.map(Arc::new) }
     }
 }
 

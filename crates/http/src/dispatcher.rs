@@ -431,6 +431,9 @@ pub fn error_response(error: &ApiError) -> Response<Body> {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = error.status();
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if let Some(rate_limit) = error.rate_limit() {
+        rate_limit.write_headers(response.headers_mut());
+    }
     if error.code() == Code::ServerUnavailable {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER));
     }

@@ -8,6 +8,8 @@ pub use boxoffice_openapi::{FieldError, FieldErrorKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::rate_limit::RateLimitStatus;
+
 /// Declares the stable codes with their default texts.
 macro_rules! codes {
     ($($variant:ident = $code:literal: $text:literal,)*) => {
@@ -114,6 +116,8 @@ pub enum Error {
     Invalid(Vec<FieldError>),
     /// A business rule, the resource's state or a missing permission rejects the operation.
     Rejected(Code, Cow<'static, str>),
+    /// A rate limit is exceeded.
+    TooMany(Box<RateLimitStatus>),
     /// The database failed. The cause is an `sqlx::Error`.
     Database(Box<dyn std::error::Error + Send + Sync>),
     /// A dependency, such as the database, is unavailable. Nothing was changed, unless the response to a commit was lost: then
@@ -153,6 +157,7 @@ impl Error {
         match self {
             Self::Invalid(problems) => Self::Invalid(problems.clone()),
             Self::Rejected(code, text) => Self::Rejected(*code, text.clone()),
+            Self::TooMany(status) => Self::TooMany(status.clone()),
             Self::Database(cause) => Self::Internal(anyhow!("{cause}")),
             Self::Internal(cause) => Self::Internal(anyhow!("{}", one_line(cause))),
             Self::Unavailable(cause) => Self::Unavailable(anyhow!("{}", one_line(cause))),

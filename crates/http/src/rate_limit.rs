@@ -1,15 +1,17 @@
-//! Rate limits per minute: requests per key, credential attempts per address and identification, and credential attempts per
-//! address.
+//! Rate limits: requests per key, credential attempts per address and identification, and credential attempts per address, all per
+//! minute; and attempts that count only if they fail ([`AttemptLimit`]).
 //!
 //! A credential attempt is a request that can be used to guess a password or a code, or to find out if an account exists.
 //! They use the generic cell rate algorithm: the whole limit may be used at once, and is then restored at a constant rate.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use governor::clock::{Clock, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
@@ -19,7 +21,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
 use super::ApiError;
 use crate::client_ip::rate_limit_key;
-use crate::error::Code;
+use crate::error::{Error, Result};
 use boxoffice_openapi::counted;
 
 /// Number of hash slots in which attempts are counted. Clients can invent any number of identifications and addresses, so memory
@@ -28,9 +30,10 @@ use boxoffice_openapi::counted;
 const SLOTS: u64 = 1 << 20;
 /// Ratio of the limit of one address to the limit of one address and identification. Many people may share an address, but a
 /// single client may also try one password with every name.
-const PER_ADDRESS_FACTOR: u32 = 10;
+pub const PER_ADDRESS_FACTOR: u32 = 10;
 /// Number of requests after which expired entries are removed.
 const PURGE_INTERVAL: u32 = 4096;
+const MINUTE: Duration = Duration::from_secs(60);
 
 const RATE_LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 const RATE_LIMIT_POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
@@ -41,6 +44,7 @@ pub const HEADERS: [HeaderName; 3] = [RATE_LIMIT_POLICY, RATE_LIMIT, RETRY_AFTER
 /// Rate limits of a server. A limit of 0 is off.
 pub struct Limits {
     keys: Option<Limit>,
+    shared_keys: Option<Limit>,
     attempts: Option<Limit>,
     attempts_of_address: Option<Limit>,
 }
@@ -57,10 +61,11 @@ struct Limit {
 }
 
 /// State of the rate limit that a request was counted against.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RateLimitStatus {
     name: &'static str,
-    per_minute: NonZeroU32,
+    limit: u32,
+    window: Duration,
     remaining: u32,
     /// Time until the whole limit is restored.
     reset: Duration,
@@ -73,6 +78,7 @@ impl Limits {
     pub fn new(requests: u32, attempts: u32) -> Self {
         Self {
             keys: Limit::new("key", requests, u64::MAX),
+            shared_keys: Limit::new("key", requests, SLOTS),
             attempts: Limit::new("guesses", attempts, SLOTS),
             attempts_of_address: Limit::new("address", attempts.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
         }
@@ -81,6 +87,12 @@ impl Limits {
     /// Counts a request of this key.
     pub fn count(&self, key: i64) -> Option<RateLimitStatus> {
         self.keys.as_ref().map(|limit| limit.count(key))
+    }
+
+    /// Counts a request of a key that many clients share. Each client address has the whole limit, so that one client can't use up
+    /// the limit of the others.
+    pub fn count_shared(&self, key: i64, address: IpAddr) -> Option<RateLimitStatus> {
+        self.shared_keys.as_ref().map(|limit| limit.count((key, rate_limit_key(address))))
     }
 
     /// Counts a credential attempt. Identifications are compared like accounts' names: ASCII, ignoring case.
@@ -109,8 +121,9 @@ impl Limit {
             Ok(state) => (state.remaining_burst_capacity(), None),
             Err(not_until) => (0, Some(not_until.wait_time_from(self.limiter.clock().now()))),
         };
-        let reset = Duration::from_secs(60) / self.per_minute.get() * (self.per_minute.get() - remaining);
-        RateLimitStatus { name: self.name, per_minute: self.per_minute, remaining, reset, retry_after }
+        let limit = self.per_minute.get();
+        let reset = MINUTE / limit * (limit - remaining);
+        RateLimitStatus { name: self.name, limit, window: MINUTE, remaining, reset, retry_after }
     }
 }
 
@@ -120,24 +133,114 @@ impl RateLimitStatus {
         statuses.into_iter().flatten().max_by_key(|status| (Reverse(status.remaining), status.retry_after))
     }
 
+    /// Returns the status of a limit that is used up: `limit` in a `window`.
+    pub fn exceeded(name: &'static str, limit: u32, window: Duration, retry_after: Duration) -> Self {
+        Self { name, limit, window, remaining: 0, reset: window, retry_after: Some(retry_after) }
+    }
+
     /// Rejects a request that exceeds the limit.
     ///
     /// # Errors
     /// 429.
     pub fn check(&self) -> Result<(), ApiError> {
-        let Some(retry_after) = self.retry_after else { return Ok(()) };
-        let wait = counted(whole_seconds(retry_after), "second", "seconds");
-        let text = format!("Too many requests. Try again in {wait}.");
-        Err(Code::RequestsTooMany.with_message(text).into())
+        if self.retry_after.is_some() { Err(Error::TooMany(Box::new(self.clone())).into()) } else { Ok(()) }
     }
 
-    /// Writes the rate limit headers of a response (RFC 6585, draft-ietf-httpapi-ratelimit-headers).
+    /// Returns the error text.
+    pub fn text(&self) -> String {
+        let wait = counted(whole_seconds(self.retry_after.unwrap_or_default()), "second", "seconds");
+        format!("Too many requests. Try again in {wait}.")
+    }
+
+    /// Writes the rate limit headers of a response (RFC 6585, draft-ietf-httpapi-ratelimit-headers). Writes nothing if the response
+    /// has those of another limit, which has rejected the request.
     pub fn write_headers(&self, headers: &mut HeaderMap) {
-        let Self { name, per_minute, remaining, reset, .. } = self;
-        let policy = HeaderValue::try_from(format!("\"{name}\";q={per_minute};w=60")).ok();
+        if headers.contains_key(RATE_LIMIT) {
+            return;
+        }
+        let Self { name, limit, window, remaining, reset, .. } = self;
+        let policy = HeaderValue::try_from(format!("\"{name}\";q={limit};w={}", whole_seconds(*window))).ok();
         let status = HeaderValue::try_from(format!("\"{name}\";r={remaining};t={}", whole_seconds(*reset))).ok();
         let retry_after = self.retry_after.map(|duration| HeaderValue::from(whole_seconds(duration)));
         headers.extend(HEADERS.into_iter().zip([policy, status, retry_after]).filter_map(|(name, value)| Some((name, value?))));
+    }
+}
+
+/// A limit of attempts that count only if they fail, per subject. Each attempt is counted when it begins, so that concurrent
+/// attempts can't exceed the limit.
+#[derive(Debug)]
+pub struct AttemptLimit {
+    name: &'static str,
+    /// 0: no limit.
+    limit: u32,
+    window: Duration,
+    /// Randomly seeded, so that clients can't find subjects that share a slot.
+    hasher: RandomState,
+    used: Mutex<UsedLimits>,
+}
+
+/// The limits that are not completely restored, by slot.
+#[derive(Debug, Default)]
+struct UsedLimits {
+    /// The time at which the whole limit of a slot is restored.
+    restored_at: HashMap<u64, Instant>,
+    /// Number of slots at which restored ones are removed.
+    purge_at: usize,
+}
+
+/// An attempt that has begun. It stays counted unless [`forgive`](Self::forgive) is called.
+#[derive(Debug)]
+#[must_use]
+pub struct Attempt<'a> {
+    limit: &'a AttemptLimit,
+    slot: u64,
+}
+
+impl AttemptLimit {
+    /// Creates a limit of failed attempts in a window; 0: no limit.
+    pub fn new(name: &'static str, limit: u32, window: Duration) -> Self {
+        Self { name, limit, window, hasher: RandomState::new(), used: Mutex::default() }
+    }
+
+    /// Counts an attempt of a subject.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`] if the subject's limit is used up. The attempt is not counted then.
+    pub fn begin(&self, subject: impl Hash) -> Result<Attempt<'_>> {
+        let attempt = Attempt { limit: self, slot: self.hasher.hash_one(subject) % SLOTS };
+        let Some(interval) = self.interval() else { return Ok(attempt) };
+        let now = Instant::now();
+        let mut used = self.used();
+        let restored_at = used.restored_at.get(&attempt.slot).map_or(now, |at| (*at).max(now)) + interval;
+        if let Some(retry_after) = (restored_at - now).checked_sub(self.window).filter(|wait| !wait.is_zero()) {
+            let status = RateLimitStatus::exceeded(self.name, self.limit, self.window, retry_after);
+            return Err(Error::TooMany(Box::new(status)));
+        }
+        if used.restored_at.len() >= used.purge_at {
+            used.restored_at.retain(|_, at| *at > now);
+            used.purge_at = (2 * used.restored_at.len()).max(PURGE_INTERVAL as usize);
+        }
+        used.restored_at.insert(attempt.slot, restored_at);
+        Ok(attempt)
+    }
+
+    /// Returns the time in which one attempt is restored; `None` if there is no limit.
+    fn interval(&self) -> Option<Duration> {
+        self.window.checked_div(self.limit)
+    }
+
+    fn used(&self) -> MutexGuard<'_, UsedLimits> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Attempt<'_> {
+    /// Takes the attempt back, because it has not failed.
+    pub fn forgive(self) {
+        let Some(interval) = self.limit.interval() else { return };
+        if let Some(restored_at) = self.limit.used().restored_at.get_mut(&self.slot) {
+            *restored_at = restored_at.checked_sub(interval).unwrap_or(*restored_at);
+        }
     }
 }
 
@@ -185,7 +288,7 @@ mod tests {
 
         assert!(statuses[..20].iter().all(|status| status.check().is_ok()));
         assert_eq!((statuses[0].name, statuses[18].name, statuses[18].remaining), ("guesses", "address", 1));
-        assert_eq!((statuses[20].name, statuses[20].per_minute.get(), statuses[20].check().is_err()), ("address", 20, true));
+        assert_eq!((statuses[20].name, statuses[20].limit, statuses[20].check().is_err()), ("address", 20, true));
         assert!(limits.count_attempt(address(2), "20").unwrap().check().is_ok());
     }
 
@@ -201,6 +304,51 @@ mod tests {
 
         assert_eq!(RateLimitStatus::most_restrictive(both).map(|status| status.name), Some("slow"));
         assert!(RateLimitStatus::most_restrictive([None, None]).is_none());
+    }
+
+    #[test]
+    fn each_address_has_the_whole_limit_of_a_shared_key() {
+        let limits = Limits::new(1, 0);
+        let is_first = |key, last| limits.count_shared(key, [127, 0, 0, last].into()).unwrap().check().is_ok();
+
+        assert_eq!([is_first(1, 1), is_first(1, 1), is_first(1, 2), is_first(2, 1)], [true, false, true, true]);
+    }
+
+    #[test]
+    fn failed_attempts_count_until_they_are_restored() {
+        let limit = AttemptLimit::new("account", 3, Duration::from_secs(3600));
+        let begin = |subject| limit.begin(subject);
+
+        let three: Vec<_> = (0..3).map(|_| begin("ama").unwrap()).collect();
+        let Err(Error::TooMany(status)) = begin("ama") else { panic!("the limit is exceeded") };
+        assert!(begin("kofi").is_ok());
+        assert_eq!((status.limit, status.remaining), (3, 0));
+        let wait = status.retry_after.unwrap();
+        assert!(wait > Duration::from_secs(1190) && wait <= Duration::from_secs(1200), "{wait:?}");
+        let mut headers = HeaderMap::new();
+        status.write_headers(&mut headers);
+        assert_eq!(headers["ratelimit-policy"], "\"account\";q=3;w=3600");
+
+        three.into_iter().for_each(Attempt::forgive);
+        assert!((0..3).all(|_| begin("ama").is_ok()) && begin("ama").is_err());
+    }
+
+    #[test]
+    fn failed_attempts_are_unlimited_without_a_limit() {
+        let limit = AttemptLimit::new("account", 0, Duration::from_secs(3600));
+
+        assert!((0..1000).all(|_| limit.begin("ama").is_ok()));
+        limit.begin("ama").unwrap().forgive();
+        assert!(limit.used().restored_at.is_empty());
+    }
+
+    #[test]
+    fn restored_attempts_are_purged() {
+        let limit = AttemptLimit::new("account", 1, Duration::from_nanos(1));
+
+        assert!((0..3 * PURGE_INTERVAL).all(|number| limit.begin(number).is_ok()));
+
+        assert!(limit.used().restored_at.len() <= PURGE_INTERVAL as usize + 1);
     }
 
     #[test]

@@ -1,6 +1,10 @@
-//! The formats `event-time` and `birth-date` of the built-in document.
+//! The formats `event-time` and `birth-date` of the built-in document, and e-mail addresses.
+
+use std::sync::LazyLock;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Utc};
+use jsonschema::{Draft, EmailOptions, Validator};
+use serde_json::json;
 
 /// Parses a date and time with optional seconds, fraction and zone. Without a zone it is UTC. The year in UTC must have at most four
 /// digits, because responses format it with four.
@@ -37,9 +41,58 @@ pub fn parse_birth_date(text: &str) -> Option<String> {
     date.ok().map(|date| date.format("%Y-%m-%d").to_string()).filter(|date| date.as_str() >= FIRST_BIRTH_DATE)
 }
 
+/// Returns whether mail servers deliver to an e-mail address of this form. It is a bare address without a display name, because it
+/// identifies an account. Some forms of RFC 5321 are rejected, because mail servers and libraries don't accept them: a quoted local
+/// part, and an IP address in place of the domain name.
+pub fn is_deliverable_email(text: &str) -> bool {
+    static RFC_5321: LazyLock<Validator> = LazyLock::new(|| {
+        let options = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .should_validate_formats(true)
+            .with_email_options(EmailOptions::default().without_display_text().without_domain_literal());
+        options.build(&json!({ "format": "email" })).expect("the schema is valid")
+    });
+    let last_label = text.rsplit(['@', '.']).next().unwrap_or_default();
+    let is_ip_address = last_label.bytes().all(|byte| byte.is_ascii_digit());
+    !is_ip_address && !text.starts_with('"') && RFC_5321.is_valid(&json!(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn accepts_deliverable_email_addresses_only() {
+        for email in
+            ["a@b.co", "first.last+tag@example.com", "o'neil@sub.example.com", "ama@xn--bcher-kva.example", "ama@localhost"]
+        {
+            assert!(is_deliverable_email(email), "{email}");
+        }
+        for email in [
+            "\"a b\"@example.com",
+            "\"ama\"@example.com",
+            "\"\"@example.com",
+            "a b@example.com",
+            "ama@192.0.2.1",
+            "ama@[192.0.2.1]",
+            "ama@exa_mple.com",
+            "ama@-example.com",
+            "ama@example..com",
+            "ama@example.com.",
+            ".ama@example.com",
+            "ama.@example.com",
+            "a..b@example.com",
+            "\u{e4}ma@example.com",
+            "Ama <ama@example.com>",
+            "ama@",
+            "ama",
+            "",
+        ] {
+            assert!(!is_deliverable_email(email), "{email}");
+        }
+        assert!(!is_deliverable_email(&format!("{}@example.com", "x".repeat(65))), "the local part has at most 64 characters");
+        assert!(!is_deliverable_email(&format!("ama@{}.com", "x".repeat(64))), "a label has at most 63 characters");
+    }
 
     #[test]
     fn a_birth_date_is_read_in_both_shapes() {

@@ -1,46 +1,139 @@
 //! Password hashing with argon2id on a bounded number of threads, and rejection of common passwords.
 
-use std::collections::HashSet;
-use std::sync::{Arc, LazyLock};
+use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash};
 use argon2::{Algorithm, Argon2, Params, Version};
+use boxoffice_http::client_ip::rate_limit_key;
 use boxoffice_http::error::{Code, Error, Result};
-use tokio::sync::Semaphore;
+use boxoffice_http::rate_limit::RateLimitStatus;
+use tokio::sync::{OnceCell, Semaphore};
 
-/// Memory of argon2id in KiB. All three parameters are those of OWASP's Password Storage Cheat Sheet: 19 MiB, two iterations, one
-/// lane.
-const MEMORY: u32 = 19 * 1024;
-const ITERATIONS: u32 = 2;
-const LANES: u32 = 1;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::secret;
 
 /// Largest number of waiting hashes for each running one. At some tens of milliseconds each, the last one waits for a few
 /// seconds; further requests are rejected with 503.
 const WAITING_PER_RUNNING: usize = 100;
+/// Largest number of waiting and running hashes of one account.
+const MAX_PER_ACCOUNT: usize = 8;
+/// Part of the pool that one client address may use, as its divisor. Many people may share an address.
+const PARTS_PER_ADDRESS: usize = 2;
+
+/// The cost of a password's hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PasswordCost {
+    /// Memory in KiB.
+    pub memory: u32,
+    /// Number of iterations.
+    pub iterations: u32,
+    /// Number of lanes.
+    pub lanes: u32,
+}
+
+impl PasswordCost {
+    /// The lowest cost that argon2 allows. For tests: such a hash protects nothing.
+    pub const MINIMUM: Self = Self { memory: 8, iterations: 1, lanes: 1 };
+
+    fn argon2(self) -> anyhow::Result<Argon2<'static>> {
+        let params = Params::new(self.memory, self.iterations, self.lanes, None);
+        let params = params.map_err(|error| anyhow!("argon2 refuses its parameters: {error}"))?;
+        Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+    }
+}
+
+impl Default for PasswordCost {
+    /// The cost that OWASP's Password Storage Cheat Sheet recommends: 19 MiB, two iterations, one lane.
+    fn default() -> Self {
+        Self { memory: 19 * 1024, iterations: 2, lanes: 1 }
+    }
+}
+
+/// The settings of passwords.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PasswordSettings {
+    /// The cost of a hash.
+    pub cost: PasswordCost,
+    /// Accepts the most common passwords.
+    pub allow_common: bool,
+}
+
+/// The account and the client address on whose behalf a password is hashed. Each may use a part of the pool only, so that neither
+/// can keep all others waiting.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HashRequester {
+    /// The account, if there is one.
+    pub account: Option<Id>,
+    /// The client's address. Commands have none.
+    pub address: Option<IpAddr>,
+}
+
+/// An account or a client address with waiting or running hashes. IPv6 addresses are those of networks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum PoolUser {
+    Account(Id),
+    Address(IpAddr),
+}
 
 /// Hashes and verifies passwords. A hash uses 19 MiB and some tens of milliseconds of a core, so only a few run at once, and
 /// logins can't starve other requests.
 #[derive(Debug)]
 pub struct Passwords {
+    settings: PasswordSettings,
     running: Arc<Semaphore>,
     /// One permit for each running and each waiting hash.
     capacity: Semaphore,
+    max_per_address: usize,
+    /// Number of waiting and running hashes. Contains only users with at least one.
+    in_progress: Mutex<HashMap<PoolUser, usize>>,
+    unusable_hash: OnceCell<String>,
+}
+
+/// The shares of the pool that a hash occupies. Dropping it releases them.
+struct Shares<'a> {
+    passwords: &'a Passwords,
+    users: Vec<PoolUser>,
+}
+
+impl Drop for Shares<'_> {
+    fn drop(&mut self) {
+        let mut in_progress = self.passwords.in_progress();
+        for user in &self.users {
+            match in_progress.get_mut(user) {
+                Some(count @ 2..) => *count -= 1,
+                _ => drop(in_progress.remove(user)),
+            }
+        }
+    }
 }
 
 impl Passwords {
-    /// Creates a pool that runs `at_once` hashes at the same time.
-    pub fn new(concurrency: usize) -> Self {
-        Self { running: Arc::new(Semaphore::new(concurrency)), capacity: Semaphore::new(concurrency * (1 + WAITING_PER_RUNNING)) }
+    /// Creates a pool that runs `concurrency` hashes at the same time.
+    pub fn new(concurrency: usize, settings: PasswordSettings) -> Self {
+        let capacity = concurrency * (1 + WAITING_PER_RUNNING);
+        Self {
+            settings,
+            running: Arc::new(Semaphore::new(concurrency)),
+            capacity: Semaphore::new(capacity),
+            max_per_address: (capacity / PARTS_PER_ADDRESS).max(MAX_PER_ACCOUNT),
+            in_progress: Mutex::default(),
+            unusable_hash: OnceCell::new(),
+        }
     }
 
     /// Returns the hash of a new password, with salt and parameters.
     ///
     /// # Errors
-    /// [`Code::ServerUnavailable`] when too many hashes are waiting, and when hashing fails.
-    pub async fn hash(&self, password: String) -> Result<String> {
-        self.run(move || {
-            let hash = argon2()?.hash_password(password.as_bytes()).map_err(|error| anyhow!("cannot hash: {error}"))?;
+    /// [`Error::TooMany`] when too many hashes of this requester are waiting, [`Code::ServerUnavailable`] when too many of all
+    /// requesters are, and an internal error when hashing fails.
+    pub async fn hash(&self, requester: HashRequester, password: String) -> Result<String> {
+        let cost = self.settings.cost;
+        self.run(requester, move || {
+            let hash = cost.argon2()?.hash_password(password.as_bytes()).map_err(|error| anyhow!("cannot hash: {error}"))?;
             Ok(hash.to_string())
         })
         .await
@@ -49,19 +142,61 @@ impl Passwords {
     /// Returns whether the password matches the hash. The parameters are read from the hash.
     ///
     /// # Errors
-    /// [`Code::ServerUnavailable`] when too many hashes are waiting, and when the stored hash is malformed.
-    pub async fn verify(&self, password: String, hash: String) -> Result<bool> {
-        self.run(move || {
+    /// As [`hash`](Self::hash), and when the stored hash is malformed.
+    pub async fn verify(&self, requester: HashRequester, password: String, hash: String) -> Result<bool> {
+        let cost = self.settings.cost;
+        self.run(requester, move || {
             let hash = PasswordHash::new(&hash).map_err(|error| anyhow!("a stored hash cannot be read: {error}"))?;
-            Ok(argon2()?.verify_password(password.as_bytes(), &hash).is_ok())
+            Ok(cost.argon2()?.verify_password(password.as_bytes(), &hash).is_ok())
         })
         .await
     }
 
-    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> anyhow::Result<T> + Send + 'static) -> Result<T> {
+    /// Returns the hash of a random password that is stored nowhere. Computed once, on first use.
+    ///
+    /// # Errors
+    /// [`Code::ServerUnavailable`] when too many hashes are waiting.
+    pub async fn unusable_hash(&self) -> Result<String> {
+        self.unusable_hash.get_or_try_init(|| self.hash(HashRequester::default(), secret::api_key())).await.cloned()
+    }
+
+    /// Returns whether a hash has other parameters than new hashes.
+    pub fn is_outdated(&self, hash: &str) -> bool {
+        let PasswordCost { memory, iterations, lanes } = self.settings.cost;
+        // In the PHC string format.
+        !hash.starts_with(&format!("$argon2id$v=19$m={memory},t={iterations},p={lanes}$"))
+    }
+
+    /// Rejects a password that is among the most common ones, unless the settings allow those, or that is one of the account's
+    /// own names. Ignores case.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] with a field error of `password`.
+    pub fn require_uncommon(&self, password: &str, own_names: [&str; 2]) -> Result<()> {
+        static COMMON: LazyLock<HashSet<&str>> =
+            LazyLock::new(|| include_str!("common-passwords.txt").lines().filter(|line| !line.starts_with("# ")).collect());
+        let password = password.to_lowercase();
+        if own_names.iter().any(|name| name.to_lowercase() == password) {
+            return Err(Error::invalid(
+                "password",
+                "must not be the account's own username or e-mail address: choose another one",
+            ));
+        }
+        if !self.settings.allow_common && COMMON.contains(password.as_str()) {
+            return Err(Error::invalid("password", "is among the most common passwords: choose another one"));
+        }
+        Ok(())
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        requester: HashRequester,
+        work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+    ) -> Result<T> {
         let Ok(_slot) = self.capacity.try_acquire() else {
             return Err(Code::ServerUnavailable.with_message("Too many passwords wait to be checked. Try again shortly."));
         };
+        let _shares = self.occupy(requester)?;
         let permit = Arc::clone(&self.running).acquire_owned().await.map_err(|error| Error::Internal(error.into()))?;
         let work = move || {
             // Released by the thread, which continues after the request was cancelled.
@@ -70,36 +205,31 @@ impl Passwords {
         };
         Ok(tokio::task::spawn_blocking(work).await.map_err(|error| Error::Internal(error.into()))??)
     }
-}
 
-/// Returns whether a hash has other parameters than new hashes.
-pub fn is_outdated(hash: &str) -> bool {
-    // In the PHC string format.
-    !hash.starts_with(&format!("$argon2id$v=19$m={MEMORY},t={ITERATIONS},p={LANES}$"))
-}
-
-/// Rejects common passwords and the account's own username and e-mail address. There are no rules for the characters of a
-/// password, as NIST SP 800-63B, section 5.1.1.2, recommends.
-///
-/// # Errors
-/// [`Error::Invalid`] with a field error of `password`.
-pub fn require_uncommon(password: &str, own_names: [&str; 2]) -> Result<()> {
-    static COMMON: LazyLock<HashSet<&str>> =
-        LazyLock::new(|| include_str!("common-passwords.txt").lines().filter(|line| !line.starts_with("# ")).collect());
-    let password = password.to_lowercase();
-    if own_names.iter().any(|name| name.to_lowercase() == password) {
-        return Err(Error::invalid("password", "must not be the account's own username or e-mail address: choose another one"));
+    /// Occupies a share of the pool for the account and one for the address.
+    fn occupy(&self, requester: HashRequester) -> Result<Shares<'_>> {
+        let HashRequester { account, address } = requester;
+        let account = account.map(|account| (PoolUser::Account(account), MAX_PER_ACCOUNT));
+        let address = address.map(|address| (PoolUser::Address(rate_limit_key(address)), self.max_per_address));
+        let mut shares = Shares { passwords: self, users: Vec::new() };
+        for (user, limit) in account.into_iter().chain(address) {
+            let mut in_progress = self.in_progress();
+            let count = in_progress.entry(user).or_default();
+            if *count >= limit {
+                drop(in_progress);
+                let second = Duration::from_secs(1);
+                let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+                return Err(Error::TooMany(Box::new(RateLimitStatus::exceeded("passwords", limit, second, second))));
+            }
+            *count += 1;
+            shares.users.push(user);
+        }
+        Ok(shares)
     }
-    if COMMON.contains(password.as_str()) {
-        return Err(Error::invalid("password", "is among the most common passwords: choose another one"));
-    }
-    Ok(())
-}
 
-fn argon2() -> anyhow::Result<Argon2<'static>> {
-    let params = Params::new(MEMORY, ITERATIONS, LANES, None);
-    let params = params.map_err(|error| anyhow!("argon2 refuses its parameters: {error}"))?;
-    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+    fn in_progress(&self) -> MutexGuard<'_, HashMap<PoolUser, usize>> {
+        self.in_progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]
@@ -110,28 +240,79 @@ mod tests {
 
     use super::*;
 
+    fn cheap(concurrency: usize) -> Passwords {
+        Passwords::new(concurrency, PasswordSettings { cost: PasswordCost::MINIMUM, ..PasswordSettings::default() })
+    }
+
+    async fn hash(passwords: &Passwords, account: Option<Id>, address: Option<IpAddr>) -> Result<String> {
+        passwords.hash(HashRequester { account, address }, "correct horse".to_owned()).await
+    }
+
     #[tokio::test]
     async fn rejects_hashes_above_the_capacity() {
-        let passwords = Passwords::new(1);
-        let hashes: Vec<_> = (0..=WAITING_PER_RUNNING).map(|_| passwords.hash("correct horse".to_owned()).boxed()).collect();
+        let passwords = cheap(1);
+        let hashes: Vec<_> = (0..=WAITING_PER_RUNNING).map(|_| hash(&passwords, None, None).boxed()).collect();
         let mut hashes = join_all(hashes);
         // Each future takes its permit when it is first polled.
         assert!((&mut hashes).now_or_never().is_none());
 
-        let late = passwords.hash("correct horse".to_owned()).await;
+        let late = hash(&passwords, None, None).await;
 
         assert!(matches!(late, Err(Error::Rejected(Code::ServerUnavailable, _))), "{late:?}");
         drop(hashes);
-        assert!(passwords.hash("correct horse".to_owned()).await.is_ok(), "cancelled hashes release their permits");
+        assert!(hash(&passwords, None, None).await.is_ok(), "cancelled hashes release their permits");
     }
 
     #[tokio::test]
-    async fn a_hash_is_outdated_when_its_parameters_differ() {
-        let now = Passwords::new(1).hash("correct horse".to_owned()).await.unwrap();
-        assert!(now.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && !is_outdated(&now), "{now}");
+    async fn one_account_or_address_cannot_fill_the_pool() {
+        let passwords = cheap(1);
+        let address = |last| Some([127, 0, 0, last].into());
+        let of_account = (0..MAX_PER_ACCOUNT).map(|_| hash(&passwords, Some(Id(1)), address(1)).boxed());
+        let of_address = (MAX_PER_ACCOUNT..passwords.max_per_address).map(|_| hash(&passwords, None, address(1)).boxed());
+        let mut hashes = join_all(of_account.chain(of_address).collect::<Vec<_>>());
+        assert!((&mut hashes).now_or_never().is_none());
+
+        let same_account = hash(&passwords, Some(Id(1)), address(2)).await;
+        let same_address = hash(&passwords, Some(Id(2)), address(1)).await;
+        let mut other = hash(&passwords, Some(Id(2)), address(2)).boxed();
+
+        assert!(matches!(same_account, Err(Error::TooMany(_))), "{same_account:?}");
+        assert!(matches!(same_address, Err(Error::TooMany(_))), "{same_address:?}");
+        assert!((&mut other).now_or_never().is_none(), "it waits");
+        drop(hashes);
+        assert!(other.await.is_ok());
+        assert!(passwords.in_progress().is_empty(), "{:?}", passwords.in_progress());
+    }
+
+    #[tokio::test]
+    async fn default_cost_is_that_of_owasp_and_other_hashes_are_outdated() {
+        let passwords = Passwords::new(1, PasswordSettings::default());
+        let now = hash(&passwords, None, None).await.unwrap();
+        assert!(now.starts_with("$argon2id$v=19$m=19456,t=2,p=1$") && !passwords.is_outdated(&now), "{now}");
         for (part, other) in [("m=19456", "m=65536"), ("t=2", "t=1"), ("p=1", "p=2"), ("argon2id", "argon2i"), ("v=19", "v=16")] {
-            assert!(is_outdated(&now.replace(part, other)), "{other}");
+            assert!(passwords.is_outdated(&now.replace(part, other)), "{other}");
         }
+    }
+
+    #[tokio::test]
+    async fn verifies_hashes_of_any_cost() {
+        let weak = hash(&cheap(1), None, None).await.unwrap();
+
+        let passwords = Passwords::new(1, PasswordSettings::default());
+        let verify = async |password: &str| passwords.verify(HashRequester::default(), password.to_owned(), weak.clone()).await;
+
+        assert!(weak.contains("m=8,t=1,p=1"), "{weak}");
+        assert!(verify("correct horse").await.unwrap() && !verify("wrong horse").await.unwrap());
+    }
+
+    #[test]
+    fn common_passwords_are_allowed_by_setting_alone() {
+        let strict = cheap(1);
+        let lenient = Passwords::new(1, PasswordSettings { allow_common: true, ..PasswordSettings::default() });
+        let names = ["ama.mensah", "ama@example.com"];
+
+        assert!(strict.require_uncommon("PassWord1", names).is_err() && lenient.require_uncommon("PassWord1", names).is_ok());
+        assert!(lenient.require_uncommon("AMA.mensah", names).is_err(), "an account's own name is never a password");
     }
 
     #[test]

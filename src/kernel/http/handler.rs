@@ -1,6 +1,7 @@
 //! The request handler behind the dispatcher: authenticates the caller, and runs the endpoint in a unit of work.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::anyhow;
@@ -9,8 +10,8 @@ use boxoffice_http::rate_limit::{Limits, RateLimitStatus};
 use boxoffice_http::{
     ApiError, AuthorizedRequest, IncomingRequest, RateLimitContext, RejectedRequest, RequestHandler, check_version, etag,
 };
-use boxoffice_openapi::{Contract, Operation};
-use dropshot::{ApiEndpoint, Body};
+use boxoffice_openapi::{Contract, Operation, Scope};
+use dropshot::{ApiEndpoint, Body, RequestContext};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::request::Parts;
@@ -114,11 +115,14 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
     }
 
     fn count(&self, request: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
-        let attempts = request.brute_force_target.as_ref().and_then(|target| {
-            let proxies = &request.context.kernel().settings.limits.trusted_proxies;
-            self.limits.count_attempt(proxies.client(request.peer, request.headers), target)
+        let proxies = &request.context.kernel().settings.limits.trusted_proxies;
+        let address = proxies.client(request.peer, request.headers);
+        let attempts = request.brute_force_target.as_ref().and_then(|target| self.limits.count_attempt(address, target));
+        let of_key = request.principal.as_ref().and_then(|caller| match caller.scope {
+            // All users of an application share its key.
+            Scope::Public => self.limits.count_shared(caller.key.0, address),
+            _ => self.limits.count(caller.key.0),
         });
-        let of_key = request.principal.as_ref().and_then(|caller| self.limits.count(caller.key.0));
         RateLimitStatus::most_restrictive([attempts, of_key])
     }
 
@@ -191,6 +195,12 @@ fn idempotent_request<A: AppState>(
 
 fn audit_context<'a>(contract: &'a Contract, operation: &'a Operation, caller: &Caller, uri: &Uri, id: &str) -> AuditContext<'a> {
     AuditContext { contract, operation, key: caller.key, account: caller.account, uri: uri.clone(), request: id.to_owned() }
+}
+
+/// Returns the address of a request's client, which a trusted proxy may have forwarded.
+pub fn client_address<A: AppState>(rq: &RequestContext<Arc<A>>) -> IpAddr {
+    let proxies = &rq.context().kernel().settings.limits.trusted_proxies;
+    proxies.client(rq.request.remote_addr().ip(), rq.request.headers())
 }
 
 /// Returns the API key in these headers.

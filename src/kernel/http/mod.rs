@@ -12,7 +12,7 @@ mod response;
 mod routes;
 
 pub use api_request::{ApiRequest, ApiResponse, ApiResult, Json, Path, Query};
-pub use handler::{AppState, api_key};
+pub use handler::{AppState, api_key, client_address};
 pub use options::{LimitOptions, LimitSettings, ListenAddress, TlsOptions};
 pub use precondition::PreconditionContext;
 pub use response::{Created, HasLocation, SerializedJson};

@@ -100,9 +100,18 @@ pub struct LimitOptions {
     /// many across all accounts; 0: no limit
     #[arg(long, env = "BOXOFFICE_LOGIN_RATE_LIMIT", default_value = "10", value_name = "NUMBER", value_parser = setting(whole_number::<0, { u32::MAX }>))]
     login_rate_limit: Setting<u32>,
-    /// Requests per minute with one key; 0: no limit
+    /// Requests per minute with one key, or with one public key from one address; 0: no limit
     #[arg(long, env = "BOXOFFICE_RATE_LIMIT", default_value = "600", value_name = "NUMBER", value_parser = setting(whole_number::<0, { u32::MAX }>))]
     rate_limit: Setting<u32>,
+    /// Failed log-ins per hour to one account, from all addresses together; 0: no limit
+    #[arg(long, env = "BOXOFFICE_FAILED_LOGIN_LIMIT", default_value = "100", value_name = "NUMBER", value_parser = setting(whole_number::<0, { u32::MAX }>))]
+    failed_login_limit: Setting<u32>,
+    /// Changes of one account's password or e-mail address per hour; 0: no limit
+    #[arg(long, env = "BOXOFFICE_CREDENTIAL_CHANGE_LIMIT", default_value = "10", value_name = "NUMBER", value_parser = setting(whole_number::<0, { u32::MAX }>))]
+    credential_change_limit: Setting<u32>,
+    /// Verification codes that are mailed to one address per hour, and as many password reset codes; 0: no limit
+    #[arg(long, env = "BOXOFFICE_CODE_LIMIT", default_value = "10", value_name = "NUMBER", value_parser = setting(whole_number::<0, { u32::MAX }>))]
+    code_limit: Setting<u32>,
     /// Addresses and networks of trusted proxies, which send the client's address in Forwarded or X-Forwarded-For
     #[arg(long, env = "BOXOFFICE_TRUSTED_PROXIES", default_value = "", hide_default_value = true, value_name = "LIST", value_parser = setting(str::parse::<TrustedProxies>))]
     trusted_proxies: Setting<TrustedProxies>,
@@ -113,8 +122,14 @@ pub struct LimitOptions {
 pub struct LimitSettings {
     /// Guesses per minute from one address on one account; ten times as many across all accounts; 0: no limit.
     pub guesses: u32,
-    /// Requests per minute with one key; 0: no limit.
+    /// Requests per minute with one key, or with one public key from one address; 0: no limit.
     pub keys: u32,
+    /// Failed log-ins per hour to one account; 0: no limit.
+    pub failed_logins: u32,
+    /// Changes of one account's password or e-mail address per hour; 0: no limit.
+    pub credential_changes: u32,
+    /// Codes of one kind per hour that are mailed to one e-mail address; 0: no limit.
+    pub codes: u32,
     /// Proxies whose headers determine the client's address.
     pub trusted_proxies: TrustedProxies,
 }
@@ -128,12 +143,18 @@ impl LimitOptions {
         Ok(LimitSettings {
             guesses: *self.login_rate_limit.get()?,
             keys: *self.rate_limit.get()?,
+            failed_logins: *self.failed_login_limit.get()?,
+            credential_changes: *self.credential_change_limit.get()?,
+            codes: *self.code_limit.get()?,
             trusted_proxies: self.trusted_proxies.get()?.clone(),
         })
     }
 
     /// Returns what is wrong with each option.
-    pub fn problems(&self) -> [Option<String>; 3] {
-        [self.login_rate_limit.problem(), self.rate_limit.problem(), self.trusted_proxies.problem()]
+    pub fn problems(&self) -> [Option<String>; 6] {
+        let numbers =
+            [&self.login_rate_limit, &self.rate_limit, &self.failed_login_limit, &self.credential_change_limit, &self.code_limit];
+        let [logins, keys, failed_logins, changes, codes] = numbers.map(Setting::problem);
+        [logins, keys, failed_logins, changes, codes, self.trusted_proxies.problem()]
     }
 }

@@ -1,14 +1,15 @@
 //! Mail as files, for trying the platform out without a mail server.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::transport::{DeliveryError, MailTransport, OutgoingMail};
+use crate::kernel::private_files;
 
 /// Writes each mail to an `.eml` file. Only the server's user can read it, because a mail may contain a verification code.
 pub struct FileTransport {
@@ -43,7 +44,7 @@ impl MailTransport for FileTransport {
 /// Writes a mail atomically: a file that ends in `.eml` is always complete.
 fn write(path: &Path, text: &[u8]) -> io::Result<()> {
     if let Some(folder) = path.parent() {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        private_files::create_folder(folder)?;
     }
     let temporary = path.with_extension("part");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;

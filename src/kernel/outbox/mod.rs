@@ -5,6 +5,9 @@
 //! connection between the delivery and the database update, and has the same `Message-ID`. Failed deliveries are retried with
 //! growing delays, and finally given up. Mail to a deleted account is deleted.
 //!
+//! The text of a mail is encrypted ([`MailCipher`]) and deleted as soon as it is delivered or given up. A mail with a code
+//! ([`push_until`]) is given up when the code expires.
+//!
 //! ```ignore
 //! transaction!(kernel.db, |tx| {
 //!     store::insert(tx, &code).await?;
@@ -12,6 +15,7 @@
 //! })
 //! ```
 
+mod cipher;
 mod file_transport;
 mod model;
 mod service;
@@ -19,7 +23,8 @@ mod smtp;
 mod store;
 mod transport;
 
+pub use cipher::MailCipher;
 pub use model::Mail;
-pub use service::{correct_future, deliver_due, push};
+pub use service::{correct_future, deliver_due, push, push_until};
 pub use store::forget;
 pub use transport::{DeliveryError, MailTransport, OutgoingMail, from_settings};

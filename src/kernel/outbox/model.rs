@@ -15,13 +15,28 @@ pub struct Mail<'a> {
     pub body: String,
 }
 
+/// A mail to be stored in `outbox`.
+pub struct NewMail<'a> {
+    pub id: Id,
+    pub recipient: &'a str,
+    pub subject: &'a str,
+    /// The encrypted text.
+    pub body: String,
+    pub expires: Option<Timestamp>,
+}
+
 /// A row of `outbox`.
 #[derive(sqlx::FromRow)]
 pub struct MailRow {
     pub id: Id,
     pub recipient: String,
     pub subject: String,
+    /// The text, encrypted if there is a `key_id`.
     pub body: String,
+    /// The key with which the text is encrypted.
+    pub key_id: Option<String>,
+    /// The time after which the mail is useless, because the code in it is no longer valid.
+    pub expires: Option<Timestamp>,
     pub created: Timestamp,
     pub attempts: i64,
     /// The time of the next delivery attempt. A server that claims the mail sets it to the end of its lease.

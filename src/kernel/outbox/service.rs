@@ -10,7 +10,7 @@ use lettre::message::Mailbox;
 use lettre::message::header::{ContentType, HeaderName, HeaderValue};
 use slog::{error, info, warn};
 
-use super::model::{Mail, MailRow};
+use super::model::{Mail, MailRow, NewMail};
 use super::store;
 use super::transport::{DeliveryError, OutgoingMail};
 use crate::config::MailSettings;
@@ -31,13 +31,36 @@ const RETRY_DELAYS: [Duration; 7] = [
     Duration::from_secs(4 * 60 * 60),
     Duration::from_secs(8 * 60 * 60),
 ];
+/// Age of a mail after which any server claims it, to give it up. Until then only servers with its key claim it, and by then they
+/// have made their last attempt.
+const ABANDONED_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// A mail is leased to one server for the timeout of the transport plus this margin for the database updates.
 const LEASE_MARGIN: Duration = Duration::from_secs(2 * 60);
 
 /// Stores mails in the outbox. They are sent only if the transaction is committed.
 pub async fn push(kernel: &Kernel, tx: &mut Tx, mails: impl IntoIterator<Item = Mail<'_>>) -> Result<()> {
-    let mails: Vec<_> = mails.into_iter().map(|mail| (kernel.clock.next_id(), mail)).collect();
-    store::insert(tx, &mails, kernel.clock.now()).await
+    encrypt_and_insert(kernel, tx, mails, None).await
+}
+
+/// Stores a mail that is useless after `expires`, because the code in it is no longer valid then. It is neither sent nor stored
+/// any longer.
+pub async fn push_until(kernel: &Kernel, tx: &mut Tx, mail: Mail<'_>, expires: Timestamp) -> Result<()> {
+    encrypt_and_insert(kernel, tx, [mail], Some(expires)).await
+}
+
+async fn encrypt_and_insert(
+    kernel: &Kernel,
+    tx: &mut Tx,
+    mails: impl IntoIterator<Item = Mail<'_>>,
+    expires: Option<Timestamp>,
+) -> Result<()> {
+    let encrypt = |Mail { recipient, subject, body }| {
+        let id = kernel.clock.next_id();
+        let body = kernel.mail_cipher.encrypt(id, recipient, &body)?;
+        Ok(NewMail { id, recipient, subject, body, expires })
+    };
+    let mails = mails.into_iter().map(encrypt).collect::<Result<Vec<_>>>()?;
+    store::insert(tx, &mails, &kernel.mail_cipher.key_id, kernel.clock.now()).await
 }
 
 /// Job step: tries to deliver a few due mails. Returns the number of attempts; call it until it returns 0.
@@ -46,12 +69,13 @@ pub async fn push(kernel: &Kernel, tx: &mut Tx, mails: impl IntoIterator<Item = 
 /// Returns an error if the database fails. A mail that was delivered but could not be deleted for that reason is delivered
 /// again later.
 pub async fn deliver_due(kernel: &Kernel) -> Result<u64> {
-    let now = kernel.clock.now();
-    if !store::is_any_due(&mut kernel.db.read().await?, now).await? {
+    let (now, key_id) = (kernel.clock.now(), &kernel.mail_cipher.key_id);
+    let abandoned = now.minus(ABANDONED_AFTER);
+    if !store::is_any_due(&mut kernel.db.read().await?, now, key_id, abandoned).await? {
         return Ok(0);
     }
     let until = now.plus(kernel.mailer.timeout() + LEASE_MARGIN);
-    let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, CONCURRENCY).await)?;
+    let claimed = transaction!(kernel.db, |tx| store::claim(tx, now, until, key_id, abandoned, CONCURRENCY).await)?;
     let count = claimed.len() as u64;
     for outcome in join_all(claimed.iter().map(|mail| deliver(kernel, mail))).await {
         outcome?;
@@ -68,11 +92,15 @@ pub async fn correct_future(tx: &mut Tx, now: Timestamp, latest: Timestamp) -> R
 /// Tries to deliver a mail without an open transaction, and records the result.
 async fn deliver(kernel: &Kernel, mail: &MailRow) -> Result<()> {
     let name = name(mail);
-    let outcome = match compose(mail, &name, &kernel.settings.mail) {
+    let is_expired = |at: Timestamp| mail.expires.is_some_and(|expires| expires <= at);
+    let message = kernel.mail_cipher.decrypt(mail).and_then(|text| compose(mail, text, &name, &kernel.settings.mail));
+    let outcome = match message {
+        Ok(_) if is_expired(kernel.clock.now()) => Err(DeliveryError::Permanent("its code has expired".to_owned())),
         Ok(message) => kernel.mailer.send(&OutgoingMail { name, message }).await,
         Err(error) => Err(DeliveryError::Permanent(format!("{error:#}"))),
     };
     let delay = usize::try_from(mail.attempts - 1).ok().and_then(|failed| RETRY_DELAYS.get(failed).copied());
+    let delay = delay.filter(|delay| !is_expired(kernel.clock.now().plus(*delay)));
     match (outcome, delay) {
         (Ok(destination), _) => {
             info!(kernel.log, "mail sent"; "mail" => %mail.id, "to" => destination);
@@ -92,7 +120,7 @@ async fn deliver(kernel: &Kernel, mail: &MailRow) -> Result<()> {
 }
 
 /// Builds the message of a mail. It is the same for each attempt.
-fn compose(mail: &MailRow, name: &str, settings: &MailSettings) -> anyhow::Result<Message> {
+fn compose(mail: &MailRow, text: String, name: &str, settings: &MailSettings) -> anyhow::Result<Message> {
     let created = Duration::from_micros(u64::try_from(mail.created.0).unwrap_or_default());
     let recipient = mail.recipient.parse().context("the recipient's address can't be used in a mail")?;
     let recipient = Mailbox::new(None, recipient);
@@ -106,7 +134,7 @@ fn compose(mail: &MailRow, name: &str, settings: &MailSettings) -> anyhow::Resul
         .message_id(Some(format!("<{name}.outbox@{}>", settings.from.email.domain())))
         .raw_header(auto_submitted)
         .header(ContentType::TEXT_PLAIN)
-        .body(mail.body.clone())
+        .body(text)
         .context("the mail can't be composed")
 }
 

@@ -2,40 +2,53 @@
 
 use boxoffice_http::error::Result;
 
-use super::model::{Mail, MailRow};
+use super::model::{MailRow, NewMail};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
-use crate::kernel::types::id::Id;
 
-pub async fn insert(tx: &mut Tx, mails: &[(Id, Mail<'_>)], now: Timestamp) -> Result<()> {
-    let into = "outbox (id, recipient, subject, body, created, attempts, due)";
+pub async fn insert(tx: &mut Tx, mails: &[NewMail<'_>], key_id: &str, now: Timestamp) -> Result<()> {
+    let into = "outbox (id, recipient, subject, body, key_id, expires, created, attempts, due)";
     tx.insert_rows(into, mails, |columns| {
-        columns
-            .add(|(id, _)| *id)
-            .add(|(_, mail)| mail.recipient.to_owned())
-            .add(|(_, mail)| mail.subject.to_owned())
-            .add(|(_, mail)| mail.body.clone());
+        columns.add(|mail| mail.id).add(|mail| mail.recipient.to_owned()).add(|mail| mail.subject.to_owned());
+        columns.add(|mail| mail.body.clone()).add(|_| key_id.to_owned()).add(|mail| mail.expires);
         columns.add(|_| now).add(|_| 0_i64).add(|_| now);
     })
     .await
 }
 
-/// Returns whether any mail is due. A cheap check before [`claim`], because usually there is none and a read takes no locks.
-pub async fn is_any_due(tx: &mut Tx, now: Timestamp) -> Result<bool> {
-    tx.query("select exists (select 1 from outbox where due <= $1)").bind(now).scalar().await
+/// Returns whether a mail is due that [`claim`] with the same arguments would return. A cheap check, because usually there is none
+/// and a read takes no locks.
+pub async fn is_any_due(tx: &mut Tx, now: Timestamp, key_id: &str, abandoned: Timestamp) -> Result<bool> {
+    tx.query("select exists (select 1 from outbox where due <= $1 and (key_id is null or key_id = $2 or created <= $3))")
+        .bind(now)
+        .bind(key_id.to_owned())
+        .bind(abandoned)
+        .scalar()
+        .await
 }
 
-/// Claims a few due mails: no other server claims them before `until`. On PostgreSQL it skips rows that another server is
-/// claiming at the moment; SQLite has one writer at a time.
-pub async fn claim(tx: &mut Tx, now: Timestamp, until: Timestamp, most: i64) -> Result<Vec<MailRow>> {
+/// Claims a few due mails that are encrypted with this key, or were created before `abandoned`: no other server claims them before
+/// `until`. On PostgreSQL it skips rows that another server is claiming at the moment; SQLite has one writer at a time.
+pub async fn claim(
+    tx: &mut Tx,
+    now: Timestamp,
+    until: Timestamp,
+    key_id: &str,
+    abandoned: Timestamp,
+    most: i64,
+) -> Result<Vec<MailRow>> {
     let update = if tx.is_postgres() {
         "update outbox set attempts = attempts + 1, due = $2 where id = any(array(
-             select id from outbox where due <= $1 order by due, id limit $3 for update skip locked)) returning *"
+             select id from outbox where due <= $1 and (key_id is null or key_id = $4 or created <= $5)
+             order by due, id limit $3 for update skip locked))
+         returning id, recipient, subject, body, key_id, expires, created, attempts, due"
     } else {
         "update outbox set attempts = attempts + 1, due = $2 where id in (
-             select id from outbox where due <= $1 order by due, id limit $3) returning *"
+             select id from outbox where due <= $1 and (key_id is null or key_id = $4 or created <= $5)
+             order by due, id limit $3)
+         returning id, recipient, subject, body, key_id, expires, created, attempts, due"
     };
-    tx.query(update).bind(now).bind(until).bind(most).all().await
+    tx.query(update).bind(now).bind(until).bind(most).bind(key_id.to_owned()).bind(abandoned).all().await
 }
 
 /// Deletes a delivered mail.

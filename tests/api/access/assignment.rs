@@ -115,9 +115,9 @@ impl VolatileValues {
     fn since(fixtures: &AccessFixtures) -> Self {
         let ids = [&fixtures.ids, &fixtures.others].into_iter().flat_map(|ids| ids.values());
         let users = fixtures.users.values().map(|user| &user.number);
-        // Times, account numbers, serials, hashes of keys and passwords, keys, token codes, identifiers, timestamps and secrets,
-        // mailed codes.
-        let pattern = r"202\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?|[A-Z]{2}-[A-Z0-9]{8}|[0-9A-Z]{6}-[0-9A-Z]{12}|\b[0-9a-f]{64}\b|\$argon2id(\$[A-Za-z0-9+/=,]+){4}|\b[a-z0-9]{32}\b|\b[0-9A-Z]{8}\b|\b\d{14,19}\b|\b\d{6}\b";
+        // Encrypted mails, times, account numbers, serials, hashes of keys and passwords, keys, token codes, identifiers,
+        // timestamps and secrets, mailed codes.
+        let pattern = r"[A-Za-z0-9+/]{80,}={0,2}|202\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?|[A-Z]{2}-[A-Z0-9]{8}|[0-9A-Z]{6}-[0-9A-Z]{12}|\b[0-9a-f]{64}\b|\$argon2id(\$[A-Za-z0-9+/=,]+){4}|\b[a-z0-9]{32}\b|\b[0-9A-Z]{8}\b|\b\d{14,19}\b|\b\d{6}\b";
         Self {
             pattern: Regex::new(pattern).unwrap(),
             last_id: fixtures.app.state.clock.next_id().to_string(),

@@ -16,6 +16,7 @@ use crate::tokens::{global_token, redeemer_key};
 on_both_databases![
     every_operation_with_key_is_limited,
     counts_each_key_separately,
+    counts_public_key_by_address,
     limited_client_receives_retry_after,
     counts_credential_attempts_by_account,
     counts_credential_attempts_by_address,
@@ -85,6 +86,29 @@ async fn counts_each_key_separately(app: TestApp) {
     assert!(first.header("ratelimit").starts_with("\"key\";r=1;t="), "{}", first.header("ratelimit"));
     assert!(second.header("ratelimit").starts_with("\"key\";r=0;t="), "{}", second.header("ratelimit"));
     assert_eq!((second.header("retry-after"), unknown.header("ratelimit")), ("", ""));
+}
+
+/// All users of an application share its key, and none of them can use up the limit of the others.
+async fn counts_public_key_by_address(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let limits = LimitSettings { trusted_proxies: "127.0.0.0/8".parse().unwrap(), guesses: 0, ..one_a_minute() };
+    let server = app.start_second_server(limited(&app, limits), log::silent()).await;
+    let ask = async |key: &str, from: &str| {
+        app.request("GET", "/time").at(server.address).key(key).header("X-Forwarded-For", from).send().await
+    };
+
+    for (key, from, status) in [
+        (&app.public_key, "198.51.100.7", 200),
+        (&app.public_key, "198.51.100.7", 429),
+        (&app.public_key, "198.51.100.8", 200),
+        (&app.public_key, "2001:db8:1:2::1", 200),
+        (&app.public_key, "2001:db8:1:2::2", 429),
+        (&ama.key, "198.51.100.7", 200),
+        (&ama.key, "198.51.100.8", 429),
+    ] {
+        let response = ask(key, from).await;
+        assert_eq!(response.status, status, "{from}: {}", response.body);
+    }
 }
 
 async fn limited_client_receives_retry_after(app: TestApp) {

@@ -1,7 +1,6 @@
 //! The object store of images: a folder for one server, an S3 bucket for several.
 
 use std::collections::HashMap;
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -16,6 +15,7 @@ use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::sync::OnceCell;
 
 use super::image::{Image, ImageFormat};
+use crate::kernel::private_files;
 
 /// Stores image files by names such as `banner/17637000000001`.
 ///
@@ -147,7 +147,7 @@ fn is_absent(error: &Error) -> bool {
 }
 
 fn open_folder(folder: &str) -> Result<Box<dyn ObjectStore>> {
-    fs::create_dir_all(folder)?;
+    private_files::create_folder(folder.as_ref())?;
     // Without fsync, a power failure could lose the banner of a committed event.
     Ok(Box::new(LocalFileSystem::new_with_prefix(folder)?.with_fsync(true)))
 }
@@ -211,7 +211,7 @@ mod tests {
     #[tokio::test]
     async fn reaches_nothing_outside_its_folder() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("secret"), "x").unwrap();
+        std::fs::write(folder.path().join("secret"), "x").unwrap();
         let store = MediaStore::open(folder.path().join("media").to_str().unwrap()).unwrap();
         store.put("banner/1", &image(icon::render("a").unwrap())).await.unwrap();
         for name in [

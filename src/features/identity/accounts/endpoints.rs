@@ -5,7 +5,7 @@ use dropshot::{HttpResponseOk, endpoint};
 
 use super::model::{Account, AccountCreate, AccountFilter, AccountPath, AccountUpdate};
 use super::{lifecycle, service};
-use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes};
+use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes, client_address};
 use crate::kernel::types::paging::Page;
 use crate::state::{ApiRequest, App, Rq};
 
@@ -27,8 +27,11 @@ async fn account_list(_: Rq, request: ApiRequest<Query<AccountFilter>>) -> ApiRe
 }
 
 #[endpoint { method = POST, path = "/accounts", tags = ["Accounts"] }]
-async fn account_create(_: Rq, request: ApiRequest<Json<AccountCreate>>) -> ApiResult<Created<Account>> {
-    request.respond(|ctx, caller, Json(body)| async move { Ok(Created(service::sign_up(&ctx, &caller, body).await?)) }).await
+async fn account_create(rq: Rq, request: ApiRequest<Json<AccountCreate>>) -> ApiResult<Created<Account>> {
+    let address = client_address(&rq);
+    request
+        .respond(|ctx, caller, Json(body)| async move { Ok(Created(service::sign_up(&ctx, &caller, address, body).await?)) })
+        .await
 }
 
 #[endpoint { method = GET, path = "/accounts/{number}", tags = ["Accounts"] }]
@@ -40,12 +43,13 @@ async fn account_get(_: Rq, request: ApiRequest<Path<AccountPath>>) -> ApiResult
 
 #[endpoint { method = PUT, path = "/accounts/{number}", tags = ["Accounts"] }]
 async fn account_update(
-    _: Rq,
+    rq: Rq,
     request: ApiRequest<(Path<AccountPath>, Json<AccountUpdate>)>,
 ) -> ApiResult<HttpResponseOk<Account>> {
+    let address = client_address(&rq);
     request
         .respond(|ctx, caller, (Path(path), Json(body))| async move {
-            Ok(HttpResponseOk(service::update(&ctx, &caller, &path.number, body).await?))
+            Ok(HttpResponseOk(service::update(&ctx, &caller, address, &path.number, body).await?))
         })
         .await
 }

@@ -1,14 +1,19 @@
 //! Operations on accounts.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 
+use boxoffice_http::client_ip::rate_limit_key;
 use boxoffice_http::error::{Code, Error, Result};
+use boxoffice_http::rate_limit::Attempt;
 use boxoffice_openapi::BIRTH_DATE_DESCRIPTION;
 
 use super::model::{Account, AccountCreate, AccountFilter, AccountNumber, AccountRole, AccountRow, AccountUpdate, OptionalDate};
+use super::notice::{self, Credential};
 use super::store;
-use crate::kernel::auth::{self, Caller};
+use crate::kernel::auth::{Caller, HashRequester};
 use crate::kernel::db::{Tx, ViolationExt, transaction};
+use crate::kernel::outbox;
 use crate::kernel::types::api_types::{BirthDate, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
@@ -28,21 +33,27 @@ pub struct PreparedAccount {
 }
 
 /// Creates an account. Every caller may create a customer; only a platform administrator may create an administrator.
-pub async fn sign_up(ctx: &Ctx, caller: &Caller, new: AccountCreate) -> Result<Account> {
+pub async fn sign_up(ctx: &Ctx, caller: &Caller, address: IpAddr, new: AccountCreate) -> Result<Account> {
     if new.role == Some(AccountRole::Administrator) && !caller.is_administrator() {
         return Err(Error::FORBIDDEN);
     }
-    create(ctx, new).await
+    limit_taken_names(ctx, caller, address, create(ctx, Some(address), new)).await
 }
 
-/// Creates an account of any role. The calling code must have validated the fields as the contract does.
+/// Creates an account of any role, for a client at this address or for a command. The calling code must have validated the fields
+/// as the contract does.
 ///
 /// # Errors
 /// [`Error::Invalid`] if the password is too common or the date of birth is in the future, [`Code::AccountTaken`] if another account
 /// has the username or e-mail address.
-pub async fn create(ctx: &Ctx, new: AccountCreate) -> Result<Account> {
+pub async fn create(ctx: &Ctx, address: Option<IpAddr>, new: AccountCreate) -> Result<Account> {
     require_past(ctx, new.date_of_birth.as_ref())?;
-    let new = prepare(&ctx.app, new).await?;
+    let (row, password) = new_row(new);
+    ctx.app.passwords.require_uncommon(&password, [&row.username, &row.email])?;
+    // Before the password is hashed, which is expensive, and once more with the insert.
+    require_free(&mut ctx.unit.read().await?, Id::NONE, Some(&row.username), Some(&row.email)).await?;
+    let password_hash = ctx.app.passwords.hash(HashRequester { account: None, address }, password).await?;
+    let new = PreparedAccount { row, password_hash };
     let row = transaction!(ctx.unit, |tx| insert(&ctx.app, tx, new.clone()).await)
         .on_unique("accounts_username_key", conflict_error(&["username"]))
         .on_unique("accounts_email_key", conflict_error(&["email"]))?;
@@ -55,23 +66,61 @@ pub async fn create(ctx: &Ctx, new: AccountCreate) -> Result<Account> {
 /// [`Error::Invalid`] if the password is too common.
 pub async fn prepare(app: &App, new: AccountCreate) -> Result<PreparedAccount> {
     let (row, password) = new_row(new);
-    auth::require_uncommon(&password, [&row.username, &row.email])?;
-    Ok(PreparedAccount { row, password_hash: app.passwords.hash(password).await? })
+    app.passwords.require_uncommon(&password, [&row.username, &row.email])?;
+    let by_command = HashRequester { account: None, address: None };
+    Ok(PreparedAccount { row, password_hash: app.passwords.hash(by_command, password).await? })
 }
 
 pub async fn get(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<Account> {
     Ok(view(load(&mut ctx.unit.read().await?, caller, number).await?))
 }
 
-pub async fn update(ctx: &Ctx, caller: &Caller, number: &AccountNumber, mut change: AccountUpdate) -> Result<Account> {
+/// Updates an account for a caller at this address.
+pub async fn update(
+    ctx: &Ctx,
+    caller: &Caller,
+    address: IpAddr,
+    number: &AccountNumber,
+    change: AccountUpdate,
+) -> Result<Account> {
     let account = load(&mut ctx.unit.read().await?, caller, number).await?;
     require_past(ctx, change.date_of_birth.as_ref())?;
-    let hash = match change.password.take() {
+    let is_new = |name: &Option<String>, own: &str| name.as_ref().is_some_and(|name| !name.eq_ignore_ascii_case(own));
+    let has_new_name = is_new(&change.username, &account.username) || is_new(&change.email, &account.email);
+    let update = change_account(ctx, caller, address, account, change);
+    if has_new_name { limit_taken_names(ctx, caller, address, update).await } else { update.await }
+}
+
+/// Checks everything that could reject the change before the password is hashed, which is expensive.
+async fn change_account(
+    ctx: &Ctx,
+    caller: &Caller,
+    address: IpAddr,
+    account: AccountRow,
+    mut change: AccountUpdate,
+) -> Result<Account> {
+    let new_email = change.email.as_ref().filter(|email| !email.eq_ignore_ascii_case(&account.email));
+    let changes_credentials = change.password.is_some() || new_email.is_some();
+    let password = change.password.take();
+    if let Some(password) = &password {
+        if let Some(precondition) = ctx.unit.precondition() {
+            precondition.check_once().await?;
+        }
+        let username = change.username.as_ref().unwrap_or(&account.username);
+        let email = change.email.as_ref().unwrap_or(&account.email);
+        ctx.app.passwords.require_uncommon(&password.0, [username, email])?;
+    }
+    let (username, email) = (change.username.as_deref(), change.email.as_deref());
+    require_free(&mut ctx.unit.read().await?, account.id, username, email).await?;
+    let attempt = if changes_credentials { Some(ctx.app.attempts.credential_changes.begin(account.id)?) } else { None };
+    let hash = match password {
         Some(password) => {
-            let username = change.username.as_ref().unwrap_or(&account.username);
-            let email = change.email.as_ref().unwrap_or(&account.email);
-            auth::require_uncommon(&password.0, [username, email])?;
-            Some(ctx.app.passwords.hash(password.0).await?)
+            let requester = HashRequester { account: Some(account.id), address: Some(address) };
+            let hash = ctx.app.passwords.hash(requester, password.0).await;
+            if hash.is_err() {
+                attempt.into_iter().for_each(Attempt::forgive);
+            }
+            Some(hash?)
         }
         None => None,
     };
@@ -79,6 +128,22 @@ pub async fn update(ctx: &Ctx, caller: &Caller, number: &AccountNumber, mut chan
         .on_unique("accounts_username_key", conflict_error(&["username"]))
         .on_unique("accounts_email_key", conflict_error(&["email"]))?;
     Ok(view(row))
+}
+
+/// Runs a request that reveals if another account has a username or an e-mail address, and limits how often a caller can find
+/// that out. Platform administrators may list all accounts, so there is nothing that they could find out.
+async fn limit_taken_names<T>(ctx: &Ctx, caller: &Caller, address: IpAddr, work: impl Future<Output = Result<T>>) -> Result<T> {
+    if caller.is_administrator() {
+        return work.await;
+    }
+    // Counted before the work, so that concurrent requests can't exceed the limits. Only rejections because of a name stay counted.
+    let of_address = ctx.app.attempts.taken_names_of_address.begin(rate_limit_key(address))?;
+    let of_account = caller.account.map(|account| ctx.app.attempts.taken_names.begin(account)).transpose()?;
+    let outcome = work.await;
+    if !matches!(outcome, Err(Error::Rejected(Code::AccountTaken, _))) {
+        of_account.into_iter().chain([of_address]).for_each(Attempt::forgive);
+    }
+    outcome
 }
 
 /// Returns the account with this number, if the caller is that account or a platform administrator.
@@ -183,8 +248,8 @@ pub async fn insert(app: &App, tx: &mut Tx, new: PreparedAccount) -> Result<Acco
     Ok(row)
 }
 
-/// Updates an account. A new password ends all sessions of the account except the caller's, and invalidates its pending password
-/// resets.
+/// Updates an account. A new password or e-mail address ends all sessions of the account except the caller's, invalidates its
+/// pending password resets, and is reported to the old address, because it may be the work of an intruder.
 async fn apply(
     app: &App,
     tx: &mut Tx,
@@ -193,13 +258,26 @@ async fn apply(
     change: &AccountUpdate,
     hash: Option<&str>,
 ) -> Result<AccountRow> {
+    let before = store::lock(tx, id).await?.ok_or(Error::NOT_FOUND)?;
     require_free(tx, id, change.username.as_deref(), change.email.as_deref()).await?;
     let row = store::update(tx, id, change, hash).await?.ok_or(Error::NOT_FOUND)?;
-    if hash.is_some() {
-        store::end_sessions(tx, id, caller.key, app.clock.now()).await?;
-        store::invalidate_resets(tx, id).await?;
-    }
+    let changed = match (hash.is_some(), !row.email.eq_ignore_ascii_case(&before.email)) {
+        (false, false) => return Ok(row),
+        (true, false) => Credential::Password,
+        (false, true) => Credential::Email,
+        (true, true) => Credential::Both,
+    };
+    store::end_sessions(tx, id, caller.key, app.clock.now()).await?;
+    store::invalidate_resets(tx, id).await?;
+    let by = if caller.is(id) { "" } else { " by the platform's staff" };
+    outbox::push(app, tx, [notice::of_change(app, &before, changed, by)]).await?;
     Ok(row)
+}
+
+/// Sets another password after a password reset. Ends every session of the account and reports the change to its address.
+pub async fn reset_password(app: &App, tx: &mut Tx, account: &AccountRow, password_hash: &str) -> Result<()> {
+    store::set_password(tx, account.id, password_hash, app.clock.now()).await?;
+    outbox::push(app, tx, [notice::of_change(app, account, Credential::Password, " with a mailed code")]).await
 }
 
 /// Rejects a username or an e-mail address that another account has. If both are taken, the error names both.

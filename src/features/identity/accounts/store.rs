@@ -239,6 +239,13 @@ pub async fn set_activated(tx: &mut Tx, id: Id, activated: bool) -> Result<Optio
     update.bind(id).bind(activated).optional().await
 }
 
+/// Deletes the addresses from which someone has signed in to the account. Writes the table directly: `sessions` depends on this
+/// module, not the other way round.
+pub async fn forget_login_addresses(tx: &mut Tx, account: Id) -> Result<()> {
+    tx.query("delete from login_addresses where account_id = $1").bind(account).execute().await?;
+    Ok(())
+}
+
 /// Erases all data of an account except its number and role, to which the ledger refers.
 pub async fn erase(tx: &mut Tx, id: Id, username: &str, email: &str, password_hash: &str) -> Result<()> {
     tx.query(

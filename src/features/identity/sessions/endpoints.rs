@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use super::model::{AccountSession, Session, SessionCreate, SessionPath};
 use super::service;
 use crate::features::identity::accounts::AccountPath;
-use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes, api_key};
+use crate::kernel::http::{ApiResult, Created, Json, Path, Query, Routes, api_key, client_address};
 use crate::kernel::types::paging::{Page, PageRequest};
 use crate::state::{ApiRequest, App, Rq};
 
@@ -27,8 +27,9 @@ pub fn register(routes: &mut Routes<App>) {
 }
 
 #[endpoint { method = POST, path = "/sessions", tags = ["Sessions"] }]
-async fn session_create(_: Rq, request: ApiRequest<Json<SessionCreate>>) -> ApiResult<Created<Session>> {
-    request.respond(|ctx, _, Json(body)| async move { Ok(Created(service::open(&ctx, body).await?)) }).await
+async fn session_create(rq: Rq, request: ApiRequest<Json<SessionCreate>>) -> ApiResult<Created<Session>> {
+    let address = client_address(&rq);
+    request.respond(|ctx, _, Json(body)| async move { Ok(Created(service::open(&ctx, address, body).await?)) }).await
 }
 
 #[endpoint { method = GET, path = "/sessions/active", tags = ["Sessions"] }]

@@ -10,3 +10,4 @@ mod service;
 mod store;
 
 pub use endpoints::register;
+pub use service::purge_addresses;

@@ -1,12 +1,16 @@
 //! Operations on sessions.
 
+use std::net::IpAddr;
+use std::time::Duration;
+
+use boxoffice_http::client_ip::rate_limit_key;
 use boxoffice_http::error::{Code, Error, Result};
-use tokio::sync::OnceCell;
+use boxoffice_http::rate_limit::Attempt;
 
 use super::model::{AccountSession, Credentials, Session, SessionCreate, SessionPath, SessionRow};
 use super::store;
 use crate::features::identity::accounts::{self, Account, AccountNumber, AccountRow};
-use crate::kernel::auth::{self, Caller, KeyKind, NewKey};
+use crate::kernel::auth::{self, Caller, HashRequester, KeyKind, NewKey};
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::types::api_types::{DateTime, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -17,11 +21,15 @@ use crate::state::{App, Ctx};
 
 /// Number of attempts at a log-in. An attempt fails if the account is changed while its password is being verified.
 const ATTEMPTS: usize = 3;
+/// Time for which an address is remembered after a log-in.
+const ADDRESS_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Largest number of remembered addresses of an account.
+const MAX_ADDRESSES: i64 = 10;
 
-/// Opens a session, if the password is correct.
-pub async fn open(ctx: &Ctx, new: SessionCreate) -> Result<Session> {
+/// Opens a session for a client at this address, if the password is correct.
+pub async fn open(ctx: &Ctx, address: IpAddr, new: SessionCreate) -> Result<Session> {
     for _ in 0..ATTEMPTS {
-        if let Some(session) = try_to_open(ctx, &new).await? {
+        if let Some(session) = try_to_open(ctx, address, &new).await? {
             return Ok(session);
         }
     }
@@ -30,26 +38,61 @@ pub async fn open(ctx: &Ctx, new: SessionCreate) -> Result<Session> {
 
 /// Opens a session. Returns `None` if the account was changed while its password was being verified, because that takes too long
 /// to hold a lock.
-async fn try_to_open(ctx: &Ctx, new: &SessionCreate) -> Result<Option<Session>> {
+async fn try_to_open(ctx: &Ctx, address: IpAddr, new: &SessionCreate) -> Result<Option<Session>> {
     let credentials = store::credentials(&mut ctx.unit.read().await?, &new.identification).await?;
     let password = || new.password.0.clone();
     let Some(credentials) = credentials else {
-        // Verify a dummy hash, so that the response time is the same for known and unknown names.
-        ctx.app.passwords.verify(password(), dummy_hash(ctx).await?).await?;
+        // Verify a hash that no password matches, so that the response time is the same for known and unknown names.
+        let requester = HashRequester { account: None, address: Some(address) };
+        ctx.app.passwords.verify(requester, password(), ctx.app.passwords.unusable_hash().await?).await?;
         return Err(Code::AccountUnknown.into());
     };
-    if !ctx.app.passwords.verify(password(), credentials.password_hash.clone()).await? {
-        return Err(Code::SessionWrongPassword.into());
-    }
+    let requester = HashRequester { account: Some(credentials.account.id), address: Some(address) };
+    verify(ctx, &credentials, requester, address, password()).await?;
     if !credentials.account.activated {
         return Err(Code::AccountDeactivated.into());
     }
     // Replace an outdated hash now: the plain-text password is available only at log-in. If too many passwords are waiting to be
     // hashed, a later log-in replaces it.
-    let is_outdated = auth::is_outdated(&credentials.password_hash);
-    let new_hash = if is_outdated { ctx.app.passwords.hash(password()).await.ok() } else { None };
-    let issued = transaction!(ctx.unit, |tx| issue(&ctx.app, tx, &credentials, new_hash.as_deref()).await)?;
+    let is_outdated = ctx.app.passwords.is_outdated(&credentials.password_hash);
+    let new_hash = if is_outdated { ctx.app.passwords.hash(requester, password()).await.ok() } else { None };
+    let issued = transaction!(ctx.unit, |tx| issue(&ctx.app, tx, &credentials, new_hash.as_deref(), address).await)?;
     Ok(issued.map(|(id, key, started)| view(id, key, started, credentials.account)))
+}
+
+/// Verifies an account's password, unless too many log-ins to the account have failed. Those don't block a client at an address
+/// from which someone has signed in to the account before: otherwise, anyone could lock its owner out.
+async fn verify(ctx: &Ctx, credentials: &Credentials, requester: HashRequester, address: IpAddr, password: String) -> Result<()> {
+    let Credentials { account, password_hash } = credentials;
+    let since = ctx.app.clock.now().minus(ADDRESS_RETENTION);
+    let digest = address_digest(account.id, address);
+    let is_known = store::is_known_address(&mut ctx.unit.read().await?, account.id, &digest, since).await?;
+    let begin = || ctx.app.attempts.logins.begin(account.id);
+    // Before the password is verified, so that concurrent log-ins can't exceed the limit.
+    let attempt = if is_known { None } else { Some(begin()?) };
+    let is_correct = ctx.app.passwords.verify(requester, password, password_hash.clone()).await;
+    if let Ok(false) = is_correct {
+        // The attempt stays counted; one from a known address is counted now.
+        let _failed = if is_known { Some(begin()?) } else { None };
+        return Err(Code::SessionWrongPassword.into());
+    }
+    attempt.into_iter().for_each(Attempt::forgive);
+    is_correct.map(drop)
+}
+
+/// Returns the form in which the address of a client is stored: 24 bits of a hash. That is enough to recognize an address, and too
+/// few to find out which one it was: 256 addresses of IPv4 have the same. IPv6 addresses are those of networks.
+fn address_digest(account: Id, address: IpAddr) -> String {
+    secret::hash(&format!("{account} {}", rate_limit_key(address)))[..6].to_owned()
+}
+
+/// Job step: deletes the addresses from which no one has signed in for a while. Returns their number.
+///
+/// # Errors
+/// Returns an error if the database fails.
+pub async fn purge_addresses(ctx: &Ctx) -> Result<u64> {
+    let before = ctx.app.clock.now().minus(ADDRESS_RETENTION);
+    transaction!(ctx.unit, |tx| store::purge_addresses(tx, before).await)
 }
 
 /// Returns the session of the caller's key.
@@ -109,6 +152,7 @@ async fn issue(
     tx: &mut Tx,
     credentials: &Credentials,
     new_hash: Option<&str>,
+    address: IpAddr,
 ) -> Result<Option<(Id, String, Timestamp)>> {
     let Credentials { account, password_hash } = credentials;
     if !store::lock(tx, account.id, password_hash, new_hash.unwrap_or(password_hash)).await? {
@@ -124,13 +168,9 @@ async fn issue(
     };
     let (id, key) = auth::issue(app, tx, &new).await?;
     let started = store::started_at(tx, id).await?;
+    store::remember_address(tx, account.id, &address_digest(account.id, address), started).await?;
+    store::forget_older_addresses(tx, account.id, MAX_ADDRESSES).await?;
     Ok(Some((id, key, started)))
-}
-
-/// Returns the hash of a random password that no account has. Computed once, on first use.
-async fn dummy_hash(ctx: &Ctx) -> Result<String> {
-    static HASH: OnceCell<String> = OnceCell::const_new();
-    HASH.get_or_try_init(|| ctx.app.passwords.hash(secret::api_key())).await.cloned()
 }
 
 fn view(id: Id, key: String, started: Timestamp, account: AccountRow) -> Session {

@@ -64,3 +64,36 @@ pub async fn end(tx: &mut Tx, id: Id, now: Timestamp) -> Result<bool> {
     let end = "update api_keys set ended = $2 where id = $1 and ended is null and (expires is null or expires > $2)";
     Ok(tx.query(end).bind(id).bind(now).execute().await? == 1)
 }
+
+/// Returns whether someone has signed in to the account from this address since then.
+pub async fn is_known_address(tx: &mut Tx, account: Id, digest: &str, since: Timestamp) -> Result<bool> {
+    let known = "select exists (select 1 from login_addresses where account_id = $1 and address = $2 and seen > $3)";
+    tx.query(known).bind(account).bind(digest.to_owned()).bind(since).scalar().await
+}
+
+/// Stores the time of the last log-in from an address.
+pub async fn remember_address(tx: &mut Tx, account: Id, digest: &str, now: Timestamp) -> Result<()> {
+    tx.query(
+        "insert into login_addresses (account_id, address, seen) values ($1, $2, $3)
+         on conflict (account_id, address) do update set seen = excluded.seen",
+    )
+    .bind(account)
+    .bind(digest.to_owned())
+    .bind(now)
+    .execute()
+    .await?;
+    Ok(())
+}
+
+/// Deletes all addresses of an account except the ones that were used last.
+pub async fn forget_older_addresses(tx: &mut Tx, account: Id, most: i64) -> Result<()> {
+    let delete = "delete from login_addresses where account_id = $1 and address not in
+        (select address from login_addresses where account_id = $1 order by seen desc, address limit $2)";
+    tx.query(delete).bind(account).bind(most).execute().await?;
+    Ok(())
+}
+
+/// Deletes the addresses of all accounts that were last used before this time, and returns their number.
+pub async fn purge_addresses(tx: &mut Tx, before: Timestamp) -> Result<u64> {
+    tx.query("delete from login_addresses where seen <= $1").bind(before).execute().await
+}

@@ -8,7 +8,7 @@ use super::model::{
     VerificationUpdate,
 };
 use super::service;
-use crate::kernel::http::{ApiResult, Created, Json, Path, Routes};
+use crate::kernel::http::{ApiResult, Created, Json, Path, Routes, client_address};
 use crate::state::{ApiRequest, App, Rq};
 
 /// Adds the endpoints to the route table.
@@ -73,11 +73,12 @@ async fn reset_get(_: Rq, request: ApiRequest<Path<ResetPath>>) -> ApiResult<Htt
 }
 
 #[endpoint { method = PATCH, path = "/resets/{reset}", tags = ["Accounts"] }]
-async fn reset_update(_: Rq, request: ApiRequest<(Path<ResetPath>, Json<ResetUpdate>)>) -> ApiResult<HttpResponseOk<Reset>> {
+async fn reset_update(rq: Rq, request: ApiRequest<(Path<ResetPath>, Json<ResetUpdate>)>) -> ApiResult<HttpResponseOk<Reset>> {
+    let address = client_address(&rq);
     request
         .respond(|ctx, _, (Path(path), Json(body))| async move {
             let ResetUpdate { code, password } = body;
-            let code = service::redeem(&ctx, CodePurpose::Reset, path.reset, code, Some(password.0)).await?;
+            let code = service::redeem(&ctx, CodePurpose::Reset, path.reset, code, Some((password.0, address))).await?;
             Ok(HttpResponseOk(code.into()))
         })
         .await

@@ -100,7 +100,7 @@ impl HasLocation for Reset {
 }
 
 /// Purpose of a code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::Type)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, sqlx::Type)]
 #[sqlx(type_name = "text", rename_all = "lowercase")]
 pub enum CodePurpose {
     Verification,

@@ -1,5 +1,6 @@
 //! Operations on e-mail verifications and password resets.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use boxoffice_http::error::{Code as Refusal, Error, Result};
@@ -7,7 +8,7 @@ use boxoffice_http::error::{Code as Refusal, Error, Result};
 use super::model::{CodePurpose, CodeRow, CodeStatus, CodeValidity, Digits, Identifier, VerificationCode};
 use super::store;
 use crate::features::identity::accounts::{self, AccountRow};
-use crate::kernel::auth;
+use crate::kernel::auth::HashRequester;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox::{self, Mail};
 use crate::kernel::types::clock::Timestamp;
@@ -24,7 +25,19 @@ const MAX_DAILY_ATTEMPTS: i64 = 50;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Creates a code for the account with this e-mail address and mails it. Closes the account's earlier codes of this kind.
+///
+/// The number of codes for an e-mail address is limited. Otherwise, an attacker could send its owner any number of mails, also by
+/// giving the address to one account after another, and invalidate each code before its owner can use it.
 pub async fn request(ctx: &Ctx, kind: CodePurpose, email: &str) -> Result<VerificationCode> {
+    let attempt = ctx.app.attempts.codes.begin((kind, email.to_ascii_lowercase()))?;
+    let code = create(ctx, kind, email).await;
+    if code.is_err() {
+        attempt.forgive();
+    }
+    code
+}
+
+async fn create(ctx: &Ctx, kind: CodePurpose, email: &str) -> Result<VerificationCode> {
     let (identifier, digits) = (secret::api_key(), secret::verification_code());
     let row = transaction!(ctx.unit, |tx| make(&ctx.app, tx, kind, email, &identifier, &digits).await)?;
     Ok(VerificationCode { identifier: Identifier(identifier), row, standing: CodeValidity::Open })
@@ -46,7 +59,7 @@ async fn make(app: &App, tx: &mut Tx, kind: CodePurpose, email: &str, identifier
         email: account.email.clone(),
     };
     store::insert(tx, &row).await?;
-    outbox::push(app, tx, [mail(app, &row, &account, digits)]).await?;
+    outbox::push_until(app, tx, mail(app, &row, &account, digits), row.expires).await?;
     Ok(row)
 }
 
@@ -75,7 +88,8 @@ async fn look_up(ctx: &Ctx, kind: CodePurpose, identifier: Identifier) -> Result
     Ok((VerificationCode { identifier, row, standing }, account))
 }
 
-/// Redeems a code: verifies the account's e-mail address or, for a reset, sets `password`.
+/// Redeems a code: verifies the account's e-mail address or, for a reset, sets `password`, which comes from a client at this
+/// address.
 ///
 /// Unlike in other operations, the code's validity is checked before the digits, so that a client without attempts left learns
 /// nothing more about them. Every response that reveals if the digits were correct counts as an attempt, including a rejected new
@@ -85,7 +99,7 @@ pub async fn redeem(
     kind: CodePurpose,
     identifier: Identifier,
     digits: Digits,
-    password: Option<String>,
+    password: Option<(String, IpAddr)>,
 ) -> Result<VerificationCode> {
     let (mut code, account) = look_up(ctx, kind, identifier).await?;
     if code.standing != CodeValidity::Open {
@@ -95,10 +109,15 @@ pub async fn redeem(
     let outcome = match (is_correct, password) {
         (false, _) => Err(Error::invalid("code", "is not the one that was sent")),
         (true, None) => Ok(None),
-        (true, Some(password)) => match auth::require_uncommon(&password, [&account.username, &account.email]) {
-            Ok(()) => Ok(Some(ctx.app.passwords.hash(password).await?)),
-            Err(error) => Err(error),
-        },
+        (true, Some((password, address))) => {
+            match ctx.app.passwords.require_uncommon(&password, [&account.username, &account.email]) {
+                Ok(()) => {
+                    let requester = HashRequester { account: Some(account.id), address: Some(address) };
+                    Ok(Some(ctx.app.passwords.hash(requester, password).await?))
+                }
+                Err(error) => Err(error),
+            }
+        }
     };
     transaction!(ctx.unit, |tx| record_attempt(&ctx.app, tx, &code.row, &outcome).await)?;
     // Return the error only after the attempt has been committed.
@@ -125,7 +144,7 @@ async fn record_attempt(app: &App, tx: &mut Tx, code: &CodeRow, outcome: &Result
     if let Ok(password_hash) = outcome {
         store::set_used(tx, &code.hash).await?;
         match password_hash {
-            Some(hash) => accounts::set_password(tx, account.id, hash, now).await?,
+            Some(hash) => accounts::reset_password(app, tx, &account, hash).await?,
             None => accounts::set_verified(tx, account.id).await?,
         }
     }

@@ -15,14 +15,13 @@ use crate::kernel::auth::Caller;
 use crate::kernel::db::{Tx, transaction};
 use crate::kernel::outbox;
 use crate::kernel::types::id::Id;
-use crate::kernel::types::secret;
 use crate::state::{App, Ctx};
 
 /// Deletes an account. Payments of its open orders are refunded after the commit, because no transaction waits for the gateway;
 /// a job retries refunds that fail.
 pub async fn delete(ctx: &Ctx, caller: &Caller, number: &AccountNumber) -> Result<()> {
     accounts::load(&mut ctx.unit.read().await?, caller, number).await?;
-    let unusable_hash = ctx.app.passwords.hash(secret::api_key()).await?;
+    let unusable_hash = ctx.app.passwords.unusable_hash().await?;
     let cancelled = transaction!(ctx.unit, |tx| erase(&ctx.app, tx, caller, number, &unusable_hash).await)?;
     let background = ctx.background();
     ctx.unit.after_commit(async move { process_refunds(&background, cancelled).await }).await;

@@ -1,0 +1,127 @@
+//! Encryption of mail in the outbox.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
+use aws_lc_rs::error::Unspecified;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+
+use super::model::MailRow;
+use crate::kernel::private_files;
+use crate::kernel::types::id::Id;
+use crate::kernel::types::secret;
+
+/// Encrypts the text of mails with AES-256-GCM, because it may contain a code that sets a password. A database file keeps deleted
+/// content for a while, in free pages and in its log, and so does a backup.
+///
+/// The key is in a file, not in the database. Servers with different keys can share a database: each sends its own mails.
+pub struct MailCipher {
+    key: RandomizedNonceKey,
+    /// Identifies the key without revealing it.
+    pub key_id: String,
+}
+
+impl MailCipher {
+    /// Reads the key from this file. Creates the file with a random key if it doesn't exist.
+    ///
+    /// # Errors
+    /// Returns an error if the file can't be created or read, or contains no key.
+    pub fn open(file: &Path) -> Result<Self> {
+        let new_key: [u8; 32] = rand::random();
+        let read = || {
+            if !file.exists() {
+                if let Some(folder) = file.parent() {
+                    private_files::create_folder(folder)?;
+                }
+                private_files::create_once(file, format!("{}\n", BASE64_STANDARD.encode(new_key)).as_bytes())?;
+            }
+            std::fs::read_to_string(file)
+        };
+        let text = read().with_context(|| format!("cannot read the key of the mails in {}", file.display()))?;
+        let key = BASE64_STANDARD.decode(text.trim()).ok().filter(|key| key.len() == new_key.len());
+        let key = key.with_context(|| format!("{} contains no key: it must have 32 bytes in base64", file.display()))?;
+        let key_id = secret::hash(&format!("boxoffice: mail key {}", text.trim()))[..16].to_owned();
+        Ok(Self { key: RandomizedNonceKey::new(&AES_256_GCM, &key).map_err(crypto_error)?, key_id })
+    }
+
+    /// Encrypts the text of a mail. It can only be decrypted as the text of the same mail to the same recipient.
+    ///
+    /// # Errors
+    /// Returns an error if the system has no random numbers.
+    pub fn encrypt(&self, id: Id, recipient: &str, text: &str) -> Result<String> {
+        let mut bytes = text.as_bytes().to_vec();
+        let nonce = self.key.seal_in_place_append_tag(Aad::from(context(id, recipient)), &mut bytes).map_err(crypto_error)?;
+        Ok(BASE64_STANDARD.encode([nonce.as_ref(), bytes.as_slice()].concat()))
+    }
+
+    /// Returns the text of a mail. Mails of earlier versions are not encrypted.
+    ///
+    /// # Errors
+    /// Returns an error if it was encrypted with another key, or changed.
+    pub fn decrypt(&self, mail: &MailRow) -> Result<String> {
+        match mail.key_id.as_deref() {
+            None => return Ok(mail.body.clone()),
+            Some(key_id) if key_id != self.key_id => return Err(anyhow!("it was encrypted with the key of another server")),
+            Some(_) => {}
+        }
+        let encrypted = BASE64_STANDARD.decode(&mail.body)?;
+        let (nonce, text) = encrypted.split_at_checked(NONCE_LEN).context("it is incomplete")?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(crypto_error)?;
+        let mut text = text.to_vec();
+        let aad = Aad::from(context(mail.id, &mail.recipient));
+        let text = self.key.open_in_place(nonce, aad, &mut text).map_err(crypto_error)?;
+        Ok(String::from_utf8(text.to_vec())?)
+    }
+}
+
+fn context(id: Id, recipient: &str) -> String {
+    format!("{id} {recipient}")
+}
+
+fn crypto_error(_: Unspecified) -> anyhow::Error {
+    anyhow!("a mail can't be encrypted or decrypted")
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+    use crate::kernel::types::clock::Timestamp;
+
+    fn row(cipher: &MailCipher) -> MailRow {
+        let (id, recipient) = (Id(17_637_000_000_001), "ama@example.com".to_owned());
+        let body = cipher.encrypt(id, &recipient, "Your code is 123456.").unwrap();
+        let (subject, created, due) = (String::new(), Timestamp(0), Timestamp(0));
+        MailRow { id, recipient, subject, body, key_id: Some(cipher.key_id.clone()), expires: None, created, attempts: 0, due }
+    }
+
+    #[test]
+    fn decrypts_the_same_mail_with_the_same_key_only() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, other) = (folder.path().join("new/mail.key"), folder.path().join("other.key"));
+        let cipher = MailCipher::open(&file).unwrap();
+
+        let mail = row(&cipher);
+
+        assert!(!mail.body.contains("123456") && mail.body != row(&cipher).body);
+        assert_eq!(MailCipher::open(&file).unwrap().decrypt(&mail).unwrap(), "Your code is 123456.");
+        assert!(MailCipher::open(&other).unwrap().decrypt(&mail).is_err());
+        assert!(cipher.decrypt(&MailRow { recipient: "kofi@example.com".to_owned(), ..row(&cipher) }).is_err());
+        assert!(cipher.decrypt(&MailRow { body: "AAAA".to_owned(), ..row(&cipher) }).is_err());
+        let plain = MailRow { body: "Good news.".to_owned(), key_id: None, ..row(&cipher) };
+        assert_eq!(cipher.decrypt(&plain).unwrap(), "Good news.");
+    }
+
+    #[test]
+    fn rejects_a_file_without_a_key() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mail.key");
+        std::fs::write(&file, "secret").unwrap();
+
+        let error = MailCipher::open(&file).err().unwrap().to_string();
+
+        assert!(error.ends_with("mail.key contains no key: it must have 32 bytes in base64"), "{error}");
+    }
+}

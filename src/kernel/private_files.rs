@@ -1,0 +1,176 @@
+//! Access rights of files: only the user that runs the program may read what it stores.
+
+use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Mode;
+use slog::{Logger, info, warn};
+
+/// The mode of folders.
+const FOLDER: u32 = 0o700;
+/// The mode of files.
+const FILE: u32 = 0o600;
+/// The rights of other users.
+const OTHERS: u32 = 0o077;
+/// The mode bit of a folder such as `/tmp`, in which all users may create files.
+const STICKY: u32 = 0o1000;
+
+/// Removes the rights of other users from everything that the program creates from here on, libraries and SQLite included.
+pub fn set_umask() {
+    rustix::process::umask(Mode::from_raw_mode(OTHERS));
+}
+
+/// Creates a folder, and its parents, if they don't exist.
+///
+/// # Errors
+/// Returns an error if one of them can't be created.
+pub fn create_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(FOLDER).create(folder)
+}
+
+/// Creates an empty file.
+///
+/// # Errors
+/// Returns an error if it exists or can't be created.
+pub fn create_file(file: &Path) -> io::Result<fs::File> {
+    OpenOptions::new().write(true).create_new(true).mode(FILE).open(file)
+}
+
+/// Withdraws the rights of other users to the files of an SQLite database.
+pub fn restrict_database(url: &str, log: &Logger) {
+    let Some(path) = url.strip_prefix("sqlite:").map(|path| path.trim_start_matches("//")) else { return };
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        restrict(Path::new(&format!("{path}{suffix}")), log);
+    }
+}
+
+/// Withdraws the rights of other users to a folder and everything in it. Doesn't follow symbolic links within the folder.
+pub fn restrict_all(folder: &Path, log: &Logger) {
+    restrict(folder, log);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                folders.push(entry.path());
+            }
+            if !kind.is_symlink() {
+                restrict(&entry.path(), log);
+            }
+        }
+    }
+}
+
+/// Withdraws the rights of other users to a file or a folder, and logs the old mode. Does nothing if it doesn't exist. Only its
+/// owner can do this, so a failure is logged as a warning.
+pub fn restrict(path: &Path, log: &Logger) {
+    if let Err(error) = try_to_restrict(path, log) {
+        warn!(log, "other users may read a file, because its access rights can't be changed"; "path" => %path.display(),
+            "cause" => %error);
+    }
+}
+
+fn try_to_restrict(path: &Path, log: &Logger) -> io::Result<()> {
+    let metadata = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        metadata => metadata?,
+    };
+    let mode = metadata.permissions().mode() & 0o7777;
+    let private = if metadata.is_dir() { FOLDER } else { FILE };
+    let is_regular = metadata.is_dir() || metadata.is_file();
+    if mode & OTHERS == 0 || !is_regular {
+        return Ok(());
+    }
+    if metadata.is_dir() && (mode & STICKY != 0 || path.parent().is_none()) {
+        return Err(io::Error::other("the folder is shared with other programs: choose another one"));
+    }
+    fs::set_permissions(path, Permissions::from_mode(private))?;
+    info!(log, "access of other users withdrawn"; "path" => %path.display(), "old_mode" => format!("{mode:04o}"));
+    Ok(())
+}
+
+/// Creates a file with this content, unless it exists. Other processes never see a part of it. Returns whether it was created.
+///
+/// # Errors
+/// Returns an error if it can't be written.
+pub fn create_once(path: &Path, content: &[u8]) -> io::Result<bool> {
+    let temporary = temporary_name(path);
+    let create = || {
+        use io::Write;
+        let mut file = create_file(&temporary)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        match fs::hard_link(&temporary, path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            result => result.map(|()| true),
+        }
+    };
+    let created = create();
+    // Left over only if it could not be created, or the disk fails.
+    let _removed = fs::remove_file(&temporary);
+    created
+}
+
+fn temporary_name(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{:08x}", rand::random::<u32>()));
+    name.into()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use boxoffice_http::log;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    fn set_mode(path: &Path, mode: u32) {
+        fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn withdraws_rights_from_a_folder_and_its_content() {
+        let outside = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let (inner, file) = (folder.path().join("banner"), folder.path().join("banner/1"));
+        fs::create_dir(&inner).unwrap();
+        fs::write(&file, "x").unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
+        for (path, wide) in [(folder.path(), 0o755), (&inner, 0o775), (&file, 0o644), (outside.path(), 0o755)] {
+            set_mode(path, wide);
+        }
+
+        restrict_all(folder.path(), &log::silent());
+
+        assert_eq!([mode(folder.path()), mode(&inner), mode(&file)], [0o700, 0o700, 0o600]);
+        assert_eq!(mode(outside.path()), 0o755, "links are not followed");
+    }
+
+    #[test]
+    fn leaves_shared_and_absent_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        set_mode(folder.path(), 0o1777);
+
+        restrict(folder.path(), &log::silent());
+        restrict(&folder.path().join("absent"), &log::silent());
+
+        assert_eq!(mode(folder.path()), 0o1777);
+    }
+
+    #[test]
+    fn creates_a_file_once_for_its_user_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key");
+
+        let created = [create_once(&path, b"first").unwrap(), create_once(&path, b"second").unwrap()];
+
+        assert_eq!((created, fs::read(&path).unwrap().as_slice(), mode(&path)), ([true, false], b"first".as_slice(), 0o600));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -1,0 +1,228 @@
+//! Limits of attempts that depend on the account or on the result: failed log-ins, taken names, changes of credentials, codes.
+
+use std::time::Duration;
+
+use boxoffice::config::Settings;
+use boxoffice::features::identity::sessions;
+use boxoffice::kernel::context::Context;
+use boxoffice::kernel::http::LimitSettings;
+use boxoffice_http::log;
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::on_both_databases;
+use crate::support::{PASSWORD, Response, SecondServer, TestApp, User};
+
+on_both_databases![
+    failed_logins_are_limited_by_account,
+    concurrent_failed_logins_do_not_exceed_the_limit,
+    known_addresses_are_few_and_expire,
+    taken_names_are_limited_by_account,
+    concurrent_taken_names_do_not_exceed_the_limit,
+    taken_names_are_limited_by_address,
+    credential_changes_are_limited_by_account,
+    codes_are_limited_by_email_address,
+];
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// A second server with these limits, which believes in `X-Forwarded-For`.
+async fn limited_server(app: &TestApp, limits: LimitSettings) -> SecondServer {
+    let limits = LimitSettings { trusted_proxies: "127.0.0.0/8".parse().unwrap(), ..limits };
+    app.start_second_server(Settings { limits, ..app.state.settings.clone() }, log::silent()).await
+}
+
+/// Logs in from an address.
+async fn sign_in(app: &TestApp, server: &SecondServer, name: &str, password: &str, from: &str) -> Response {
+    let body = json!({ "identification": name, "password": password });
+    app.request("POST", "/sessions").at(server.address).header("X-Forwarded-For", from).json(&body).send().await
+}
+
+fn assert_limited(response: &Response, policy: &str) {
+    assert_eq!((response.status, response.code()), (429, "requests.too-many"), "{}", response.body);
+    assert_eq!(response.header("ratelimit-policy"), policy);
+    assert!(response.header("retry-after").parse::<u32>().is_ok_and(|seconds| seconds > 0), "{:?}", response.headers);
+}
+
+async fn failed_logins_are_limited_by_account(app: TestApp) {
+    app.sign_up("ama").await;
+    app.sign_up("kofi").await;
+    let server = limited_server(&app, LimitSettings { failed_logins: 3, ..LimitSettings::default() }).await;
+    let home = "198.51.100.1";
+    assert_eq!(sign_in(&app, &server, "ama", PASSWORD, home).await.status, 201);
+    let policy = "\"logins\";q=3;w=3600";
+
+    for last in 2..5 {
+        let wrong = sign_in(&app, &server, "ama", "a wrong one", &format!("198.51.100.{last}")).await;
+        assert_eq!((wrong.status, wrong.code()), (401, "session.wrong-password"));
+    }
+
+    assert_limited(&sign_in(&app, &server, "AMA", "a wrong one", "198.51.100.5").await, policy);
+    assert_limited(&sign_in(&app, &server, "ama@example.com", PASSWORD, "198.51.100.6").await, policy);
+    assert_limited(&sign_in(&app, &server, "ama", "a wrong one", home).await, policy);
+    let at_home = sign_in(&app, &server, "ama", PASSWORD, home).await;
+    assert_eq!(at_home.status, 201, "her address is known: {}", at_home.body);
+    assert_eq!(sign_in(&app, &server, "kofi", PASSWORD, "198.51.100.5").await.status, 201, "another account");
+    app.advance_clock(DAY * 31);
+    server.state.clock.advance(DAY * 31);
+    assert_limited(&sign_in(&app, &server, "ama", PASSWORD, home).await, policy);
+}
+
+async fn concurrent_failed_logins_do_not_exceed_the_limit(app: TestApp) {
+    app.sign_up("ama").await;
+    let server = limited_server(&app, LimitSettings { failed_logins: 3, ..LimitSettings::default() }).await;
+
+    let addresses: Vec<_> = (0..12).map(|last| format!("198.51.100.{last}")).collect();
+    let responses = join_all(addresses.iter().map(|from| sign_in(&app, &server, "ama", "a wrong one", from))).await;
+
+    assert_eq!(responses.iter().filter(|response| response.status == 401).count(), 3);
+    assert!(responses.iter().all(|response| [401, 429].contains(&response.status)), "{responses:?}");
+}
+
+async fn known_addresses_are_few_and_expire(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let server = limited_server(&app, LimitSettings::default()).await;
+    let stored = async || {
+        let mut tx = app.state.db.read().await.unwrap();
+        let stored = tx.query("select address from login_addresses order by seen").all().await.unwrap();
+        stored.into_iter().map(|(address,): (String,)| address).collect::<Vec<_>>()
+    };
+    for last in 0..12 {
+        assert_eq!(sign_in(&app, &server, "ama", PASSWORD, &format!("198.51.100.{last}")).await.status, 201);
+        server.state.clock.advance(Duration::from_secs(1));
+    }
+    let addresses = stored().await;
+    for from in ["198.51.100.11", "2001:db8:1:2::1", "2001:db8:1:2::2"] {
+        server.state.clock.advance(Duration::from_secs(1));
+        assert_eq!(sign_in(&app, &server, "ama", PASSWORD, from).await.status, 201);
+    }
+
+    let later = stored().await;
+    assert_eq!((addresses.len(), later.len()), (10, 10));
+    assert_eq!((later[..8] == addresses[1..9], &later[8]), (true, &addresses[9]), "a network counts as one address");
+    assert!(later.iter().all(|address| address.len() == 6), "{later:?}");
+    let purge = async || sessions::purge_addresses(&Context::immediate(server.state.clone())).await.unwrap();
+    assert_eq!(purge().await, 0);
+    server.state.clock.advance(DAY * 30);
+    assert_eq!((purge().await, stored().await.len()), (10, 0));
+
+    assert_eq!(sign_in(&app, &server, "ama", PASSWORD, "198.51.100.1").await.status, 201);
+    let deleted = app.request("DELETE", &format!("/accounts/{}", ama.number)).key(&app.staff.key).send().await;
+    assert_eq!((deleted.status, stored().await.len()), (204, 0));
+}
+
+/// Changes an account.
+async fn change(app: &TestApp, server: &SecondServer, key: &str, user: &User, body: Value) -> Response {
+    app.request("PUT", &format!("/accounts/{}", user.number)).at(server.address).key(key).json(&body).send().await
+}
+
+async fn taken_names_are_limited_by_account(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let other = app.sign_in("ama", PASSWORD).await.unwrap();
+    let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
+    let policy = "\"names\";q=2;w=60";
+
+    let free = change(&app, &server, &ama.key, &ama, json!({ "username": "ama.mensah" })).await;
+    let own = change(&app, &server, &ama.key, &ama, json!({ "username": "AMA.mensah", "email": "ama@example.com" })).await;
+    let taken = [json!({ "email": "kofi@example.com" }), json!({ "username": "kofi", "email": "kofi@example.com" })];
+    for body in &taken {
+        assert_eq!(change(&app, &server, &ama.key, &ama, body.clone()).await.code(), "account.taken");
+    }
+
+    assert_eq!((free.status, own.status), (200, 200));
+    for key in [&ama.key, &other.key] {
+        assert_limited(&change(&app, &server, key, &ama, taken[0].clone()).await, policy);
+        let unknown = change(&app, &server, key, &ama, json!({ "email": "free@example.com" })).await;
+        assert_limited(&unknown, policy);
+    }
+    let sign_up = json!({ "username": "kofi", "email": "new@example.com", "password": PASSWORD });
+    let sign_up = app.request("POST", "/accounts").at(server.address).key(&ama.key).json(&sign_up).send().await;
+    assert_limited(&sign_up, policy);
+    assert_eq!(change(&app, &server, &ama.key, &ama, json!({ "city": "Accra" })).await.status, 200, "no name is changed");
+    assert_eq!(change(&app, &server, &kofi.key, &kofi, json!({ "username": "esi" })).await.status, 200, "another account");
+    for _ in 0..4 {
+        let by_staff = change(&app, &server, &app.staff.key, &ama, json!({ "username": "esi" })).await;
+        assert_eq!(by_staff.code(), "account.taken", "staff may list all accounts");
+    }
+}
+
+async fn concurrent_taken_names_do_not_exceed_the_limit(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    app.sign_up("kofi").await;
+    let server = limited_server(&app, LimitSettings { guesses: 2, ..LimitSettings::default() }).await;
+
+    let body = json!({ "email": "kofi@example.com" });
+    let responses = join_all((0..12).map(|_| change(&app, &server, &ama.key, &ama, body.clone()))).await;
+
+    assert_eq!(responses.iter().filter(|response| response.status == 409).count(), 2);
+    assert!(responses.iter().all(|response| [409, 429].contains(&response.status)), "{responses:?}");
+}
+
+async fn taken_names_are_limited_by_address(app: TestApp) {
+    let server = limited_server(&app, LimitSettings { guesses: 1, ..LimitSettings::default() }).await;
+    let sign_up = async |name: &str, from: &str| {
+        let body = json!({ "username": name, "email": format!("{name}@example.com"), "password": PASSWORD });
+        app.request("POST", "/accounts").at(server.address).header("X-Forwarded-For", from).json(&body).send().await
+    };
+    for number in 0..11 {
+        assert_eq!(sign_up(&format!("person{number}"), "198.51.100.7").await.status, 201, "successes don't count");
+    }
+
+    for number in 0..10 {
+        assert_eq!(sign_up(&format!("person{number}"), "198.51.100.7").await.code(), "account.taken");
+    }
+
+    for name in ["person10", "person11"] {
+        assert_limited(&sign_up(name, "198.51.100.7").await, "\"names\";q=10;w=60");
+    }
+    assert_eq!(sign_up("person10", "198.51.100.8").await.code(), "account.taken");
+    assert_eq!(sign_up("person11", "198.51.100.8").await.status, 201);
+}
+
+async fn credential_changes_are_limited_by_account(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let server = limited_server(&app, LimitSettings { credential_changes: 2, ..LimitSettings::default() }).await;
+    let policy = "\"changes\";q=2;w=3600";
+
+    for rejected in [json!({ "password": "password1" }), json!({ "password": "another horse", "email": "kofi@example.com" })] {
+        assert!([400, 409].contains(&change(&app, &server, &ama.key, &ama, rejected).await.status));
+    }
+    for body in [json!({ "password": "another horse" }), json!({ "email": "mensah@example.com" })] {
+        assert_eq!(change(&app, &server, &ama.key, &ama, body).await.status, 200);
+    }
+
+    assert_limited(&change(&app, &server, &ama.key, &ama, json!({ "password": "a third horse" })).await, policy);
+    assert_limited(&change(&app, &server, &app.staff.key, &ama, json!({ "email": "ama@example.com" })).await, policy);
+    assert_eq!(
+        change(&app, &server, &ama.key, &ama, json!({ "city": "Accra", "email": "Mensah@Example.com" })).await.status,
+        200
+    );
+    assert_eq!(change(&app, &server, &kofi.key, &kofi, json!({ "password": "another horse" })).await.status, 200);
+    assert!(app.sign_in("ama", "another horse").await.is_ok());
+}
+
+async fn codes_are_limited_by_email_address(app: TestApp) {
+    let (ama, kofi) = (app.sign_up("ama").await, app.sign_up("kofi").await);
+    let server = limited_server(&app, LimitSettings { codes: 2, ..LimitSettings::default() }).await;
+    let ask = async |path: &str, name: &str| {
+        let body = json!({ "email": format!("{name}@example.com") });
+        app.request("POST", path).at(server.address).json(&body).send().await
+    };
+    let policy = "\"codes\";q=2;w=3600";
+
+    for _ in 0..2 {
+        assert_eq!(ask("/resets", "nobody").await.status, 404, "no code is mailed");
+        assert_eq!(ask("/resets", "ama").await.status, 201);
+    }
+
+    assert_limited(&ask("/resets", "AMA").await, policy);
+    assert_eq!(ask("/verifications", "ama").await.status, 201, "the other kind");
+    assert_eq!(ask("/resets", "kofi").await.status, 201, "another address");
+    // An attacker gives the same address to another account.
+    for (user, email) in [(&ama, "mensah@example.com"), (&kofi, "ama@example.com")] {
+        assert_eq!(change(&app, &server, &user.key, user, json!({ "email": email })).await.status, 200);
+    }
+    assert_limited(&ask("/resets", "ama").await, policy);
+    assert_eq!(ask("/resets", "mensah").await.status, 201);
+    assert_eq!(ask("/resets", "nobody").await.status, 404, "no code was mailed");
+}
