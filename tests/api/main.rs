@@ -33,6 +33,7 @@ mod mail;
 mod malformed_input;
 mod media;
 mod modifiers;
+mod names;
 mod orders;
 mod paging;
 mod passwords;

@@ -42,6 +42,7 @@ pub struct Limits {
     keys: Option<Limit>,
     attempts: Option<Limit>,
     attempts_of_address: Option<Limit>,
+    keyless: Option<Limit>,
 }
 
 /// One rate limit, counted per key.
@@ -74,12 +75,19 @@ impl Limits {
             keys: Limit::new("key", requests, u64::MAX),
             attempts: Limit::new("guesses", attempts, SLOTS),
             attempts_of_address: Limit::new("address", attempts.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
+            keyless: Limit::new("client", requests.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
         }
     }
 
     /// Counts a request of this key.
     pub fn count(&self, key: i64) -> Option<RateLimitStatus> {
         self.keys.as_ref().map(|limit| limit.count(key))
+    }
+
+    /// Counts a request without a key, such as a browser's request for an image. The limit is higher than that of a key, because many
+    /// people may share an address.
+    pub fn count_keyless(&self, address: IpAddr) -> Option<RateLimitStatus> {
+        self.keyless.as_ref().map(|limit| limit.count(rate_limit_key(address)))
     }
 
     /// Counts a credential attempt. Identifications are compared like accounts' names: ASCII, ignoring case.

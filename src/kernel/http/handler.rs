@@ -114,12 +114,14 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
     }
 
     fn count(&self, request: &RateLimitContext<'_, Self>) -> Option<RateLimitStatus> {
-        let attempts = request.brute_force_target.as_ref().and_then(|target| {
-            let proxies = &request.context.kernel().settings.limits.trusted_proxies;
-            self.limits.count_attempt(proxies.client(request.peer, request.headers), target)
-        });
-        let of_key = request.principal.as_ref().and_then(|caller| self.limits.count(caller.key.0));
-        RateLimitStatus::most_restrictive([attempts, of_key])
+        let proxies = &request.context.kernel().settings.limits.trusted_proxies;
+        let address = proxies.client(request.peer, request.headers);
+        let attempts = request.brute_force_target.as_ref().and_then(|target| self.limits.count_attempt(address, target));
+        let of_client = match request.principal {
+            Some(caller) => self.limits.count(caller.key.0),
+            None => self.limits.count_keyless(address),
+        };
+        RateLimitStatus::most_restrictive([attempts, of_client])
     }
 
     async fn answer(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {

@@ -27,16 +27,19 @@ async fn apply(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &Pr
     let account = accounts::load(tx, caller, number).await?;
     // The account may have been removed since it was loaded, and must not get preferences then.
     let account = accounts::lock(tx, account.id).await?.ok_or(Error::NOT_FOUND)?;
-    let Some(region) = &change.region else {
+    let Some(choice) = &change.region else {
         let region = store::region(tx, account.id).await?;
         return Ok(view(&account, region));
     };
-    if !regions::exists(tx, region.id).await? {
+    let region = choice.id();
+    if let Some(region) = region
+        && !regions::exists(tx, region).await?
+    {
         return Err(unknown_region());
     }
     // The foreign key rejects a region that was removed after the check.
-    store::put(tx, account.id, region.id).await.on_foreign_key(unknown_region())?;
-    Ok(view(&account, Some(region.id)))
+    store::put(tx, account.id, region).await.on_foreign_key(unknown_region())?;
+    Ok(view(&account, region))
 }
 
 fn unknown_region() -> Error {

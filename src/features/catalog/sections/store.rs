@@ -11,6 +11,7 @@ use super::model::SectionRow;
 use super::price::ActiveModifier;
 use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 
@@ -118,7 +119,7 @@ pub async fn release_seats(tx: &mut Tx, section: Id, quantity: i64) -> Result<()
 pub(super) async fn insert(tx: &mut Tx, row: &SectionRow) -> Result<()> {
     tx.query(
         "insert into sections (id, event_id, name, description, base_price, capacity, sold, reserved, sales_start, sales_end,
-         active) values ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9)",
+         active, folded_name) values ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10)",
     )
     .bind(row.id)
     .bind(row.event_id)
@@ -129,6 +130,7 @@ pub(super) async fn insert(tx: &mut Tx, row: &SectionRow) -> Result<()> {
     .bind(row.sales_start)
     .bind(row.sales_end)
     .bind(row.active)
+    .bind(fold(&row.name))
     .execute()
     .await?;
     Ok(())
@@ -139,7 +141,8 @@ pub(super) async fn update(tx: &mut Tx, row: &SectionRow) -> Result<bool> {
     let updated = tx
         .query(
             "update sections set name = $2, description = $3, base_price = $4, capacity = $5, sales_start = $6, sales_end = $7,
-             active = $8 where id = $1 and sold + reserved <= $5",
+             active = $8, folded_name = case when name = $2 then folded_name else $9 end
+             where id = $1 and sold + reserved <= $5",
         )
         .bind(row.id)
         .bind(row.name.clone())
@@ -149,6 +152,7 @@ pub(super) async fn update(tx: &mut Tx, row: &SectionRow) -> Result<bool> {
         .bind(row.sales_start)
         .bind(row.sales_end)
         .bind(row.active)
+        .bind(fold(&row.name))
         .execute()
         .await?;
     Ok(updated == 1)
