@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::io::Cursor;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use boxoffice_client::{Client, Error, types};
 use chrono::{TimeDelta, Utc};
+use image::{ImageFormat, Rgb, RgbImage};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -231,13 +233,9 @@ impl DemoData {
 /// Returns a PNG banner in one colour.
 fn banner() -> anyhow::Result<Vec<u8>> {
     let (width, height) = BANNER;
-    let mut file = Vec::new();
-    let mut encoder = png::Encoder::new(&mut file, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(&[0x8a, 0x3b, 0x12].repeat(width as usize * height as usize))?;
-    writer.finish()?;
-    Ok(file)
+    let mut file = Cursor::new(Vec::new());
+    RgbImage::from_pixel(width, height, Rgb([0x8a, 0x3b, 0x12])).write_to(&mut file, ImageFormat::Png)?;
+    Ok(file.into_inner())
 }
 
 /// Returns the time in `days` days, to the minute.

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::thread::available_parallelism;
 
+use anyhow::Context as _;
 use dropshot::RequestContext;
 use slog::Logger;
 
+use crate::bootstrap;
 use crate::clock_watch::ClockWatch;
 use crate::config::Settings;
 use crate::features::catalog::events::EventCache;
-use crate::features::catalog::media::MediaStore;
+use crate::features::catalog::folded_names;
+use crate::features::catalog::media::{GeneratedImages, ImageWorkers, MediaStore};
 use crate::features::gate::admissions::ScanRequest;
 use crate::features::sales::orders::OrderRequest;
 use crate::features::sales::payments::{Gateway, PaymentCapture, PaymentRequest, Sandbox};
@@ -38,8 +41,12 @@ pub struct App {
     pub attempts: AttemptLimits,
     /// Cache of events and of lists of events.
     pub event_cache: EventCache,
-    /// Images.
+    /// Uploaded images.
     pub media: MediaStore,
+    /// Icons and placeholders.
+    pub generated_images: GeneratedImages,
+    /// Decodes uploaded images.
+    pub image_workers: ImageWorkers,
     /// The payment gateway.
     pub gateway: Box<dyn Gateway>,
     /// The last refund that the job has sent to the gateway; 0 at first.
@@ -57,7 +64,7 @@ pub struct App {
 }
 
 impl App {
-    /// Opens the database, the image store and the mail transport.
+    /// Opens the database, the image store and the mail transport, and completes rows that an earlier version wrote.
     ///
     /// # Errors
     /// Returns an error if one of them can't be opened, or the settings are invalid.
@@ -65,13 +72,15 @@ impl App {
         let cores = available_parallelism().map_or(1, usize::from);
         let media = MediaStore::open(&settings.media)?;
         let (passwords, attempts) = (settings.passwords, AttemptLimits::new(&settings.limits));
-        Ok(Arc::new(Self {
+        let app = Self {
             kernel: Arc::new(Kernel::open(database_url, settings, log).await?),
             // The other cores are for all other requests.
             passwords: Passwords::new((cores / 2).max(1), passwords),
             attempts,
             event_cache: EventCache::default(),
             media,
+            generated_images: GeneratedImages::default(),
+            image_workers: ImageWorkers::default(),
             gateway: Box::new(Sandbox),
             refund_cursor: AtomicI64::new(0),
             clock_watch: ClockWatch::default(),
@@ -79,7 +88,9 @@ impl App {
             payment_requests: GroupCommit::default(),
             payment_captures: GroupCommit::default(),
             redeemer: GroupCommit::default(),
-        }))
+        };
+        folded_names::complete(&app).await.map_err(bootstrap::plain).context("cannot complete the names in the database")?;
+        Ok(Arc::new(app))
     }
 }
 

@@ -5,9 +5,12 @@ mod changes;
 mod lists;
 mod steps;
 
+use std::io::Cursor;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use futures::future::{join, join_all};
+use image::{ImageFormat, RgbImage};
 use serde_json::{Value, json};
 
 use crate::on_both_databases;
@@ -33,15 +36,16 @@ on_both_databases![
     deletes_event_while_advertisements_are_read,
 ];
 
-/// Returns a PNG of this size in base64. Its pixels are not decoded, so they may belong to another size.
+/// Returns a PNG of this size in base64.
 fn png(width: u32, height: u32) -> String {
-    const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4kSICAAM4AUH8/hrTAAAAAElFTkSuQmCC";
-    let mut png = STANDARD.decode(PIXEL).unwrap();
-    png[16..20].copy_from_slice(&width.to_be_bytes());
-    png[20..24].copy_from_slice(&height.to_be_bytes());
-    let checksum = crc32fast::hash(&png[12..29]);
-    png[29..33].copy_from_slice(&checksum.to_be_bytes());
-    STANDARD.encode(png)
+    image(width, height, ImageFormat::Png)
+}
+
+/// Returns an image of this size in base64.
+fn image(width: u32, height: u32, format: ImageFormat) -> String {
+    let mut file = Cursor::new(Vec::new());
+    RgbImage::new(width, height).write_to(&mut file, format).unwrap();
+    STANDARD.encode(file.into_inner())
 }
 
 /// Builds an advertisement with all required properties for zones of 300 × 250 pixels, with a schedule of centuries.

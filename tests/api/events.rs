@@ -95,9 +95,11 @@ async fn creates_draft(app: TestApp) {
     expected["status"] = "Draft".into();
     expected["category"] = read(&app, &kofi.key, body["category"].as_str().unwrap()).await.body;
     expected["venue"] = read(&app, &kofi.key, body["venue"].as_str().unwrap()).await.body;
-    for blank in ["banner", "thumbnail", "published"] {
-        expected[blank] = "".into();
+    expected["venue"]["region"] = read(&app, &kofi.key, expected["venue"]["region"].as_str().unwrap()).await.body;
+    for image in ["banner", "thumbnail"] {
+        expected[image] = format!("https://boxoffice.example/media/{image}/{}", uri.rsplit('/').next().unwrap()).into();
     }
+    expected["published"] = "".into();
     expected["popularity"] = 0.into();
     expected["sections"] = json!([]);
     assert_eq!(created.body, expected);

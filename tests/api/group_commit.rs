@@ -37,7 +37,7 @@ impl BatchOperation<App> for Operation {
                 Self::Violate => Some(None),
                 _ => None,
             });
-            tx.insert_rows("numbers (number)", numbers, |number: Option<i64>, values| _ = values.bind(number)).await?;
+            tx.insert_rows("numbers (number)", numbers, |columns| _ = columns.add(|number: &Option<i64>| *number)).await?;
             assert!(!batch.contains(&&Self::Panic), "the test's batch panics");
             let result = |operation: &&Self| match operation {
                 Self::Insert(number) => Ok(*number),

@@ -38,6 +38,7 @@ mod mail;
 mod malformed_input;
 mod media;
 mod modifiers;
+mod names;
 mod orders;
 mod paging;
 mod passwords;

@@ -276,7 +276,7 @@ fn png(width: u32, height: u32, kind: &[u8], chunk: &[u8]) -> String {
     let mut file = b"\x89PNG\r\n\x1a\n".to_vec();
     let header = [&width.to_be_bytes()[..], &height.to_be_bytes(), &[8, 0, 0, 0, 0]].concat();
     for (kind, data) in
-        [(&b"IHDR"[..], &header[..]), (kind, chunk), (b"IDAT", &[0x78, 0x9c, 0x63, 0, 0, 0, 1, 0, 1]), (b"IEND", &[])]
+        [(&b"IHDR"[..], &header[..]), (kind, chunk), (b"IDAT", &[0x78, 0x9c, 0x63, 0x60, 0, 0, 0, 2, 0, 1]), (b"IEND", &[])]
     {
         let body = [kind, data].concat();
         file.extend(u32::try_from(data.len()).unwrap().to_be_bytes());
@@ -299,7 +299,7 @@ async fn rejects_decompression_bomb(app: TestApp) {
 
     for (picture, detail) in [
         (png(60_000, 60_000, b"tEXt", b"a\0b"), "is 60000 × 60000 pixels"),
-        (png(u32::MAX, 1, b"tEXt", b"a\0b"), "is 4294967295 × 1 pixels"),
+        (png(u32::MAX, 1, b"tEXt", b"a\0b"), "is a PNG image that is damaged"),
         (png(0, 9, b"tEXt", b"a\0b"), "is a PNG image that is damaged"),
         (svg.to_owned(), "is no PNG, JPEG or WebP image"),
         ("data:text/html;base64,PGI+".to_owned(), "is not an image in base64"),
@@ -309,6 +309,6 @@ async fn rejects_decompression_bomb(app: TestApp) {
         assert!(rejected.body["fields"][0]["detail"].as_str().unwrap().starts_with(detail), "{}", rejected.body);
     }
     for kind in [b"iCCP", b"zTXt"] {
-        assert_eq!(put(&png(9, 9, kind, &bomb)).await.status, 200, "it is returned unchanged");
+        assert_eq!(put(&png(1, 1, kind, &bomb)).await.status, 200, "it is returned unchanged");
     }
 }

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use boxoffice::features::catalog::media;
+use boxoffice_http::log;
 use reqwest::Client;
 use reqwest::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use serde_json::json;
@@ -18,7 +19,10 @@ on_both_databases![
     private_image_is_not_publicly_cacheable,
     known_image_is_not_modified,
     replaced_image_has_new_etag,
-    removed_image_is_not_found,
+    removed_image_is_replaced_by_placeholder,
+    placeholder_has_title_of_public_event_only,
+    generated_images_are_drawn_once,
+    limits_requests_for_images_per_address,
     unknown_image_is_not_found,
     rejects_invalid_images,
 ];
@@ -145,18 +149,89 @@ async fn replaced_image_has_new_etag(app: TestApp) {
     assert_eq!((again.status().as_u16(), header(&again, ETAG)), (304, header(&after, ETAG)));
 }
 
-async fn removed_image_is_not_found(app: TestApp) {
+async fn removed_image_is_replaced_by_placeholder(app: TestApp) {
     let ama = app.sign_up("ama").await;
     let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
-    change(&app, &ama, &event, json!({ "banner": PNG, "thumbnail": PNG })).await;
+    change(&app, &ama, &event, json!({ "banner": WEBP, "thumbnail": WEBP })).await;
 
     let changed = change(&app, &ama, &event, json!({ "banner": "" })).await;
 
-    assert_eq!(changed.body["banner"], "");
-    let status = async |kind| fetch(&app, &format!("/media/{kind}/{}", event.id)).await.status().as_u16();
-    assert_eq!((status("banner").await, status("thumbnail").await), (404, 200));
+    assert_eq!(changed.body["banner"], format!("https://boxoffice.example/media/banner/{}", event.id));
+    let media_type = async |kind| {
+        let image = fetch(&app, &format!("/media/{kind}/{}", event.id)).await;
+        (image.status().as_u16(), header(&image, CONTENT_TYPE))
+    };
+    assert_eq!(media_type("banner").await, (200, "image/png".to_owned()));
+    assert_eq!(media_type("thumbnail").await, (200, "image/webp".to_owned()));
     ama.client.event_delete().event(event.id.as_str()).send().await.unwrap();
-    assert_eq!(status("thumbnail").await, 404);
+    assert_eq!((media_type("banner").await.0, media_type("thumbnail").await.0), (404, 404));
+}
+
+/// Returns the size of a PNG and the number of its white pixels, which are its text.
+async fn size_and_ink(response: reqwest::Response) -> (u32, u32, usize) {
+    assert_eq!((response.status().as_u16(), header(&response, CONTENT_TYPE).as_str()), (200, "image/png"));
+    let image = image::load_from_memory(&response.bytes().await.unwrap()).unwrap().into_rgb8();
+    (image.width(), image.height(), image.pixels().filter(|pixel| pixel.0 == [0xFF; 3]).count())
+}
+
+async fn placeholder_has_title_of_public_event_only(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let host = app.create_host(&ama).await;
+    let event = app.create_draft(&host).await;
+    let [banner, thumbnail] = ["banner", "thumbnail"].map(|kind| format!("/media/{kind}/{}", event.id));
+
+    let draft_url = app.read(&event.uri).await["banner"].clone();
+    let draft_banner = size_and_ink(fetch(&app, &banner).await).await;
+    let draft_thumbnail = size_and_ink(fetch(&app, &thumbnail).await).await;
+    app.list_event(&host, &event).await;
+    let listed = fetch(&app, &banner).await;
+    let tag = header(&listed, ETAG);
+    assert_eq!(header(&listed, CACHE_CONTROL), "public, max-age=300");
+    let (width, height, ink) = size_and_ink(listed).await;
+    let again = fetch_unless(&app, &banner, &tag).await;
+    change(&app, &ama, &event, json!({ "title": "Łódź Éclair Ελλάδα Київ" })).await;
+    let renamed = fetch_unless(&app, &banner, &tag).await;
+
+    assert_eq!(draft_url, format!("https://boxoffice.example{banner}"), "no secret");
+    assert_eq!((draft_banner, draft_thumbnail), ((960, 320, 0), (320, 320, 0)));
+    assert_eq!((width, height), (960, 320));
+    assert!(ink > 500, "{ink}");
+    assert_eq!((again.status().as_u16(), renamed.status().as_u16()), (304, 200));
+    assert_ne!(header(&renamed, ETAG), tag);
+}
+
+async fn generated_images_are_drawn_once(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
+    let path = format!("/media/banner/{}", event.id);
+
+    let images = futures::future::join_all((0..20).map(|_| fetch(&app, &path))).await;
+    let icons = futures::future::join_all((0..20).map(|_| fetch(&app, "/media/ghana.png"))).await;
+
+    for images in [images, icons] {
+        let tag = header(&images[0], ETAG);
+        assert!(images.iter().all(|image| image.status().as_u16() == 200 && header(image, ETAG) == tag));
+    }
+    assert_eq!(app.state.generated_images.drawn(), 2);
+}
+
+async fn limits_requests_for_images_per_address(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let event = app.create_listed_event(&app.create_host(&ama).await, &[]).await;
+    let mut settings = app.state.settings.clone();
+    settings.limits.keys = 1;
+    let server = app.start_second_server(settings, log::silent()).await;
+    let get = async |path: &str| app.request("GET", path).no_key().version(None).at(server.address).send().await;
+
+    for number in 1..=10 {
+        assert_eq!(get("/media/ghana.png").await.status, 200, "{number}");
+    }
+    for path in ["/media/ghana.png".to_owned(), format!("/media/banner/{}", event.id)] {
+        let rejected = get(&path).await;
+        assert_eq!((rejected.status, rejected.code()), (429, "requests.too-many"), "{path}");
+        assert!(!rejected.header("retry-after").is_empty());
+    }
+    server.stop().await;
 }
 
 async fn unknown_image_is_not_found(app: TestApp) {
@@ -167,9 +242,10 @@ async fn unknown_image_is_not_found(app: TestApp) {
     app.state.media.put("banner/17637000000001", &orphan).await.unwrap();
     app.state.media.put(&format!("thumbnail/{}", event.id), &orphan).await.unwrap();
 
-    for path in
-        [format!("/media/banner/{}", event.id), format!("/media/thumbnail/{}", event.id), "/media/banner/17637000000001".into()]
-    {
+    let placeholder = fetch(&app, &format!("/media/thumbnail/{}", event.id)).await;
+    assert_ne!(placeholder.bytes().await.unwrap(), orphan.bytes);
+
+    for path in [format!("/media/artwork/{}", event.id), "/media/banner/17637000000001".to_owned()] {
         let response = app.request("GET", &path).no_key().version(None).send().await;
         assert_eq!((response.status, response.code()), (404, "resource.not-found"), "{path}");
     }

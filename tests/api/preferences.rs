@@ -9,6 +9,9 @@ on_both_databases![
     new_account_has_no_preferences,
     region_is_given_by_id_or_uri,
     rejects_unknown_region,
+    blank_or_null_region_is_unset,
+    published_events_of_preferred_region_come_first,
+    change_of_preference_changes_list_immediately,
     deleted_region_is_removed_from_preferences,
     preferences_require_owner_or_staff,
 ];
@@ -59,9 +62,80 @@ async fn rejects_unknown_region(app: TestApp) {
         let rejected = put(&app, &ama.key, &ama.number, json!({ "region": unknown })).await;
         assert_eq!((rejected.status, rejected.invalid_arguments()), (400, vec!["region".to_owned()]), "{unknown}");
     }
-    let blank = put(&app, &ama.key, &ama.number, json!({ "region": " " })).await;
-    assert_eq!((blank.status, blank.invalid_arguments()), (400, vec!["-region".to_owned()]));
     assert_eq!(get(&app, &ama.key, &ama.number).await.body["region"], id(&accra), "nothing was changed");
+}
+
+async fn blank_or_null_region_is_unset(app: TestApp) {
+    let ama = app.sign_up("ama").await;
+    let accra = app.create_region().await;
+
+    for blank in [json!(""), json!("  "), Value::Null] {
+        assert_eq!(put(&app, &ama.key, &ama.number, json!({ "region": accra })).await.body["region"], id(&accra));
+        let unset = put(&app, &ama.key, &ama.number, json!({ "region": blank })).await;
+        assert_eq!((unset.status, &unset.body["region"]), (200, &Value::Null), "{blank}");
+        assert_eq!(get(&app, &ama.key, &ama.number).await.body, unset.body);
+        let again = put(&app, &ama.key, &ama.number, unset.body.clone()).await;
+        assert_eq!(again.body, unset.body, "sent back as it was read");
+    }
+}
+
+/// Returns the URIs of the published events on a page, for this key.
+async fn published(app: &TestApp, key: &str, query: &str) -> Vec<String> {
+    let page = app.request("GET", &format!("/published-events?{query}")).key(key).send().await;
+    let entries = page.body["entries"].as_array().unwrap_or_else(|| panic!("{page:?}"));
+    entries.iter().map(|event| event["self"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn published_events_of_preferred_region_come_first(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let mut events = Vec::new();
+    for _ in 0..4 {
+        events.push(app.create_listed_event(&host, &[]).await.uri);
+    }
+    let [a, b, c, d] = [0, 1, 2, 3].map(|number: usize| events[number].as_str());
+    let venue = app.read(c).await["venue"].clone();
+    app.request("PUT", d).key(&kofi.key).json(&json!({ "venue": venue["self"] })).send().await;
+    let region = venue["region"]["self"].as_str().unwrap();
+    put(&app, &ama.key, &ama.number, json!({ "region": region })).await;
+
+    for _ in 0..2 {
+        assert_eq!(published(&app, &ama.key, "").await, [c, d, a, b]);
+        assert_eq!(published(&app, &ama.key, "records=3").await, [c, d, a]);
+        assert_eq!(published(&app, &ama.key, "records=3&page=2").await, [b]);
+        assert_eq!(published(&app, &ama.key, "active=true").await, [c, d, a, b]);
+        assert_eq!(published(&app, &ama.key, "sort=start").await, [a, b, c, d]);
+        assert_eq!(published(&app, &ama.key, &format!("region={region}")).await, [c, d]);
+        for key in [&kofi.key, &app.public_key, &app.staff.key] {
+            assert_eq!(published(&app, key, "").await, [a, b, c, d]);
+        }
+    }
+    let integration = json!({ "name": "Kiosk", "role": "customer", "account": ama.number });
+    let integration = app.request("POST", "/integrations").key(&app.staff.key).json(&integration).send().await;
+    assert_eq!(published(&app, integration.body["key"].as_str().unwrap(), "").await, [c, d, a, b]);
+}
+
+async fn change_of_preference_changes_list_immediately(app: TestApp) {
+    let (kofi, ama) = (app.sign_up("kofi").await, app.sign_up("ama").await);
+    let host = app.create_host(&kofi).await;
+    let (first, second) = (app.create_listed_event(&host, &[]).await.uri, app.create_listed_event(&host, &[]).await.uri);
+    let region = app.read(&second).await["venue"]["region"]["self"].clone();
+    let request = || app.request("GET", "/published-events").key(&ama.key);
+    let before = request().send().await;
+    let tag = before.header("etag").to_owned();
+    let known = async || request().header("If-None-Match", &tag).send().await.status;
+    assert_eq!(known().await, 304);
+
+    for (choice, expected, status) in [(region.clone(), [&second, &first], 200), ("".into(), [&first, &second], 304)] {
+        put(&app, &ama.key, &ama.number, json!({ "region": choice })).await;
+        assert_eq!((published(&app, &ama.key, "").await, known().await), (expected.map(String::clone).to_vec(), status));
+    }
+    put(&app, &ama.key, &ama.number, json!({ "region": region })).await;
+    assert_eq!(published(&app, &ama.key, "").await, [second.as_str(), &first]);
+    let elsewhere = json!({ "region": app.create_region().await });
+    let venue = app.read(&second).await["venue"]["self"].as_str().unwrap().to_owned();
+    app.request("PUT", &venue).key(&app.staff.key).json(&elsewhere).send().await;
+    assert_eq!(published(&app, &ama.key, "").await, [first.as_str(), &second], "the venue is in another region");
 }
 
 async fn deleted_region_is_removed_from_preferences(app: TestApp) {

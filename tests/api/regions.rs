@@ -84,7 +84,7 @@ async fn region_is_active_with_future_listed_event(app: TestApp) {
     let quiet = made(&app, "Volta").await;
     let drafted = app.create_draft(&host).await;
     let event = app.create_listed_event(&host, &[section("Floor", 20.0, 100)]).await;
-    let region = async |id: &str| ama.client.event_get().event(id).send().await.unwrap().venue.region.clone();
+    let region = async |id: &str| ama.client.event_get().event(id).send().await.unwrap().venue.region.self_.clone();
     let (drafted, busy) = (region(&drafted.id).await, region(&event.id).await);
 
     assert_eq!(listed(&app, "active=true").await, [busy.as_str()]);

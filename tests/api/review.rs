@@ -6,8 +6,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
 use crate::support::{Response, TestApp, rejection};
+use crate::{advertisements, on_both_databases};
 
 on_both_databases![
     lists_pending_submissions_oldest_first,
@@ -22,6 +22,8 @@ on_both_databases![
     review_requires_staff,
     events_of_removed_host_cannot_be_approved,
     submitter_is_mailed_decision_and_reason,
+    decision_mail_names_content,
+    submission_during_removal_is_created_or_not_found,
 ];
 
 /// Returns the URI of the submission of this content.
@@ -246,4 +248,53 @@ async fn submitter_is_mailed_decision_and_reason(app: TestApp) {
 
     assert!(rejected.contains("rejected") && rejected.contains("Who performs?") && rejected.contains(&event.id), "{rejected}");
     assert!(approved.contains("approved") && !approved.contains("reason"), "{approved}");
+}
+
+async fn decision_mail_names_content(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let event = app.create_draft(&host).await;
+    let title = read(&app, &kofi.key, &event.uri).await.body["title"].as_str().unwrap().to_owned();
+    submit(&app, &kofi.key, &event.uri).await;
+    let venue = add_venue(&app, &kofi.key, "Backyard").await;
+    let zone = app.create_zone(300, 250).await;
+    let advertisement = advertisements::advertisement_body("Jazz by the sea", &event, &[&zone]);
+    let advertisement = advertisements::create(&app, &kofi.key, &advertisement).await.body["self"].as_str().unwrap().to_owned();
+    submit(&app, &kofi.key, &advertisement).await;
+
+    let mut count = 0;
+    for (uri, named, decision, outcome) in [
+        (&event.uri, format!("event \"{title}\""), "approved=false&reason=Who%20performs%3F", "rejected"),
+        (&venue, "venue \"Backyard\"".to_owned(), "approved=true", "approved"),
+        (&advertisement, "advertisement \"Jazz by the sea\"".to_owned(), "approved=false", "rejected"),
+    ] {
+        assert_eq!(decide(&app, uri, decision).await.status, 200);
+        count += 1;
+        let mail = app.mail_to("kofi@example.com", count).await;
+        assert!(mail.contains(&format!("Subject: Your {named} was {outcome}")), "{mail}");
+        assert!(mail.contains(&format!("your {named} was {outcome}.")), "{mail}");
+        assert!(mail.contains(&format!("https://boxoffice.example{uri}")), "{mail}");
+        assert_eq!(mail.contains("Reason: Who performs?"), *uri == event.uri, "{mail}");
+    }
+}
+
+async fn submission_during_removal_is_created_or_not_found(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let (category, venue) = (app.create_category().await, app.create_venue().await);
+    for round in 0..10 {
+        let event = json!({
+            "host": host.uri, "title": format!("Night {round}"), "description": "Jazz.", "type": "Standard", "public": true,
+            "category": category, "subcategory": "Jazz", "venue": venue,
+        });
+        let event = app.request("POST", "/events").key(&kofi.key).json(&event).send().await;
+        let event = event.body["self"].as_str().unwrap();
+        let removal = app.request("DELETE", event).key(&kofi.key);
+
+        let (submitted, removed) = futures::future::join(submit(&app, &kofi.key, event), removal.send()).await;
+
+        assert_eq!(removed.status, 204);
+        assert!([201, 404].contains(&submitted.status), "{submitted:?}");
+        assert_eq!(contents(&app, "").await, [""; 0], "round {round}");
+    }
 }

@@ -83,10 +83,10 @@ async fn new_section_is_active_and_empty(app: TestApp) {
     assert_eq!(read(&app, &kofi.key, &event.uri).await.body["sections"], json!([expected]));
     let mut told = floor();
     told["name"] = "Balcony".into();
-    told["description"] = "Above.".into();
+    told["description"] = "é".repeat(5000).into();
     told["active"] = false.into();
     let told = add(&app, &kofi.key, &event.uri, &told).await;
-    assert_eq!((&told.body["description"], &told.body["active"]), (&json!("Above."), &json!(false)));
+    assert_eq!((&told.body["description"], &told.body["active"]), (&json!("é".repeat(5000)), &json!(false)));
     let sections = read(&app, &kofi.key, &event.uri).await.body["sections"].clone();
     assert_eq!((&sections[0]["name"], &sections[1]["name"]), (&json!("Floor"), &json!("Balcony")), "the oldest first");
 }
@@ -97,8 +97,8 @@ async fn names_all_invalid_arguments(app: TestApp) {
 
     let nothing = add(&app, &kofi.key, &event.uri, &json!({ "name": "", "active": true })).await;
     let wrong = json!({
-        "name": "x".repeat(201), "basePrice": 9.999, "capacity": 0, "salesStart": "now", "salesEnd": 7, "description": 1,
-        "active": "yes", "maximumPerAccount": 0,
+        "name": "x".repeat(201), "basePrice": 9.999, "capacity": 0, "salesStart": "now", "salesEnd": 7,
+        "description": "é".repeat(5001), "active": "yes", "maximumPerAccount": 0,
     });
     let wrong = add(&app, &kofi.key, &event.uri, &wrong).await;
 

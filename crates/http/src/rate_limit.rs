@@ -47,6 +47,7 @@ pub struct Limits {
     shared_keys: Option<Limit>,
     attempts: Option<Limit>,
     attempts_of_address: Option<Limit>,
+    keyless: Option<Limit>,
 }
 
 /// One rate limit, counted per key.
@@ -81,6 +82,7 @@ impl Limits {
             shared_keys: Limit::new("key", requests, SLOTS),
             attempts: Limit::new("guesses", attempts, SLOTS),
             attempts_of_address: Limit::new("address", attempts.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
+            keyless: Limit::new("client", requests.saturating_mul(PER_ADDRESS_FACTOR), SLOTS),
         }
     }
 
@@ -93,6 +95,12 @@ impl Limits {
     /// the limit of the others.
     pub fn count_shared(&self, key: i64, address: IpAddr) -> Option<RateLimitStatus> {
         self.shared_keys.as_ref().map(|limit| limit.count((key, rate_limit_key(address))))
+    }
+
+    /// Counts a request without a key, such as a browser's request for an image. The limit is higher than that of a key, because many
+    /// people may share an address.
+    pub fn count_keyless(&self, address: IpAddr) -> Option<RateLimitStatus> {
+        self.keyless.as_ref().map(|limit| limit.count(rate_limit_key(address)))
     }
 
     /// Counts a credential attempt. Identifications are compared like accounts' names: ASCII, ignoring case.

@@ -81,6 +81,8 @@ struct ObjectValidator {
 struct Property {
     name: String,
     presence: Presence,
+    /// True if null or a blank value clears it (`x-clearable`). Both are replaced by `""`.
+    is_clearable: bool,
     /// Maximum number of items or entries. A longer value isn't validated further, so that invalid items don't cause an error each.
     count_limit: Option<u64>,
     characters: AllowedCharacters,
@@ -248,7 +250,8 @@ impl ObjectValidator {
         let properties = required.iter().map(|name| (name, Presence::Required)).chain(optional).map(|(name, presence)| {
             let property = &schema.resolved["properties"][name];
             let count_limit = property["maxItems"].as_u64().or_else(|| property["maxProperties"].as_u64());
-            Property { name: name.clone(), presence, count_limit, characters: AllowedCharacters::of(property) }
+            let is_clearable = property["x-clearable"] == true;
+            Property { name: name.clone(), presence, is_clearable, count_limit, characters: AllowedCharacters::of(property) }
         });
         let properties = properties.collect();
         if let Some(resolved) = schema.resolved.as_object_mut() {
@@ -272,7 +275,10 @@ impl ObjectValidator {
             return Err(RequestError::MalformedBody("The request's body must be a JSON object.".to_owned()));
         };
         let (mut field_errors, mut ignored, mut cleared) = (BTreeMap::new(), Vec::new(), Vec::new());
-        for Property { name, presence, count_limit, characters } in &self.properties {
+        for Property { name, presence, is_clearable, count_limit, characters } in &self.properties {
+            if *is_clearable && let Some(value) = object.get_mut(name).filter(|value| is_blank(value)) {
+                *value = Value::from("");
+            }
             let value = object.get(name);
             if value.is_some_and(json::is_out_of_range) {
                 field_errors.insert(name.as_str(), FieldError::invalid(name, OUT_OF_RANGE));

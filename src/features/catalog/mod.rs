@@ -7,6 +7,7 @@
 pub mod advertisements;
 pub mod categories;
 pub mod events;
+pub mod folded_names;
 pub mod hosts;
 pub mod media;
 pub mod preferences;

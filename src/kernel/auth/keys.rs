@@ -68,7 +68,8 @@ pub struct KeyStore {
     cache: Mutex<KeyCache>,
 }
 
-/// Cache of keys by hash, valid for one value of the counter `key_changes`, which counts changes of keys and accounts.
+/// Cache of keys by hash, valid for one value of the counter `key_changes`, which counts changes of keys, accounts and preferred
+/// regions.
 ///
 /// Each batch of lookups reads the counter first, so a key that was revoked on any server is rejected immediately. Keys of
 /// admission tokens are not cached, because they also depend on other tables.
@@ -104,6 +105,7 @@ struct KeyRow {
     expires: Option<Timestamp>,
     last_used: Option<Timestamp>,
     account_role: Option<Scope>,
+    preferred_region: Option<Id>,
     activated: Option<bool>,
     token_id: Option<Id>,
     event_id: Option<Id>,
@@ -194,6 +196,7 @@ pub async fn authenticate(kernel: &Arc<Kernel>, key: &str) -> Result<Option<Call
         scope,
         // A public key acts for no account, even if an account created it.
         account: row.account_id.filter(|_| scope != Scope::Public),
+        preferred_region: row.preferred_region.filter(|_| scope != Scope::Public),
         is_session,
         redeemer: row.token_id.zip(row.event_id).map(|(token, event)| AdmissionClaims { token, event }),
         snapshot,
@@ -213,10 +216,10 @@ async fn look_up(kernel: Arc<Kernel>, digests: Vec<Digest>) -> Result<Vec<KeyLoo
         digests.iter().zip(&rows).filter(|(_, row)| row.is_none()).map(|(digest, _)| secret::hex(digest)).collect();
     if !missing.is_empty() {
         let keys = tx.tx().select(
-            "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.role as account_role, a.activated, k.token_id,
-             t.event_id, e.ends as event_ends
-             from api_keys k left join accounts a on a.id = k.account_id left join tokens t on t.id = k.token_id
-             left join events e on e.id = t.event_id where k.ended is null",
+            "k.hash, k.id, k.kind, k.role, k.account_id, k.expires, k.last_used, a.role as account_role, a.activated,
+             p.region_id as preferred_region, k.token_id, t.event_id, e.ends as event_ends
+             from api_keys k left join accounts a on a.id = k.account_id left join account_preferences p on p.account_id = a.id
+             left join tokens t on t.id = k.token_id left join events e on e.id = t.event_id where k.ended is null",
         );
         let loaded: Vec<KeyRow> = keys.and_in("k.hash", missing).all().await?;
         let loaded: HashMap<String, Arc<KeyRow>> =

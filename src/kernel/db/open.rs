@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::pool::{ACQUIRE_TIMEOUT, Pool};
 use super::transaction::Db;
 use super::transient::is_starting;
+use crate::kernel::private_files;
 
 /// The parameters of a PostgreSQL URL that take a file, with their other names.
 const FILE_PARAMETERS: [&str; 7] = ["sslrootcert", "ssl-root-cert", "ssl-ca", "sslcert", "ssl-cert", "sslkey", "ssl-key"];
@@ -138,7 +139,9 @@ impl Db {
 async fn open_sqlite(path: &Path) -> anyhow::Result<Db> {
     // The folder of a plain file name is empty.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    private_files::create_folder(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    // SQLite gives the WAL the mode of the database. If the file exists or can't be created, SQLite opens it or reports why.
+    let _created = private_files::create_file(path);
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)

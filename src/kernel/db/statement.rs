@@ -11,6 +11,7 @@ use sqlx::{Arguments, AssertSqlSafe, Encode, FromRow, PgConnection, Postgres, Ro
 use super::pool::PooledConnection;
 use super::query::{DbRow, Param, Query};
 use super::transaction::Tx;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
 const ENCODABLE: &str = "both databases can encode every bound value";
@@ -86,12 +87,11 @@ impl<'a> Statement<'a> {
         self.push(" and ").push_bind(condition, value)
     }
 
-    /// Adds the condition that the column contains a text, case-insensitively. Adds nothing if there is no text. (SQLite ignores
-    /// the case of ASCII letters only.)
+    /// Adds the condition that a column with folded text contains a text, which is folded, too. Adds nothing if there is no text.
     pub fn and_contains(self, column: &str, text: Option<&str>) -> Self {
-        let literal = |text: &str| text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
-        let pattern = text.map(|text| format!("%{}%", literal(text)));
-        self.and_where(&format!(r"lower({column}) like lower(?) escape '\'"), pattern)
+        let literal = |text: String| text.replace('\\', r"\\").replace('%', r"\%").replace('_', r"\_");
+        let pattern = text.map(|text| format!("%{}%", literal(fold(text))));
+        self.and_where(&format!(r"{column} like ? escape '\'"), pattern)
     }
 
     /// Adds `and column in (…)`. Without values, no row matches. All values are bound as one, so the text is the same for any

@@ -10,7 +10,6 @@ use super::pool::{ACQUIRE_TIMEOUT, Pool, PooledConnection};
 use super::query::Query;
 use super::snapshot::SnapshotReader;
 use super::{transient, violation};
-use crate::kernel::private_files;
 
 /// Number of attempts to run a transaction. The error of the last one is returned to the caller.
 const MAX_ATTEMPTS: u32 = 8;

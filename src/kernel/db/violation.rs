@@ -48,6 +48,9 @@ fn sqlite_constraint(message: &str) -> String {
 pub trait ViolationExt<T> {
     /// Returns `meaning` instead if this unique constraint was violated.
     fn on_unique(self, constraint: &str, meaning: impl Into<Error>) -> Result<T>;
+    /// Returns `meaning` instead if a name is taken: by its own constraint, such as `regions_name_key`, or by that of the folded
+    /// name, `regions_folded_name_key`. `scope` is the table with the other columns of the constraint.
+    fn on_taken(self, scope: &str, column: &str, meaning: impl Into<Error>) -> Result<T>;
     /// Returns `meaning` instead if a foreign key was violated.
     fn on_foreign_key(self, meaning: impl Into<Error>) -> Result<T>;
 }
@@ -56,6 +59,14 @@ impl<T> ViolationExt<T> for Result<T> {
     fn on_unique(self, constraint: &str, meaning: impl Into<Error>) -> Result<T> {
         self.map_err(|error| match Violation::of(&error) {
             Some(Violation::Unique(name)) if name == constraint => meaning.into(),
+            _ => error,
+        })
+    }
+
+    fn on_taken(self, scope: &str, column: &str, meaning: impl Into<Error>) -> Result<T> {
+        let constraints = [format!("{scope}_{column}_key"), format!("{scope}_folded_{column}_key")];
+        self.map_err(|error| match Violation::of(&error) {
+            Some(Violation::Unique(name)) if constraints.contains(&name) => meaning.into(),
             _ => error,
         })
     }

@@ -63,7 +63,7 @@ impl EndpointMetadata {
         &self.path
     }
 
-    /// Returns whether requests need an API key, which has a rate limit, and a client version. A browser sends neither by itself.
+    /// Returns whether requests need an API key and a client version. A browser sends neither by itself.
     pub fn needs_key(&self) -> bool {
         !self.is_public
     }
@@ -128,8 +128,8 @@ impl EndpointMetadata {
     fn codes(&self, operation: &Value, own_codes: &[Code], is_conditional: bool) -> BTreeSet<Code> {
         let parameters = || operation["parameters"].as_array().into_iter().flatten();
         let rules: [(bool, &[Code]); 8] = [
-            (true, &[Code::ServerError, Code::ServerUnavailable]),
-            (self.needs_key(), &[Code::ClientOutdated, Code::KeyMissing, Code::KeyRefused, Code::RequestsTooMany]),
+            (true, &[Code::RequestsTooMany, Code::ServerError, Code::ServerUnavailable]),
+            (self.needs_key(), &[Code::ClientOutdated, Code::KeyMissing, Code::KeyRefused]),
             (self.is_idempotency_keyed(), &[Code::ArgumentsInvalid, Code::IdempotencyUnderWay, Code::IdempotencyOtherRequest]),
             (is_conditional, &[Code::ResourceChanged]),
             (parameters().any(|parameter| parameter["in"] != "path"), &[Code::ArgumentsInvalid]),

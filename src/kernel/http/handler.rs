@@ -118,12 +118,13 @@ impl<A: AppState> RequestHandler for AppHandler<A> {
         let proxies = &request.context.kernel().settings.limits.trusted_proxies;
         let address = proxies.client(request.peer, request.headers);
         let attempts = request.brute_force_target.as_ref().and_then(|target| self.limits.count_attempt(address, target));
-        let of_key = request.principal.as_ref().and_then(|caller| match caller.scope {
+        let of_client = match request.principal {
             // All users of an application share its key.
-            Scope::Public => self.limits.count_shared(caller.key.0, address),
-            _ => self.limits.count(caller.key.0),
-        });
-        RateLimitStatus::most_restrictive([attempts, of_key])
+            Some(caller) if caller.scope == Scope::Public => self.limits.count_shared(caller.key.0, address),
+            Some(caller) => self.limits.count(caller.key.0),
+            None => self.limits.count_keyless(address),
+        };
+        RateLimitStatus::most_restrictive([attempts, of_client])
     }
 
     async fn answer(&self, request: AuthorizedRequest<'_, Self>) -> Result<Response<Body>, ApiError> {

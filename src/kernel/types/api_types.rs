@@ -65,6 +65,31 @@ impl JsonSchema for DateTimeInput {
     }
 }
 
+/// A time in a request, in the formats of [`DateTimeInput`] and kept to the minute. Responses show such times with minutes, so a
+/// client can send back the time that it has read without changing it.
+#[derive(Debug, Clone, Copy)]
+pub struct MinuteInput(pub Timestamp);
+
+impl<'de> Deserialize<'de> for MinuteInput {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        DateTimeInput::deserialize(deserializer).map(|time| Self(time.0.start_of_minute()))
+    }
+}
+
+impl JsonSchema for MinuteInput {
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn schema_name() -> String {
+        DateTimeInput::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        DateTimeInput::json_schema(generator)
+    }
+}
+
 /// A required, nullable property of a response. Schemars would declare an `Option` as optional.
 #[derive(Debug, Clone, Serialize)]
 #[serde(transparent)]

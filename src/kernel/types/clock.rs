@@ -33,6 +33,11 @@ impl Timestamp {
         Self((self.seconds() + 1) * 1_000_000)
     }
 
+    /// Returns the start of its minute.
+    pub fn start_of_minute(self) -> Self {
+        Self(self.0 - self.0.rem_euclid(60_000_000))
+    }
+
     /// Returns the whole seconds since 1970.
     pub fn seconds(self) -> i64 {
         self.0.div_euclid(1_000_000)

@@ -2,9 +2,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use image::ImageFormat;
 use serde_json::json;
 
-use super::{advertisement_body, change, create, files, png, read, stored_artwork, uri};
+use super::{advertisement_body, change, create, files, image, png, read, stored_artwork, uri};
 use crate::on_both_databases;
 use crate::support::{Response, TestApp};
 
@@ -17,23 +18,9 @@ on_both_databases![
     accepts_large_artwork,
 ];
 
-/// Returns a JPEG of this size with the pixels of another one.
-fn jpeg(width: u16, height: u16) -> Vec<u8> {
-    const PIXEL: &str = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAP//////////////////////////////////////////////////////////////////////////////////////wAALCAABAAEBAREA/8QAFAABAAAAAAAAAAAAAAAAAAAAA//EABQQAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQEAAD8AN//Z";
-    let mut jpeg = STANDARD.decode(PIXEL).unwrap();
-    let frame = jpeg.windows(4).position(|bytes| bytes == [0xFF, 0xC0, 0x00, 0x0B]).unwrap();
-    jpeg[frame + 5..frame + 7].copy_from_slice(&height.to_be_bytes());
-    jpeg[frame + 7..frame + 9].copy_from_slice(&width.to_be_bytes());
-    jpeg
-}
-
-/// Returns a lossy WebP of this size.
-fn webp(width: u16, height: u16) -> Vec<u8> {
-    const PIXEL: &str = "UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA";
-    let mut webp = STANDARD.decode(PIXEL).unwrap();
-    webp[26..28].copy_from_slice(&width.to_le_bytes());
-    webp[28..30].copy_from_slice(&height.to_le_bytes());
-    webp
+/// Returns a WebP of this size in base64.
+fn webp(width: u32, height: u32) -> String {
+    image(width, height, ImageFormat::WebP)
 }
 
 fn detail(response: &Response) -> &str {
@@ -102,7 +89,7 @@ async fn detects_artwork_type_by_content(app: TestApp) {
     let event = app.create_draft(&app.create_host(&kofi).await).await;
     let zone = app.create_zone(320, 50).await;
     let png = png(320, 50);
-    let (jpeg, webp) = (STANDARD.encode(jpeg(320, 50)), STANDARD.encode(webp(320, 50)));
+    let (jpeg, webp) = (image(320, 50, ImageFormat::Jpeg), webp(320, 50));
 
     for (name, artwork, media_type) in [
         ("png", png.clone(), "image/png"),
@@ -139,7 +126,7 @@ async fn replaces_artwork_atomically(app: TestApp) {
     let shown = app.read(&uri).await;
     let (before, stored) = (app.fetch_image("artwork", &uri).await, stored_artwork(&app).await);
 
-    let changed = change(&app, &kofi.key, &uri, json!({ "artwork": STANDARD.encode(webp(300, 250)) })).await;
+    let changed = change(&app, &kofi.key, &uri, json!({ "artwork": webp(300, 250) })).await;
 
     let after = app.fetch_image("artwork", &uri).await;
     assert_eq!((changed.status, &changed.body["artwork"]), (200, &shown["artwork"]), "its address stays");
@@ -154,7 +141,7 @@ async fn rejected_update_keeps_artwork(app: TestApp) {
     let event = app.create_listed_event(&app.create_host(&kofi).await, &[]).await;
     let zone = app.create_zone(300, 250).await;
     let uri = uri(&create(&app, &kofi.key, &advertisement_body("Jazz", &event, &[&zone])).await);
-    let webp = STANDARD.encode(webp(300, 250));
+    let webp = webp(300, 250);
     let slots = json!([{ "start": "2998-01-01 00:00", "end": "2997-01-01 00:00" }]);
 
     let stranger = change(&app, &ama.key, &uri, json!({ "artwork": webp })).await;

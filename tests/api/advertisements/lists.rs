@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{advertisement_body, cancel, create, publish, read, rejection, submit, uri};
+use super::{advertisement_body, cancel, change, create, publish, read, rejection, submit, uri};
 use crate::on_both_databases;
 use crate::support::{Event, Response, TestApp, User, section};
 
@@ -17,6 +17,7 @@ on_both_databases![
     runs_within_scheduled_slots,
     zone_lists_running_advertisements,
     zone_lists_advertisements_of_listed_events_only,
+    zone_does_not_list_advertisements_of_past_events,
 ];
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -252,4 +253,25 @@ async fn zone_lists_advertisements_of_listed_events_only(app: TestApp) {
         assert_eq!(names(&app, key, &zone).await, ["Listed"], "for everyone");
     }
     assert_eq!(names(&app, &app.public_key, "/advertisements").await, ["Listed", "Cancelled"], "it can still be read");
+}
+
+async fn zone_does_not_list_advertisements_of_past_events(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let zone = app.create_zone(300, 250).await;
+    for name in ["Soon", "Later"] {
+        let event = app.create_listed_event(&host, &[]).await;
+        if name == "Soon" {
+            let times = json!({ "start": "2020-01-01T19:00", "end": app.state.clock.now().plus(HOUR).format_slot() });
+            assert_eq!(change(&app, &kofi.key, &event.uri, times).await.status, 200);
+        }
+        publish(&app, &uri(&create(&app, &kofi.key, &advertisement_body(name, &event, &[&zone])).await)).await;
+    }
+    let zone = format!("{zone}/advertisements");
+    assert_eq!(names(&app, &app.public_key, &zone).await, ["Soon", "Later"]);
+
+    app.advance_clock(HOUR);
+
+    assert_eq!(names(&app, &app.public_key, &zone).await, ["Later"]);
+    assert_eq!(names(&app, &app.public_key, "/advertisements").await, ["Soon", "Later"], "it can still be read");
 }

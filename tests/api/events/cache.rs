@@ -38,7 +38,7 @@ async fn changes_are_visible_immediately(app: TestApp) {
     let (stalls, circle) = (event.sections[0].as_str(), event.sections[1].as_str());
     let shown = app.read(&event.uri).await;
     let (category, venue) = (shown["category"]["self"].as_str().unwrap(), shown["venue"]["self"].as_str().unwrap());
-    let (region, elsewhere) = (shown["venue"]["region"].as_str().unwrap(), app.create_region().await);
+    let (region, elsewhere) = (shown["venue"]["region"]["self"].as_str().unwrap(), app.create_region().await);
     let check = async |after: &str| check(&app, region, after).await;
     let put = async |key: &str, path: &str, body: Value| {
         let changed = change(&app, key, path, body).await;
@@ -75,6 +75,7 @@ async fn changes_are_visible_immediately(app: TestApp) {
     }
     put(&app.staff.key, category, json!({ "name": "Sounds", "subcategories": ["Drums", "Jazz"] })).await;
     put(&app.staff.key, venue, json!({ "name": "The Hall", "region": elsewhere })).await;
+    put(&app.staff.key, &elsewhere, json!({ "name": "The Coast", "country": "Togo" })).await;
 
     let order = uri(&post(&ama.key, "/orders", json!({ "items": { stalls: 2 } })).await);
     post(&ama.key, &format!("{order}/payments"), card_payment()).await;

@@ -14,6 +14,7 @@ on_both_databases![
     update_of_listed_event_keeps_status,
     event_is_updated_by_host_and_staff,
     cancelled_event_cannot_be_updated,
+    event_sent_back_as_read_is_unchanged,
 ];
 
 async fn update_keeps_omitted_properties(app: TestApp) {
@@ -138,4 +139,35 @@ async fn past_event_keeps_its_venue(app: TestApp) {
     assert_eq!((same.status, &same.body["venue"]["self"]), (200, &venue));
     let removed = app.request("DELETE", venue.as_str().unwrap()).key(&app.staff.key).send().await;
     assert_eq!((removed.status, removed.code()), (409, "venue.in-use"), "an event has been staged there");
+}
+
+async fn event_sent_back_as_read_is_unchanged(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let mut body = event_body(&app, &app.create_host(&kofi).await, "Jazz Night").await;
+    body["start"] = "2998-12-20T19:00:45.5".into();
+    body["end"] = "2998-12-20T23:00:59Z".into();
+    let uri = uri(&create(&app, &kofi.key, &body).await);
+    let section = json!({
+        "name": "Floor", "basePrice": 20, "capacity": 10, "salesStart": "2020-01-01T00:00:30", "salesEnd": "2998-12-20T19:00:15",
+    });
+    let section = app.request("POST", &format!("{uri}/sections")).key(&kofi.key).json(&section).send().await;
+    let times = async || {
+        let mut tx = app.state.db.read().await.unwrap();
+        let times = "select e.starts, e.ends, s.sales_start, s.sales_end from events e join sections s on s.event_id = e.id";
+        let times: Vec<(i64, i64, i64, i64)> = tx.query(times).all().await.unwrap();
+        times
+    };
+    let (read, stored) = (app.read(&uri).await, times().await);
+
+    let mut sent_back = read.clone();
+    for reference in ["category", "venue"] {
+        sent_back[reference] = read[reference]["self"].clone();
+    }
+    let changed = change(&app, &kofi.key, &uri, sent_back).await;
+    let same_section = change(&app, &kofi.key, section.body["self"].as_str().unwrap(), read["sections"][0].clone()).await;
+
+    assert_eq!((&read["start"], &read["end"]), (&json!("2998-12-20T19:00"), &json!("2998-12-20T23:00")));
+    assert_eq!((changed.status, &changed.body), (200, &read));
+    assert_eq!(same_section.status, 200, "{}", same_section.body);
+    assert_eq!(times().await, stored);
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{cancel_events, change, create, delete, event_body, read, rejection, uri};
 use crate::on_both_databases;
-use crate::support::TestApp;
+use crate::support::{Response, TestApp};
 
 on_both_databases![
     serves_image_of_event,
@@ -18,6 +18,7 @@ on_both_databases![
     accepts_large_image,
     replaces_and_removes_image,
     blank_image_removes_image,
+    own_url_of_image_changes_nothing,
     rejected_update_keeps_image,
     deleting_event_deletes_its_image,
     concurrent_upload_and_removal_leave_consistent_state,
@@ -56,13 +57,14 @@ async fn serves_image_of_event(app: TestApp) {
 
     let uri = uri(&created);
     let id = uri.rsplit('/').next().unwrap();
-    assert_eq!((created.status, &created.body["thumbnail"]), (201, &json!("")));
+    let thumbnail = format!("https://boxoffice.example/media/thumbnail/{id}");
+    assert_eq!((created.status, &created.body["thumbnail"]), (201, &json!(thumbnail)));
     assert!(
         created.body["banner"].as_str().unwrap().starts_with(&format!("https://boxoffice.example/media/banner/{id}?secret="))
     );
     let banner = app.fetch_image("banner", &uri).await;
     assert_eq!((banner.status, banner.header("content-type")), (200, "image/png"));
-    assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 404);
+    assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 200, "a placeholder");
 }
 
 async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
@@ -88,6 +90,11 @@ async fn serves_image_of_draft_at_secret_url_only(app: TestApp) {
         assert_eq!(rejection(&rejected), (404, "resource.not-found"));
     }
     assert_eq!((present.status, path(&listed.body["banner"]), open.status), (200, bare, 200));
+}
+
+/// Returns whether the image of a draft was uploaded: then its URL has a secret.
+fn is_uploaded(draft: &Response, kind: &str) -> bool {
+    path(&draft.body[kind]).contains("?secret=")
 }
 
 /// Returns the path and query of an image's URL.
@@ -117,9 +124,9 @@ async fn replaces_and_removes_image(app: TestApp) {
     let changed = change(&app, &kofi.key, &uri, json!({ "banner": WEBP, "thumbnail": "" })).await;
     let kept = change(&app, &kofi.key, &uri, json!({ "banner": null })).await;
 
-    assert_eq!((changed.status, &changed.body["thumbnail"]), (200, &json!("")));
+    assert_eq!((changed.status, is_uploaded(&changed, "banner"), is_uploaded(&changed, "thumbnail")), (200, true, false));
     assert_eq!(app.fetch_image("banner", &uri).await.header("content-type"), "image/webp");
-    assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 404);
+    assert_eq!(app.fetch_image("thumbnail", &uri).await.status, 200, "a placeholder");
     assert_eq!(kept.body, changed.body);
     assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
 }
@@ -131,7 +138,24 @@ async fn blank_image_removes_image(app: TestApp) {
 
     let created = create(&app, &kofi.key, &body).await;
 
-    assert_eq!((created.status, &created.body["banner"]), (201, &json!("")));
+    assert_eq!((created.status, is_uploaded(&created, "banner")), (201, false));
+}
+
+async fn own_url_of_image_changes_nothing(app: TestApp) {
+    let kofi = app.sign_up("kofi").await;
+    let host = app.create_host(&kofi).await;
+    let mut body = event_body(&app, &host, "Jazz Night").await;
+    body["banner"] = PNG.into();
+    let created = create(&app, &kofi.key, &body).await;
+    let other = create(&app, &kofi.key, &event_body(&app, &host, "Rock Night").await).await;
+
+    let images = json!({ "banner": created.body["banner"], "thumbnail": created.body["thumbnail"] });
+    let sent_back = change(&app, &kofi.key, &uri(&created), images).await;
+    let foreign = change(&app, &kofi.key, &uri(&created), json!({ "banner": other.body["banner"] })).await;
+
+    assert_eq!((sent_back.status, &sent_back.body), (200, &created.body));
+    assert_eq!(foreign.invalid_arguments(), ["banner"]);
+    assert_eq!((files(&app, "banner"), files(&app, "thumbnail")), (1, 0));
 }
 
 async fn rejected_update_keeps_image(app: TestApp) {
@@ -181,8 +205,8 @@ async fn concurrent_upload_and_removal_leave_consistent_state(app: TestApp) {
         let (one, other) = if round % 2 == 0 { join(put, removed).await } else { join(removed, put).await };
 
         assert_eq!((one.status, other.status), (200, 200));
-        let is_named = read(&app, &kofi.key, &uri).await.body["banner"] != "";
-        assert_eq!(app.fetch_image("banner", &uri).await.status, if is_named { 200 } else { 404 }, "round {round}");
+        let is_named = is_uploaded(&read(&app, &kofi.key, &uri).await, "banner");
+        assert_eq!(app.fetch_image("banner", &uri).await.status, 200, "round {round}");
         assert_eq!(files(&app, "banner"), usize::from(is_named), "round {round}");
     }
 }
@@ -219,8 +243,9 @@ async fn update_that_loses_title_race_discards_image(app: TestApp) {
 
         let mut statuses: Vec<_> = changes.iter().map(|response| response.status).collect();
         for (uri, change) in events.iter().zip(&changes) {
-            let expected = if change.status == 200 { 200 } else { 404 };
-            assert_eq!(app.fetch_image("banner", uri).await.status, expected, "round {round}");
+            let draft = read(&app, &kofi.key, uri).await;
+            assert_eq!(is_uploaded(&draft, "banner"), change.status == 200, "round {round}");
+            assert_eq!(app.fetch_image("banner", uri).await.status, 200, "round {round}");
         }
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 409], "round {round}");

@@ -130,7 +130,7 @@ async fn filters_by_region_and_host(app: TestApp) {
     let (kofis, amas) = (app.create_host(&kofi).await, app.create_host(&ama).await);
     let [his] = drafts(&app, &kofis, ["His"]).await;
     drafts(&app, &amas, ["Hers"]).await;
-    let region = read(&app, &kofi.key, &his).await.body["venue"]["region"].as_str().unwrap().to_owned();
+    let region = read(&app, &kofi.key, &his).await.body["venue"]["region"]["self"].as_str().unwrap().to_owned();
     let id = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
 
     for (query, expected) in [

@@ -3,13 +3,14 @@
 use boxoffice_http::error::{FieldError, Result};
 
 use super::model::{AdvertisementRow, SlotRow};
-use super::requests::{AdvertisementCreate, AdvertisementSlotCreate, AdvertisementUpdate};
+use super::requests::AdvertisementSlotCreate;
 use super::store;
 use crate::features::catalog::media::{self, Image, ImageText};
 use crate::features::catalog::zones::{self, Zone, Zones};
 use crate::kernel::db::Tx;
 use crate::kernel::types::api_types::ResourceRef;
 use crate::kernel::types::id::Id;
+use crate::state::App;
 
 /// Artwork, zones and schedule in a request. `None` leaves the current value unchanged.
 pub struct AdvertisementDraft {
@@ -18,29 +19,23 @@ pub struct AdvertisementDraft {
     schedule: Option<Vec<AdvertisementSlotCreate>>,
 }
 
-impl From<&AdvertisementCreate> for AdvertisementDraft {
-    fn from(new: &AdvertisementCreate) -> Self {
-        Self::new(Some(&new.artwork), Some(&new.zones), Some(&new.schedule))
-    }
-}
-
-impl From<&AdvertisementUpdate> for AdvertisementDraft {
-    fn from(change: &AdvertisementUpdate) -> Self {
-        Self::new(change.artwork.as_ref(), change.zones.as_deref(), change.schedule.as_deref())
-    }
-}
-
 impl AdvertisementDraft {
-    fn new(
+    /// Parses the artwork, zones and schedule of a request. `None` leaves the current value unchanged.
+    ///
+    /// # Errors
+    /// 503 if too many images wait to be decoded. Artwork that is not an image is in [`problems`](Self::problems) instead.
+    pub async fn parse(
+        app: &App,
         artwork: Option<&ImageText>,
         zones: Option<&[ResourceRef<Zones>]>,
         schedule: Option<&[AdvertisementSlotCreate]>,
-    ) -> Self {
-        Self {
-            artwork: artwork.map(|text| media::parse("artwork", &text.0)),
-            zones: zones.map(|zones| zones.iter().map(|zone| zone.id).collect()),
-            schedule: schedule.map(<[_]>::to_vec),
-        }
+    ) -> Result<Self> {
+        let artwork = match artwork {
+            Some(text) => Some(media::parse_upload(app, "artwork", text).await?),
+            None => None,
+        };
+        let zones = zones.map(|zones| zones.iter().map(|zone| zone.id).collect());
+        Ok(Self { artwork, zones, schedule: schedule.map(<[_]>::to_vec) })
     }
 
     /// Returns the new artwork, if it is a valid image.

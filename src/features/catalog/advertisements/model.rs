@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::markdown::ParsedMarkdown;
 use crate::features::catalog::events::{Event, EventStatus};
 use crate::features::catalog::sections::Section;
-use crate::features::catalog::venues::Venue;
+use crate::features::catalog::venues::EventVenue;
 use crate::features::catalog::zones::Zone;
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{AbsoluteUri, Minutes, PlainMinutes, ResourceCollection, Uri};
@@ -76,11 +76,11 @@ pub struct AdvertisedEvent {
     pub subcategory: String,
     pub start: Minutes,
     pub end: Minutes,
-    pub venue: Venue,
+    pub venue: EventVenue,
     pub disclaimer: String,
     pub tags: Vec<String>,
-    pub banner: String,
-    pub thumbnail: String,
+    pub banner: AbsoluteUri,
+    pub thumbnail: AbsoluteUri,
     #[schemars(range(min = 0))]
     pub popularity: i64,
     pub sections: Vec<Section>,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use crate::features::catalog::events::EventStatus;
 use crate::features::catalog::media::ImageText;
 use crate::features::catalog::zones::Zones;
-use crate::kernel::types::api_types::{DateTimeInput, ResourceRef};
+use crate::kernel::types::api_types::{MinuteInput, ResourceRef};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PageRequest;
 
@@ -85,8 +85,8 @@ pub struct AdvertisementUpdate {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 pub struct AdvertisementSlotCreate {
-    pub start: DateTimeInput,
-    pub end: DateTimeInput,
+    pub start: MinuteInput,
+    pub end: MinuteInput,
 }
 
 /// An object that is accepted and whose content is ignored.

@@ -107,7 +107,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement> {
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: AdvertisementCreate) -> Result<Advertisement> {
-    let booking = AdvertisementDraft::from(&new);
+    let booking = AdvertisementDraft::parse(&ctx.app, Some(&new.artwork), Some(&new.zones), Some(&new.schedule)).await?;
     let artwork = secret::image_id();
     if let Some(image) = booking.image() {
         // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
@@ -145,15 +145,18 @@ async fn book(
         width,
         height,
     };
-    store::insert(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::AdvertisementTaken)?;
+    store::insert(tx, &row).await.on_taken("advertisements", "name", Code::AdvertisementTaken)?;
     booking.write(tx, &row).await?;
     view_one(app, tx, row).await
 }
 
 pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpdate) -> Result<Advertisement> {
-    let booking = AdvertisementDraft::from(&change);
-    let artwork = booking.image().map(|_| secret::image_id());
-    if let (Some(image), Some(artwork)) = (booking.image(), artwork) {
+    let (zones, schedule) = (change.zones.as_deref(), change.schedule.as_deref());
+    // A client may send back the advertisement that it has read.
+    let artwork = change.artwork.as_ref().filter(|text| !media::is_uri_of(&ctx.app, ImageKind::Artwork, id, text));
+    let booking = AdvertisementDraft::parse(&ctx.app, artwork, zones, schedule).await?;
+    let artwork_id = booking.image().map(|_| secret::image_id());
+    if let (Some(image), Some(artwork)) = (booking.image(), artwork_id) {
         let mut tx = ctx.unit.read().await?;
         check_change(&ctx.app, &mut tx, caller, id, &change, &booking, Locking::No).await?;
         if let Some(name) = &change.name {
@@ -162,17 +165,17 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: AdvertisementUpd
         drop(tx);
         media::put_image(ctx, ImageKind::Artwork, artwork, image).await?;
     }
-    let changed = transaction!(ctx.unit, |tx| modify(&ctx.app, tx, caller, id, &change, &booking, artwork).await);
+    let changed = transaction!(ctx.unit, |tx| modify(&ctx.app, tx, caller, id, &change, &booking, artwork_id).await);
     match changed {
         Ok((advertisement, before)) => {
-            let replaced = artwork.map(|_| before);
+            let replaced = artwork_id.map(|_| before);
             let app = Arc::clone(&ctx.app);
             ctx.unit.after_commit(async move { media::discard(&app, ImageKind::Artwork, replaced).await }).await;
             Ok(advertisement)
         }
         Err(error) => {
             if error.is_definite() {
-                media::discard(&ctx.app, ImageKind::Artwork, artwork).await;
+                media::discard(&ctx.app, ImageKind::Artwork, artwork_id).await;
             }
             Err(error)
         }
@@ -200,7 +203,7 @@ async fn modify(
         height,
         ..before
     };
-    store::update(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::AdvertisementTaken)?;
+    store::update(tx, &row).await.on_taken("advertisements", "name", Code::AdvertisementTaken)?;
     booking.write(tx, &row).await?;
     Ok((view_one(app, tx, row).await?, before.artwork_id))
 }
@@ -265,8 +268,6 @@ pub async fn cancel(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Advertisement>
         view_one(&ctx.app, tx, AdvertisementRow { status: EventStatus::Cancelled, ..row }).await
     })
 }
-
-const NAME_CONSTRAINT: &str = "advertisements_name_key";
 
 /// Validates a new advertisement. A caller who may not act for the event's host gets a 403 before any other error.
 async fn check_new(

@@ -7,6 +7,7 @@ use crate::features::catalog::events::EventStatus;
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
@@ -15,7 +16,7 @@ use crate::kernel::types::paging::{PageRequest, PagedRows};
 pub enum Visibility<'a> {
     /// All advertisements.
     All,
-    /// Advertisements that zones may show: both they and their events are listed.
+    /// Advertisements that zones may show: both they and their events are listed, and the events are not over.
     Promoting,
     /// Advertisements that this caller may see.
     To(&'a Caller),
@@ -44,6 +45,7 @@ pub async fn list(
         where s.advertisement_id = a.id and s.starts <= ? and s.ends > ?))";
     const BOOKED: &str = "exists (select 1 from advertisement_zones z where z.advertisement_id = a.id and z.zone_id = ?)";
     visibility_clause(tx.list("a.*", "from advertisements a join events e on e.id = a.event_id where true"), &filter.shown)
+        .and_where("e.ends > ?", matches!(filter.shown, Visibility::Promoting).then_some(now))
         .and_where("e.host_id = ?", filter.host)
         .and_where("a.event_id = ?", filter.event)
         .and_where(BOOKED, filter.zone)
@@ -94,14 +96,14 @@ pub async fn slots(tx: &mut Tx, advertisements: impl IntoIterator<Item = Id>) ->
 
 /// Returns whether another advertisement has this name.
 pub async fn is_name_taken(tx: &mut Tx, name: &str, id: Option<Id>) -> Result<bool> {
-    let other = "select exists (select 1 from advertisements where name = $1 and id <> $2)";
-    tx.query(other).bind(name.to_owned()).bind(id.unwrap_or(Id::NONE)).scalar().await
+    let other = "select exists (select 1 from advertisements where folded_name = $1 and id <> $2)";
+    tx.query(other).bind(fold(name)).bind(id.unwrap_or(Id::NONE)).scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
     tx.query(
-        "insert into advertisements (id, event_id, name, description, status, artwork_id, width, height)
-         values ($1, $2, $3, $4, $5, $6, $7, $8)",
+        "insert into advertisements (id, event_id, name, description, status, artwork_id, width, height, folded_name)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
     )
     .bind(row.id)
     .bind(row.event_id)
@@ -111,6 +113,7 @@ pub async fn insert(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
     .bind(row.artwork_id)
     .bind(row.width)
     .bind(row.height)
+    .bind(fold(&row.name))
     .execute()
     .await?;
     Ok(())
@@ -119,7 +122,8 @@ pub async fn insert(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
 /// Writes the columns that a host may change.
 pub async fn update(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
     tx.query(
-        "update advertisements set event_id = $2, name = $3, description = $4, artwork_id = $5, width = $6, height = $7
+        "update advertisements set event_id = $2, name = $3, description = $4, artwork_id = $5, width = $6, height = $7,
+         folded_name = case when name = $3 then folded_name else $8 end
          where id = $1",
     )
     .bind(row.id)
@@ -129,6 +133,7 @@ pub async fn update(tx: &mut Tx, row: &AdvertisementRow) -> Result<()> {
     .bind(row.artwork_id)
     .bind(row.width)
     .bind(row.height)
+    .bind(fold(&row.name))
     .execute()
     .await?;
     Ok(())

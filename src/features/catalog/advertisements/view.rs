@@ -69,7 +69,7 @@ fn view(app: &App, row: AdvertisementRow, relations: &mut Relations) -> Option<A
     Some(Advertisement {
         uri: Uri(format!("/advertisements/{}", row.id)),
         status: row.status,
-        artwork: media::image_uri(app, ImageKind::Artwork, row.id, row.artwork_id, is_public),
+        artwork: media::image_uri(app, ImageKind::Artwork, row.id, Some(row.artwork_id), is_public),
         zones: relations.zones.remove(&row.id).unwrap_or_default(),
         schedule: relations.slots.remove(&row.id).unwrap_or_default(),
         event,

@@ -34,7 +34,7 @@ pub async fn create(ctx: &Ctx, new: &CategoryCreate) -> Result<Category> {
 
 async fn add(app: &App, tx: &mut Tx, new: &CategoryCreate) -> Result<Category> {
     let row = CategoryRow { id: app.clock.next_id(), name: new.name.clone() };
-    store::insert(tx, &row).await.on_unique("categories_name_key", Code::CategoryTaken)?;
+    store::insert(tx, &row).await.on_taken("categories", "name", Code::CategoryTaken)?;
     store::put_subcategories(tx, row.id, &new.subcategories).await?;
     Ok(view(row, new.subcategories.0.clone()))
 }
@@ -48,7 +48,7 @@ pub async fn update(ctx: &Ctx, id: Id, change: &CategoryUpdate) -> Result<Catego
 }
 
 async fn apply(tx: &mut Tx, id: Id, change: &CategoryUpdate) -> Result<Category> {
-    let exists = store::update(tx, id, change.name.clone()).await.on_unique("categories_name_key", Code::CategoryTaken)?;
+    let exists = store::update(tx, id, change.name.clone()).await.on_taken("categories", "name", Code::CategoryTaken)?;
     if !exists {
         return Err(Error::NOT_FOUND);
     }

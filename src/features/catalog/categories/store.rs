@@ -4,6 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{CategoryRow, Subcategories, SubcategoryRow};
 use crate::kernel::db::Tx;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
@@ -39,14 +40,19 @@ pub async fn subcategories(tx: &mut Tx, categories: impl IntoIterator<Item = Id>
 }
 
 pub async fn insert(tx: &mut Tx, row: &CategoryRow) -> Result<()> {
-    tx.query("insert into categories (id, name) values ($1, $2)").bind(row.id).bind(row.name.clone()).execute().await?;
+    let insert = tx.query("insert into categories (id, name, folded_name) values ($1, $2, $3)");
+    insert.bind(row.id).bind(row.name.clone()).bind(fold(&row.name)).execute().await?;
     Ok(())
 }
 
 /// Updates the name, if there is a new one. Returns whether the category exists.
 pub async fn update(tx: &mut Tx, id: Id, name: Option<String>) -> Result<bool> {
-    let update = tx.query("update categories set name = coalesce($2, name) where id = $1");
-    Ok(update.bind(id).bind(name).execute().await? == 1)
+    let update = tx.query(
+        "update categories set name = coalesce($2, name),
+         folded_name = case when name = coalesce($2, name) then folded_name else $3 end where id = $1",
+    );
+    let folded = name.as_deref().map(fold);
+    Ok(update.bind(id).bind(name).bind(folded).execute().await? == 1)
 }
 
 /// Adds these subcategories. Existing ones get their new position.

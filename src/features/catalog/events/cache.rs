@@ -40,7 +40,7 @@ struct CachedEvent {
 /// Batches of concurrent reads of events and lists, and two levels of cached results.
 pub struct EventCache {
     events: Arc<Batcher<(), Id, Option<Arc<CachedEvent>>>>,
-    published: Arc<Batcher<PublishedEventQuery, (), SerializedJson<Page<Event>>>>,
+    published: Arc<Batcher<PublishedListKey, (), SerializedJson<Page<Event>>>>,
     versions: Mutex<VersionCache>,
     snapshots: Mutex<SnapshotCache>,
 }
@@ -58,7 +58,15 @@ type VersionCache = VersionedCache<i64, VersionedEvents>;
 #[derive(Default)]
 struct VersionedEvents {
     events: HashMap<Id, EventWithRelations>,
-    pages: HashMap<PublishedEventQuery, Arc<CachedPage>>,
+    pages: HashMap<PublishedListKey, Arc<CachedPage>>,
+}
+
+/// The arguments of a list of published events. Callers with the same arguments and preferred region share one list.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct PublishedListKey {
+    query: PublishedEventQuery,
+    /// Region whose events come first.
+    preferred_region: Option<Id>,
 }
 
 /// A page of the published events.
@@ -160,17 +168,20 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<SerializedJson<Ev
     Ok(event.serialized.clone())
 }
 
-/// Returns a page of published events. It is the same for every caller.
-pub async fn list_published(ctx: &Ctx, query: PublishedEventQuery) -> Result<SerializedJson<Page<Event>>> {
+/// Returns a page of published events. Without a sort key and a region, those in the region that the caller's account prefers come
+/// first.
+pub async fn list_published(ctx: &Ctx, caller: &Caller, query: PublishedEventQuery) -> Result<SerializedJson<Page<Event>>> {
+    let has_order = query.filter.sort.is_some() || query.filter.region.is_some();
+    let key = PublishedListKey { preferred_region: caller.preferred_region.filter(|_| !has_order), query };
     let app = Arc::clone(&ctx.app);
-    let list = move |query, requests: Vec<()>| {
+    let list = move |key, requests: Vec<()>| {
         let app = Arc::clone(&app);
         async move {
-            let page = SerializedJson::new(&read_page(&app, query).await?)?;
+            let page = SerializedJson::new(&read_page(&app, key).await?)?;
             Ok(vec![page; requests.len()])
         }
     };
-    ctx.app.event_cache.published.submit(query, (), list).await
+    ctx.app.event_cache.published.submit(key, (), list).await
 }
 
 /// Returns the serialized events with these identifiers, in this order.
@@ -185,10 +196,11 @@ async fn read_events(app: Arc<App>, ids: Vec<Id>) -> Result<Vec<Option<Arc<Cache
     Ok(ids.iter().map(|id| cached.get(id).cloned()).collect())
 }
 
-async fn read_page(app: &App, query: PublishedEventQuery) -> Result<Page<Event>> {
+async fn read_page(app: &App, key: PublishedListKey) -> Result<Page<Event>> {
+    let query = &key.query;
     let (now, paging) = (app.clock.now(), query.filter.paging);
     let mut tx = app.db.read().await?;
-    let cached = app.event_cache.version_cache().entries().pages.get(&query).cloned();
+    let cached = app.event_cache.version_cache().entries().pages.get(&key).cloned();
     if let Some(page) = cached {
         let mut loaded = load(app, &mut tx, &page.events, now).await?;
         if loaded.changes == Some(page.changes) {
@@ -202,12 +214,13 @@ async fn read_page(app: &App, query: PublishedEventQuery) -> Result<Page<Event>>
         host: query.host.as_ref().map(|host| host.id),
         status: None,
         public: None,
+        preferred_region: key.preferred_region,
     };
     let result = store::list(&mut tx, &query.filter, list_filter, now).await?;
-    if is_cacheable(&query) && !result.rows.is_empty() {
+    if is_cacheable(query) && !result.rows.is_empty() {
         let page = CachedPage { changes, total: result.total, events: result.rows.iter().map(|row| row.id).collect() };
-        let weight = size_of_val(&query) + size_of_val(&page) + size_of_val(page.events.as_slice());
-        app.event_cache.version_cache().reserve(&changes, weight).pages.insert(query, Arc::new(page));
+        let weight = size_of_val(&key) + size_of_val(&page) + size_of_val(page.events.as_slice());
+        app.event_cache.version_cache().reserve(&changes, weight).pages.insert(key, Arc::new(page));
     }
     Ok(paging.page(result.total, view::views(app, &mut tx, result.rows).await?))
 }
@@ -245,7 +258,7 @@ async fn load(app: &App, tx: &mut Tx, ids: &[Id], now: Timestamp) -> Result<Load
     }
     if !missing.is_empty() {
         let rows = store::of_ids(tx, missing).await?;
-        let loaded = view::load(tx, rows, now).await?;
+        let loaded = view::load(app, tx, rows, now).await?;
         {
             let mut version_cache = app.event_cache.version_cache();
             for event in &loaded {

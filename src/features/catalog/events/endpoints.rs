@@ -54,7 +54,7 @@ async fn account_event_list(
 
 #[endpoint { method = GET, path = "/published-events", tags = ["Events"] }]
 async fn published_event_list(_: Rq, request: ApiRequest<Query<PublishedEventQuery>>) -> ApiResult<SerializedJson<Page<Event>>> {
-    request.respond(|ctx, _, Query(query)| async move { cache::list_published(&ctx, query).await }).await
+    request.respond(|ctx, caller, Query(query)| async move { cache::list_published(&ctx, &caller, query).await }).await
 }
 
 #[endpoint { method = GET, path = "/events", tags = ["Events"] }]

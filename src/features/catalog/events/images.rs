@@ -8,7 +8,7 @@ use super::model::EventRow;
 use crate::features::catalog::media::{self, Image, ImageKind, ImageText};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::secret;
-use crate::state::Ctx;
+use crate::state::{App, Ctx};
 
 /// Change of one image in a request.
 pub enum ImageUpdate {
@@ -21,19 +21,24 @@ pub enum ImageUpdate {
 }
 
 impl ImageUpdate {
-    /// Parses an argument of a request. If it isn't an image, adds an error to `problems`.
-    fn parse(name: &str, text: Option<&ImageText>, problems: &mut Vec<FieldError>) -> Self {
-        match text {
-            None => Self::Keep,
-            Some(text) if text.0.trim().is_empty() => Self::Remove,
-            Some(text) => media::parse(name, &text.0).map_or_else(
-                |problem| {
-                    problems.push(problem);
-                    Self::Keep
-                },
-                |image| Self::Put(secret::image_id(), image),
-            ),
+    /// Parses an argument of a request. The image's own URI changes nothing, so that a client can send back the event it has
+    /// read.
+    async fn parse(
+        app: &App,
+        event: Option<Id>,
+        kind: ImageKind,
+        name: &'static str,
+        text: Option<&ImageText>,
+    ) -> Result<Result<Self, FieldError>> {
+        let Some(text) = text else { return Ok(Ok(Self::Keep)) };
+        if text.0.trim().is_empty() {
+            return Ok(Ok(Self::Remove));
         }
+        if event.is_some_and(|event| media::is_uri_of(app, kind, event, text)) {
+            return Ok(Ok(Self::Keep));
+        }
+        let image = media::parse_upload(app, name, text).await?;
+        Ok(image.map(|image| Self::Put(secret::image_id(), image)))
     }
 
     /// Returns the identifier of the image after this change.
@@ -55,12 +60,22 @@ pub struct EventImages {
 }
 
 impl EventImages {
-    /// Parses the images of a request.
-    pub fn parse(banner: Option<&ImageText>, thumbnail: Option<&ImageText>) -> Self {
+    /// Parses the images of a request. `event` is the event to change; `None` for a new one.
+    ///
+    /// # Errors
+    /// 503 if too many images wait to be decoded. Arguments that are not images are in `problems` instead.
+    pub async fn parse(app: &App, event: Option<Id>, banner: Option<&ImageText>, thumbnail: Option<&ImageText>) -> Result<Self> {
+        let banner = ImageUpdate::parse(app, event, ImageKind::Banner, "banner", banner).await?;
+        let thumbnail = ImageUpdate::parse(app, event, ImageKind::Thumbnail, "thumbnail", thumbnail).await?;
         let mut problems = Vec::new();
-        let banner = ImageUpdate::parse("banner", banner, &mut problems);
-        let thumbnail = ImageUpdate::parse("thumbnail", thumbnail, &mut problems);
-        Self { banner, thumbnail, problems }
+        let mut or_keep = |image: Result<ImageUpdate, FieldError>| {
+            image.unwrap_or_else(|problem| {
+                problems.push(problem);
+                ImageUpdate::Keep
+            })
+        };
+        let (banner, thumbnail) = (or_keep(banner), or_keep(thumbnail));
+        Ok(Self { banner, thumbnail, problems })
     }
 
     /// Returns whether there are new images to store.

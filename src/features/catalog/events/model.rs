@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::catalog::categories::Category;
 use crate::features::catalog::sections::Section;
-use crate::features::catalog::venues::Venue;
+use crate::features::catalog::venues::EventVenue;
 use crate::kernel::http::HasLocation;
-use crate::kernel::types::api_types::{Minutes, ResourceCollection, Uri};
+use crate::kernel::types::api_types::{AbsoluteUri, Minutes, ResourceCollection, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 
@@ -69,15 +69,15 @@ pub struct Event {
     /// End.
     pub end: Minutes,
     /// Venue.
-    pub venue: Venue,
+    pub venue: EventVenue,
     /// Disclaimer by the host.
     pub disclaimer: String,
     /// Search keywords.
     pub tags: Vec<String>,
-    /// Absolute URI of the wide image, or empty.
-    pub banner: String,
-    /// Absolute URI of the small image, or empty.
-    pub thumbnail: String,
+    /// URI of the wide image, or of a placeholder.
+    pub banner: AbsoluteUri,
+    /// URI of the small image, or of a placeholder.
+    pub thumbnail: AbsoluteUri,
     /// Number of tickets sold.
     #[schemars(range(min = 0))]
     pub popularity: i64,

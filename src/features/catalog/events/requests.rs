@@ -11,7 +11,7 @@ use crate::features::catalog::hosts::Hosts;
 use crate::features::catalog::media::ImageText;
 use crate::features::catalog::regions::Regions;
 use crate::features::catalog::venues::Venues;
-use crate::kernel::types::api_types::{DateTimeInput, ResourceRef};
+use crate::kernel::types::api_types::{MinuteInput, ResourceRef};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, SortOrder};
@@ -87,8 +87,8 @@ pub struct EventCreate {
     #[schemars(length(min = 1, max = 200))]
     pub subcategory: String,
     pub venue: ResourceRef<Venues>,
-    pub start: Option<DateTimeInput>,
-    pub end: Option<DateTimeInput>,
+    pub start: Option<MinuteInput>,
+    pub end: Option<MinuteInput>,
     #[schemars(length(max = 10_000))]
     pub disclaimer: Option<String>,
     #[schemars(length(max = 20))]
@@ -113,8 +113,8 @@ pub struct EventUpdate {
     #[schemars(length(min = 1, max = 200))]
     pub subcategory: Option<String>,
     pub venue: Option<ResourceRef<Venues>>,
-    pub start: Option<DateTimeInput>,
-    pub end: Option<DateTimeInput>,
+    pub start: Option<MinuteInput>,
+    pub end: Option<MinuteInput>,
     #[schemars(length(max = 10_000))]
     pub disclaimer: Option<String>,
     #[schemars(length(max = 20))]
@@ -139,7 +139,7 @@ impl EventCreate {
             category_id: self.category.id,
             subcategory: self.subcategory.clone(),
             venue_id: self.venue.id,
-            starts: self.start.map_or(now, |time| time.0),
+            starts: self.start.map_or(now.start_of_minute(), |time| time.0),
             ends: self.end.map_or(Timestamp::NEVER, |time| time.0),
             disclaimer: self.disclaimer.clone().unwrap_or_default(),
             tags: json(self.tags.as_deref().unwrap_or_default()),

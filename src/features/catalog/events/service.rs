@@ -26,8 +26,6 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
-const TITLE_CONSTRAINT: &str = "events_title_key";
-
 /// Returns an event without a permission check.
 ///
 /// # Errors
@@ -89,14 +87,21 @@ pub async fn lock_managed(tx: &mut Tx, caller: &Caller, id: Id) -> Result<EventR
 
 pub async fn list(ctx: &Ctx, caller: &Caller, query: EventQuery) -> Result<Page<Event>> {
     let host = query.host.map(|host| host.id);
-    let list_filter = ListFilter { shown: Visibility::To(caller), host, status: query.status, public: query.public };
+    let list_filter =
+        ListFilter { shown: Visibility::To(caller), host, status: query.status, public: query.public, preferred_region: None };
     page(&ctx.app, &mut ctx.unit.read().await?, &query.filter, list_filter).await
 }
 
 pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEventQuery) -> Result<Page<Event>> {
     let mut tx = ctx.unit.read().await?;
     hosts::require_exists(&mut tx, host).await?;
-    let list_filter = ListFilter { shown: Visibility::To(caller), host: Some(host), status: query.status, public: query.public };
+    let list_filter = ListFilter {
+        shown: Visibility::To(caller),
+        host: Some(host),
+        status: query.status,
+        public: query.public,
+        preferred_region: None,
+    };
     page(&ctx.app, &mut tx, &query.filter, list_filter).await
 }
 
@@ -104,7 +109,8 @@ pub async fn list_of_host(ctx: &Ctx, caller: &Caller, host: Id, query: HostEvent
 pub async fn list_of_account(ctx: &Ctx, caller: &Caller, number: &AccountNumber, filter: &EventFilter) -> Result<Page<Event>> {
     let mut tx = ctx.unit.read().await?;
     let account = accounts::load(&mut tx, caller, number).await?;
-    let list_filter = ListFilter { shown: Visibility::HeldBy(account.id), host: None, status: None, public: None };
+    let list_filter =
+        ListFilter { shown: Visibility::HeldBy(account.id), host: None, status: None, public: None, preferred_region: None };
     page(&ctx.app, &mut tx, filter, list_filter).await
 }
 
@@ -120,7 +126,7 @@ pub async fn get(ctx: &Ctx, caller: &Caller, id: Id) -> Result<Event> {
 }
 
 pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Event> {
-    let images = EventImages::parse(new.banner.as_ref(), new.thumbnail.as_ref());
+    let images = EventImages::parse(&ctx.app, None, new.banner.as_ref(), new.thumbnail.as_ref()).await?;
     let now = ctx.app.clock.now();
     if images.has_new() {
         // Storing an image is slow, so it happens before the transaction. All checks run first, so that no image is stored for a
@@ -135,7 +141,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Eve
     let created = transaction!(ctx.unit, |tx| {
         let row = new.row(ctx.app.clock.next_id(), now, &images);
         check_new(tx, caller, &row, &images.problems).await?;
-        store::insert(tx, &row).await.on_unique(TITLE_CONSTRAINT, Code::EventTaken)?;
+        store::insert(tx, &row).await.on_taken("events", "title", Code::EventTaken)?;
         tokens::create_global(&ctx.app, tx, row.id).await?;
         view_one(&ctx.app, tx, row).await
     });
@@ -146,7 +152,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &EventCreate) -> Result<Eve
 }
 
 pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) -> Result<Event> {
-    let images = EventImages::parse(change.banner.as_ref(), change.thumbnail.as_ref());
+    let images = EventImages::parse(&ctx.app, Some(id), change.banner.as_ref(), change.thumbnail.as_ref()).await?;
     if images.has_new() {
         let mut tx = ctx.unit.read().await?;
         let before = load_managed(&mut tx, caller, id).await?;
@@ -158,7 +164,7 @@ pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &EventUpdate) ->
     let changed = transaction!(ctx.unit, |tx| {
         let before = lock_managed(tx, caller, id).await?;
         let row = check_change(&ctx.app, tx, caller, &before, change, &images).await?;
-        store::update(tx, &row).await.on_unique(TITLE_CONSTRAINT, Code::EventTaken)?;
+        store::update(tx, &row).await.on_taken("events", "title", Code::EventTaken)?;
         let event = view_one(&ctx.app, tx, row.clone()).await?;
         Ok::<_, Error>((before, row, event))
     });

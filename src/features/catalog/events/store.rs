@@ -8,6 +8,7 @@ use crate::features::catalog::sections::{self, SectionUri};
 use crate::kernel::auth::Caller;
 use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
@@ -29,15 +30,24 @@ pub struct ListFilter<'a> {
     pub host: Option<Id>,
     pub status: Option<EventStatus>,
     pub public: Option<bool>,
+    /// Region whose events come first, unless the filter has a sort key.
+    pub preferred_region: Option<Id>,
 }
 
-/// Returns a page of events, the oldest first, or sorted by the filter's sort key. Events without a value of that key come last,
-/// and ties are the oldest first.
+/// Title for searches and sorting. A server of an earlier version doesn't write the column, so it may be null.
+const FOLDED_TITLE: &str = "coalesce(e.folded_title, lower(e.title))";
+
+/// Returns a page of events, the oldest first, or sorted by the filter's sort key. Without a sort key, those in the preferred
+/// region precede the others. Events without a value of the sort key come last, and ties are the oldest first.
 pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>, now: Timestamp) -> Result<PagedRows<EventRow>> {
     let direction = filter.order.sql();
     let order = match filter.sort {
-        None => "e.id".to_owned(),
-        Some(EventSort::Alphabetical) => format!("lower(e.title){direction}, e.id"),
+        // The identifier can be part of the SQL text, because it is a number.
+        None => match list_filter.preferred_region {
+            Some(Id(region)) => format!("e.venue_id not in (select v.id from venues v where v.region_id = {region}), e.id"),
+            None => "e.id".to_owned(),
+        },
+        Some(EventSort::Alphabetical) => format!("{FOLDED_TITLE}{direction}, e.id"),
         Some(EventSort::Published) => format!("e.published is null, e.published{direction}, e.id"),
         Some(EventSort::Popularity) => format!("e.popularity{direction}, e.id"),
         Some(EventSort::Start) => format!("e.starts{direction}, e.id"),
@@ -48,7 +58,7 @@ pub async fn list(tx: &mut Tx, filter: &EventFilter, list_filter: ListFilter<'_>
             filter.region.as_ref().map(|region| region.id),
         )
         .and_where("e.host_id = ?", list_filter.host)
-        .and_contains("e.title", filter.title.as_deref())
+        .and_contains(FOLDED_TITLE, filter.title.as_deref())
         .and_where("e.status = ?", list_filter.status)
         .and_where("e.ends > ?", (filter.active == Some(true)).then_some(now))
         .and_where("e.ends <= ?", (filter.active == Some(false)).then_some(now))
@@ -139,15 +149,15 @@ pub async fn lock_all(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<
 
 /// Returns whether another event has this title.
 pub async fn is_title_taken(tx: &mut Tx, row: &EventRow) -> Result<bool> {
-    let other = "select exists (select 1 from events where title = $1 and id <> $2)";
-    tx.query(other).bind(row.title.clone()).bind(row.id).scalar().await
+    let other = "select exists (select 1 from events where folded_title = $1 and id <> $2)";
+    tx.query(other).bind(fold(&row.title)).bind(row.id).scalar().await
 }
 
 pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
     tx.query(
         "insert into events (id, host_id, title, description, status, type, public, category_id, subcategory, venue_id, starts,
-         ends, disclaimer, tags, banner_id, thumbnail_id, published, popularity)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, null, 0)",
+         ends, disclaimer, tags, banner_id, thumbnail_id, published, popularity, folded_title)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, null, 0, $17)",
     )
     .bind(row.id)
     .bind(row.host_id)
@@ -165,6 +175,7 @@ pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
     .bind(row.tags.clone())
     .bind(row.banner_id)
     .bind(row.thumbnail_id)
+    .bind(fold(&row.title))
     .execute()
     .await?;
     Ok(())
@@ -174,7 +185,8 @@ pub async fn insert(tx: &mut Tx, row: &EventRow) -> Result<()> {
 pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
     tx.query(
         "update events set title = $2, description = $3, type = $4, public = $5, category_id = $6, subcategory = $7,
-         venue_id = $8, starts = $9, ends = $10, disclaimer = $11, tags = $12, banner_id = $13, thumbnail_id = $14 where id = $1",
+         venue_id = $8, starts = $9, ends = $10, disclaimer = $11, tags = $12, banner_id = $13, thumbnail_id = $14,
+         folded_title = case when title = $2 then folded_title else $15 end where id = $1",
     )
     .bind(row.id)
     .bind(row.title.clone())
@@ -190,6 +202,7 @@ pub async fn update(tx: &mut Tx, row: &EventRow) -> Result<()> {
     .bind(row.tags.clone())
     .bind(row.banner_id)
     .bind(row.thumbnail_id)
+    .bind(fold(&row.title))
     .execute()
     .await?;
     Ok(())

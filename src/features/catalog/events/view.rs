@@ -9,7 +9,7 @@ use super::model::{Event, EventRow};
 use crate::features::catalog::categories::{self, Category};
 use crate::features::catalog::media::{self, ImageKind};
 use crate::features::catalog::sections::{self, SectionRow};
-use crate::features::catalog::venues::{self, Venue};
+use crate::features::catalog::venues::{self, EventVenue};
 use crate::kernel::db::Tx;
 use crate::kernel::types::api_types::{Minutes, Uri};
 use crate::kernel::types::clock::Timestamp;
@@ -24,13 +24,13 @@ pub struct EventWithRelations {
     /// Its sections, the oldest first.
     pub sections: Vec<SectionRow>,
     category: Category,
-    venue: Venue,
+    venue: EventVenue,
 }
 
 /// Loads the related data of these events, for all of them at once. Returns them in their order.
-pub async fn load(tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
+pub async fn load(app: &App, tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Vec<EventWithRelations>> {
     let categories = categories::views(tx, rows.iter().map(|row| row.category_id)).await?;
-    let venues = venues::views(tx, rows.iter().map(|row| row.venue_id)).await?;
+    let venues = venues::event_venues(app, tx, rows.iter().map(|row| row.venue_id)).await?;
     let mut sections: HashMap<Id, Vec<SectionRow>> = HashMap::new();
     for section in sections::store::of_events(tx, rows.iter().map(|row| row.id), now).await? {
         sections.entry(section.event_id).or_default().push(section);
@@ -46,7 +46,7 @@ pub async fn load(tx: &mut Tx, rows: Vec<EventRow>, now: Timestamp) -> Result<Ve
 /// Returns the representation of these events, in their order.
 pub async fn views(app: &App, tx: &mut Tx, rows: Vec<EventRow>) -> Result<Vec<Event>> {
     let now = app.clock.now();
-    load(tx, rows, now).await?.into_iter().map(|event| view(app, event, now)).collect()
+    load(app, tx, rows, now).await?.into_iter().map(|event| view(app, event, now)).collect()
 }
 
 /// Returns the representation of one event.
@@ -64,9 +64,8 @@ pub fn view(
     EventWithRelations { row, sections, category, venue }: EventWithRelations,
     now: Timestamp,
 ) -> Result<Event> {
-    let image =
-        |id: Option<Id>, kind| id.map(|id| media::image_uri(app, kind, row.id, id, row.status.is_public()).0).unwrap_or_default();
-    let (banner, thumbnail) = (image(row.banner_id, ImageKind::Banner), image(row.thumbnail_id, ImageKind::Thumbnail));
+    let image = |kind, id| media::image_uri(app, kind, row.id, id, row.status.is_public());
+    let (banner, thumbnail) = (image(ImageKind::Banner, row.banner_id), image(ImageKind::Thumbnail, row.thumbnail_id));
     Ok(Event {
         uri: Uri(format!("/events/{}", row.id)),
         status: row.status,

@@ -85,7 +85,7 @@ pub async fn create(ctx: &Ctx, caller: &Caller, new: &HostCreate) -> Result<Host
     let row = transaction!(ctx.unit, |tx| {
         // The account may have been removed since its key was checked, and must not administer anything then.
         accounts::lock(tx, account).await?.ok_or(Code::KeyRefused)?;
-        let row = store::insert(tx, ctx.app.clock.next_id(), new).await.on_unique("hosts_name_key", Code::HostTaken)?;
+        let row = store::insert(tx, ctx.app.clock.next_id(), new).await.on_taken("hosts", "name", Code::HostTaken)?;
         store::insert_administrator(tx, row.id, account).await.map(|_| row)
     })?;
     Ok(view(row))
@@ -99,7 +99,7 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Host> {
 pub async fn update(ctx: &Ctx, caller: &Caller, id: Id, change: &HostUpdate) -> Result<Host> {
     let row = transaction!(ctx.unit, |tx| {
         require_can_manage(tx, caller, id).await?;
-        store::update(tx, id, change).await.on_unique("hosts_name_key", Code::HostTaken)
+        store::update(tx, id, change).await.on_taken("hosts", "name", Code::HostTaken)
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }

@@ -4,6 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{AdministratorRow, HostCreate, HostFilter, HostRow, HostUpdate};
 use crate::kernel::db::Tx;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::{PageRequest, PagedRows};
 
@@ -70,9 +71,10 @@ pub async fn insert(tx: &mut Tx, id: Id, new: &HostCreate) -> Result<HostRow> {
     let row: Option<HostRow> = tx
         .query(
             "insert into hosts (id, name, contact, email, description, phone, website, country, first_address_line,
-         second_address_line, city, state, business_no, removed)
+         second_address_line, city, state, business_no, removed, folded_name)
          values ($1, $2, $3, $4, coalesce($5, ''), coalesce($6, ''), coalesce($7, ''), coalesce($8, ''), coalesce($9, ''),
-         coalesce($10, ''), coalesce($11, ''), coalesce($12, ''), coalesce($13, ''), false) returning *",
+         coalesce($10, ''), coalesce($11, ''), coalesce($12, ''), coalesce($13, ''), false, $14)
+         returning *",
         )
         .bind(id)
         .bind(new.name.clone())
@@ -87,6 +89,7 @@ pub async fn insert(tx: &mut Tx, id: Id, new: &HostCreate) -> Result<HostRow> {
         .bind(new.city.clone())
         .bind(new.state.clone())
         .bind(new.business_no.clone())
+        .bind(fold(&new.name))
         .optional()
         .await?;
     row.ok_or_else(|| anyhow::anyhow!("a row that was locked is missing").into())
@@ -117,7 +120,8 @@ pub async fn update(tx: &mut Tx, id: Id, change: &HostUpdate) -> Result<Option<H
          description = coalesce($5, description), phone = coalesce($6, phone), website = coalesce($7, website),
          country = coalesce($8, country), first_address_line = coalesce($9, first_address_line),
          second_address_line = coalesce($10, second_address_line), city = coalesce($11, city),
-         state = coalesce($12, state), business_no = coalesce($13, business_no)
+         state = coalesce($12, state), business_no = coalesce($13, business_no),
+         folded_name = case when name = coalesce($2, name) then folded_name else $14 end
          where id = $1 and removed = false returning *",
     )
     .bind(id)
@@ -133,6 +137,7 @@ pub async fn update(tx: &mut Tx, id: Id, change: &HostUpdate) -> Result<Option<H
     .bind(change.city.clone())
     .bind(change.state.clone())
     .bind(change.business_no.clone())
+    .bind(change.name.as_deref().map(fold))
     .optional()
     .await
 }

@@ -1,9 +1,5 @@
 //! Validation of uploaded images. They are base64 in a request body, and their type is detected from the content, never from a
-//! name or a declared type.
-//!
-//! Pixels are not decoded, because the server never uses them, and even a small file can make a decoder spend half a second and
-//! 270 MB on an image of the largest size. Instead the decoders read only the headers, and the file must be complete up to its
-//! end. A file with correct headers and random content still passes, which does no harm to the server.
+//! name or a declared type. An image is decoded completely once, so that only images that browsers can show are stored.
 
 use std::fmt;
 use std::io::Cursor;
@@ -12,8 +8,7 @@ use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
-use zune_jpeg::JpegDecoder;
-use zune_jpeg::zune_core::options::DecoderOptions;
+use image::{ImageFormat, ImageReader, Limits};
 
 /// Largest size of an image file, in bytes.
 pub const MAX_BYTES: usize = 5 * 1024 * 1024;
@@ -21,62 +16,22 @@ pub const MAX_BYTES: usize = 5 * 1024 * 1024;
 pub const MAX_SIDE: u32 = 10_000;
 /// Largest area of an image, in pixels.
 pub const MAX_PIXELS: u64 = 40_000_000;
+/// Largest memory of a decoded image, in bytes: four channels of 16 bits.
+const MAX_MEMORY: u64 = MAX_PIXELS * 8;
+/// The accepted formats, which every browser supports, and their names.
+const FORMATS: [(ImageFormat, &str); 3] = [(ImageFormat::Png, "PNG"), (ImageFormat::Jpeg, "JPEG"), (ImageFormat::WebP, "WebP")];
 
-/// A validated image: its file is complete, and its size is within the limits.
+/// A validated image: it can be decoded, its file is complete, and its size is within the limits.
 ///
 /// `width` and `height` ignore a rotation in the Exif data of a JPEG.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// The format, detected from the content.
-    pub kind: ImageFormat,
     /// The width in pixels.
     pub width: u32,
     /// The height in pixels.
     pub height: u32,
     /// The file, unchanged.
     pub bytes: Bytes,
-}
-
-/// The accepted image formats, which every browser supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImageFormat {
-    /// PNG, also animated.
-    Png,
-    /// JPEG, baseline or progressive.
-    Jpeg,
-    /// WebP, lossy, lossless or animated.
-    WebP,
-}
-
-impl ImageFormat {
-    /// Detects the format from the first bytes. Doesn't validate the rest.
-    pub fn of(bytes: &[u8]) -> Option<ImageFormat> {
-        match bytes {
-            [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Some(ImageFormat::Png),
-            [0xFF, 0xD8, 0xFF, ..] => Some(ImageFormat::Jpeg),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(ImageFormat::WebP),
-            _ => None,
-        }
-    }
-
-    /// Returns the value of `Content-Type`.
-    pub fn media_type(self) -> &'static str {
-        match self {
-            ImageFormat::Png => "image/png",
-            ImageFormat::Jpeg => "image/jpeg",
-            ImageFormat::WebP => "image/webp",
-        }
-    }
-}
-
-impl fmt::Display for ImageFormat {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            ImageFormat::Png => "PNG",
-            ImageFormat::Jpeg => "JPEG",
-            ImageFormat::WebP => "WebP",
-        })
-    }
 }
 
 /// The reason why an image is rejected. Its text completes a sentence that starts with the name of the argument.
@@ -87,9 +42,9 @@ pub enum ImageProblem {
     /// The file is larger than [`MAX_BYTES`].
     TooManyBytes,
     /// The content is in none of the accepted formats.
-    UnknownKind,
-    /// The content starts like this format, but its headers or its end are missing or invalid.
-    Broken(ImageFormat),
+    UnknownFormat,
+    /// The content starts like the format with this name, but can't be decoded or has no end.
+    Broken(&'static str),
     /// The width, height or area is out of bounds.
     Dimensions {
         /// The width in pixels.
@@ -104,8 +59,8 @@ impl fmt::Display for ImageProblem {
         match self {
             Self::NotBase64 => out.write_str("is not an image in base64, with or without `data:image/…;base64,` before it"),
             Self::TooManyBytes => write!(out, "is larger than {} MiB", MAX_BYTES / 1024 / 1024),
-            Self::UnknownKind => out.write_str("is no PNG, JPEG or WebP image"),
-            Self::Broken(kind) => write!(out, "is a {kind} image that is damaged or incomplete"),
+            Self::UnknownFormat => out.write_str("is no PNG, JPEG or WebP image"),
+            Self::Broken(format) => write!(out, "is a {format} image that is damaged or incomplete"),
             Self::Dimensions { width, height } => write!(
                 out,
                 "is {width} × {height} pixels, but 1 to {MAX_SIDE} a side and {} million in all are allowed",
@@ -117,25 +72,72 @@ impl fmt::Display for ImageProblem {
 
 impl std::error::Error for ImageProblem {}
 
-/// Parses and validates an image in base64 with the standard alphabet, with or without the prefix of a data URI.
+/// Returns the media type of an image file, detected from its first bytes.
+pub fn media_type(bytes: &[u8]) -> &'static str {
+    format(bytes).map_or("application/octet-stream", |(format, _)| format.to_mime_type())
+}
+
+fn format(bytes: &[u8]) -> Option<(ImageFormat, &'static str)> {
+    let format = image::guess_format(bytes).ok()?;
+    FORMATS.into_iter().find(|(accepted, _)| *accepted == format)
+}
+
+/// Parses and validates an image in base64 with the standard alphabet, with or without the prefix of a data URI. Decodes all of
+/// its pixels, which can use a core for a second and [`MAX_MEMORY`].
 ///
 /// Line breaks and missing padding are accepted, because many tools produce them.
 pub fn parse(base64: &str) -> Result<Image, ImageProblem> {
-    let bytes = decode(without_data_uri(base64.trim_ascii())?)?;
-    let kind = ImageFormat::of(&bytes).ok_or(ImageProblem::UnknownKind)?;
-    let (width, height) = match kind {
-        ImageFormat::Png => png_dimensions(&bytes),
-        ImageFormat::Jpeg => jpeg_dimensions(&bytes),
-        ImageFormat::WebP => webp_dimensions(&bytes),
-    }
-    .ok_or(ImageProblem::Broken(kind))?;
-
+    let bytes = decode_base64(without_data_uri(base64.trim_ascii())?)?;
+    let (format, name) = format(&bytes).ok_or(ImageProblem::UnknownFormat)?;
+    // Headers may be compressed, so reading them has the same limit.
+    let reader = || {
+        let mut reader = ImageReader::with_format(Cursor::new(&bytes), format);
+        let mut limits = Limits::default();
+        limits.max_alloc = Some(MAX_MEMORY);
+        reader.limits(limits);
+        reader
+    };
+    let (width, height) = reader().into_dimensions().map_err(|_| ImageProblem::Broken(name))?;
     let sides = 1..=MAX_SIDE;
     let pixels = u64::from(width) * u64::from(height);
     if !sides.contains(&width) || !sides.contains(&height) || pixels > MAX_PIXELS {
         return Err(ImageProblem::Dimensions { width, height });
     }
-    Ok(Image { kind, width, height, bytes: bytes.into() })
+    if reader().decode().is_err() || !is_complete(format, &bytes) {
+        return Err(ImageProblem::Broken(name));
+    }
+    Ok(Image { width, height, bytes: bytes.into() })
+}
+
+/// Returns whether the file of a decoded image has its end. The decoders stop before it, and fill the missing rest of a JPEG.
+/// More data may follow the end, because phones append videos.
+fn is_complete(format: ImageFormat, bytes: &[u8]) -> bool {
+    match format {
+        ImageFormat::Png => contains(bytes, b"\0\0\0\0IEND\xAE\x42\x60\x82"),
+        ImageFormat::WebP => {
+            matches!(*bytes, [_, _, _, _, a, b, c, d, ..] if bytes.len() - 8 >= u32::from_le_bytes([a, b, c, d]) as usize)
+        }
+        _ => contains(jpeg_scans(bytes), b"\xFF\xD9"),
+    }
+}
+
+/// Returns the part of a JPEG from its first scan. The end marker can't occur in the data of a scan, but it does occur in the
+/// headers, at the end of a thumbnail.
+fn jpeg_scans(bytes: &[u8]) -> &[u8] {
+    let mut rest = bytes.get(2..).unwrap_or_default();
+    loop {
+        let skipped = match *rest {
+            [] | [0xFF, 0xDA, ..] => return rest,
+            [0xFF, 0x01..=0xFE, high, low, ..] => 2 + usize::from(u16::from_be_bytes([high, low])),
+            // Decoders ignore other bytes between the segments.
+            _ => 1,
+        };
+        rest = rest.get(skipped..).unwrap_or_default();
+    }
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
 }
 
 /// Removes a prefix like `data:image/png;base64,`, case-insensitively and with any parameters. Its media type is ignored.
@@ -146,7 +148,7 @@ fn without_data_uri(text: &str) -> Result<&str, ImageProblem> {
     if head.starts_with("data:image/") && head.ends_with(";base64") { Ok(data) } else { Err(ImageProblem::NotBase64) }
 }
 
-fn decode(text: &str) -> Result<Vec<u8>, ImageProblem> {
+fn decode_base64(text: &str) -> Result<Vec<u8>, ImageProblem> {
     const LENIENT: GeneralPurpose = GeneralPurpose::new(
         &alphabet::STANDARD,
         GeneralPurposeConfig::new()
@@ -160,74 +162,6 @@ fn decode(text: &str) -> Result<Vec<u8>, ImageProblem> {
     }
     .map_err(|_| ImageProblem::NotBase64)?;
     if bytes.len() > MAX_BYTES { Err(ImageProblem::TooManyBytes) } else { Ok(bytes) }
-}
-
-fn png_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
-    let mut decoder = png::Decoder::new(Cursor::new(bytes));
-    let header = decoder.read_header_info().ok()?;
-    let dimensions = (header.width, header.height);
-    is_complete_png(bytes).then_some(dimensions)
-}
-
-/// Returns whether the chunks are complete up to the last one, include image data, and have valid checksums.
-///
-/// Checksums of ancillary chunks (lower-case names) are ignored, as browsers do, because some tools write wrong ones.
-fn is_complete_png(bytes: &[u8]) -> bool {
-    let mut rest = bytes.get(8..).unwrap_or_default();
-    let mut has_data = false;
-    while let Some((length, after)) = rest.split_first_chunk::<4>() {
-        let length = u32::from_be_bytes(*length) as usize;
-        let Some((chunk, after)) = after.split_at_checked(length.saturating_add(4)) else { return false };
-        let Some((checksum, after)) = after.split_first_chunk::<4>() else { return false };
-        if chunk[0].is_ascii_uppercase() && crc32fast::hash(chunk) != u32::from_be_bytes(*checksum) {
-            return false;
-        }
-        match &chunk[..4] {
-            b"IDAT" => has_data = true,
-            b"IEND" => return has_data,
-            _ => {}
-        }
-        rest = after;
-    }
-    false
-}
-
-fn jpeg_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
-    let mut stream = Cursor::new(bytes);
-    // The limit of the format itself, so that an image above our limit is rejected for its size and not as damaged.
-    let any_size = DecoderOptions::default().set_max_width(0xFFFF).set_max_height(0xFFFF);
-    let mut decoder = JpegDecoder::new_with_options(&mut stream, any_size);
-    decoder.decode_headers().ok()?;
-    let (width, height) = decoder.dimensions()?;
-
-    // The end marker can't occur in the data of a scan. The headers are skipped, because a thumbnail in them has an end marker
-    // too. More data may follow the marker, because phones append videos.
-    let scans = bytes.get(usize::try_from(stream.position()).ok()?..)?;
-    let is_complete = scans.windows(2).any(|pair| pair == [0xFF, 0xD9]);
-    is_complete.then_some((u32::try_from(width).ok()?, u32::try_from(height).ok()?))
-}
-
-fn webp_dimensions(bytes: &[u8]) -> Option<(u32, u32)> {
-    // The decoder trusts the sizes in the headers until it reads the pixels, so the container is validated here first.
-    if !is_complete_webp(bytes) {
-        return None;
-    }
-    let decoder = image_webp::WebPDecoder::new(Cursor::new(bytes)).ok()?;
-    Some(decoder.dimensions())
-}
-
-/// Returns whether the file is complete and its chunks fill exactly the length in the container's header.
-fn is_complete_webp(bytes: &[u8]) -> bool {
-    let Some(size) = bytes.get(4..8).and_then(|size| size.try_into().ok()).map(u32::from_le_bytes) else { return false };
-    let Some(mut chunks) = bytes.get(12..(size as usize).saturating_add(8)) else { return false };
-    while let Some((head, after)) = chunks.split_first_chunk::<8>() {
-        let [.., a, b, c, d] = *head;
-        let length = u32::from_le_bytes([a, b, c, d]) as usize;
-        // Each chunk is padded to an even length. Some tools omit the padding of the last one.
-        let Some(after) = after.get(length..) else { return false };
-        chunks = after.get(length % 2..).unwrap_or_default();
-    }
-    chunks.is_empty()
 }
 
 #[cfg(test)]
@@ -246,12 +180,9 @@ mod tests {
         fIycrS09TV1tfY2drh4uPk5ebn6Onq8fLz9PX29/j5+v/aAAgBAQAAPwD3+v/Z";
 
     fn png(width: u32, height: u32) -> Vec<u8> {
-        let mut file = Vec::new();
-        let mut encoder = png::Encoder::new(&mut file, width, height);
-        encoder.set_color(png::ColorType::Grayscale);
-        let pixels = vec![200; (width * height) as usize];
-        encoder.write_header().unwrap().write_image_data(&pixels).unwrap();
-        file
+        let mut file = Cursor::new(Vec::new());
+        image::GrayImage::from_pixel(width, height, image::Luma([200])).write_to(&mut file, ImageFormat::Png).unwrap();
+        file.into_inner()
     }
 
     fn parse_bytes(bytes: &[u8]) -> Result<Image, ImageProblem> {
@@ -261,12 +192,12 @@ mod tests {
     #[test]
     fn detects_format_and_dimensions_from_content() {
         let image = parse_bytes(&png(30, 20)).unwrap();
-        assert_eq!((image.kind, image.width, image.height), (ImageFormat::Png, 30, 20));
+        assert_eq!((media_type(&image.bytes), image.width, image.height), ("image/png", 30, 20));
         assert_eq!(image.bytes, png(30, 20));
         let image = parse(JPEG).unwrap();
-        assert_eq!((image.kind, image.width, image.height), (ImageFormat::Jpeg, 1, 1));
+        assert_eq!((media_type(&image.bytes), image.width, image.height), ("image/jpeg", 1, 1));
         let image = parse(WEBP).unwrap();
-        assert_eq!((image.kind, image.width, image.height), (ImageFormat::WebP, 1, 1));
+        assert_eq!((media_type(&image.bytes), image.width, image.height), ("image/webp", 1, 1));
     }
 
     #[test]
@@ -279,7 +210,7 @@ mod tests {
             format!("\n{}\r\n", in_lines.join("\r\n")),
             plain.trim_end_matches('=').to_owned(),
         ] {
-            assert_eq!(parse(&text).unwrap().kind, ImageFormat::Png, "{text}");
+            assert_eq!(parse(&text).unwrap().bytes, png(3, 3), "{text}");
         }
     }
 
@@ -289,17 +220,40 @@ mod tests {
             assert_eq!(parse(text), Err(ImageProblem::NotBase64), "{text}");
         }
         for text in ["", "aGVsbG8=", "data:image/png;base64,aGVsbG8="] {
-            assert_eq!(parse(text), Err(ImageProblem::UnknownKind), "{text}");
+            assert_eq!(parse(text), Err(ImageProblem::UnknownFormat), "{text}");
         }
     }
 
     #[test]
     fn rejects_every_truncation() {
-        for text in [BASE64_STANDARD.encode(png(9, 9)), JPEG.to_owned(), WEBP.to_owned()] {
+        for (name, text) in [("PNG", BASE64_STANDARD.encode(png(9, 9))), ("JPEG", JPEG.to_owned()), ("WebP", WEBP.to_owned())] {
             let image = parse(&text).unwrap();
             for length in 12..image.bytes.len() {
-                assert_eq!(parse_bytes(&image.bytes[..length]), Err(ImageProblem::Broken(image.kind)), "{length}");
+                assert_eq!(parse_bytes(&image.bytes[..length]), Err(ImageProblem::Broken(name)), "{length}");
             }
+        }
+    }
+
+    #[test]
+    fn rejects_random_pixels_behind_valid_headers() {
+        let mut damaged = png(90, 90);
+        let data = damaged.windows(4).position(|window| window == b"IDAT").unwrap() + 4;
+        damaged[data..data + 8].fill(0xAB);
+        assert_eq!(parse_bytes(&damaged), Err(ImageProblem::Broken("PNG")));
+    }
+
+    #[test]
+    fn thumbnail_in_headers_is_not_the_end_of_a_jpeg() {
+        let image = BASE64_STANDARD.decode(JPEG).unwrap();
+        let mut with_thumbnail = image[..2].to_vec();
+        with_thumbnail.extend([0xFF, 0xE1]);
+        with_thumbnail.extend((image.len() as u16 + 2).to_be_bytes());
+        with_thumbnail.extend(&image);
+        with_thumbnail.extend(&image[2..]);
+        assert!(parse_bytes(&with_thumbnail).is_ok());
+        for missing in 1..20 {
+            let cut = &with_thumbnail[..with_thumbnail.len() - missing];
+            assert_eq!(parse_bytes(cut), Err(ImageProblem::Broken("JPEG")), "{missing}");
         }
     }
 

@@ -2,19 +2,24 @@
 //!
 //! - `image` validates base64 from a request body and returns an [`Image`].
 //! - `object_store` stores image files by name, in a folder or in an S3 bucket. The database has the references to them.
-//! - `icon` draws a region's icon from the name of its country.
+//! - `generated` draws and caches the icons of countries, and placeholders for images of events that were not uploaded.
 //!
 //! Browsers fetch images directly, so the two operations need neither an API key nor a client version, and allow caching.
 
+mod drawing;
 mod endpoints;
+mod generated;
 mod icon;
 mod image;
 mod object_store;
 mod service;
 mod store;
+mod workers;
 
 pub use endpoints::register;
+pub use generated::GeneratedImages;
 pub use icon::name as icon_name;
 pub use image::Image;
 pub use object_store::MediaStore;
-pub use service::{ImageKind, ImageText, discard, image_uri, parse, put_image};
+pub use service::{ImageKind, ImageText, discard, image_uri, is_uri_of, parse, parse_upload, put_image};
+pub use workers::ImageWorkers;

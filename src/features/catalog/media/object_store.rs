@@ -14,7 +14,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{Error, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::sync::OnceCell;
 
-use super::image::{Image, ImageFormat};
+use super::image::{self, Image};
 use crate::kernel::private_files;
 
 /// Stores image files by names such as `banner/17637000000001`.
@@ -58,8 +58,7 @@ pub struct StoredImage {
 impl StoredImage {
     /// Creates an image from a file, with the media type of its content.
     pub fn new(bytes: Bytes) -> Self {
-        let media_type = ImageFormat::of(&bytes).map_or("application/octet-stream", ImageFormat::media_type);
-        Self { media_type, etag: etag::etag_of(&bytes), bytes }
+        Self { media_type: image::media_type(&bytes), etag: etag::etag_of(&bytes), bytes }
     }
 }
 
@@ -162,18 +161,18 @@ fn open_bucket(bucket: &str) -> Result<Box<dyn ObjectStore>> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
-    use super::super::icon;
+    use super::super::drawing;
     use super::*;
 
     fn image(bytes: Vec<u8>) -> Image {
-        Image { kind: ImageFormat::Png, width: 128, height: 128, bytes: bytes.into() }
+        Image { width: 128, height: 128, bytes: bytes.into() }
     }
 
     #[tokio::test]
     async fn stores_replaces_and_deletes() {
         let folder = tempfile::tempdir().unwrap();
         let store = MediaStore::open(folder.path().join("new/media").to_str().unwrap()).unwrap();
-        let (first, second) = (image(icon::render("a").unwrap()), image(icon::render("b").unwrap()));
+        let (first, second) = (image(drawing::disc("a", "a").unwrap()), image(drawing::disc("b", "b").unwrap()));
 
         assert_eq!(store.get("banner/17637000000001").await.unwrap(), None);
         store.put("banner/17637000000001", &first).await.unwrap();
@@ -192,7 +191,7 @@ mod tests {
     async fn concurrent_readers_share_one_copy() {
         let folder = tempfile::tempdir().unwrap();
         let store = MediaStore::open(folder.path().to_str().unwrap()).unwrap();
-        let (first, second) = (image(icon::render("a").unwrap()), image(icon::render("b").unwrap()));
+        let (first, second) = (image(drawing::disc("a", "a").unwrap()), image(drawing::disc("b", "b").unwrap()));
         store.put("banner/1", &first).await.unwrap();
 
         let readers = futures::future::join_all((0..20).map(|_| store.get("banner/1"))).await;
@@ -213,7 +212,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("secret"), "x").unwrap();
         let store = MediaStore::open(folder.path().join("media").to_str().unwrap()).unwrap();
-        store.put("banner/1", &image(icon::render("a").unwrap())).await.unwrap();
+        store.put("banner/1", &image(drawing::disc("a", "a").unwrap())).await.unwrap();
         for name in [
             "",
             "banner",

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use slog::warn;
 
+use super::generated::Drawing;
 use super::image::{self, Image};
 use super::object_store::StoredImage;
 use super::{icon, store};
@@ -16,7 +17,7 @@ use crate::kernel::types::id::Id;
 use crate::state::{App, Ctx};
 
 /// The role of an image for its event or advertisement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ImageKind {
     /// The wide image above an event.
@@ -25,6 +26,16 @@ pub enum ImageKind {
     Thumbnail,
     /// The image of an advertisement.
     Artwork,
+}
+
+impl ImageKind {
+    /// Returns the width and height of a placeholder in pixels.
+    pub fn placeholder_size(self) -> (u32, u32) {
+        match self {
+            Self::Banner => (960, 320),
+            Self::Thumbnail | Self::Artwork => (320, 320),
+        }
+    }
 }
 
 impl fmt::Display for ImageKind {
@@ -50,6 +61,20 @@ pub fn parse(name: &str, base64: &str) -> Result<Image, FieldError> {
     image::parse(base64).map_err(|problem| FieldError::invalid(name, problem.to_string()))
 }
 
+/// Returns whether a text is the URI of this image. Clients send it back with the event or advertisement that they have read.
+pub fn is_uri_of(app: &App, kind: ImageKind, content: Id, text: &ImageText) -> bool {
+    text.0.split('?').next() == Some(&image_uri(app, kind, content, None, true).0)
+}
+
+/// Parses the argument `name` like [`parse`], on a thread for work with images.
+///
+/// # Errors
+/// [`Code::ServerUnavailable`](boxoffice_http::error::Code::ServerUnavailable) if too many images are waiting.
+pub async fn parse_upload(app: &App, name: &'static str, text: &ImageText) -> Result<Result<Image, FieldError>> {
+    let base64 = text.0.clone();
+    app.image_workers.run(move || parse(name, &base64)).await
+}
+
 /// Stores an image under a new identifier. It is not served until a row references it.
 ///
 /// # Errors
@@ -67,22 +92,27 @@ pub async fn discard(app: &App, kind: ImageKind, ids: impl IntoIterator<Item = I
     }
 }
 
-/// Returns the URI of an image of an event or advertisement. Browsers send no API key, so the URI of an image that is not public
-/// contains a secret: the image's identifier.
-pub fn image_uri(app: &App, kind: ImageKind, content: Id, image: Id, is_public: bool) -> AbsoluteUri {
-    let secret = if is_public { String::new() } else { format!("?secret={image}") };
+/// Returns the URI of an image of an event or advertisement. Browsers send no API key, so the URI of an uploaded image that is
+/// not public contains a secret: the image's identifier. The URI of an event's image without an upload leads to a placeholder.
+pub fn image_uri(app: &App, kind: ImageKind, content: Id, image: Option<Id>, is_public: bool) -> AbsoluteUri {
+    let secret = image.filter(|_| !is_public).map(|image| format!("?secret={image}")).unwrap_or_default();
     AbsoluteUri(format!("{}/media/{}{secret}", app.settings.public_url, name(kind, content)))
 }
 
-/// Loads the image of an event or advertisement. An image that is not public needs its secret.
+/// Returns the image of an event or advertisement. An uploaded image that is not public needs its secret. Without an uploaded
+/// image, returns a placeholder with the event's title, or without it while the event is not public.
 ///
 /// # Errors
-/// [`Error::NOT_FOUND`] when there is no image or the secret is wrong, and when the object store or the database fails.
+/// [`Error::NOT_FOUND`] when there is no such event or advertisement or the secret is wrong.
 pub async fn image(ctx: &Ctx, kind: ImageKind, content: Id, secret: Option<&str>) -> Result<StoredImage> {
     // The image may be replaced after its row was read. Then the row already references the new image.
     for _ in 0..2 {
-        let (id, is_public) = store::image(&mut ctx.unit.read().await?, kind, content).await?.ok_or(Error::NOT_FOUND)?;
-        if !is_public && secret != Some(id.to_string().as_str()) {
+        let row = store::image(&mut ctx.unit.read().await?, kind, content).await?.ok_or(Error::NOT_FOUND)?;
+        let Some(id) = row.image_id else {
+            let title = if row.is_public { row.title } else { String::new() };
+            return ctx.app.generated_images.get(Drawing::Placeholder(kind, content, title)).await;
+        };
+        if !row.is_public && secret != Some(id.to_string().as_str()) {
             return Err(Error::NOT_FOUND);
         }
         if let Some(image) = ctx.app.media.get(&name(kind, id)).await.map_err(storage_error)? {
@@ -96,13 +126,11 @@ pub async fn image(ctx: &Ctx, kind: ImageKind, content: Id, secret: Option<&str>
 /// drawn icon.
 pub async fn icon(ctx: &Ctx, file: &str) -> Result<StoredImage> {
     let countries = store::countries(&mut ctx.unit.read().await?).await?;
-    if !countries.iter().any(|country| icon::name(country) == file) {
-        return Err(Error::NOT_FOUND);
-    }
+    let country = countries.into_iter().find(|country| icon::name(country) == file).ok_or(Error::NOT_FOUND)?;
     if let Some(custom) = ctx.app.media.get(&format!("icons/{file}")).await.map_err(storage_error)? {
         return Ok(custom);
     }
-    Ok(StoredImage::new(icon::render(file)?.into()))
+    ctx.app.generated_images.get(Drawing::Icon(country)).await
 }
 
 /// Converts an error of the object store. An error of the store itself, such as a full disk or an unreachable bucket, is

@@ -6,24 +6,35 @@ use super::service::ImageKind;
 use crate::kernel::db::Tx;
 use crate::kernel::types::id::Id;
 
+/// Database row of an image of an event or advertisement.
+#[derive(Debug, sqlx::FromRow)]
+pub struct ImageRow {
+    /// Identifier of the image; `None` if none was uploaded. A replaced image gets a new identifier.
+    pub image_id: Option<Id>,
+    /// True if every caller may see the event or advertisement.
+    pub is_public: bool,
+    /// Title of the event, or name of the advertisement.
+    pub title: String,
+}
+
 /// Returns the countries of all regions.
 pub async fn countries(tx: &mut Tx) -> Result<Vec<String>> {
-    let rows: Vec<(String,)> = tx.query("select distinct country from regions").all().await?;
+    let rows: Vec<(String,)> = tx.query("select distinct country from regions order by country").all().await?;
     Ok(rows.into_iter().map(|(country,)| country).collect())
 }
 
-/// Returns the current image of an event or advertisement, if it has one, and whether the image is public. A replaced image
-/// gets a new identifier.
-pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<(Id, bool)>> {
+/// Returns the current image of an event or advertisement, if that exists.
+pub async fn image(tx: &mut Tx, kind: ImageKind, content: Id) -> Result<Option<ImageRow>> {
     let select = match kind {
         ImageKind::Banner => {
-            "select banner_id, status in ('Listed', 'Cancelled') from events where id = $1 and banner_id is not null"
+            "select banner_id as image_id, status in ('Listed', 'Cancelled') as is_public, title from events where id = $1"
         }
         ImageKind::Thumbnail => {
-            "select thumbnail_id, status in ('Listed', 'Cancelled') from events where id = $1 and thumbnail_id is not null"
+            "select thumbnail_id as image_id, status in ('Listed', 'Cancelled') as is_public, title from events where id = $1"
         }
         ImageKind::Artwork => {
-            "select a.artwork_id, a.status in ('Listed', 'Cancelled') and e.status in ('Listed', 'Cancelled')
+            "select a.artwork_id as image_id, a.name as title,
+             a.status in ('Listed', 'Cancelled') and e.status in ('Listed', 'Cancelled') as is_public
              from advertisements a join events e on e.id = a.event_id where a.id = $1"
         }
     };

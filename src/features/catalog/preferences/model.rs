@@ -4,8 +4,8 @@ use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::features::catalog::regions::Regions;
-use crate::kernel::types::api_types::{ResourceRef, Uri};
+use crate::kernel::types::api_types::Uri;
+use crate::kernel::types::id::Id;
 
 string_newtype!(
     /// Identifier of a region, for clients to compare with their list of regions.
@@ -22,7 +22,20 @@ pub struct Preferences {
     pub region: Option<RegionId>,
 }
 
+string_newtype!(
+    /// A region in a request, by identifier or URI; blank for none.
+    RegionChoice, None, Some("^((/v3)?(/regions/)?[A-Za-z0-9-]+)?$"), None, Some(200)
+);
+
+impl RegionChoice {
+    /// Returns the identifier of the chosen region. A malformed one is [`Id::NONE`].
+    pub fn id(&self) -> Option<Id> {
+        let identifier = self.0.rsplit('/').next().filter(|identifier| !identifier.is_empty())?;
+        Some(Id::parse(identifier).unwrap_or(Id::NONE))
+    }
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PreferencesUpdate {
-    pub region: Option<ResourceRef<Regions>>,
+    pub region: Option<RegionChoice>,
 }

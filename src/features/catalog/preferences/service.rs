@@ -27,16 +27,19 @@ async fn apply(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &Pr
     let account = accounts::load(tx, caller, number).await?;
     // The account may have been removed since it was loaded, and must not get preferences then.
     let account = accounts::lock(tx, account.id).await?.ok_or(Error::NOT_FOUND)?;
-    let Some(region) = &change.region else {
+    let Some(choice) = &change.region else {
         let region = store::region(tx, account.id).await?;
         return Ok(view(&account, region));
     };
+    let region = choice.id();
     // Locked before the row of the preferences: the removal of a region locks both in this order.
-    if !regions::lock_shared(tx, region.id).await? {
+    if let Some(region) = region
+        && !regions::lock_shared(tx, region).await?
+    {
         return Err(Error::invalid("region", "names no region"));
     }
-    store::put(tx, account.id, region.id).await?;
-    Ok(view(&account, Some(region.id)))
+    store::put(tx, account.id, region).await?;
+    Ok(view(&account, region))
 }
 
 fn view(account: &AccountRow, region: Option<Id>) -> Preferences {

@@ -12,8 +12,8 @@ pub async fn region(tx: &mut Tx, account: Id) -> Result<Option<Id>> {
     Ok(row.and_then(|(region,)| region))
 }
 
-/// Sets the preferred region, and replaces any previous one.
-pub async fn put(tx: &mut Tx, account: Id, region: Id) -> Result<()> {
+/// Sets the preferred region, or none, and replaces any previous one.
+pub async fn put(tx: &mut Tx, account: Id, region: Option<Id>) -> Result<()> {
     tx.query(
         "insert into account_preferences (account_id, region_id) values ($1, $2)
          on conflict (account_id) do update set region_id = excluded.region_id",

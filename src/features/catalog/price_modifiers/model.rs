@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::features::catalog::sections;
 use crate::kernel::http::HasLocation;
-use crate::kernel::types::api_types::{DateTimeInput, Minutes, NullableField, Uri};
+use crate::kernel::types::api_types::{MinuteInput, Minutes, NullableField, Uri};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::{Money, PriceDelta};
@@ -56,8 +56,8 @@ pub struct ModifierCreate {
     #[schemars(length(min = 1, max = 200))]
     pub name: String,
     pub price_delta: PriceDelta,
-    pub available_from: Option<DateTimeInput>,
-    pub available_to: Option<DateTimeInput>,
+    pub available_from: Option<MinuteInput>,
+    pub available_to: Option<MinuteInput>,
     #[schemars(range(min = 1, max = 1_000_000))]
     pub min_order: Option<i64>,
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -71,8 +71,8 @@ pub struct ModifierUpdate {
     #[schemars(length(min = 1, max = 200))]
     pub name: Option<String>,
     pub price_delta: Option<PriceDelta>,
-    pub available_from: Option<DateTimeInput>,
-    pub available_to: Option<DateTimeInput>,
+    pub available_from: Option<MinuteInput>,
+    pub available_to: Option<MinuteInput>,
     #[schemars(range(min = 1, max = 1_000_000))]
     pub min_order: Option<i64>,
     #[schemars(range(min = 1, max = 1_000_000))]

@@ -13,7 +13,6 @@ use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::state::Ctx;
 
-const NAME_CONSTRAINT: &str = "modifiers_section_id_name_key";
 /// Maximum number of price modifiers of a section. Each price is computed from all of them.
 const MAX_MODIFIERS: i64 = 50;
 
@@ -36,7 +35,10 @@ async fn add(tx: &mut Tx, caller: &Caller, event: Id, row: ModifierRow, now: Tim
         return Err(Code::ModifierTooMany.into());
     }
     // A foreign key rejects the modifier if the section was removed after it was loaded.
-    store::insert(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::ModifierTaken).on_foreign_key(Error::NOT_FOUND)?;
+    store::insert(tx, &row)
+        .await
+        .on_taken("modifiers_section_id", "name", Code::ModifierTaken)
+        .on_foreign_key(Error::NOT_FOUND)?;
     Ok(row)
 }
 
@@ -57,7 +59,7 @@ async fn modify(tx: &mut Tx, caller: &Caller, path: ModifierPath, change: &Modif
     let row = change.apply(row);
     check_bounds(&row)?;
     event.check_changeable()?;
-    store::update(tx, &row).await.on_unique(NAME_CONSTRAINT, Code::ModifierTaken)?;
+    store::update(tx, &row).await.on_taken("modifiers_section_id", "name", Code::ModifierTaken)?;
     Ok(row)
 }
 

@@ -4,6 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{ModifierPath, ModifierRow};
 use crate::kernel::db::Tx;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 
 /// Returns the modifier at this path. All parts of the path must match.
@@ -40,8 +41,8 @@ pub async fn count_of_section(tx: &mut Tx, section: Id) -> Result<i64> {
 
 pub async fn insert(tx: &mut Tx, row: &ModifierRow) -> Result<()> {
     tx.query(
-        "insert into modifiers (id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "insert into modifiers (id, section_id, name, price_delta, available_from, available_to, min_order, max_order, active,
+         folded_name) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
     )
     .bind(row.id)
     .bind(row.section_id)
@@ -52,6 +53,7 @@ pub async fn insert(tx: &mut Tx, row: &ModifierRow) -> Result<()> {
     .bind(row.min_order)
     .bind(row.max_order)
     .bind(row.active)
+    .bind(fold(&row.name))
     .execute()
     .await?;
     Ok(())
@@ -60,7 +62,7 @@ pub async fn insert(tx: &mut Tx, row: &ModifierRow) -> Result<()> {
 pub async fn update(tx: &mut Tx, row: &ModifierRow) -> Result<()> {
     tx.query(
         "update modifiers set name = $2, price_delta = $3, available_from = $4, available_to = $5, min_order = $6,
-         max_order = $7, active = $8 where id = $1",
+         max_order = $7, active = $8, folded_name = case when name = $2 then folded_name else $9 end where id = $1",
     )
     .bind(row.id)
     .bind(row.name.clone())
@@ -70,6 +72,7 @@ pub async fn update(tx: &mut Tx, row: &ModifierRow) -> Result<()> {
     .bind(row.min_order)
     .bind(row.max_order)
     .bind(row.active)
+    .bind(fold(&row.name))
     .execute()
     .await?;
     Ok(())

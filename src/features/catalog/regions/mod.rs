@@ -8,5 +8,6 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::Regions;
+pub use model::{Region, Regions};
+pub use service::views;
 pub use store::lock_shared;

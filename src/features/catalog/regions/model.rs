@@ -17,14 +17,20 @@ impl ResourceCollection for Regions {
 }
 
 /// A region in API responses.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Region {
+    /// Its URI.
     #[serde(rename = "self")]
     pub uri: Uri,
+    /// Its unique name.
     pub name: String,
+    /// Its country.
     pub country: String,
+    /// Its district, or empty.
     pub district: String,
+    /// Its city, or empty.
     pub city: String,
+    /// Absolute URI of its country's icon.
     pub icon: AbsoluteUri,
 }
 

@@ -1,15 +1,23 @@
 //! Operations on regions. Permissions are checked by the contract's scopes (`x-scopes`).
 
+use std::collections::HashMap;
+
 use boxoffice_http::error::{Code, Error, Result};
 
 use super::model::{Region, RegionCreate, RegionFilter, RegionRow, RegionUpdate};
 use super::store;
 use crate::features::catalog::media;
-use crate::kernel::db::{ViolationExt, transaction};
+use crate::kernel::db::{Tx, ViolationExt, transaction};
 use crate::kernel::types::api_types::{AbsoluteUri, Uri};
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
+
+/// Returns the regions with these identifiers.
+pub async fn views(app: &App, tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Region>> {
+    let rows = store::of_ids(tx, ids).await?;
+    Ok(rows.into_iter().map(|row| (row.id, view(app, row))).collect())
+}
 
 pub async fn list(ctx: &Ctx, filter: &RegionFilter) -> Result<Page<Region>> {
     let page = store::list(&mut ctx.unit.read().await?, filter, ctx.app.clock.now()).await?;
@@ -29,7 +37,7 @@ pub async fn create(ctx: &Ctx, new: RegionCreate) -> Result<Region> {
         row.id = ctx.app.clock.next_id();
         store::insert(tx, &row).await
     });
-    inserted.on_unique("regions_name_key", Code::RegionTaken)?;
+    inserted.on_taken("regions", "name", Code::RegionTaken)?;
     Ok(view(&ctx.app, row))
 }
 
@@ -39,8 +47,7 @@ pub async fn get(ctx: &Ctx, id: Id) -> Result<Region> {
 }
 
 pub async fn update(ctx: &Ctx, id: Id, change: RegionUpdate) -> Result<Region> {
-    let row =
-        transaction!(ctx.unit, |tx| store::update(tx, id, &change).await).on_unique("regions_name_key", Code::RegionTaken)?;
+    let row = transaction!(ctx.unit, |tx| store::update(tx, id, &change).await).on_taken("regions", "name", Code::RegionTaken)?;
     Ok(view(&ctx.app, row.ok_or(Error::NOT_FOUND)?))
 }
 

@@ -5,6 +5,7 @@ use boxoffice_http::error::Result;
 use super::model::{RegionFilter, RegionRow, RegionUpdate};
 use crate::kernel::db::Tx;
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
@@ -14,15 +15,19 @@ pub async fn list(tx: &mut Tx, filter: &RegionFilter, now: Timestamp) -> Result<
         where v.region_id = r.id and e.status = 'Listed' and e.ends > ?)";
     let active = (filter.active == Some(true)).then_some(now);
     let inactive = (filter.active == Some(false)).then_some(now);
-    tx.list("r.*", "from regions r where true")
+    tx.list("r.id, r.name, r.country, r.district, r.city", "from regions r where true")
         .and_where(ACTIVE, active)
         .and_where(&format!("not {ACTIVE}"), inactive)
         .page("r.id", filter.paging)
         .await
 }
 
+pub async fn of_ids(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<Vec<RegionRow>> {
+    tx.select("id, name, country, district, city from regions where true").and_in("id", ids).all().await
+}
+
 pub async fn find(tx: &mut Tx, id: Id) -> Result<Option<RegionRow>> {
-    tx.query("select * from regions where id = $1").bind(id).optional().await
+    tx.query("select id, name, country, district, city from regions where id = $1").bind(id).optional().await
 }
 
 /// Returns whether the region exists. It can't be removed before the transaction ends.
@@ -32,12 +37,13 @@ pub async fn lock_shared(tx: &mut Tx, id: Id) -> Result<bool> {
 }
 
 pub async fn insert(tx: &mut Tx, row: &RegionRow) -> Result<()> {
-    tx.query("insert into regions (id, name, country, district, city) values ($1, $2, $3, $4, $5)")
+    tx.query("insert into regions (id, name, country, district, city, folded_name) values ($1, $2, $3, $4, $5, $6)")
         .bind(row.id)
         .bind(row.name.clone())
         .bind(row.country.clone())
         .bind(row.district.clone())
         .bind(row.city.clone())
+        .bind(fold(&row.name))
         .execute()
         .await?;
     Ok(())
@@ -47,13 +53,15 @@ pub async fn insert(tx: &mut Tx, row: &RegionRow) -> Result<()> {
 pub async fn update(tx: &mut Tx, id: Id, change: &RegionUpdate) -> Result<Option<RegionRow>> {
     tx.query(
         "update regions set name = coalesce($2, name), country = coalesce($3, country),
-         district = coalesce($4, district), city = coalesce($5, city) where id = $1 returning *",
+         district = coalesce($4, district), city = coalesce($5, city),
+         folded_name = case when name = coalesce($2, name) then folded_name else $6 end where id = $1 returning id, name, country, district, city",
     )
     .bind(id)
     .bind(change.name.clone())
     .bind(change.country.clone())
     .bind(change.district.clone())
     .bind(change.city.clone())
+    .bind(change.name.as_deref().map(fold))
     .optional()
     .await
 }

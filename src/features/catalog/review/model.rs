@@ -31,6 +31,15 @@ pub enum SubmissionType {
 impl SubmissionType {
     const ALL: [Self; 3] = [Self::Event, Self::Advertisement, Self::Venue];
 
+    /// Returns its name in a text.
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Advertisement => "advertisement",
+            Self::Venue => "venue",
+        }
+    }
+
     /// Returns the path of the collection with content of this type.
     fn path(self) -> &'static str {
         match self {

@@ -78,14 +78,14 @@ async fn lock_content(tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
 async fn notify(app: &App, tx: &mut Tx, row: &SubmissionRow) -> Result<()> {
     let Some(number) = &row.submitter else { return Ok(()) };
     let Some(account) = accounts::find_by_number(tx, number).await? else { return Ok(()) };
-    let content = Content { kind: row.kind, id: row.content_id }.uri();
-    let approved = row.status == SubmissionStatus::Approved;
-    let (subject, outcome) =
-        if approved { ("What you submitted is approved", "approved") } else { ("What you submitted is rejected", "rejected") };
-    let base_url = &app.settings.public_url;
-    let reason = if row.reason.is_empty() { String::new() } else { format!("\n\nThe reason given: {}", row.reason) };
-    let body = format!("Hello {},\n\nwhat you submitted at {base_url}{content} is {outcome}.{reason}\n", account.username);
-    outbox::push(app, tx, [Mail { recipient: &account.email, subject, body }]).await
+    let content = Content { kind: row.kind, id: row.content_id };
+    let title = store::title(tx, content).await?.unwrap_or_default();
+    let (kind, outcome) = (row.kind.noun(), if row.status == SubmissionStatus::Approved { "approved" } else { "rejected" });
+    let subject = format!("Your {kind} \"{title}\" was {outcome}");
+    let uri = format!("{}{}", app.settings.public_url, content.uri());
+    let reason = if row.reason.is_empty() { String::new() } else { format!("\n\nReason: {}", row.reason) };
+    let body = format!("Hello {},\n\nyour {kind} \"{title}\" was {outcome}.{reason}\n\n{uri}\n", account.username);
+    outbox::push(app, tx, [Mail { recipient: &account.email, subject: &subject, body }]).await
 }
 
 /// Returns the latest submission with this identifier.

@@ -32,6 +32,17 @@ pub async fn find(tx: &mut Tx, content: Content) -> Result<Option<SubmissionRow>
     .await
 }
 
+/// Returns the title or name of this content, if it exists.
+pub async fn title(tx: &mut Tx, content: Content) -> Result<Option<String>> {
+    let select = match content.kind {
+        SubmissionType::Event => "select title from events where id = $1",
+        SubmissionType::Advertisement => "select name from advertisements where id = $1",
+        SubmissionType::Venue => "select name from venues where id = $1",
+    };
+    let row: Option<(String,)> = tx.query(select).bind(content.id).optional().await?;
+    Ok(row.map(|(title,)| title))
+}
+
 pub async fn insert(tx: &mut Tx, id: Id, content: Content, submitted: Timestamp, submitter: Option<Id>) -> Result<()> {
     tx.query(
         "insert into submissions (id, type, content_id, status, submitted, submitter_id, reason)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::price::{ActiveModifier, Price, price};
 use crate::kernel::http::HasLocation;
-use crate::kernel::types::api_types::{DateTimeInput, Minutes, NullableField, Uri, cleared_by_null};
+use crate::kernel::types::api_types::{MinuteInput, Minutes, NullableField, Uri, cleared_by_null};
 use crate::kernel::types::clock::Timestamp;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::{AmountInput, Money};
@@ -72,9 +72,9 @@ pub struct SectionCreate {
     pub base_price: AmountInput,
     #[schemars(range(min = 1, max = 1_000_000))]
     pub capacity: i64,
-    pub sales_start: DateTimeInput,
-    pub sales_end: DateTimeInput,
-    #[schemars(length(max = 10_000))]
+    pub sales_start: MinuteInput,
+    pub sales_end: MinuteInput,
+    #[schemars(length(max = 5_000))]
     pub description: Option<String>,
     pub active: Option<bool>,
     #[schemars(range(min = 1, max = 1_000_000))]
@@ -89,9 +89,9 @@ pub struct SectionUpdate {
     pub base_price: Option<AmountInput>,
     #[schemars(range(min = 1, max = 1_000_000))]
     pub capacity: Option<i64>,
-    pub sales_start: Option<DateTimeInput>,
-    pub sales_end: Option<DateTimeInput>,
-    #[schemars(length(max = 10_000))]
+    pub sales_start: Option<MinuteInput>,
+    pub sales_end: Option<MinuteInput>,
+    #[schemars(length(max = 5_000))]
     pub description: Option<String>,
     pub active: Option<bool>,
     /// `Some(None)` for a null, which removes the maximum.

@@ -30,7 +30,7 @@ async fn add(tx: &mut Tx, caller: &Caller, row: SectionRow) -> Result<SectionRow
     if store::count_of_event(tx, event.id).await? >= MAX_SECTIONS {
         return Err(Code::SectionTooMany.into());
     }
-    store::insert(tx, &row).await.on_unique("sections_event_id_name_key", Code::SectionTaken)?;
+    store::insert(tx, &row).await.on_taken("sections_event_id", "name", Code::SectionTaken)?;
     Ok(row)
 }
 
@@ -62,7 +62,7 @@ async fn modify(tx: &mut Tx, caller: &Caller, uri: SectionUri, change: &SectionU
     let row = change.apply(row);
     check_sales(&row)?;
     event.check_changeable()?;
-    let updated = store::update(tx, &row).await.on_unique("sections_event_id_name_key", Code::SectionTaken)?;
+    let updated = store::update(tx, &row).await.on_taken("sections_event_id", "name", Code::SectionTaken)?;
     if updated { Ok(row) } else { Err(Code::SectionCapacity.into()) }
 }
 

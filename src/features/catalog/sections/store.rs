@@ -11,6 +11,7 @@ use super::model::SectionRow;
 use super::price::ActiveModifier;
 use crate::kernel::db::{Statement, Tx};
 use crate::kernel::types::clock::Timestamp;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::money::Money;
 
@@ -123,8 +124,9 @@ pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> R
         return Ok(());
     }
     let change = "sections set reserved = sections.reserved + v.column2, sold = sections.sold + v.column3 from (";
-    let update = tx.update(change).values(changes, |(section, (reserved, sold)), values| {
-        values.bind(*section).bind(*reserved).bind(*sold);
+    let changes: Vec<_> = changes.iter().collect();
+    let update = tx.update(change).values(&changes, |columns| {
+        columns.add(|(section, _)| **section).add(|(_, (reserved, _))| *reserved).add(|(_, (_, sold))| *sold);
     });
     update.push(") as v where sections.id = v.column1").execute().await?;
     Ok(())
@@ -133,7 +135,7 @@ pub async fn adjust_counts(tx: &mut Tx, changes: &BTreeMap<Id, (i64, i64)>) -> R
 pub(super) async fn insert(tx: &mut Tx, row: &SectionRow) -> Result<()> {
     tx.query(
         "insert into sections (id, event_id, name, description, base_price, capacity, sold, reserved, sales_start, sales_end,
-         active, maximum_per_account) values ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10)",
+         active, maximum_per_account, folded_name) values ($1, $2, $3, $4, $5, $6, 0, 0, $7, $8, $9, $10, $11)",
     )
     .bind(row.id)
     .bind(row.event_id)
@@ -145,6 +147,7 @@ pub(super) async fn insert(tx: &mut Tx, row: &SectionRow) -> Result<()> {
     .bind(row.sales_end)
     .bind(row.active)
     .bind(row.maximum_per_account)
+    .bind(fold(&row.name))
     .execute()
     .await?;
     Ok(())
@@ -155,7 +158,8 @@ pub(super) async fn update(tx: &mut Tx, row: &SectionRow) -> Result<bool> {
     let updated = tx
         .query(
             "update sections set name = $2, description = $3, base_price = $4, capacity = $5, sales_start = $6, sales_end = $7,
-             active = $8, maximum_per_account = $9 where id = $1 and sold + reserved <= $5",
+             active = $8, maximum_per_account = $9, folded_name = case when name = $2 then folded_name else $10 end
+             where id = $1 and sold + reserved <= $5",
         )
         .bind(row.id)
         .bind(row.name.clone())
@@ -166,6 +170,7 @@ pub(super) async fn update(tx: &mut Tx, row: &SectionRow) -> Result<bool> {
         .bind(row.sales_end)
         .bind(row.active)
         .bind(row.maximum_per_account)
+        .bind(fold(&row.name))
         .execute()
         .await?;
     Ok(updated == 1)

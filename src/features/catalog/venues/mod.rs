@@ -9,6 +9,6 @@ mod service;
 mod store;
 
 pub use endpoints::register;
-pub use model::{Venue, Venues};
-pub use service::{lock_usable, views};
+pub use model::{EventVenue, Venues};
+pub use service::{event_venues, lock_usable};
 pub use store::{approve, lock};

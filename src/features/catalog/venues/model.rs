@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::features::catalog::regions::Regions;
+use crate::features::catalog::regions::{Region, Regions};
 use crate::kernel::auth::Caller;
 use crate::kernel::http::HasLocation;
 use crate::kernel::types::api_types::{AbsoluteUri, ResourceCollection, ResourceRef, Uri};
@@ -19,15 +19,28 @@ impl ResourceCollection for Venues {
 }
 
 /// A venue in API responses.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Venue {
+    #[serde(rename = "self")]
+    pub uri: Uri,
+    pub name: String,
+    pub region: Uri,
+    pub longitude: f64,
+    pub latitude: f64,
+    pub address: String,
+    pub map: AbsoluteUri,
+}
+
+/// The venue in an event. Like [`Venue`], but with the region instead of its URI, as existing clients expect.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct EventVenue {
     /// Its URI.
     #[serde(rename = "self")]
     pub uri: Uri,
     /// Its unique name.
     pub name: String,
-    /// URI of its region.
-    pub region: Uri,
+    /// Its region.
+    pub region: Region,
     /// Longitude in degrees, east positive.
     pub longitude: f64,
     /// Latitude in degrees, north positive.

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use anyhow::Context;
 use boxoffice_http::error::{Code, Error, Result};
 
-use super::model::{Venue, VenueCreate, VenueFilter, VenueRow, VenueUpdate};
+use super::model::{EventVenue, Venue, VenueCreate, VenueFilter, VenueRow, VenueUpdate};
 use super::store;
 use crate::features::catalog::regions;
 use crate::features::catalog::review::{self, SubmissionType};
@@ -15,11 +16,17 @@ use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::Page;
 use crate::state::{App, Ctx};
 
-/// Returns the venues with these identifiers, without a permission check: an event includes its venue even before the venue is
-/// approved.
-pub async fn views(tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, Venue>> {
+/// Returns the venues with these identifiers and their regions, without a permission check: an event includes its venue even
+/// before the venue is approved.
+pub async fn event_venues(app: &App, tx: &mut Tx, ids: impl IntoIterator<Item = Id>) -> Result<HashMap<Id, EventVenue>> {
     let rows = store::of_ids(tx, ids).await?;
-    Ok(rows.into_iter().map(|row| (row.id, view(row))).collect())
+    let regions = regions::views(app, tx, rows.iter().map(|row| row.region_id)).await?;
+    let venue = |row: VenueRow| {
+        let (id, region) = (row.id, regions.get(&row.region_id).cloned().context("a foreign key holds a venue's region")?);
+        let Venue { uri, name, longitude, latitude, address, map, .. } = view(row);
+        Ok((id, EventVenue { uri, name, region, longitude, latitude, address, map }))
+    };
+    rows.into_iter().map(venue).collect()
 }
 
 /// Returns whether the caller may hold an event at this venue: it exists, and is approved or was created by the caller. Platform
@@ -45,7 +52,7 @@ async fn add(app: &App, tx: &mut Tx, caller: &Caller, new: &VenueCreate) -> Resu
     require_region(tx, Some(new.region.id)).await?;
     let approved = caller.is_administrator();
     let inserted = store::insert(tx, app.clock.next_id(), new, approved, caller.account).await;
-    let row = inserted.on_unique("venues_name_key", Code::VenueTaken)?;
+    let row = inserted.on_taken("venues", "name", Code::VenueTaken)?;
     if !approved {
         review::submit(app, tx, SubmissionType::Venue, row.id, caller.account).await?;
     }
@@ -61,7 +68,7 @@ pub async fn update(ctx: &Ctx, id: Id, change: &VenueUpdate) -> Result<Venue> {
     let row = transaction!(ctx.unit, |tx| {
         store::find(tx, id).await?.ok_or(Error::NOT_FOUND)?;
         require_region(tx, change.region.as_ref().map(|region| region.id)).await?;
-        store::update(tx, id, change).await.on_unique("venues_name_key", Code::VenueTaken)
+        store::update(tx, id, change).await.on_taken("venues", "name", Code::VenueTaken)
     })?;
     Ok(view(row.ok_or(Error::NOT_FOUND)?))
 }

@@ -4,6 +4,7 @@ use boxoffice_http::error::Result;
 
 use super::model::{VenueCreate, VenueFilter, VenueRow, VenueUpdate};
 use crate::kernel::db::Tx;
+use crate::kernel::types::folding::fold;
 use crate::kernel::types::id::Id;
 use crate::kernel::types::paging::PagedRows;
 
@@ -11,7 +12,7 @@ use crate::kernel::types::paging::PagedRows;
 pub async fn list(tx: &mut Tx, filter: &VenueFilter) -> Result<PagedRows<VenueRow>> {
     tx.list("v.*", "from venues v where v.approved")
         .and_where("v.region_id = ?", filter.region.as_ref().map(|region| region.id))
-        .and_contains("v.name", filter.name.as_deref())
+        .and_contains("coalesce(v.folded_name, lower(v.name))", filter.name.as_deref())
         .page("v.id", filter.paging)
         .await
 }
@@ -39,8 +40,9 @@ pub async fn lock(tx: &mut Tx, id: Id) -> Result<bool> {
 pub async fn insert(tx: &mut Tx, id: Id, new: &VenueCreate, approved: bool, creator: Option<Id>) -> Result<VenueRow> {
     let row: Option<VenueRow> = tx
         .query(
-            "insert into venues (id, name, region_id, address, longitude, latitude, approved, creator_id)
-             values ($1, $2, $3, $4, $5, $6, $7, $8) returning *",
+            "insert into venues (id, name, region_id, address, longitude, latitude, approved, creator_id,
+             folded_name) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+             returning id, name, region_id, address, longitude, latitude, approved, creator_id",
         )
         .bind(id)
         .bind(new.name.clone())
@@ -50,6 +52,7 @@ pub async fn insert(tx: &mut Tx, id: Id, new: &VenueCreate, approved: bool, crea
         .bind(new.latitude)
         .bind(approved)
         .bind(creator)
+        .bind(fold(&new.name))
         .optional()
         .await?;
     row.ok_or_else(|| anyhow::anyhow!("a row that was locked is missing").into())
@@ -65,7 +68,9 @@ pub async fn approve(tx: &mut Tx, id: Id) -> Result<()> {
 pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate) -> Result<Option<VenueRow>> {
     tx.query(
         "update venues set name = coalesce($2, name), region_id = coalesce($3, region_id), address = coalesce($4, address),
-         longitude = coalesce($5, longitude), latitude = coalesce($6, latitude) where id = $1 returning *",
+         longitude = coalesce($5, longitude), latitude = coalesce($6, latitude),
+         folded_name = case when name = coalesce($2, name) then folded_name else $7 end where id = $1
+         returning id, name, region_id, address, longitude, latitude, approved, creator_id",
     )
     .bind(id)
     .bind(change.name.clone())
@@ -73,6 +78,7 @@ pub async fn update(tx: &mut Tx, id: Id, change: &VenueUpdate) -> Result<Option<
     .bind(change.address.clone())
     .bind(change.longitude)
     .bind(change.latitude)
+    .bind(change.name.as_deref().map(fold))
     .optional()
     .await
 }

@@ -82,14 +82,6 @@ pub async fn issue(app: &App, tx: &mut Tx, new: impl IntoIterator<Item = NewTick
     store::insert(tx, &tickets).await
 }
 
-/// Sets the Pending tickets of `owner` to Issued again. Returns whether all of them were Pending; otherwise the caller must roll
-/// the transaction back.
-pub async fn return_to_owner(app: &App, tx: &mut Tx, tickets: &[Id], owner: Id) -> Result<bool> {
-    let pending = store::lock_pending(tx, tickets, owner).await?;
-    store::set_issued(tx, tickets, app.clock.now()).await?;
-    Ok(pending.len() == tickets.len())
-}
-
 /// Replaces the Pending tickets of `from` by Issued tickets of `to`, which have other serial numbers. So the copies of `from` no
 /// longer admit. Returns whether all of the tickets were Pending; otherwise the caller must roll the transaction back.
 ///

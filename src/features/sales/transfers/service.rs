@@ -86,8 +86,7 @@ pub async fn cancel_for_tickets(app: &App, tx: &mut Tx, offered: &[Id], others: 
 
 /// Cancels locked transfers. Locks their tickets and `others`.
 async fn cancel_all(app: &App, tx: &mut Tx, open: &[TransferRow], others: &[Id]) -> Result<()> {
-    let offers = store::offers(tx, open.iter().map(|row| row.id)).await?;
-    let offered: Vec<Id> = offers.into_iter().map(|offer| offer.ticket_id).collect();
+    let offered = store::offered_tickets(tx, open.iter().map(|row| row.id)).await?;
     tickets::lock_by_ids(tx, others.iter().chain(&offered).copied()).await?;
     store::cancel_all(tx, open.iter().map(|row| row.id)).await?;
     if !tickets::release(tx, &offered, app.clock.now()).await? {
@@ -170,7 +169,7 @@ async fn respond(app: &App, tx: &mut Tx, caller: &Caller, id: Id, status: Transf
 
 /// Ends an open transfer with `status`: its tickets are Issued to their sender again, or replaced by tickets of the recipient.
 async fn close(app: &App, tx: &mut Tx, row: TransferRow, status: TransferStatus) -> Result<TransferRow> {
-    let tickets = store::offered_tickets(tx, row.id).await?;
+    let tickets = store::offered_tickets(tx, [row.id]).await?;
     let is_claimed = status == TransferStatus::Claimed;
     if is_claimed {
         tickets::lock_orders(tx, &tickets).await?;
@@ -181,7 +180,8 @@ async fn close(app: &App, tx: &mut Tx, row: TransferRow, status: TransferStatus)
     let were_pending = if is_claimed {
         tickets::replace(app, tx, &tickets, row.sender_id, row.recipient_id).await?
     } else {
-        tickets::return_to_owner(app, tx, &tickets, row.sender_id).await?
+        tickets::lock_by_ids(tx, tickets.iter().copied()).await?;
+        tickets::release(tx, &tickets, app.clock.now()).await?
     };
     if !were_pending {
         return Err(anyhow!("a ticket of the open transfer {} is not Pending", row.id).into());

@@ -68,10 +68,10 @@ pub async fn end(tx: &mut Tx, id: Id, status: TransferStatus) -> Result<bool> {
     Ok(tx.query(update).bind(id).bind(status).execute().await? == 1)
 }
 
-/// Returns the tickets that a transfer offers, ascending.
-pub async fn offered_tickets(tx: &mut Tx, transfer: Id) -> Result<Vec<Id>> {
-    let tickets = tx.query("select ticket_id from transfer_tickets where transfer_id = $1 order by ticket_id");
-    let tickets: Vec<(Id,)> = tickets.bind(transfer).all().await?;
+/// Returns the tickets that these transfers offer, ascending.
+pub async fn offered_tickets(tx: &mut Tx, transfers: impl IntoIterator<Item = Id>) -> Result<Vec<Id>> {
+    let tickets = tx.select("ticket_id from transfer_tickets where true").and_in("transfer_id", transfers);
+    let tickets: Vec<(Id,)> = tickets.push(" order by ticket_id").all().await?;
     Ok(tickets.into_iter().map(|(ticket,)| ticket).collect())
 }
 

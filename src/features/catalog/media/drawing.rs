@@ -1,0 +1,183 @@
+//! Drawing of generated images: white text in the centre of a coloured area.
+
+use std::io::Cursor;
+
+use ab_glyph::{Font, FontRef, PxScale, ScaleFont, point};
+use anyhow::Result;
+use epaint_default_fonts::UBUNTU_LIGHT;
+use image::{ImageFormat, Rgba, RgbaImage};
+use sha2::{Digest, Sha256};
+use unicode_normalization::UnicodeNormalization;
+
+/// Background colours. White letters have a contrast of at least 4.5 on each of them, as accessibility guidelines require.
+const COLOURS: [[u8; 3]; 12] = [
+    [0xC6, 0x28, 0x28],
+    [0xAD, 0x14, 0x57],
+    [0x8E, 0x24, 0xAA],
+    [0x5E, 0x35, 0xB1],
+    [0x39, 0x49, 0xAB],
+    [0x19, 0x65, 0xC0],
+    [0x02, 0x6E, 0xA6],
+    [0x00, 0x76, 0x7F],
+    [0x00, 0x75, 0x64],
+    [0x2E, 0x7D, 0x32],
+    [0x8A, 0x63, 0x00],
+    [0xB8, 0x4A, 0x0E],
+];
+/// Width and height of a disc, in pixels.
+const DISC_SIDE: u32 = 128;
+/// Share of the width and of the height of an image that its text may fill.
+const TEXT_SHARE: f32 = 0.75;
+/// Sizes of the text as shares of the image's height. The first one at which the text fits is used, otherwise the last one.
+const SIZE_SHARES: [f32; 8] = [0.6, 0.45, 0.32, 0.24, 0.18, 0.13, 0.1, 0.07];
+
+/// Draws a disc with a text on a transparent background, and returns it as a PNG. `seed` selects the colour.
+///
+/// # Errors
+/// Returns an error if the font can't be read or the encoder fails, which is not expected.
+pub fn disc(seed: &str, text: &str) -> Result<Vec<u8>> {
+    let [red, green, blue] = colour(seed);
+    with_text(RgbaImage::from_fn(DISC_SIDE, DISC_SIDE, |x, y| Rgba([red, green, blue, disc_alpha(x, y)])), text)
+}
+
+/// Draws a rectangle of this width and height in pixels with a text, and returns it as a PNG. `seed` selects the colour.
+///
+/// # Errors
+/// Returns an error if the font can't be read or the encoder fails, which is not expected.
+pub fn rectangle(seed: &str, (width, height): (u32, u32), text: &str) -> Result<Vec<u8>> {
+    let [red, green, blue] = colour(seed);
+    with_text(RgbaImage::from_pixel(width, height, Rgba([red, green, blue, 0xFF])), text)
+}
+
+fn colour(seed: &str) -> [u8; 3] {
+    COLOURS[usize::from(Sha256::digest(seed)[0]) % COLOURS.len()]
+}
+
+/// Returns the alpha value of a pixel of the disc: opaque inside, transparent outside, with a soft edge of one pixel.
+fn disc_alpha(x: u32, y: u32) -> u8 {
+    let centre = DISC_SIDE as f32 / 2.0;
+    let inside = centre - 1.0 - (x as f32 + 0.5 - centre).hypot(y as f32 + 0.5 - centre);
+    ((inside + 0.5).clamp(0.0, 1.0) * 255.0) as u8
+}
+
+/// Draws the text, wrapped at spaces, and encodes the image. Leaves out the characters that the font doesn't have; it has the
+/// Latin, Greek and Cyrillic letters.
+fn with_text(mut image: RgbaImage, text: &str) -> Result<Vec<u8>> {
+    let font = FontRef::try_from_slice(UBUNTU_LIGHT)?;
+    let text: String = text.nfc().filter(|letter| font.glyph_id(*letter).0 != 0).collect();
+    let (image_width, image_height) = (image.width() as f32, image.height() as f32);
+    let mut layout = (0.0, Vec::new());
+    for share in SIZE_SHARES {
+        let size = share * image_height;
+        let lines = wrap(&font, size, &text, image_width * TEXT_SHARE);
+        let fits = size * lines.len() as f32 <= image_height * TEXT_SHARE
+            && lines.iter().all(|line| width(&font, size, line) <= image_width * TEXT_SHARE);
+        layout = (size, lines);
+        if fits {
+            break;
+        }
+    }
+    let (size, lines) = layout;
+    let mut top = (image_height - size * lines.len() as f32) / 2.0;
+    for line in lines {
+        draw_line(&mut image, &font, size, &line, top);
+        top += size;
+    }
+    let mut file = Cursor::new(Vec::new());
+    image.write_to(&mut file, ImageFormat::Png)?;
+    Ok(file.into_inner())
+}
+
+/// Splits a text into lines of at most this width. A word that is wider by itself gets a line of its own.
+fn wrap(font: &FontRef<'_>, size: f32, text: &str, max_width: f32) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let longer = lines.last().map(|line| format!("{line} {word}")).filter(|line| width(font, size, line) <= max_width);
+        match (longer, lines.last_mut()) {
+            (Some(longer), Some(line)) => *line = longer,
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+fn width(font: &FontRef<'_>, size: f32, line: &str) -> f32 {
+    let font = font.as_scaled(PxScale::from(size));
+    line.chars().map(|letter| font.h_advance(font.glyph_id(letter))).sum()
+}
+
+/// Draws a line in the middle of the image's width. Pixels outside the image are left out.
+fn draw_line(image: &mut RgbaImage, font: &FontRef<'_>, size: f32, line: &str, top: f32) {
+    let scaled = font.as_scaled(PxScale::from(size));
+    let (mut left, baseline) = ((image.width() as f32 - width(font, size, line)) / 2.0, top + scaled.ascent());
+    for letter in line.chars() {
+        let mut glyph = scaled.scaled_glyph(letter);
+        glyph.position = point(left, baseline);
+        left += scaled.h_advance(glyph.id);
+        let Some(outline) = scaled.outline_glyph(glyph) else { continue };
+        let start = outline.px_bounds().min;
+        outline.draw(|x, y, coverage| {
+            let (x, y) = (start.x + x as f32, start.y + y as f32);
+            if x < 0.0 || y < 0.0 {
+                return;
+            }
+            let Some(Rgba([colour @ .., _])) = image.get_pixel_mut_checked(x as u32, y as u32) else { return };
+            for part in colour {
+                *part += (f32::from(255 - *part) * coverage.clamp(0.0, 1.0)) as u8;
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may panic")]
+mod tests {
+    use super::*;
+
+    /// Returns the number of white pixels.
+    fn ink(png: &[u8]) -> usize {
+        let image = image::load_from_memory(png).unwrap().into_rgba8();
+        image.pixels().filter(|pixel| pixel.0 == [0xFF; 4]).count()
+    }
+
+    #[test]
+    fn draws_latin_greek_and_cyrillic_letters() {
+        for text in ["Jazz Night", "Éclair Łódź", "e\u{301}clair", "Ελλάδα", "Україна"] {
+            assert!(ink(&rectangle("1", (320, 320), text).unwrap()) > 100, "{text}");
+            assert_ne!(disc("1", text).unwrap(), disc("1", "").unwrap(), "{text}");
+        }
+        assert_eq!(rectangle("1", (320, 320), "É").unwrap(), rectangle("1", (320, 320), "E\u{301}").unwrap());
+    }
+
+    #[test]
+    fn leaves_out_unknown_characters() {
+        let blank = rectangle("1", (320, 320), "").unwrap();
+        for text in ["日本", "\u{1F3B7}", "  "] {
+            assert_eq!(rectangle("1", (320, 320), text).unwrap(), blank, "{text}");
+        }
+    }
+
+    #[test]
+    fn text_of_any_length_stays_inside_the_image() {
+        for text in ["W".repeat(200), "Wide words ".repeat(18), "i ".repeat(100)] {
+            for size in [(960, 320), (320, 320)] {
+                let image = image::load_from_memory(&rectangle("1", size, &text).unwrap()).unwrap();
+                assert_eq!((image.width(), image.height()), size);
+            }
+        }
+        let lines = wrap(&FontRef::try_from_slice(UBUNTU_LIGHT).unwrap(), 22.0, &"Wide words ".repeat(18), 240.0);
+        assert!(lines.len() as f32 * 22.0 <= 320.0, "{} lines", lines.len());
+    }
+
+    #[test]
+    fn white_is_readable_on_every_colour() {
+        let linear = |part: u8| {
+            let part = f64::from(part) / 255.0;
+            if part <= 0.04045 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        for [red, green, blue] in COLOURS {
+            let luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+            assert!(1.05 / (luminance + 0.05) >= 4.5, "{red:02x}{green:02x}{blue:02x}");
+        }
+    }
+}
