@@ -128,7 +128,9 @@ async fn validates_unusual_numbers(app: TestApp) {
 
                 let about = format!("{} {name} = {number}: {response:?}", operation.id);
                 assert!(response.status < 500, "{about}");
-                if number.contains("e400") || number.len() > 15 {
+                // The amount of a payment has no maximum: it is compared with what is outstanding.
+                let is_too_large = number.len() > 15 && operation.id != "order_payment_create";
+                if number.contains("e400") || is_too_large {
                     assert_eq!((response.status, response.invalid_arguments()), (400, vec![name.clone()]), "{about}");
                 }
                 tried += 1;

@@ -18,6 +18,11 @@ fn run(folder: &Path, arguments: &[&str]) -> Output {
     boxoffice(folder, arguments).output().unwrap()
 }
 
+/// Returns the lines that are not JSON: the error of the command, without log lines on the access rights of its folder.
+fn without_log(text: &str) -> String {
+    text.lines().filter(|line| !line.starts_with('{')).map(|line| format!("{line}\n")).collect()
+}
+
 fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
@@ -333,7 +338,7 @@ fn names_reason_of_failed_postgres_connection() {
         .collect();
     for (process, (url, reason)) in started.into_iter().zip(&cases) {
         let output = process.wait_with_output().unwrap();
-        let told = stderr(&output);
+        let told = without_log(&stderr(&output));
         assert_eq!(output.status.code(), Some(1), "{url}: {told}");
         assert!(
             told.starts_with("boxoffice: cannot open the PostgreSQL database tickets at ") && told.contains(reason),
@@ -366,7 +371,7 @@ fn names_reason_of_unusable_sqlite_file() {
     fs::write(&file, "no database ".repeat(100)).unwrap();
     for (path, reason) in [(file.as_path(), "file is not a database"), (folder.path(), "unable to open database file")] {
         let failed = run(folder.path(), &["migrate", "--database", &format!("sqlite:{}", path.display())]);
-        let told = stderr(&failed);
+        let told = without_log(&stderr(&failed));
         assert_eq!(failed.status.code(), Some(1), "{told}");
         assert!(told.starts_with(&format!("boxoffice: cannot open the SQLite database {}: ", path.display())), "{told}");
         assert_eq!((told.lines().count(), told.matches(reason).count()), (1, 1), "{told}");

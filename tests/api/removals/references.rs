@@ -70,8 +70,8 @@ pub const REFERENCES: &[Reference] = &[
     refused_by_removal("event_token_update", "section", &[], &[INVALID]),
     refused_by_removal("event_token_update", "event", &[], &[UNKNOWN]),
     refused_by_removal("event_token_update", "token", &["token_sections(token_id)"], &[UNKNOWN]),
-    refused_by_removal("token_authentication_get", "token", &[], &[(404, "code.unknown")]),
-    refused_by_removal("token_authentication_get", "event", &[], &[(404, "code.unknown")]),
+    refused_by_removal("token_authentication_get", "token", &[], &[UNKNOWN]),
+    refused_by_removal("token_authentication_get", "event", &[], &[UNKNOWN]),
     exclusive(
         "advertisement_create",
         "zone",
@@ -122,6 +122,7 @@ pub const FIXED_FOREIGN_KEYS: &[(&str, &[&str])] = &[
     (
         "rows of accounts, hosts, orders, payments, refunds, tickets, transfers and transactions stay",
         &[
+            "login_addresses(account_id)",
             "order_items(order_id)",
             "payments(order_id)",
             "refund_shares(host_id)",
@@ -134,6 +135,7 @@ pub const FIXED_FOREIGN_KEYS: &[(&str, &[&str])] = &[
             "submissions(submitter_id)",
             "tickets(order_id)",
             "tickets(owner_id)",
+            "tickets(replaced_by)",
             "transaction_shares(host_id)",
             "transaction_shares(transaction_id)",
             "transactions(order_id)",
