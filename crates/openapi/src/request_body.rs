@@ -81,8 +81,6 @@ struct ObjectValidator {
 struct Property {
     name: String,
     presence: Presence,
-    /// True if null or a blank value clears it (`x-clearable`). Both are replaced by `""`.
-    is_clearable: bool,
     /// Maximum number of items or entries. A longer value isn't validated further, so that invalid items don't cause an error each.
     count_limit: Option<u64>,
     characters: AllowedCharacters,
@@ -93,7 +91,7 @@ enum Presence {
     Required,
     /// May be absent, but not blank, because the resource can't exist without it (`x-not-blank`).
     NotBlank,
-    /// May be absent; a null clears it and reaches the endpoint (`x-cleared-by-null`).
+    /// May be absent. A null or a blank value clears it, and reaches the endpoint as a null (`x-cleared-by-null`).
     Clearable,
     Optional,
 }
@@ -101,7 +99,7 @@ enum Presence {
 impl Presence {
     /// Returns whether a blank value counts as absent if the schema rejects it.
     fn may_be_blank(self) -> bool {
-        matches!(self, Self::Clearable | Self::Optional)
+        self == Self::Optional
     }
 }
 
@@ -250,8 +248,7 @@ impl ObjectValidator {
         let properties = required.iter().map(|name| (name, Presence::Required)).chain(optional).map(|(name, presence)| {
             let property = &schema.resolved["properties"][name];
             let count_limit = property["maxItems"].as_u64().or_else(|| property["maxProperties"].as_u64());
-            let is_clearable = property["x-clearable"] == true;
-            Property { name: name.clone(), presence, is_clearable, count_limit, characters: AllowedCharacters::of(property) }
+            Property { name: name.clone(), presence, count_limit, characters: AllowedCharacters::of(property) }
         });
         let properties = properties.collect();
         if let Some(resolved) = schema.resolved.as_object_mut() {
@@ -275,10 +272,7 @@ impl ObjectValidator {
             return Err(RequestError::MalformedBody("The request's body must be a JSON object.".to_owned()));
         };
         let (mut field_errors, mut ignored, mut cleared) = (BTreeMap::new(), Vec::new(), Vec::new());
-        for Property { name, presence, is_clearable, count_limit, characters } in &self.properties {
-            if *is_clearable && let Some(value) = object.get_mut(name).filter(|value| is_blank(value)) {
-                *value = Value::from("");
-            }
+        for Property { name, presence, count_limit, characters } in &self.properties {
             let value = object.get(name);
             if value.is_some_and(json::is_out_of_range) {
                 field_errors.insert(name.as_str(), FieldError::invalid(name, OUT_OF_RANGE));
@@ -292,9 +286,11 @@ impl ObjectValidator {
             };
             if is_missing {
                 field_errors.insert(name.as_str(), FieldError::missing(name));
+            } else if *presence == Presence::Clearable && value.is_some() && is_absent {
+                object.shift_remove(name);
+                cleared.push(name.clone());
             } else if value.is_some_and(Value::is_null) {
                 object.shift_remove(name);
-                cleared.extend((*presence == Presence::Clearable).then(|| name.clone()));
             } else if let Some(detail) = count_limit.zip(value).and_then(|(limit, value)| count_violation(value, limit)) {
                 field_errors.insert(name.as_str(), FieldError::invalid(name, detail));
                 object.shift_remove(name);

@@ -111,8 +111,8 @@ impl<T: JsonSchema> JsonSchema for NullableField<T> {
     }
 }
 
-/// Deserializes a property of a PUT that a null clears (`x-cleared-by-null`): a null is `Some(None)`, and an absent property is
-/// `None` if its default is.
+/// Deserializes a property of a PUT that a null or a blank value clears (`x-cleared-by-null`): either is `Some(None)`, and an
+/// absent property is `None` if its default is.
 ///
 /// # Errors
 /// Returns an error if the value is neither null nor a `T`.

@@ -4,7 +4,7 @@ use boxoffice_http::string_newtype;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::kernel::types::api_types::Uri;
+use crate::kernel::types::api_types::{Uri, cleared_by_null};
 use crate::kernel::types::id::Id;
 
 string_newtype!(
@@ -23,19 +23,22 @@ pub struct Preferences {
 }
 
 string_newtype!(
-    /// A region in a request, by identifier or URI; blank for none.
+    /// A region in a request, by identifier or URI.
     RegionChoice, None, Some("^((/v3)?(/regions/)?[A-Za-z0-9-]+)?$"), None, Some(200)
 );
 
 impl RegionChoice {
-    /// Returns the identifier of the chosen region. A malformed one is [`Id::NONE`].
-    pub fn id(&self) -> Option<Id> {
-        let identifier = self.0.rsplit('/').next().filter(|identifier| !identifier.is_empty())?;
-        Some(Id::parse(identifier).unwrap_or(Id::NONE))
+    /// Returns the identifier of the region. A malformed one is [`Id::NONE`].
+    pub fn id(&self) -> Id {
+        self.0.rsplit('/').next().and_then(Id::parse).unwrap_or(Id::NONE)
     }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct PreferencesUpdate {
-    pub region: Option<RegionChoice>,
+    /// `Some(None)` if the account no longer prefers a region.
+    // Schemars would declare a default without the condition.
+    #[schemars(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "cleared_by_null")]
+    pub region: Option<Option<RegionChoice>>,
 }

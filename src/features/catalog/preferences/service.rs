@@ -2,7 +2,7 @@
 
 use boxoffice_http::error::{Error, Result};
 
-use super::model::{Preferences, PreferencesUpdate, RegionId};
+use super::model::{Preferences, PreferencesUpdate, RegionChoice, RegionId};
 use super::store;
 use crate::features::catalog::regions;
 use crate::features::identity::accounts::{self, AccountNumber, AccountRow};
@@ -31,7 +31,7 @@ async fn apply(tx: &mut Tx, caller: &Caller, number: &AccountNumber, change: &Pr
         let region = store::region(tx, account.id).await?;
         return Ok(view(&account, region));
     };
-    let region = choice.id();
+    let region = choice.as_ref().map(RegionChoice::id);
     // Locked before the row of the preferences: the removal of a region locks both in this order.
     if let Some(region) = region
         && !regions::lock_shared(tx, region).await?
