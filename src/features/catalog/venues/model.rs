@@ -31,7 +31,7 @@ pub struct Venue {
     pub map: AbsoluteUri,
 }
 
-/// The venue in an event. Like [`Venue`], but with the region instead of its URI, as existing clients expect.
+/// The venue in an event. Like `Venue`, but with the region instead of its URI, as existing clients expect.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct EventVenue {
     /// Its URI.
